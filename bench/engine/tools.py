@@ -114,7 +114,7 @@ def _proofload_count(output: str) -> Count:
 
 def _proofload_driver(proofload: str, driver: str) -> Tool:
     def arguments(load: Load) -> list:
-        return [*_proofload_arguments(load), "--rate", str(load.rate), "--driver", driver]
+        return [*_proofload_arguments(load), "--rate", str(load.rate), "--arrivals", "constant", "--driver", driver]
 
     def count(output: str) -> Count:
         if (ran := json.loads(output)["driver"]) != driver:

@@ -60,7 +60,7 @@ def can_run(name: str, fault: Fault) -> bool:
 
 def implemented(proofload: str) -> list:
     """The checks that this proofload has: one that it does not have cannot raise a false alarm."""
-    listed = subprocess.run([proofload, "validity", "--json"], capture_output=True, text=True, check=True)
+    listed = subprocess.run([proofload, "explain", "--json"], capture_output=True, text=True, check=True)
     return sorted(check["check"] for check in json.loads(listed.stdout)["checks"])
 
 

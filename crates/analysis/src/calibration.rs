@@ -8,18 +8,15 @@ use serde::Serialize;
 use stats::{BLOCKS_MAX, BLOCKS_MIN, Estimate, Rule, lag1, plain_t};
 
 use crate::comparison::ratios;
+use crate::forecast::{self, POWER, Pace};
 use crate::metric::{self, BlockFigures, metrics};
 use crate::rule::rule_of;
 use crate::spread::{Spread, mean};
 
-/// The chance with which a difference is to be found.
-pub const POWER: f64 = 0.8;
 /// Confidence of the interval of the copies.
 const LEVEL: f64 = 0.95;
 /// Budgets for which is told what they find, in seconds.
 const BUDGETS_S: [f64; 3] = [60.0, 300.0, 1800.0];
-/// Blocks after so many that count have warm-up, slices and their length as settled.
-const SETTLED_AFTER: usize = 3;
 
 /// What a record of two copies shows of the machine they ran on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,11 +95,7 @@ impl Calibration {
         let figures = BlockFigures::all(record);
         let blocks = u32::try_from(figures.len()).ok().filter(|blocks| *blocks >= BLOCKS_MIN)?;
         let copies = record.header.plan.comparisons.first()?;
-        let later = record.complete_blocks().skip(SETTLED_AFTER);
-        let block_s = mean(&later.filter_map(|block| block.seconds).collect::<Vec<f64>>())?;
-        // Dropped or not, it is the one that watched the warm-up.
-        let first = record.blocks.iter().find(|block| block.seconds.is_some());
-        let first_block_s = first.and_then(|block| block.seconds).unwrap_or(block_s);
+        let Pace { first_block_s, block_s, .. } = Pace::of(record)?;
         let noise = |metric: Metric| {
             let mut noise = Noise::of(record, &figures, copies, metric)?;
             let found = |budget_s| Found::of(budget_s, (first_block_s, block_s), noise.sd_log);
@@ -118,10 +111,9 @@ impl Calibration {
         self.metrics.iter().find(|noise| noise.metric == metric)
     }
 
-    /// Seconds that a run of so many blocks takes, if it has so many variants instead of the two.
-    pub fn run_s(&self, blocks: u32, variants: usize) -> f64 {
-        let later_s = f64::from(blocks.saturating_sub(1)) * self.block_s;
-        (self.first_block_s + later_s) * variants as f64 / 2.0
+    /// How long its blocks of two copies take.
+    pub fn pace(&self) -> Pace {
+        Pace { first_block_s: self.first_block_s, block_s: self.block_s, variants: 2 }
     }
 }
 
@@ -149,10 +141,8 @@ impl Noise {
     /// The blocks of the smallest run in which a true difference (0.03 is 3 %) is found with a chance of 80 %, by the stop rule of
     /// a design where so many estimates share the chance to err; `None` where even the largest run does not.
     pub fn blocks_to_find(&self, difference: f64, design: &Design, estimates: usize) -> Option<u32> {
-        let finds = |blocks: &u32| {
-            self.difference_found(*blocks, design, estimates).is_some_and(|least| least <= difference)
-        };
-        (BLOCKS_MIN..=BLOCKS_MAX).find(finds)
+        let rule = rule_of(design.looks, estimates)?;
+        forecast::blocks_to_find(difference, self.sd_log, &rule).filter(|blocks| *blocks <= BLOCKS_MAX)
     }
 
     /// The smallest true difference that the largest run finds, as [`Noise::blocks_to_find`] counts.

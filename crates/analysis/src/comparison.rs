@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Error, Estimate, Interval, Resampling, Rule, Verdict};
 
+use crate::forecast;
 use crate::metric::{BlockFigures, metrics};
 use crate::no_success::{self, NoSuccess};
 use crate::rule;
@@ -74,8 +75,11 @@ pub struct Comparison {
     pub ratio_so_far: Option<f64>,
     /// The verdict.
     pub outcome: Outcome,
-    /// For an inconclusive one: blocks in all that would decide it, with the spread seen so far.
+    /// For an inconclusive one: blocks in all that find a true difference of the margin in 8 of 10 runs, with the spread seen so far; where
+    /// there are not as many yet.
     pub blocks_needed: Option<u32>,
+    /// Seconds that they take in all; `None` where one run cannot have as many.
+    pub seconds_needed: Option<f64>,
     /// What other methods say to the same blocks; `None` where there is no estimate.
     pub cross_check: Option<CrossCheck>,
     /// Of throughput that is judged per core-second: the same per second of the clock. Shown, never judged.
@@ -142,6 +146,7 @@ impl Judge<'_> {
         };
         let cross =
             |estimate: &Estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
+        let blocks_needed = self.blocks_needed(primary.as_ref(), outcome);
         Comparison {
             label: asked.label.clone(),
             baseline: asked.baseline,
@@ -149,7 +154,8 @@ impl Judge<'_> {
             metric,
             without_spread: found.and_then(Result::err).and_then(same_ratio),
             ratio_so_far: ratios.as_ref().filter(|_| rule::may_look(self.record)).map(|d| mean(d).exp()),
-            blocks_needed: self.blocks_needed(primary.as_ref(), outcome),
+            blocks_needed,
+            seconds_needed: forecast::seconds(self.record, blocks_needed),
             cross_check: primary.as_ref().and_then(cross),
             difference: primary.as_ref().and_then(|estimate| self.difference(asked, metric, estimate)),
             no_success,
@@ -213,7 +219,9 @@ impl Judge<'_> {
         if outcome != Outcome::Inconclusive {
             return None;
         }
-        stats::blocks_needed(estimate?, self.record.header.plan.design.margin, self.rule.as_ref()?)
+        let (estimate, margin) = (estimate?, self.record.header.plan.design.margin);
+        let blocks = forecast::blocks_to_find(margin, estimate.sd_log, self.rule.as_ref()?)?;
+        (blocks > estimate.blocks).then_some(blocks)
     }
 }
 

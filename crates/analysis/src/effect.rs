@@ -26,6 +26,9 @@ pub enum Kind {
 pub struct Effect {
     /// Such as `node_env: production / development`, and two of these with ` × ` in between.
     pub label: String,
+    /// The factors that it is of, by their places.
+    #[serde(skip)]
+    pub factors: Vec<usize>,
     /// What it is of.
     pub kind: Kind,
     /// The metric, that of the verdict.
@@ -46,6 +49,17 @@ pub(crate) fn lead(effects: &[Effect]) -> bool {
         }
     };
     !effects.is_empty() && effects.iter().all(speaks)
+}
+
+/// Whether a main effect says nothing by itself: an interaction of its factor is there, and at least as large.
+pub(crate) fn is_dwarfed(effect: &Effect, all: &[Effect]) -> bool {
+    let size = |of: &Effect| of.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
+    let dwarfs = |other: &Effect| {
+        let is_there = matches!(other.outcome, Outcome::Better | Outcome::Worse);
+        let shares = effect.factors.iter().any(|factor| other.factors.contains(factor));
+        other.kind == Kind::Interaction && is_there && shares && size(other) >= size(effect)
+    };
+    effect.kind == Kind::Main && all.iter().any(dwarfs)
 }
 
 /// All main effects and two-way interactions; none with fewer than two factors.
@@ -113,7 +127,8 @@ impl Family<'_> {
             None => Outcome::Inconclusive,
         };
         let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
-        Effect { label: contrast.name.clone(), kind, metric: design.metric, estimate, outcome }
+        let factors = contrast.terms.iter().map(|term| term.factor).collect();
+        Effect { label: contrast.name.clone(), factors, kind, metric: design.metric, estimate, outcome }
     }
 
     fn estimate(&self, contrast: &Contrast, metric: Metric) -> Option<Estimate> {

@@ -3,11 +3,12 @@
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
-use plan::{Figure, GateEntry, Limit, Metric, Subject};
+use plan::{Bound, Figure, GateEntry, Limit, Metric, Subject};
 use record::{EndReason, Record};
 use serde::Serialize;
 
 use crate::Conclusion;
+use crate::forecast;
 use crate::measurement::measurement;
 use crate::metric::BlockFigures;
 use crate::rule;
@@ -52,8 +53,11 @@ pub struct Judgement {
     pub ruling: Ruling,
     /// Why, where that is not what the interval says.
     pub reason: Option<String>,
-    /// For an inconclusive one: blocks in all that would decide it if value and spread stayed, where that can be said.
+    /// For an inconclusive one: blocks in all that find what it is about in 8 of 10 runs, with the spread seen so far: of a change a true
+    /// difference of its size, of an amount one as far from it as what was measured. Where there are not as many yet.
     pub blocks_needed: Option<u32>,
+    /// Seconds that they take in all; `None` where one run cannot have as many.
+    pub seconds_needed: Option<f64>,
 }
 
 impl Judgement {
@@ -199,6 +203,7 @@ impl Bench<'_> {
             ruling,
             reason,
             blocks_needed,
+            seconds_needed: forecast::seconds(self.record, blocks_needed),
         }
     }
 
@@ -287,9 +292,11 @@ impl Bench<'_> {
             Subject::Variant(_) => None,
         };
         let rule = if verdict.is_some() { rule::rule(self.record) } else { self.family.rule.clone() };
-        let distance = (limit.bound.value() / measured.value).ln();
-        // That a half of all runs would find it is that this one would, if nothing changed.
-        let blocks = stats::blocks_for(distance, measured.sd_log?, 0.5, &rule?)?;
+        let difference = match limit.bound {
+            Bound::Change(_) => (limit.bound.value() - 1.0).abs(),
+            _ => (limit.bound.value() / measured.value).ln().abs().exp_m1(),
+        };
+        let blocks = forecast::blocks_to_find(difference, measured.sd_log?, &rule?)?;
         (blocks > self.conclusion.blocks).then_some(blocks)
     }
 }

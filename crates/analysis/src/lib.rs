@@ -11,6 +11,7 @@ mod comparison;
 mod effect;
 mod essentials;
 mod failure;
+mod forecast;
 mod gate;
 mod generators;
 mod metric;
@@ -32,13 +33,14 @@ pub use across::{
     Across, MEMORY_TOLERANCE, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
 };
 pub use assumption::{Assumption, Standing};
-pub use calibration::{Calibration, Copies, Found, Noise, POWER, Steal};
+pub use calibration::{Calibration, Copies, Found, Noise, Steal};
 pub use capacity::{Capacity, LimitedBy, Overload, RatePoint};
 pub use checks::{per_core, waiting_variants};
 pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
 pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
 pub use failure::{FailedIn, Failure, failures};
+pub use forecast::{POWER, Pace, blocks_to_find, budget_s};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use generators::{GeneratorShare, generators};
 pub use measurement::{Bend, Kept, Measurement, Sampled, Window, measurement};
@@ -120,6 +122,11 @@ impl Conclusion {
     /// Whether the factors' effects are the answer, and comparisons of single variants details of it: no factor changes what another does.
     pub fn effects_lead(&self) -> bool {
         effect::lead(&self.effects)
+    }
+
+    /// Whether a main effect says nothing by itself, for what its factor does depends on another one at least as much.
+    pub fn is_dwarfed(&self, effect: &Effect) -> bool {
+        effect::is_dwarfed(effect, &self.effects)
     }
 
     /// By how much the CPU time per request of these two variants differs; `None` where no such figure is allowed.

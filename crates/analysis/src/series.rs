@@ -9,6 +9,7 @@ use model::Metric;
 use plan::Plan;
 use record::{Block, Record};
 
+use crate::capacity;
 use crate::comparison::Comparison;
 use crate::metric::{Figures, metrics, trial};
 
@@ -40,12 +41,17 @@ pub fn series(record: &Record) -> Vec<Series> {
         values: vec![Vec::with_capacity(blocks.len()); variants],
     };
     let mut all: Vec<Series> = metrics(record).map(empty).collect();
+    let capacities: Vec<_> = (0..variants).map(|variant| capacity::found(record, variant)).collect();
     for block in &ended {
         for variant in 0..variants {
             // One trial's histograms at a time: there may be ten thousand blocks.
             let figures = trial(block, variant).map(Figures::of);
             for series in &mut all {
-                let value = figures.as_ref().and_then(|figures| figures.value(series.of));
+                let value = if series.of == Metric::Capacity {
+                    capacities[variant].get(&block.number).copied()
+                } else {
+                    figures.as_ref().and_then(|figures| figures.value(series.of))
+                };
                 series.values[variant].push(value);
             }
         }

@@ -1,4 +1,4 @@
-//! `proofload audit`: what other load generators printed, and what may be concluded of it. It reads files and prints; the
+//! `proofload report`: what other load generators printed, and what may be concluded of it. It reads files and prints; the
 //! judgement is `foreign`'s, the layout `report`'s.
 
 use std::fs::File;
@@ -6,9 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
 use foreign::{Audit, Comparison, Pick, Reader, Run, Tool, Transcript};
-use report::Audited;
+use report::{Audited, Form};
 
 use crate::exit::{self, Failed};
 use crate::print;
@@ -16,26 +15,22 @@ use crate::print;
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
 
-/// Flags of `audit`.
-#[derive(Debug, Args)]
-pub struct AuditArgs {
-    /// Files with output of load generators; `-` is what is piped in
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Set two labels against each other: by name, by a part of it that no other has, or by number
-    #[arg(long, num_args = 2, value_names = ["BASELINE", "CANDIDATE"])]
-    compare: Option<Vec<String>>,
-    /// For other programs: the runs in one form, and the findings
-    #[arg(long)]
-    json: bool,
+/// Whether a file is what another tool printed: no record's folder, and no file in one.
+pub fn is_foreign(path: &Path) -> bool {
+    path == Path::new("-") || path.is_file() && !path.with_file_name("record.json").is_file()
 }
 
-/// Reads the files and prints the audit.
+/// Reads the files, and prints what they are worth: all of them, or two labels against each other.
 ///
 /// # Errors
 /// If a file cannot be read, none has a known tool's output, a label is not there, or stdout cannot be written.
-pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
-    let files = args.files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+pub fn run(
+    files: &[PathBuf],
+    labels: Option<&[String]>,
+    form: &Form,
+    out: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
+    let files = files.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
     if files.iter().all(|(_, runs)| runs.is_empty()) {
         return Err(unknown(&files).into());
     }
@@ -43,13 +38,13 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         print::tell!("{}: nothing that a known load generator prints", file.file);
     }
     let audit = Audit::of(files);
-    let comparison = match args.compare.as_deref() {
+    let comparison = match labels {
         Some([baseline, candidate]) => Some(compare(&audit, baseline, candidate)?),
         _ => None,
     };
     let void = comparison.as_ref().map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
     let audited = Audited { audit: &audit, comparison };
-    print::report(&audited, print::form(args.json), None)?;
+    print::report(&audited, form, out)?;
     Ok(ExitCode::from(if void { exit::VOID } else { 0 }))
 }
 

@@ -1,4 +1,4 @@
-//! `proofload calibrate`: runs a variant against a copy of itself, and tells what can be found here in how much time.
+//! `proofload doctor calibrate`: runs a variant against a copy of itself, and tells what can be found here in how much time.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,10 +11,11 @@ use report::Calibrated;
 
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
+use crate::print::{self, FormArgs};
+use crate::run;
 use crate::run::{Course, How};
-use crate::{print, run};
 
-/// Flags of `calibrate`.
+/// Flags of `doctor calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
     /// The experiment file [default: proofload.toml]
@@ -28,9 +29,8 @@ pub struct CalibrateArgs {
     /// Seed of every random choice, instead of the file's or a new one
     #[arg(long)]
     seed: Option<u64>,
-    /// Print the result as JSON on stdout
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     /// Load a host that may be another machine without asking
     #[arg(long)]
     yes: bool,
@@ -74,7 +74,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
         calibration: Calibration::of(&record).filter(|_| !conclusion.is_void()),
         experiment: &experiment,
     };
-    print::report(&calibrated, print::form(args.json), None)?;
+    print::report(&calibrated, args.form.form(), None)?;
     run::end(result, exit::of_record(&record, &conclusion))
 }
 

@@ -149,8 +149,9 @@ fn of_records(args: &CompareArgs) -> Option<anyhow::Result<ExitCode>> {
     let old = (1..=2).contains(&args.what.len()) && args.named.is_empty() && args.what.iter().all(is_record);
     old.then(|| {
         print::hint("records are compared by `proofload history compare OLD NEW` now");
+        let form = if args.flags.json { &report::JSON } else { args.flags.format };
         let after = args.what.get(1).map_or("latest", String::as_str);
-        history::compare(Path::new(&args.what[0]), Path::new(after), args.flags.json)
+        history::compare(Path::new(&args.what[0]), Path::new(after), form)
     })
 }
 

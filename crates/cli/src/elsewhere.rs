@@ -115,7 +115,8 @@ fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
         return Err(Failed::usage(format!("{what}; nobody said that it may"))
             .hint("--yes, if these machines are yours to load, or their owners agree"));
     }
-    print::tell!("{what}. Are they yours to load? [y/N]");
+    // Asked however quiet all else is to be.
+    print::coloured(&model::text::line(&format!("{what}. Are they yours to load? [y/N]")));
     let mut said = String::new();
     let read = io::stdin().read_line(&mut said);
     match (read, said.trim().to_ascii_lowercase().as_str()) {

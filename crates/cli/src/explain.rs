@@ -1,105 +1,50 @@
-//! From a record's captures to the explanation beside them: `explanation.json`, from which every report is drawn, and the page
-//! `flame.html`. Here files are read and written; what they mean is `explain`'s work, how it looks `report`'s.
+//! `proofload explain`: what the findings of a report mean, from docs/validity.md, which the binary carries.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::process::ExitCode;
 
-use ::explain::{Explanation, Interval};
-use record::{EXPLANATION, Record};
-use report::bytes;
+use clap::Args;
+use model::Check;
+use report::validity::Explained;
 
 use crate::exit::Failed;
-use crate::print;
+use crate::print::{self, FormArgs};
 
-mod files;
-
-pub use files::{Files, PROFILE_BYTES_MAX, read_bounded};
-
-/// The flame graphs, in the record's folder.
-pub const FLAME: &str = report::page::FLAME_PAGE;
-/// Larger than any: it has a tree for each variant and service, pruned of nothing.
-const EXPLANATION_BYTES_MAX: u64 = 1 << 30;
-
-/// Makes the explanation of a record that has captures, and leaves it with its page in the record's folder. What cannot be written
-/// is told, and is no error: the raw profiles are there, and the explanation can be made again.
-pub fn keep(record: &Record) -> Option<Explanation> {
-    if record.captures.is_empty() {
-        return None;
-    }
-    print::talk(&format!("reading {} of profiles", bytes(profiles_bytes(record))));
-    let explanation = make(record);
-    let plan = &record.header.plan;
-    let title = plan.question.as_ref().unwrap_or(&plan.name);
-    // Plain values with text keys cannot fail to become JSON.
-    let json = serde_json::to_vec(&explanation).unwrap_or_default();
-    write(&record.directory.join(EXPLANATION), &json);
-    write(&record.directory.join(FLAME), ::explain::flame::page(&explanation, title).as_bytes());
-    Some(explanation)
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Numbers or names of checks, such as V8 or errors; without any, all of them are listed
+    #[arg(value_name = "NUMBER")]
+    checks: Vec<String>,
+    #[command(flatten)]
+    form: FormArgs,
 }
 
-/// The explanation of a record, from its events and its raw profiles.
-pub fn make(record: &Record) -> Explanation {
-    let conclusion = analysis::conclude(record);
-    let measured = |baseline, candidate| {
-        let found = conclusion.cpu_difference(baseline, candidate)?;
-        Some(Interval { value: found.value, low: found.low, high: found.high })
-    };
-    explain::explain(record, &measured, &Files::of(&record.directory))
-}
-
-/// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.
-pub fn kept(directory: &Path) -> Option<Explanation> {
-    let path = directory.join(EXPLANATION);
-    let again =
-        format!("`proofload profile {} --again` makes it anew from the raw profiles", directory.display());
-    let text = match plan::read_file(&path, EXPLANATION_BYTES_MAX) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            print::talk(&format!("{}: not read: {error}; {again}", path.display()));
-            return None;
-        }
-    };
-    match serde_json::from_slice(&text) {
-        Ok(explanation) => Some(explanation),
-        Err(error) => {
-            print::talk(&format!("{}: no explanation: {error}; {again}", path.display()));
-            None
-        }
-    }
-}
-
-/// The explanation beside a record, made where there is none yet, or anew.
+/// Prints the list, or the sections asked for.
 ///
 /// # Errors
-/// If the record has no captures.
-pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed> {
-    let kept = if again { None } else { kept(&record.directory) };
-    kept.or_else(|| keep(record)).ok_or_else(|| {
-        let message = format!("{}: this record has no profiles", record.directory.display());
-        let experiment = &record.header.experiment;
-        Failed::usage(message).hint(format!(
-            "proofload run {experiment} --explain captures them along with a run, proofload profile {experiment} without one"
-        ))
-    })
+/// If there is no such check, or stdout cannot be written.
+pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let checks = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
+    print::report(&Explained { checks: &checks }, args.form.form(), None)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn write(path: &Path, text: &[u8]) {
-    if let Err(error) = fs::write(path, text) {
-        print::talk(&format!("{}: not written: {error}", path.display()));
-    }
+fn find(word: &str) -> Result<Check, Failed> {
+    let hint = || match near(word).as_slice() {
+        [] => "`proofload explain` lists all of them".to_owned(),
+        near => format!("there is {}; `proofload explain` lists all of them", near.join(", ")),
+    };
+    Check::find(word)
+        .ok_or_else(|| Failed::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
 }
 
-fn profiles_bytes(record: &Record) -> f64 {
-    let services = record.captures.iter().flat_map(|capture| &capture.services);
-    let processes = services.flat_map(|service| &service.processes);
-    let files = processes.flat_map(|process| {
-        let agents = process.agents.iter().filter_map(|agent| agent.profile.as_ref());
-        agents.chain(&process.native)
-    });
-    files.map(|file| file.bytes).sum::<u64>() as f64
+/// Checks that may have been meant: names with about a third of the letters wrong, or with the word in them.
+fn near(word: &str) -> Vec<String> {
+    let word = word.to_lowercase().replace('-', "_");
+    let meant = |check: &&Check| {
+        let name = check.name();
+        let allowed = word.len().max(name.len()).div_ceil(3);
+        word.len() > 2 && (name.contains(&word) || strsim::damerau_levenshtein(&word, name) <= allowed)
+    };
+    Check::ALL.iter().filter(meant).map(|check| format!("{} {}", check.number(), check.name())).collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,11 +11,12 @@ use clap::Args;
 use plan::{Bound, GateEntry, Limit, Plan, Setting};
 use record::Record;
 use report::plot::Ground;
-use report::{Form, Gated, Look, Report, markdown};
+use report::{Gated, Look, Report, markdown};
 
 use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
+use crate::print::{self, FormArgs};
 use crate::report::measured;
-use crate::{explain, live, print, records, run};
+use crate::{explanation, live, records, run};
 
 /// The runner of GitHub Actions throws away the summary of a step that is larger than a mebibyte.
 const SUMMARY_BYTES_MAX: u64 = 1_000_000;
@@ -27,12 +28,8 @@ pub struct GateArgs {
     record: PathBuf,
     #[command(flatten)]
     flags: Flags,
-    /// Form of what is printed
-    #[arg(long, value_parser = print::forms(), default_value = "text")]
-    format: &'static Form,
-    /// The same as --format json
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
 }
 
 /// Flags that say which limits there are, and what becomes of the answer.
@@ -113,7 +110,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(&record);
     let gate = analysis::gated(&record, &conclusion, &plan.gate);
     let gated = Gated { record: &record, gate: &gate, allow_open: args.flags.allow_open };
-    let form = if args.json { &report::JSON } else { args.format };
+    let form = args.form.form();
     print::report(&gated, form, None)?;
     if !args.flags.no_github {
         tell_github(&gated, &conclusion, *form == report::TEXT)?;
@@ -133,7 +130,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         // The report was the last event of the run itself.
         print::data(&live::gate_event(record, gated.data()))?;
     } else {
-        crate::report::print(record, run.format)?;
+        crate::report::print(record, run.format, run.amount)?;
         // Beside what is for programs the limits are talk, and the exit code says what they came to.
         let look = Look { width: print::WIDTH, ground: Ground::Light };
         if *run.format == report::TEXT {
@@ -227,14 +224,14 @@ fn tell_github(gated: &Gated<'_>, conclusion: &Conclusion, stdout_is_free: bool)
             print::data(&annotations)?;
         } else if !annotations.is_empty() {
             // The runner reads both streams, and programs that take our JSON only the one.
-            print::talk(annotations.trim_end());
+            print::coloured(annotations.trim_end());
         }
     }
     Ok(())
 }
 
 fn append(path: &Path, gated: &Gated<'_>, conclusion: &Conclusion) -> io::Result<()> {
-    let explanation = explain::kept(&gated.record.directory);
+    let explanation = explanation::kept(&gated.record.directory);
     let report = markdown(&measured((gated.record, conclusion, explanation.as_ref()), None).document());
     let gate = markdown(&gated.document());
     let there = fs::metadata(path).map_or(0, |file| file.len());

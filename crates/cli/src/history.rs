@@ -12,11 +12,12 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use model::Metric;
-use report::Compared;
 use report::history::{List, Listed, Short, Trended};
+use report::{Compared, Form};
 
 use crate::exit::{Failed, SELF, USAGE, VOID};
-use crate::{print, records};
+use crate::print::{self, FormArgs};
+use crate::records;
 use gather::{Entry, Gathered, gather};
 
 mod gather;
@@ -59,21 +60,19 @@ struct ListArgs {
     /// Only records made since then: 30d, 12h, 2026-11-01
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// At most so many, the newest; 0 for all [default: 40, and all with --json]
+    /// At most so many, the newest; 0 for all [default: 40, and all in other forms than text]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
 }
 
 #[derive(Debug, Args)]
 struct ShowArgs {
     #[arg(help = records::HELP, default_value = "latest")]
     record: PathBuf,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -98,7 +97,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<ExitCode> {
         None => list(&args.list),
         Some(What::List(args)) => list(args),
         Some(What::Show(args)) => show(args),
-        Some(What::Compare(args)) => compare(&args.before, &args.after, args.json),
+        Some(What::Compare(args)) => compare(&args.before, &args.after, args.form.form()),
         Some(What::Trend(args)) => trend(args),
     }
 }
@@ -116,14 +115,15 @@ fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     });
     let mut shown: Vec<Listed<'_>> = asked.cloned().collect();
     let found = shown.len();
-    let limit = args.limit.unwrap_or(if args.json { 0 } else { LIMIT });
+    let is_text = *args.form.form() == report::TEXT;
+    let limit = args.limit.unwrap_or(if is_text { LIMIT } else { 0 });
     shown.truncate(if limit == 0 { found } else { limit });
     let list = List { records: &shown, hidden: found - shown.len() };
     if shown.is_empty() {
         print::tell!("no record below {} fits", records::root().display());
     }
-    if args.json || !shown.is_empty() {
-        print::report(&list, print::form(args.json), None)?;
+    if !is_text || !shown.is_empty() {
+        print::report(&list, args.form.form(), None)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -144,7 +144,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
         running: record.ended.is_none() && record::is_being_written(&record.directory),
         files: &files(&record.directory),
     };
-    print::report(&short, print::form(args.json), None)?;
+    print::report(&short, args.form.form(), None)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -225,8 +225,8 @@ fn size(path: &Path) -> u64 {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
 }
 
-/// What lengths of time behind `--since` end in.
-const UNITS: [(char, i64); 4] = [('w', 7 * 24 * 3600), ('d', 24 * 3600), ('h', 3600), ('m', 60)];
+/// What lengths of time behind `--since` end in besides those of other durations.
+const UNITS: [(char, i64); 2] = [('w', 7 * 24 * 3600), ('d', 24 * 3600)];
 
 /// As records tell when they were made: RFC 3339 in UTC, so that texts compare as times do.
 ///
@@ -244,7 +244,8 @@ fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
         let count: u32 = text.strip_suffix(*unit)?.parse().ok()?;
         i64::from(count).checked_mul(*seconds)
     });
-    if let Some(seconds) = length {
+    let short = || plan::duration(text).ok().and_then(|length| i64::try_from(length.as_secs()).ok());
+    if let Some(seconds) = length.or_else(short) {
         // So long ago that there was no calendar is since ever.
         return Some(now.checked_sub(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::UNIX_EPOCH));
     }
@@ -260,16 +261,15 @@ struct CompareArgs {
     /// The later record, likewise
     #[arg(default_value = "latest")]
     after: PathBuf,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
 }
 
 /// Opens both and prints what may be said of them.
 ///
 /// # Errors
 /// If one of them is no record, or stdout cannot be written.
-pub fn compare(before: &Path, after: &Path, json: bool) -> anyhow::Result<ExitCode> {
+pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<ExitCode> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     // Where there is no folder of records nobody knows how much runs differ.
     let history = gathered().ok();
@@ -277,7 +277,7 @@ pub fn compare(before: &Path, after: &Path, json: bool) -> anyhow::Result<ExitCo
         history.iter().flat_map(|history| &history.entries).filter_map(|entry| entry.found.as_deref().ok());
     let across = analysis::across(&before, &after, known);
     let compared = Compared { before: &before, after: &after, across: &across };
-    print::report(&compared, print::form(json), None)?;
+    print::report(&compared, form, None)?;
     let invalid = across.findings.iter().any(|finding| finding.grade == Grade::Invalid);
     Ok(if invalid { ExitCode::from(VOID) } else { ExitCode::SUCCESS })
 }
@@ -298,11 +298,10 @@ struct TrendArgs {
     /// At most so many records one below the other, the newest
     #[arg(long, value_name = "N", default_value_t = 30)]
     limit: usize,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
-    /// One row a point, for a spreadsheet
-    #[arg(long, conflicts_with = "json")]
+    #[command(flatten)]
+    form: FormArgs,
+    /// The same as --format csv: one row a point
+    #[arg(long, conflicts_with_all = ["json", "format"])]
     csv: bool,
 }
 
@@ -342,7 +341,7 @@ fn trend(args: &TrendArgs) -> anyhow::Result<ExitCode> {
         elsewhere: of_it.len() - joined.len(),
         rows: args.limit,
     };
-    let form = if args.csv { &report::CSV } else { print::form(args.json) };
+    let form = if args.csv { &report::CSV } else { args.form.form() };
     print::report(&trended, form, None)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -398,13 +397,14 @@ mod tests {
             ("30d", "2026-10-23T01:00:00Z"),
             ("2w", "2026-11-08T01:00:00Z"),
             ("12h", "2026-11-21T13:00:00Z"),
+            ("1h30m", "2026-11-21T23:30:00Z"),
             ("2026-11-01", "2026-11-01T00:00:00Z"),
             ("2026-11-01T12:00:00+02:00", "2026-11-01T10:00:00Z"),
             ("4000000000d", "1970-01-01T00:00:00Z"),
         ] {
             assert_eq!(at(text, now).map(|time| time.to_string()).as_deref(), Some(time), "{text}");
         }
-        for text in ["", "d", "-3d", "yesterday", "3", "2026-13-01", "3y"] {
+        for text in ["", "d", "-3d", "yesterday", "2026-13-01", "3y"] {
             assert!(since(text).is_err(), "{text}");
         }
     }

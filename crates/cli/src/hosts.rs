@@ -1,4 +1,4 @@
-//! `proofload hosts`: other machines, looked at over SSH; the program put there or taken away. `remote` reaches them and compares clocks.
+//! `proofload doctor hosts`: other machines, looked at over SSH; the program put there or taken away. `remote` reaches them and compares clocks.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::REMOTE_AGENT;
 use crate::exit::{Failed, SELF, USAGE};
-use crate::print;
+use crate::print::{self, FormArgs};
 
 /// The hidden subcommand under which this binary tells its own hash: for machines without any command that could.
 pub const SHA256: &str = "__sha256";
@@ -34,7 +34,7 @@ const COPY_SHOWN_AFTER: Duration = Duration::from_secs(2);
 /// Time between two lines.
 const COPY_SHOWN_EVERY: Duration = Duration::from_secs(5);
 
-/// Flags of `hosts`.
+/// Flags of `doctor hosts`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct HostsArgs {
@@ -50,15 +50,14 @@ pub struct HostsArgs {
     /// The program for these machines, where this one would not run there
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
 }
 
 const AFTER_HELP: &str = "\
-  proofload hosts bench-1 me@bench-2             look; nothing is changed there
-  proofload hosts --put bench-1                  put the program there beforehand; a run does it by itself, too
-  proofload hosts --remove bench-1 bench-2       take it away again, all versions of it
+  proofload doctor hosts bench-1 me@bench-2             look; nothing is changed there
+  proofload doctor hosts --put bench-1                  put the program there beforehand; a run does it by itself, too
+  proofload doctor hosts --remove bench-1 bench-2       take it away again, all versions of it
 
 Machines are reached by this system's ssh, so that keys, agents, jump hosts and ~/.ssh/config work as they do with ssh. Nobody is
 asked for a password. The program goes to ~/.cache/proofload/bin there (XDG_CACHE_HOME moves it), is named by its SHA-256, and is
@@ -80,7 +79,7 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<ExitCode> {
     let program = args.program.as_deref().map_or_else(Program::own, Program::at);
     let program = program.map_err(|error| failed(&error))?;
     let all = looked_at(args, &program);
-    let text = if args.json {
+    let text = if args.form.is_json()? {
         format!("{:#}\n", json_of(&program, &all))
     } else if args.remove {
         removed(&all)
@@ -265,7 +264,7 @@ fn remarks(destination: &str, there: &There, text: &mut String) {
         let _ = writeln!(
             text,
             "{destination}: {others} of the program {take} {sum} in {folder}; \
-             proofload hosts --remove {destination} takes all away"
+             proofload doctor hosts --remove {destination} takes all away"
         );
     }
     if let Some(ahead_s) = facts.calendar_ahead_s.filter(|s| s.unsigned_abs() >= CALENDAR_OFF_S) {

@@ -22,7 +22,7 @@ use look::Service;
 /// How long the first response may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const TEMPLATE: &str = r#"# An experiment: what is started, what is varied, what is asked. `proofload check` says what it would do, `proofload run` does it.
+const TEMPLATE: &str = r#"# An experiment: what is started, what is varied, what is asked. `proofload run --dry-run` says what it would do, `proofload run` does it.
 
 name = "first"
 question = "Is the candidate faster?"
@@ -72,7 +72,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let path = args.folder.join(experiment::FILE);
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
-        return Err(Failed::usage(message).hint("`proofload check` says what it would do").into());
+        return Err(Failed::usage(message).hint("`proofload run --dry-run` says what it would do").into());
     }
     let looked = look::look(&args.folder);
     let Some(service) = looked.service else {
@@ -96,7 +96,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     print::tell!("written: {}", path.display());
     if let Some(error) = failure {
         let message = format!("what was found does not start: {error}{}", last_lines(&error));
-        let hint = format!("put it right in {}, then `proofload check`", path.display());
+        let hint = format!("put it right in {}, then `proofload run --dry-run`", path.display());
         return Err(Failed::new(exit::SERVICE, message).hint(hint).into());
     }
     tell_next(&service, seen.as_ref());
@@ -119,7 +119,9 @@ fn tell_next(service: &Service, seen: Option<&Seen>) {
             );
         }
     }
-    print::talk("next: `proofload run --quick` for a first answer; `proofload check` for what it will do");
+    print::talk(
+        "next: `proofload run --quick` for a first answer; `proofload run --dry-run` for what it will do",
+    );
     if service.variants.len() < 2 {
         print::talk("      `proofload run --against main` compares the code here with that of main");
     }

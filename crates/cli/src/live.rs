@@ -21,6 +21,7 @@ use lab::{Stop, Update};
 use record::{Header, Record};
 use serde_json::Value;
 
+use crate::print;
 use events::Stream;
 use screen::Screen;
 use state::State;
@@ -50,10 +51,10 @@ impl Live {
         }
         // Where both go to one terminal, a view would stand in the midst of the events.
         let shared = events.is_some() && io::stdout().is_terminal();
-        let renews = !shared && can_renew();
+        let renews = !shared && !print::is_quiet() && can_renew();
         let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
         let view = renews.then(|| screen.view(woken, record.join("logs"), stop, styled)).transpose()?;
-        let plain = (!shared && !renews).then(Plain::default);
+        let plain = (!shared && !renews && !print::is_quiet()).then(Plain::default);
         Ok(Live { screen, view, plain, events })
     }
 

@@ -69,6 +69,7 @@ pub struct LoadArgs {
 /// # Errors
 /// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
 pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
+    args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
     let (args, differences) = retype::retype(args, tool)?;
     carry_out(&args, &differences)
@@ -135,7 +136,7 @@ fn shown(
     let measured = Measured::new(record, &conclusion, None);
     let loaded = Loaded { measured, distribution: args.output.latency, differences: &differences };
     if record.header.plan.gate.is_empty() {
-        print::report(&loaded, form, None)?;
+        print::result(&loaded, form, args.output.amount)?;
         return Ok(exit::of_record(record, &conclusion));
     }
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
@@ -145,7 +146,7 @@ fn shown(
         document["gate"] = gated.data();
         print::data(&format!("{document:#}\n"))?;
     } else {
-        print::report(&loaded, form, None)?;
+        print::result(&loaded, form, args.output.amount)?;
         if *form == report::TEXT || *form == report::MARKDOWN {
             print::data("\n")?;
             print::report(&gated, form, None)?;

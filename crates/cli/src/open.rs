@@ -1,34 +1,23 @@
-//! `proofload open`: the report page of a record in the browser; where there is no desktop, where it lies and how to see it.
+//! `proofload report --open`: the report page of a record in the browser; where there is no desktop, where it lies and how to see it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::{env, fs, io};
 
 use ::report::REPORT_PAGE;
-use clap::Args;
 
 use crate::exit::{self, Failed};
 use crate::report;
-use crate::{explain, print, records};
+use crate::{explanation, print, records};
 
-/// Flags of `open`.
-#[derive(Debug, Args)]
-pub struct OpenArgs {
-    #[arg(help = records::HELP, default_value = "latest")]
-    record: PathBuf,
-    /// Only print the page's path
-    #[arg(long)]
-    print: bool,
-}
-
-/// Opens the page, or tells where it is.
+/// Opens the page, or tells where it is; with `only_print` that alone.
 ///
 /// # Errors
 /// If there is no such record, or its page is not there and cannot be made.
-pub fn run(args: &OpenArgs) -> anyhow::Result<ExitCode> {
-    let page = page(&args.record)?;
+pub fn run(record: &Path, only_print: bool) -> anyhow::Result<ExitCode> {
+    let page = page(record)?;
     let path = page.display().to_string();
-    if args.print {
+    if only_print {
         print::data(&format!("{path}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -67,7 +56,7 @@ fn page(asked: &Path) -> anyhow::Result<PathBuf> {
     let path = record.directory.join(REPORT_PAGE);
     if !path.is_file() || is_older(&path, &record.directory.join("events.jsonl")) && record.ended.is_none() {
         let conclusion = analysis::conclude(&record);
-        let explanation = explain::kept(&record.directory);
+        let explanation = explanation::kept(&record.directory);
         let drawn = report::write((&record, &conclusion, explanation.as_ref()), &::report::HTML, &path);
         drawn.map_err(|error| {
             Failed::new(exit::SELF, format!("{}: cannot write the page: {error}", path.display()))

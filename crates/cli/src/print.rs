@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::AutoStream;
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::text;
 use report::plot::Ground;
@@ -66,6 +68,17 @@ pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::
     Ok(put(file, &drawn(report, form, Look { width, ground: Ground::Light })?)?)
 }
 
+/// Prints what has just been measured: of text the first screen, unless all of it is asked for.
+///
+/// # Errors
+/// If it has no such form, or stdout cannot be written.
+pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::Result<()> {
+    if *form != report::TEXT || amount.verbose {
+        return self::report(report, form, None);
+    }
+    Ok(data(&report::text(&report.brief(), width()))?)
+}
+
 /// A report in a form. Text has its colours.
 ///
 /// # Errors
@@ -78,9 +91,60 @@ pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<Vec<u8>, Fa
     report::render(report, form, look).ok_or_else(none)
 }
 
-/// JSON where a flag asks for it, else text.
-pub fn form(json: bool) -> &'static Form {
-    if json { &report::JSON } else { &report::TEXT }
+/// In which form a result is printed: the same flags wherever something is.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct FormArgs {
+    /// Form of what is printed on stdout
+    #[arg(long, value_name = "FORM", value_parser = forms(), default_value = "text")]
+    format: &'static Form,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl FormArgs {
+    /// The form that is asked for.
+    pub fn form(&self) -> &'static Form {
+        if self.json { &report::JSON } else { self.format }
+    }
+
+    /// Whether it is JSON, where there is that and text.
+    ///
+    /// # Errors
+    /// If it is another one.
+    pub fn is_json(&self) -> Result<bool, Failed> {
+        match self.form() {
+            form if *form == report::JSON => Ok(true),
+            form if *form == report::TEXT => Ok(false),
+            form => Err(Failed::usage(format!("--format {}: there is no such form of it", form.name))
+                .hint("there are text and json")),
+        }
+    }
+}
+
+/// How much is printed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct AmountArgs {
+    /// Print the result alone: no progress and no notes
+    #[arg(short, long)]
+    quiet: bool,
+    /// Print the whole report, of which usually the first screen is printed
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl AmountArgs {
+    /// Puts into force whether there is talk.
+    pub fn settle(self) {
+        QUIET.store(self.quiet, Ordering::Relaxed);
+    }
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Whether nothing but results and errors is printed.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
 }
 
 /// What `--format` takes: the names of all forms.
@@ -125,9 +189,11 @@ macro_rules! tell {
 }
 pub(crate) use tell;
 
-/// Prints talk on stderr. A stderr that is gone is no reason to stop measuring. What is not ours in it does nothing to a terminal.
+/// Prints talk on stderr, unless it is not wanted. A stderr that is gone is no reason to stop measuring. What is not ours in it does nothing to a terminal.
 pub fn talk(text: &str) {
-    coloured(&text::lines(text));
+    if !is_quiet() {
+        coloured(&text::lines(text));
+    }
 }
 
 /// The same with colours of ours.

@@ -8,7 +8,7 @@ use ::explain::{Explanation, Tree};
 use clap::{Args, Subcommand};
 
 use crate::exit::{self, Failed};
-use crate::{explain, print, records};
+use crate::{explanation, print, records};
 
 mod diff;
 mod file;
@@ -105,7 +105,7 @@ fn is_header(path: &Path) -> bool {
 
 fn record(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let record = records::opened(path)?;
-    let explanation = explain::kept_or_made(&record, form.again)?;
+    let explanation = explanation::kept_or_made(&record, form.again)?;
     let plan = &record.header.plan;
     form::print(form, &explanation, plan.question.as_ref().unwrap_or(&plan.name))?;
     Ok(taken(&explanation))

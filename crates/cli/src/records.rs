@@ -117,6 +117,12 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     }
 }
 
+/// Whether commands that name no record mean this one.
+pub fn is_latest(directory: &Path) -> bool {
+    let whole = |path: &Path| fs::canonicalize(path).ok();
+    newest_first().first().is_some_and(|newest| whole(newest) == whole(directory))
+}
+
 /// The folders of all records, the newest first.
 pub fn newest_first() -> Vec<PathBuf> {
     Shelf::of(root()).kept.into_iter().map(|kept| kept.directory).collect()

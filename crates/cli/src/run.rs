@@ -15,7 +15,8 @@ use report::{Form, Measured, REPORT_PAGE, Report};
 use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
-use crate::{REMOTE_AGENT, WARDEN, elsewhere, explain, gate, history, print, records, signals};
+use crate::print::{self, AmountArgs};
+use crate::{REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, records, signals};
 
 /// What is told when a signal asks to stop.
 pub const STOPPING: &str =
@@ -31,11 +32,11 @@ Without a terminal there are plain lines on stderr. With --json stdout has one e
 the last {\"event\":\"report\",\"report\":{…}} with what `proofload report --json` prints, and behind it with --gate what the
 limits came to: docs/events.md.";
 /// Shortest budget that `--quick` sets.
-const QUICK_MIN_S: u64 = 60;
-/// Seconds that `--quick` gives each variant: eight blocks of the shortest trial there is.
-const QUICK_VARIANT_S: u64 = 30;
+const QUICK_MIN_S: u64 = 90;
+/// Seconds that `--quick` gives each variant: four blocks of a slow service on a busy machine. Clear differences end sooner.
+const QUICK_VARIANT_S: u64 = 45;
 /// The same in open loop, where capacity is measured first and each trial settles at its rate.
-const QUICK_VARIANT_OPEN_S: u64 = 45;
+const QUICK_VARIANT_OPEN_S: u64 = 60;
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -58,7 +59,7 @@ pub struct RunArgs {
 /// How an experiment is run, and what comes out: flags of `run` and `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct RunFlags {
-    /// A first answer: the shortest budget that allows a verdict, about a minute
+    /// A first answer: the shortest budget that allows a verdict, about a minute where the difference is clear
     #[arg(long, conflicts_with = "budget")]
     pub quick: bool,
     /// Time the whole run may take, for example 90s or 10m, instead of the file's
@@ -70,12 +71,17 @@ pub struct RunFlags {
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]
     pub explain: bool,
+    /// Say what would be run and how long it takes, and start nothing; with --json the checked plan
+    #[arg(long)]
+    pub dry_run: bool,
     /// Form of the report on stdout
-    #[arg(long, value_parser = print::forms(), default_value = "text")]
+    #[arg(long, value_name = "FORM", value_parser = print::forms(), default_value = "text")]
     pub format: &'static Form,
     /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    #[command(flatten)]
+    pub amount: AmountArgs,
     /// Load hosts of URLs that may be other machines without asking
     #[arg(long)]
     pub yes: bool,
@@ -109,12 +115,18 @@ pub fn perform(
     limits: Option<&gate::Flags>,
     against: &AgainstArgs,
 ) -> anyhow::Result<ExitCode> {
-    // The worktree stays ours until the services have ended.
-    let (mut plan, _worktree) = experiment::checked_out(experiment, against)?;
-    adjust(&mut plan, flags);
-    if let Some(limits) = limits {
-        gate::prepare(&mut plan, limits)?;
+    flags.amount.settle();
+    let prepared = |mut plan: Plan| {
+        adjust(&mut plan, flags);
+        limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
+        Ok::<Plan, Failed>(plan)
+    };
+    if flags.dry_run {
+        return dry_run::run(&prepared(experiment::planned(experiment, against)?)?, flags.json);
     }
+    // The worktree stays ours until the services have ended.
+    let (plan, _worktree) = experiment::checked_out(experiment, against)?;
+    let plan = prepared(plan)?;
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let course = Course {
         experiment: &experiment.name(),
@@ -137,7 +149,7 @@ pub fn perform(
         // The last event was the report.
         exit::of_record(&record, &analysis::conclude(&record))
     } else {
-        crate::report::print(&record, flags.format)?
+        crate::report::print(&record, flags.format, flags.amount)?
     };
     end(result, code)
 }
@@ -225,7 +237,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         How::CapturesOnly { rounds } => lab::capture_only(writer, &mut environment, rounds, &mut watch),
     };
     live.clear();
-    let explanation = explain::keep(&record);
+    let explanation = explanation::keep(&record);
     if how == How::Measured {
         keep_reports(&record, explanation.as_ref());
     }

@@ -12,8 +12,8 @@ use model::Grade;
 use model::quantity::{many, span};
 use plan::{Cpus, LookRule, Plan};
 use record::{EndReason, Record};
+use report::Look;
 use report::plot::Ground;
-use report::{Form, Look};
 use tune::{
     Advice, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Setting, Spec, Step, Took, Tuning, Wish,
 };
@@ -21,8 +21,9 @@ use tune::{
 use crate::compare::Asked;
 use crate::exit::{self, Failed};
 use crate::experiment;
+use crate::print::{self, AmountArgs, FormArgs};
 use crate::run::{self, Course, How, Ready};
-use crate::{print, records, signals};
+use crate::{records, signals};
 
 mod base;
 
@@ -85,9 +86,10 @@ pub struct TuneArgs {
     /// Seed of every random choice
     #[arg(long)]
     seed: Option<u64>,
-    /// Form of the result on stdout
-    #[arg(long, value_parser = print::forms(), default_value = "text")]
-    format: &'static Form,
+    #[command(flatten)]
+    form: FormArgs,
+    #[command(flatten)]
+    amount: AmountArgs,
     /// Folder of the records, made new [default: records/tune-NAME-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -103,6 +105,7 @@ pub struct TuneArgs {
 /// # Errors
 /// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
 pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
+    args.amount.settle();
     let base = Base::of(args)?;
     let keep = args
         .keep
@@ -528,7 +531,7 @@ impl Work<'_> {
                 print::tell!("{name}: not written: {error}");
             }
         }
-        print::report(advice, self.args.format, None)
+        print::result(advice, self.args.form.form(), self.args.amount)
     }
 }
 

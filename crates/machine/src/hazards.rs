@@ -251,7 +251,7 @@ fn spin(facts: &Facts) -> Told {
     let evidence = evidence!("the same work {pieces} times: {median} each, spread (CV) {cv}";
         pieces = Quantity::count(spin.pieces as u64), median = Quantity::us(spin.median_us), cv = Quantity::share(spin.cv));
     let remedy = "the processor's speed changes from moment to moment: frequency, heat, or neighbours on its core. Blocks spread that \
-                  over all variants; `proofload calibrate` tells how small a difference can be found all the same";
+                  over all variants; `proofload doctor calibrate` tells how small a difference can be found all the same";
     told(above(spin.cv, SPIN_CV_KNOW, SPIN_CV_BAD), evidence, remedy)
 }
 

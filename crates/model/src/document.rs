@@ -27,6 +27,8 @@ pub enum Block {
     Paragraph(Tone, String),
     /// What came of each question.
     Answers(Vec<Answer>),
+    /// The same as a list with the verdicts' words in front; each has one verdict.
+    Verdicts(Vec<Answer>),
     /// Rows of names and figures.
     Table(Table),
     /// What qualifies the answers, the gravest first; and the command that explains them.
@@ -52,7 +54,7 @@ impl Block {
     pub fn is_empty(&self) -> bool {
         match self {
             Block::Heading(_, text) | Block::Paragraph(_, text) => text.is_empty(),
-            Block::Answers(answers) => answers.is_empty(),
+            Block::Answers(answers) | Block::Verdicts(answers) => answers.is_empty(),
             Block::Table(table) => table.rows.is_empty(),
             Block::Findings(findings, _) => findings.is_empty(),
             Block::Lines(lines) => lines.is_empty(),

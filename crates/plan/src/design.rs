@@ -237,7 +237,7 @@ pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, 
 pub(crate) fn report_no_room_for_copy(site: &mut Site<'_>, variants: usize) {
     let message = format!("`design.aa` adds a copy to {variants} variants, at most {VARIANTS_MAX} in all");
     site.at(&["design", "aa"], message, "one too many")
-        .hint("leave out a level, or measure the copy on its own with `proofload calibrate`");
+        .hint("leave out a level, or measure the copy on its own with `proofload doctor calibrate`");
 }
 
 /// Which variant is compared with which; none without factors.
@@ -345,7 +345,7 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
 pub(crate) fn report_idle_copy(site: &mut Site<'_>) {
     let message = "`design.aa` checks comparisons, and without factors there is none";
     site.at_key(&["design", "aa"], message, "without effect")
-        .hint("`proofload calibrate` measures one variant against itself");
+        .hint("`proofload doctor calibrate` measures one variant against itself");
 }
 
 const ENDPOINT: [&str; 2] = ["design", "endpoint"];

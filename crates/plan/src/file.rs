@@ -422,7 +422,7 @@ pub(crate) struct Measure {
     pub requests: Option<u64>,
     /// Open loop: requests due per second, whether or not the service keeps up. Without it: closed loop.
     pub rate: Option<RatesText>,
-    /// How requests are spread in time in open loop. Without it: evenly.
+    /// How requests are spread in time in open loop. Without it: as from many independent users.
     pub arrivals: Option<Process>,
     /// Load before the first rate that is in no figure. Without it: none.
     pub warmup: Option<Period>,

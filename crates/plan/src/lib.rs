@@ -105,7 +105,7 @@ fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
     parse_at(&text, directory, against).map_err(|found| problems(text, found))
 }
 
-/// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`.
+/// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`, `10`.
 ///
 /// # Errors
 /// What is wrong with it, and what is expected.

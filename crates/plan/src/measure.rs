@@ -94,7 +94,7 @@ pub(crate) fn measure(
     }
     let elapsed = Until::Elapsed(duration.unwrap_or(LENGTH_DEFAULT.0));
     let until = written.requests.map_or(elapsed, Until::Requests);
-    Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or(Process::Constant), warmup })
+    Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or_default(), warmup })
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
         let plain = read("[measure]\nrequests = 500\n").unwrap();
         assert_eq!(
             (plain.until, plain.rates, plain.arrivals),
-            (Until::Requests(500), None, Process::Constant)
+            (Until::Requests(500), None, Process::Poisson)
         );
     }
 

@@ -112,9 +112,9 @@ text_form! {
     /// A length of time: whole numbers with their units, the longest first, such as 250ms, 10s, 2m or 1h30m.
     #[derive(Copy, PartialOrd)]
     Period(Duration) = "Duration",
-    "^(?=.)([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$",
+    "^([0-9]+|(?=.)([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)$",
     "a duration such as \"10s\"",
-    "whole numbers with their units, the longest first: \"250ms\", \"10s\", \"2m\", \"1h30m\"",
+    "whole numbers with their units, the longest first, or seconds alone: \"250ms\", \"10s\", \"1m30s\", \"10\"",
     |text| period(text).ok_or_else(|| "is not a duration".to_owned())
 }
 
@@ -122,6 +122,9 @@ text_form! {
 const UNITS_OF_TIME: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 fn period(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
     let mut rest = text;
     let mut units = UNITS_OF_TIME.iter();
     let mut total_ms = 0u64;
@@ -482,8 +485,10 @@ mod tests {
             let period = Period::read(text).unwrap();
             assert_eq!((period.0.as_millis(), period.to_string().as_str()), (ms, text));
         }
-        assert_eq!(Period::read("90s").unwrap().to_string(), "1m30s");
-        refused::<Period>(&["", "10", "s", "10 s", "1.5s", "-1s", "10parsecs", "30m1h", "1s1s", "1é"]);
+        for (text, written) in [("90s", "1m30s"), ("2", "2s"), ("0", "0s")] {
+            assert_eq!(Period::read(text).unwrap().to_string(), written);
+        }
+        refused::<Period>(&["", "s", "10 s", "1.5s", "-1s", "10parsecs", "30m1h", "1s1s", "1é"]);
         refused::<Period>(&["99999999999999999h"]);
     }
 

@@ -436,7 +436,7 @@ impl Facts {
         let (folder, bytes) = (&self.folder, program.bytes());
         to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
             "make room there, or have XDG_CACHE_HOME name another folder for that account; what Proofload has put there goes with: \
-             proofload hosts --remove {}",
+             proofload doctor hosts --remove {}",
             to.typed()
         ))
     }

@@ -7,15 +7,13 @@ use record::Record;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::forecast::forecast;
 use crate::form::Report;
 use crate::validity::explained_by;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
-/// Budgets are named in steps of so many seconds, and leave a tenth of room.
-const BUDGET_STEP_S: f64 = 30.0;
-const BUDGET_ROOM: f64 = 1.1;
 /// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
 const LAG1_SDS: f64 = 2.0;
 
@@ -36,6 +34,7 @@ pub struct Calibrated<'a> {
 #[derive(Debug, Clone, Copy, Serialize)]
 struct MarginFound {
     blocks: u32,
+    run_s: f64,
     budget_s: f64,
 }
 
@@ -109,7 +108,7 @@ impl Calibrated<'_> {
         if noise.copies.differ {
             steps.push(format!(
                 "calibrate again: if the copies differ again, this machine favours one of them, and no difference of that size \
-                 may be believed; `aa = true` in the design then keeps watch: proofload calibrate {file}"
+                 may be believed; `aa = true` in the design then keeps watch: proofload doctor calibrate {file}"
             ));
         }
         let by_chance = LAG1_SDS / f64::from(calibration.blocks).sqrt();
@@ -123,14 +122,15 @@ impl Calibrated<'_> {
         let of = if asked > 1 { format!(", where {asked} estimates share the 5 %") } else { String::new() };
         let margin = format!("the margin ({}) in {}{of}", share(design.margin), design.metric.row().title);
         steps.push(match self.margin_found() {
-            Some(MarginFound { blocks, budget_s }) => format!(
-                "to find a true difference of {margin}, in 8 of 10 runs, takes about {blocks} blocks: proofload run {file} \
-                 --budget {}",
+            Some(MarginFound { blocks, run_s, budget_s }) => format!(
+                "{}: proofload run {file} --budget {}",
+                forecast(&margin, blocks, Some(run_s)),
                 span(budget_s)
             ),
             None => format!(
-                "no run is long enough to find a true difference of {margin}; the longest finds {}: quieten the machine, give \
+                "{}; the longest finds {}: quieten the machine, give \
                  trials more slices (design.slices), or ask for less (design.margin)",
+                forecast(&margin, stats::BLOCKS_MAX, None),
                 noise.least_difference(design, asked).map(share).unwrap_or_default()
             ),
         });
@@ -142,8 +142,8 @@ impl Calibrated<'_> {
         let (calibration, plan) = (self.calibration.as_ref()?, self.experiment);
         let noise = calibration.noise(plan.design.metric)?;
         let blocks = noise.blocks_to_find(plan.design.margin, &plan.design, self.estimates())?;
-        let run_s = calibration.run_s(blocks, plan.variants.len()) * BUDGET_ROOM;
-        Some(MarginFound { blocks, budget_s: (run_s / BUDGET_STEP_S).ceil().max(2.0) * BUDGET_STEP_S })
+        let run_s = calibration.pace().run_s(blocks, plan.variants.len());
+        Some(MarginFound { blocks, run_s, budget_s: analysis::budget_s(run_s) })
     }
 
     /// Estimates of the experiment that share the chance to err; one where it compares nothing.

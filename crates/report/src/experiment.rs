@@ -12,9 +12,11 @@ use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
 use model::document::{Block, Document, Line, Tone};
+use model::quantity::span;
 
 pub(crate) mod answer;
-mod capacity;
+pub(crate) mod brief;
+pub(crate) mod capacity;
 mod data;
 mod headline;
 mod method;
@@ -43,6 +45,8 @@ pub struct Measured<'a> {
     pub has_page: bool,
     /// Whether the flame graphs' page lies beside the report's.
     pub has_flames: bool,
+    /// Whether it is the newest record, which commands mean that name none.
+    pub is_latest: bool,
 }
 
 impl<'a> Measured<'a> {
@@ -52,7 +56,15 @@ impl<'a> Measured<'a> {
         conclusion: &'a Conclusion,
         explanation: Option<&'a Explanation>,
     ) -> Measured<'a> {
-        Measured { record, conclusion, explanation, here: None, has_page: false, has_flames: true }
+        Measured {
+            record,
+            conclusion,
+            explanation,
+            here: None,
+            has_page: false,
+            has_flames: true,
+            is_latest: false,
+        }
     }
 
     /// The question, or the experiment's name where the file asks none.
@@ -151,6 +163,13 @@ impl Report for Measured<'_> {
         Document { headline, ..Document::new(self.title(), blocks) }
     }
 
+    fn brief(&self) -> Document {
+        match Loaded::of(self) {
+            Some(loaded) => loaded.brief(),
+            None => self.first_screen(),
+        }
+    }
+
     fn data(&self) -> Value {
         if let Some(loaded) = Loaded::of(self) {
             return loaded.data();
@@ -189,14 +208,18 @@ pub(crate) fn standing_word(standing: Standing) -> &'static str {
     }
 }
 
-fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
-    let mut steps = Vec::new();
-    let said_by = match record.ended.as_ref().map(|ended| &ended.reason) {
+/// Whose own words tell why the run failed.
+fn said_by(record: &Record) -> Option<&'static str> {
+    match record.ended.as_ref().map(|ended| &ended.reason) {
         Some(EndReason::ServiceFailed(_)) => Some("the service"),
         Some(EndReason::PreparationFailed(_)) => Some("its command"),
         Some(_) | None => None,
-    };
-    if let Some(who) = said_by {
+    }
+}
+
+fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
+    let mut steps = Vec::new();
+    if let Some(who) = said_by(record) {
         steps.push(format!("look at what {who} said: {}", record.directory.join("logs").display()));
         return steps;
     }
@@ -209,12 +232,10 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         record.header.experiment,
         record.header.plan.against.as_ref().map(plan::Against::flags).unwrap_or_default()
     );
-    let needed = conclusion.comparisons.iter().filter_map(|comparison| comparison.blocks_needed).max();
-    let blocks = record.complete_blocks().filter_map(|block| block.seconds);
-    let block_s = blocks.last().unwrap_or(0.0);
-    if let Some(needed) = needed.filter(|needed| *needed > conclusion.blocks) {
-        let minutes = (f64::from(needed) * block_s * 1.15 / 60.0).ceil().max(1.0);
-        steps.push(format!("to decide what is inconclusive: {again} --budget {minutes:.0}m"));
+    let needed_s = conclusion.comparisons.iter().filter_map(|comparison| comparison.seconds_needed);
+    if let Some(needed_s) = needed_s.reduce(f64::max) {
+        let budget = span(analysis::budget_s(needed_s));
+        steps.push(format!("to decide what is inconclusive: {again} --budget {budget}"));
     }
     steps.push(format!("to see whether it holds: {again} --seed {}", record.header.seed + 1));
     steps.push(format!("for a pull request: proofload report {} --format md", record.directory.display()));

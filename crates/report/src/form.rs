@@ -14,6 +14,11 @@ pub trait Report {
     /// What people read.
     fn document(&self) -> Document;
 
+    /// The first screen of it, for whoever ran it; the whole where that is short.
+    fn brief(&self) -> Document {
+        self.document()
+    }
+
     /// What programs read; see docs/formats.md.
     fn data(&self) -> Value;
 

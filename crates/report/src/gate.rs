@@ -3,11 +3,12 @@
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone, Verdict};
-use model::quantity::{Quantity, Unit, count, interval, small_share};
+use model::quantity::{Quantity, Unit, interval, share, small_share};
 use plan::{Bound, Figure};
 use record::Record;
 use serde_json::{Value, json};
 
+use crate::forecast::forecast;
 use crate::form::Report;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
@@ -110,15 +111,17 @@ impl Gated<'_> {
     fn advice(&self) -> String {
         let open =
             || self.gate.judgements.iter().filter(|judgement| judgement.ruling == Ruling::Inconclusive);
-        let needed: Option<Vec<u32>> = open().map(|judgement| judgement.blocks_needed).collect();
-        let blocks = open().filter_map(|judgement| Some(judgement.measured?.blocks)).max();
-        match (needed.and_then(|needed| needed.into_iter().max()), blocks) {
-            (Some(needed), Some(blocks)) => format!(
-                "; about {} blocks would decide, there are {blocks}: a larger budget, or a limit that this machine can tell",
-                count(u64::from(needed))
-            ),
-            _ => String::new(),
-        }
+        // The one that takes longest: where none is known for one of them, none is told.
+        let needed = open().map(|judgement| Some((judgement.blocks_needed?, judgement)));
+        let most =
+            needed.collect::<Option<Vec<_>>>().and_then(|needed| needed.into_iter().max_by_key(|of| of.0));
+        most.map_or(String::new(), |(blocks, judgement)| {
+            let what = match judgement.limit.bound {
+                Bound::Change(_) => share((judgement.limit.bound.value() - 1.0).abs()),
+                _ => "so small a difference".to_owned(),
+            };
+            format!("; {}", forecast(&what, blocks, judgement.seconds_needed))
+        })
     }
 
     /// Of limits that no interval speaks of.
@@ -212,6 +215,7 @@ fn judgement_json(judgement: &Judgement) -> Value {
         "ruling": judgement.ruling,
         "reason": judgement.reason,
         "blocks_needed": judgement.blocks_needed,
+        "seconds_needed": judgement.seconds_needed,
     })
 }
 

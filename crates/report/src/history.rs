@@ -302,7 +302,7 @@ impl Short<'_> {
         let experiment = shell_line(std::slice::from_ref(&essentials.experiment));
         let mut steps = vec![
             format!("the whole report: proofload report {directory}"),
-            format!("the same in a browser: proofload open {directory}"),
+            format!("the same in a browser: proofload report --open {directory}"),
             format!("over time: proofload history trend {experiment}"),
         ];
         if essentials.captures > 0 {

@@ -75,7 +75,9 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
     let section = match block {
         Block::Heading(_, text) => Section::whole(format!("\n#### {}\n", escaped(text))),
         Block::Paragraph(_, text) => Section::whole(format!("\n{}\n", escaped(text))),
-        Block::Answers(answers) => Section::lines("\n", answers.iter().map(answer)),
+        Block::Answers(answers) | Block::Verdicts(answers) => {
+            Section::lines("\n", answers.iter().map(answer))
+        }
         Block::Table(table) => self::table(table),
         Block::Findings(all, command) => {
             let command = command.iter().map(|command| {

@@ -16,6 +16,7 @@ use crate::form::Report;
 use crate::page::PageData;
 use crate::validity::explained_by;
 
+mod brief;
 mod data;
 
 /// The quantiles shown, with their names.
@@ -200,6 +201,10 @@ impl Report for Loaded<'_> {
         Document { headline, ..Document::new(self.title(), blocks) }
     }
 
+    fn brief(&self) -> Document {
+        self.first_screen()
+    }
+
     fn data(&self) -> Value {
         analysis::measurement(self.record()).map_or(Value::Null, |of| data::data(self, &of))
     }
@@ -296,22 +301,37 @@ fn lines(window: &Window<'_>) -> Vec<Line> {
     lines.extend((made > 0).then(|| {
         Line::new("TLS", format!("{} handshakes, {} of them resumed", count(made), count(counts.tls_resumed)))
     }));
-    let status: Vec<String> =
-        counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
-    lines.push(Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") }));
-    let failures = counts.contract_failures.iter();
-    lines.extend(failures.map(|failure| {
-        let text = format!("{} × {}, for example {}", failure.kind, count(failure.count), failure.example);
-        Line::new("failed", text)
-    }));
+    lines.extend(outcomes(window));
     lines.extend(content(window).map(|content| Line::new("content", content)));
     lines.extend(service(window).map(|used| Line::new("service", used)));
-    let errors =
-        counts.errors.iter().map(|error| format!("{} {} × {}", error.phase, error.cause, count(error.count)));
-    let errors: Vec<String> = errors.collect();
-    lines.push(Line::new("errors", if errors.is_empty() { "none".to_owned() } else { errors.join("   ") }));
+    lines.push(errors(window).unwrap_or_else(|| Line::new("errors", "none")));
     lines.extend(counts.tls_error.as_ref().map(|error| Line::new("TLS error", error.clone())));
     lines
+}
+
+/// How many responses had each status, and what was wrong with those that were not expected.
+fn outcomes(window: &Window<'_>) -> Vec<Line> {
+    let counts = &window.slice.counts;
+    let status: Vec<String> =
+        counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
+    let status = Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
+    let failures = counts.contract_failures.iter().map(|failure| {
+        let text = format!("{} × {}, for example {}", failure.kind, count(failure.count), failure.example);
+        Line::new("failed", text)
+    });
+    [status].into_iter().chain(failures).collect()
+}
+
+fn errors(window: &Window<'_>) -> Option<Line> {
+    let errors = window.slice.counts.errors.iter();
+    let errors: Vec<String> =
+        errors.map(|error| format!("{} {} × {}", error.phase, error.cause, count(error.count))).collect();
+    (!errors.is_empty()).then(|| Line::new("errors", errors.join("   ")))
+}
+
+/// Whether the service kept up, of an open loop.
+fn verdict(window: &Window<'_>) -> Option<Line> {
+    window.kept().map(|kept| Line::new("verdict", kept.words()))
 }
 
 /// What the services used, where their processes may be looked at.
@@ -366,7 +386,6 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
     };
     let lag =
         open.schedule_lag.quantile(0.99).map_or(NONE.to_owned(), |lag| Quantity::ns(lag.ns()).to_string());
-    let kept = window.kept().map(|kept| Line::new("verdict", kept.words()));
     let paced = [
         Line::new(
             "rate",
@@ -378,7 +397,7 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
         ),
         Line::new("client", format!("{lag} late at p99, where one was free")),
     ];
-    paced.into_iter().chain(kept).collect()
+    paced.into_iter().chain(verdict(window)).collect()
 }
 
 /// What the sampled responses contained.

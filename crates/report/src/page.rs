@@ -314,7 +314,7 @@ fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding>
     all.iter().take(FINDINGS_MAX).cloned().collect()
 }
 
-/// What `proofload validity` says of each of their checks.
+/// What `proofload explain` says of each of their checks.
 fn explanations(conclusion: &Conclusion) -> BTreeMap<&'static str, Vec<String>> {
     let checks = conclusion.findings.iter().map(|finding| finding.check);
     checks.map(|check| (check.number(), paragraphs(check))).collect()

@@ -16,10 +16,12 @@ use model::quantity::{change, many, share};
 use model::text::line;
 use record::Record;
 
+use self::curve::Curve;
 use self::drawing::{Drawing, Font, Hold, Rgb, Shape, Text, painted, written};
 use crate::axis::{Axis, Mark};
 use crate::experiment::{Measured, answer, findings_of};
 
+mod curve;
 mod drawing;
 
 /// What the plot stands on.
@@ -39,6 +41,8 @@ pub struct Plot {
     metric: Option<&'static str>,
     rows: Vec<Row>,
     margin: f64,
+    /// Response times over the rate, where capacity was measured.
+    curves: Vec<Curve>,
     /// Lines below all rows.
     foot: Vec<String>,
 }
@@ -77,6 +81,7 @@ impl Plot {
             metric: common.map(|metric| metric.row().title),
             rows: told.map(|comparison| row(of, comparison, common.is_none())).collect(),
             margin: of.record.header.plan.design.margin,
+            curves: curve::all(of),
             foot: foot(of),
         }
     }
@@ -194,7 +199,7 @@ fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
     }
     sheet.y += 10.0;
     let (shown, hidden) = plot.rows.split_at(plot.rows.len().min(ROWS_MAX));
-    if shown.is_empty() {
+    if shown.is_empty() && plot.curves.is_empty() {
         sheet.small("nothing is compared in this record");
     }
     let spans: Vec<_> = shown.iter().filter_map(|row| row.span).collect();
@@ -215,6 +220,7 @@ fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
     if !hidden.is_empty() {
         sheet.small(&format!("and {} more verdicts that are not drawn: see the report", hidden.len()));
     }
+    plot.curves.iter().for_each(|curve| sheet.curve(curve));
     sheet.y += 8.0;
     plot.foot.iter().for_each(|text| sheet.small(text));
     let told = |row: &Row| format!("{}: {}, {}", row.word, line(&row.name), row.told);
@@ -223,7 +229,12 @@ fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
         height: (sheet.y + MARGIN).ceil(),
         ground: palette.ground,
         title: line(&plot.title),
-        description: shown.iter().map(told).collect::<Vec<_>>().join("\n"),
+        description: shown
+            .iter()
+            .map(told)
+            .chain(plot.curves.iter().map(Curve::told))
+            .collect::<Vec<_>>()
+            .join("\n"),
         shapes: sheet.shapes,
     }
 }
@@ -320,8 +331,8 @@ impl Sheet {
             if axis.holds(end) {
                 self.area((x - 1.0, y - 8.0), (2.0, 16.0), fill);
             } else {
-                let points = [(x, y - 8.0), (x, y + 8.0), (x + outwards * 9.0, y)];
-                self.shapes.push(Shape::Triangle { points, fill });
+                let points = vec![(x, y - 8.0), (x, y + 8.0), (x + outwards * 9.0, y)];
+                self.shapes.push(Shape::Polygon { points, fill });
             }
         }
         // A ring of the ground's colour, so that it is seen on a bar that is shorter than it.

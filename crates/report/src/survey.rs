@@ -67,7 +67,7 @@ impl Surveyed<'_> {
     fn expected(&self) -> Block {
         let Some((record, calibration)) = self.calibration else {
             return Block::Steps(vec![
-                "proofload calibrate experiment.toml tells how small a difference can be found here; no record below ./records \
+                "proofload doctor calibrate experiment.toml tells how small a difference can be found here; no record below ./records \
                  does so for this machine"
                     .to_owned(),
             ]);

@@ -50,6 +50,7 @@ fn drawn(block: &Block, width: usize) -> String {
         Block::Heading(tone, text) => styled(style(*tone), &clean(text)) + "\n",
         Block::Paragraph(tone, text) => paragraph(*tone, text, width),
         Block::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
+        Block::Verdicts(answers) => verdicts(answers, width),
         Block::Table(table) => table_drawn(table, width),
         Block::Findings(all, command) => {
             let told: String = all.iter().map(|remark| finding(&remark.cleaned(), width)).collect();
@@ -95,11 +96,30 @@ fn answer(answer: &Answer, width: usize) -> String {
     out
 }
 
+/// Each verdict's word in a column of its own, what it is about behind it, and notes below that.
+fn verdicts(answers: &[Answer], width: usize) -> String {
+    let all = || answers.iter().flat_map(|answer| answer.verdicts.iter().map(move |one| (answer, one)));
+    let widest = all().map(|(_, one)| one.word.chars().count()).max().unwrap_or(0);
+    let margin = " ".repeat((widest + 2).min(INDENT_MAX));
+    let line = |(answer, one): (&Answer, &Verdict)| {
+        let word = styled(style(one.tone), &format!("{:widest$}", one.word.to_uppercase()));
+        let text = format!("{word}  {}: {}", styled(BOLD, &clean(&answer.subject)), clean(&one.detail));
+        let notes =
+            answer.notes.iter().map(|note| styled(FAINT, &wrapped(&clean(note), &margin, &margin, width)));
+        wrapped(&text, "", &margin, width) + &notes.collect::<String>()
+    };
+    all().map(line).collect()
+}
+
 fn lines(all: &[Line], width: usize) -> String {
     let widest = all.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
     let names = widest.clamp(NAMES, NAMES_MAX);
     let margin = " ".repeat(names + 2);
     let line = |line: &Line| {
+        if let (true, Some(command)) = (line.text.is_empty(), &line.command) {
+            let name = format!("{:>names$}", clean(&line.name));
+            return format!("{}  {}\n", styled(style(line.tone), &name), clean(command));
+        }
         let mut out = in_margin((style(line.tone), &clean(&line.name), names), &clean(&line.text), width);
         if !line.detail.is_empty() {
             out += &styled(FAINT, &wrapped(&clean(&line.detail), &margin, &margin, width));

@@ -20,7 +20,7 @@ const GRADES: &str = "invalid: a fault forbids the conclusion, whatever the figu
 /// The command that explains these findings, each once; `None` where there is none.
 pub(crate) fn explained_by<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let numbers = model::distinct(findings.map(|finding| finding.check.number()));
-    (!numbers.is_empty()).then(|| format!("proofload validity {}", numbers.join(" ")))
+    (!numbers.is_empty()).then(|| format!("proofload explain {}", numbers.join(" ")))
 }
 
 /// Checks: all of them as a list, or some of them explained.
@@ -78,7 +78,7 @@ fn list() -> Document {
         Block::Table(table)
     };
     let tables = Check::ALL.chunk_by(|one, next| one.row().subject == next.row().subject).map(of_subject);
-    let notes = [GRADES, "one of them explained, by its number or name: proofload validity V8"];
+    let notes = [GRADES, "one of them explained, by its number or name: proofload explain V8"];
     let notes = notes.map(|note| Block::Paragraph(Tone::Faint, note.to_owned()));
     Document::new("Checks of validity", tables.chain(notes))
 }

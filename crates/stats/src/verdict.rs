@@ -1,4 +1,4 @@
-//! From an interval to a word: better, worse, equivalent or inconclusive, and how many blocks a word would take.
+//! From an interval to a word: better, worse, equivalent or inconclusive, and how many blocks it takes to find a difference.
 //!
 //! Must not: know units or metrics, or void anything. That a run is void is a finding about how it was measured, which
 //! no interval can show.
@@ -7,7 +7,7 @@ use crate::looks::BLOCKS_MIN;
 use crate::{Estimate, Rule, student};
 use serde::{Deserialize, Serialize};
 
-/// Most blocks [`blocks_needed`] speaks of; beyond it the honest answer is "not this way".
+/// Most blocks [`blocks_for`] speaks of; beyond it the honest answer is "not this way".
 pub const BLOCKS_NEEDED_MAX: u32 = 10_000;
 
 /// What may be said about a variant against its baseline.
@@ -59,19 +59,6 @@ pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict 
     }
 }
 
-/// How many blocks in total it would take to decide, if ratio and spread stayed as they were seen.
-///
-/// With the boundary of a run that ends there. To decide is for the interval to exclude 1 or to lie within the margin, whichever comes first.
-/// More than [`crate::BLOCKS_MAX`] is more than one run can have: it says that trials must become longer or quieter.
-/// `None` when even [`BLOCKS_NEEDED_MAX`] would not do.
-///
-/// A forecast, not a promise: with few blocks the spread itself is known to no better than a third either way.
-pub fn blocks_needed(estimate: &Estimate, margin: f64, rule: &Rule) -> Option<u32> {
-    let question = Question::new(estimate, margin);
-    let decided = |blocks: u32| rule.forecast_t(blocks).is_some_and(|t| question.decided(blocks, t));
-    first_true((estimate.blocks + 1).max(BLOCKS_MIN), BLOCKS_NEEDED_MAX, decided)
-}
-
 /// How many blocks it takes to find a true difference with probability `power`, for log ratios with a standard deviation of
 /// `sd_log`: `ln_ratio` is the natural logarithm of the true ratio.
 ///
@@ -101,24 +88,6 @@ pub fn effect_found(blocks: u32, sd_log: f64, power: f64, rule: &Rule) -> Option
     let t = if blocks < BLOCKS_MIN { None } else { rule.forecast_t(blocks) };
     t.map(|t| (t + z) * sd_log / f64::from(blocks).sqrt())
         .filter(|effect| *effect > 0.0 && effect.is_finite())
-}
-
-/// What an interval's half-width, on the log scale, must come down to.
-struct Question {
-    enough: f64,
-    sd_log: f64,
-}
-
-impl Question {
-    fn new(estimate: &Estimate, margin: f64) -> Self {
-        let distance = estimate.ratio.ln().abs();
-        let room = if margin > 0.0 { margin.ln_1p() - distance } else { 0.0 };
-        Self { enough: distance.max(room), sd_log: estimate.sd_log }
-    }
-
-    fn decided(&self, blocks: u32, critical_t: f64) -> bool {
-        critical_t * self.sd_log / f64::from(blocks).sqrt() < self.enough
-    }
 }
 
 /// The first number in `from..=to` from which on `holds` is true, by halving; `None` when it is false at `to`.

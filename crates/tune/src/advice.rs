@@ -235,7 +235,23 @@ fn told(known: &Known) -> (String, String) {
 
 impl Report for Advice {
     fn document(&self) -> Document {
-        let mut blocks = vec![Block::Answers(vec![self.answer()]), self.set_table(), self.others_table()];
+        self.drawn(Some(self.others_table()))
+    }
+
+    /// Without what need not be set.
+    fn brief(&self) -> Document {
+        self.drawn(None)
+    }
+
+    fn data(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl Advice {
+    fn drawn(&self, others: Option<Block>) -> Document {
+        let mut blocks = vec![Block::Answers(vec![self.answer()]), self.set_table()];
+        blocks.extend(others);
         let failed = self.of_worth(Worth::Failed);
         let line = |tried: &Tried| Line {
             tone: Tone::Bad,
@@ -247,12 +263,6 @@ impl Report for Advice {
         Document::new(format!("What makes {} faster?", self.service), blocks)
     }
 
-    fn data(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
-    }
-}
-
-impl Advice {
     fn answer(&self) -> Answer {
         let metric = self.metric.row().title;
         let answer = |subject: String, tone, word: &str, detail: String, notes| Answer {

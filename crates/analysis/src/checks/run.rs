@@ -82,7 +82,9 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
                 "run it with --budget {needed_s}s or more. Until then the table says what each did this time, and nothing tells \
                  chance from a difference"
             ),
-            None => "`proofload check` says how long the blocks take; set the budget by that".to_owned(),
+            None => {
+                "`proofload run --dry-run` says how long the blocks take; set the budget by that".to_owned()
+            }
         },
         _ => "it ended too early to say anything; let it run longer".to_owned(),
     };

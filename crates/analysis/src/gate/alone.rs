@@ -35,6 +35,7 @@ fn judgement(entry: &GateEntry, window: &Window<'_>, record: &Record) -> Judgeme
         ruling,
         reason,
         blocks_needed: None,
+        seconds_needed: None,
     }
 }
 

@@ -279,16 +279,7 @@ fn standing(comparison: &Comparison, room: usize) -> Option<String> {
         Outcome::Better => vec!["better".to_owned()],
         Outcome::Worse => vec!["worse".to_owned()],
         Outcome::Equivalent => vec!["equivalent".to_owned()],
-        Outcome::Inconclusive => {
-            let needed = comparison.blocks_needed.into_iter();
-            let told = needed.flat_map(|blocks| {
-                [
-                    format!("inconclusive; about {blocks} blocks would decide"),
-                    format!("needs about {blocks} blocks"),
-                ]
-            });
-            told.chain(["inconclusive".to_owned(), "unclear".to_owned()]).collect()
-        }
+        Outcome::Inconclusive => vec!["inconclusive so far".to_owned(), "unclear".to_owned()],
         Outcome::NoSuccess | Outcome::Invalid => Vec::new(),
     };
     words.into_iter().find(|words| columns(words) <= room)

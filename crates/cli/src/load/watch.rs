@@ -46,7 +46,7 @@ struct Bar {
 impl Watch {
     /// Begins to show the measurement of a plan that has one, whose slices tell `stop` how far they are.
     pub fn begin(plan: &Plan, stop: Stop) -> Watch {
-        let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal());
+        let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal() && !print::is_quiet());
         let bar = shown.and_then(|measure| Bar::begin(measure, stop));
         let connections = plan.variants.first().map_or(0, |variant| variant.load.connections);
         let entry = plan.variants.first().and_then(Variant::entry_service);

@@ -9,7 +9,7 @@ use explain::{Naming, Tree, Unit, flame};
 use super::form::{Form, FormArgs, exported};
 use super::{drawn, plain, put, v8_log};
 use crate::exit::Failed;
-use crate::explain::{Files, PROFILE_BYTES_MAX, read_bounded};
+use crate::explanation::{Files, PROFILE_BYTES_MAX, read_bounded};
 use crate::print;
 
 /// What can be read, for whoever gave something else.

@@ -12,7 +12,7 @@ use super::form::{self, FormArgs};
 use super::taken;
 use crate::exit::{self, Failed};
 use crate::run::{Course, How};
-use crate::{experiment, explain, print, run};
+use crate::{experiment, explanation, print, run};
 
 /// Flags for what is started.
 #[derive(Debug, Args)]
@@ -119,13 +119,13 @@ fn capture(
     };
     let (record, result) = run::carry(course)?;
     // A run that was cut short has what was captured up to then.
-    let Some(explanation) = explain::kept(&record.directory) else {
+    let Some(explanation) = explanation::kept(&record.directory) else {
         result.map_err(run::failed)?;
         return nothing(&record);
     };
     form::print(form, &explanation, &title)?;
     let directory = record.directory.display();
-    print::talk(&format!("flame graphs: {directory}/{}", explain::FLAME));
+    print::talk(&format!("flame graphs: {directory}/{}", explanation::FLAME));
     print::talk(&format!("again, or in other forms: proofload profile {directory}"));
     run::end(
         result,

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::exit::{Failed, SELF};
-use crate::explain::PROFILE_BYTES_MAX;
+use crate::explanation::PROFILE_BYTES_MAX;
 use crate::print;
 
 /// Every such log begins with this.

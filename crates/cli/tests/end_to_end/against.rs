@@ -93,7 +93,7 @@ impl Shop {
 
     /// What `check --against HEAD` says of what is compared and made, without what differs from place to place.
     fn check(&self) -> String {
-        let check = self.place.proofload(&["check", "shop/bench/shop.toml", "--against", "HEAD"]);
+        let check = self.place.proofload(&["run", "--dry-run", "shop/bench/shop.toml", "--against", "HEAD"]);
         let said = self.here(check).said();
         let folder = self.place.path("").display().to_string();
         let text = said.ends(0).out.replace(&folder, "PLACE/").replace(&self.commit[..12], "0123456789ab");

@@ -1,4 +1,4 @@
-//! `proofload calibrate` on a real service: figures of two copies, what `check` makes of them, and nothing left behind.
+//! `proofload doctor calibrate` on a real service: figures of two copies, what `check` makes of them, and nothing left behind.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,9 @@ fn patient(place: &Place, levels: &str) -> PathBuf {
 fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
     let place = Place::new();
     patient(&place, "baseline = { api.env.SPIN_MS = 1 }\ncandidate = { api.env.SPIN_MS = 3 }");
-    let said = |words: &[&str]| place.said(&[&["calibrate", "experiment.toml", "--variant"], words].concat());
+    let said = |words: &[&str]| {
+        place.said(&[&["doctor", "calibrate", "experiment.toml", "--variant"], words].concat())
+    };
     said(&["nobody"]).ends(2).tells(&["`baseline`, `candidate`"]);
 
     let json = said(&["candidate", "--budget", "60s", "--seed", "1", "--json"]).ends(0).json();
@@ -40,7 +42,7 @@ fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
     let record = json["record"].as_str().expect("a folder");
     assert!(record.contains("records/test-calibration-"), "{record}");
     place.said(&["report", record]).prints(&["candidate vs itself"]);
-    let check = place.said(&["check", "experiment.toml"]);
+    let check = place.said(&["run", "--dry-run", "experiment.toml"]);
     check.prints(&["as in records/test-calibration-", "is found in 8 of 10 runs"]);
 }
 
@@ -48,7 +50,7 @@ fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
 fn a_calibration_that_is_void_shows_no_figure() {
     let place = Place::new();
     patient(&place, "baseline = { api.env.MODE = \"500\" }\ncandidate = {}");
-    let said = place.said(&["calibrate", "experiment.toml", "--out", "record"]);
+    let said = place.said(&["doctor", "calibrate", "experiment.toml", "--out", "record"]);
     said.ends(4).prints(&["invalid V"]);
     assert!(!said.out.contains("ALIKE") && !said.out.contains("noise"), "{said}");
 }

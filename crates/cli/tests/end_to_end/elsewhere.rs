@@ -163,7 +163,7 @@ fn a_machine_that_is_gone_is_named_with_its_services_and_nothing_stays() {
 fn a_plan_tells_where_services_run_and_other_commits_are_not_there() {
     let place = Place::new();
     experiment(&place);
-    let check = ["check", "experiment.toml", "--against", "main"];
-    place.said(&check[..2]).ends(0).prints(&["starts db (on ssh://bench-2) → api (on ssh://bench-1)"]);
+    let check = ["run", "--dry-run", "experiment.toml", "--against", "main"];
+    place.said(&check[..3]).ends(0).prints(&["starts db (on ssh://bench-2) → api (on ssh://bench-1)"]);
     place.said(&check).ends(2).tells(&["service db runs on ssh://bench-2", "a factor of `directory`"]);
 }

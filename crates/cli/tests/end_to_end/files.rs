@@ -13,8 +13,8 @@ fn all_problems_of_a_file_are_shown_at_their_places() {
     let place = Place::new();
     let text = "name = \"x\"\n[services.api]\ncomand = [\"node\"]\n[load]\nconnections = \"many\"\n";
     place.write("wrong.toml", text);
-    for verb in ["check", "run"] {
-        let said = place.said(&[verb, "wrong.toml"]);
+    for words in [&["run", "wrong.toml", "--dry-run"][..], &["run", "wrong.toml"]] {
+        let said = place.said(words);
         said.ends(2).tells(&["wrong.toml:3:1", "command", "wrong.toml:5:", "integer"]);
         assert!(!said.err.contains('\x1b'), "no colours where there is no terminal: {said}");
     }
@@ -28,17 +28,17 @@ fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
         let place = Place::new();
         let more = format!("looks = \"{looks}\"\naa = true\nmetric = [\"throughput\", \"peak_memory\"]");
         place.two("api.env.A = 1", "api.env.A = 2", &more);
-        let said = place.said(&["check", "experiment.toml"]);
+        let said = place.said(&["run", "--dry-run", "experiment.toml"]);
         said.ends(0).prints(&[
             part,
             "3 variants",
             "baseline vs itself",
             "peak memory",
-            "proofload calibrate",
+            "proofload doctor calibrate",
         ]);
         assert_eq!(said.out.contains("decided earlier"), looks != "once", "{said}");
         assert_eq!(said.out.matches("if ratios of blocks spread by").count(), 3, "{said}");
-        let plan = place.said(&["check", "experiment.toml", "--json"]).json();
+        let plan = place.said(&["run", "--dry-run", "experiment.toml", "--json"]).json();
         assert_eq!(plan["variants"].as_array().map(Vec::len), Some(3), "with the copy");
     }
 }

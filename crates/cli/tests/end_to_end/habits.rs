@@ -58,7 +58,7 @@ fn answer(mut connection: TcpStream, heads: &Mutex<Vec<String>>) {
 
 /// `proofload load` with these words and the service's URL.
 fn load(service: &Service, words: &[&str]) -> Said {
-    proofload().arg("load").args(words).arg(service.url()).said()
+    proofload().args(["load", "-v"]).args(words).arg(service.url()).said()
 }
 
 /// Runs the command line that was told, as a shell would.

@@ -10,7 +10,7 @@ fn a_node_folder_becomes_an_experiment_that_the_other_commands_take() {
     place.write("server.js", fs::read(SERVICE).expect("the service"));
     place.write("package.json", r#"{ "scripts": { "start": "node server.js" } }"#);
     place.said(&["init"]).ends(0).tells(&["as PORT said, and GET / gets status 200"]);
-    place.said(&["check"]).ends(0).prints(&["production vs development"]);
+    place.said(&["run", "--dry-run"]).ends(0).prints(&["production vs development"]);
     place.said(&["init"]).ends(2);
 
     fs::remove_file(place.path("proofload.toml")).expect("it goes");
@@ -23,7 +23,7 @@ fn an_empty_folder_gets_a_template_and_what_was_looked_for() {
     let place = Place::new();
     place.said(&["init"]).ends(0).tells(&["package.json: not there"]);
     // The template is sound; only its program is not there.
-    place.said(&["check"]).ends(3).tells(&["command not found: ./server"]);
+    place.said(&["run", "--dry-run"]).ends(3).tells(&["command not found: ./server"]);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_compose_project_is_read_by_compose_and_becomes_an_experiment() {
     let engine = place.engine(&format!("compose) echo '{project}';; version) echo 28;;"));
     let said = |words: &[&str]| place.proofload(words).env("PATH", &engine).said();
     said(&["init", "--no-start"]).ends(0).tells(&["found in compose.yaml, services.web"]);
-    said(&["check"]).ends(0);
+    said(&["run", "--dry-run"]).ends(0);
     let file = place.read("proofload.toml");
     assert!(file.contains("[services.app.compose]") && file.contains("service = \"web\""), "{file}");
 }

@@ -13,7 +13,9 @@ fn a_service_that_answers_later_is_found_slower_at_a_common_rate() {
         load: "connections = 64\ntimeout = \"5s\"",
         design: "metric = \"p50\"\nrate = \"10%\"\nbudget = \"90s\"\nwarmup = \"300ms\"\nslice = \"500ms\"\nslices = 2",
     });
-    place.said(&["check", "experiment.toml"]).prints(&["open loop: 10 % of what the slowest variant can do"]);
+    place
+        .said(&["run", "--dry-run", "experiment.toml"])
+        .prints(&["open loop: 10 % of what the slowest variant can do"]);
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
     said.prints(&["(10 % of the slowest capacity: long "]);
 

@@ -147,7 +147,7 @@ fn on_a_terminal_a_run_pauses_goes_on_and_stops_by_keys() {
     assert_eq!(terminal.file("code"), "130\n", "{:?}", terminal.screen());
     terminal.is_left_well();
     let (report, screen) = (terminal.file("report"), terminal.screen());
-    assert!(report.contains("interrupted after") && report.contains("pauses  once, "), "{report}");
+    assert!(report.contains("0 blocks in ") && report.contains(", interrupted · "), "{report}");
     assert!(screen.contains("stopping: the services are ended"), "{screen:?}");
     let record = terminal.place.opened();
     assert_eq!((record.pauses_s.len(), record.damage), (1, Vec::<String>::new()));

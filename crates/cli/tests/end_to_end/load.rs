@@ -25,7 +25,9 @@ impl Service {
 
     pub fn load(&self, flags: &[&str]) -> Command {
         let mut command = proofload();
-        command.arg("load").arg(format!("http://{}/", self.address)).args(["-c", "8"]).args(flags);
+        command.arg("load").arg(format!("http://{}/", self.address)).args(["-v", "-c", "8"]).args(flags);
+        // So that each window has as many requests as the rate says.
+        command.args(flags.contains(&"--rate").then_some("--arrivals=constant"));
         command
     }
 

@@ -16,7 +16,7 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
                  cpus = \"shared\"\nwarmup = \"300ms\"\nbudget = \"120s\"",
         ..Draft::default()
     });
-    let check = place.said(&["check", "experiment.toml"]);
+    let check = place.said(&["run", "--dry-run", "experiment.toml"]);
     check.prints(&["80 % fast, 20 % slow", "p50 of the response time of slow"]);
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
     said.prints(&["p50 response time of slow", "By request", "generator and services shared processors"]);

@@ -27,7 +27,9 @@ fn a_link_is_made_for_each_trial_and_its_delay_is_in_every_answer() {
     }
     let place = Place::new();
     let file = experiment(&place);
-    place.said(&["check", "experiment.toml"]).prints(&["over a link of 20 Mbit/s, 40 ms each way"]);
+    place
+        .said(&["run", "--dry-run", "experiment.toml"])
+        .prints(&["over a link of 20 Mbit/s, 40 ms each way"]);
     let Some(_) = place.run_well(&file, "SLOWER") else { return };
     let record = place.opened();
     for trial in counted(&record) {

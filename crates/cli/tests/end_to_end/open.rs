@@ -1,4 +1,4 @@
-//! `proofload open`: the page in a browser that notes what it was started with, or its path where nobody sits.
+//! `proofload report --open`: the page in a browser that notes what it was started with, or its path where nobody sits.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,10 +17,10 @@ fn the_page_opens_in_a_browser_without_a_shell_or_is_told() {
         command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("BROWSER");
         command
     };
-    for words in [&["open"][..], &["open", "latest", "--print"]] {
+    for words in [&["report", "--open"][..], &["report", "--open", "latest", "--print"]] {
         let said = bare(words).said();
         assert_eq!(said.ends(0).out, format!("{page}\n"));
-        assert_eq!(said.err.contains("scp "), words.len() == 1, "{said}");
+        assert_eq!(said.err.contains("scp "), words.len() == 2, "{said}");
     }
     let drawn = fs::read_to_string(&page).expect("it was missing, and was drawn");
     assert!(drawn.contains("level-1") && drawn.contains("</html>"), "{drawn}");
@@ -28,11 +28,12 @@ fn the_page_opens_in_a_browser_without_a_shell_or_is_told() {
     let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > 'NOTE.part'\nmv 'NOTE.part' 'NOTE'\n";
     let browser = place.write("browser", script.replace("NOTE", &note.display().to_string()));
     fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).expect("it may be run");
-    let said = bare(&["open"]).env("BROWSER", format!("{} --new %s:none", browser.display())).said();
+    let said =
+        bare(&["report", "--open"]).env("BROWSER", format!("{} --new %s:none", browser.display())).said();
     assert_eq!(said.ends(0).out, "");
     wait_until("it was started", || note.exists());
     assert_eq!(place.read("started with"), format!("--new\n{page}\n"));
     assert!(!place.path("oops").exists());
-    let said = bare(&["open"]).env("BROWSER", "/nowhere/at/all").said();
+    let said = bare(&["report", "--open"]).env("BROWSER", "/nowhere/at/all").said();
     assert_eq!(said.ends(0).tells(&["no browser could be started"]).out, format!("{page}\n"));
 }

@@ -202,7 +202,7 @@ impl Place {
     /// `proofload run` of an experiment in this place.
     pub fn command(&self, experiment: &Path) -> Command {
         let mut command = proofload();
-        command.arg("run").arg(experiment).args(["--seed", "1", "--out"]).arg(self.record());
+        command.arg("run").arg(experiment).args(["-v", "--seed", "1", "--out"]).arg(self.record());
         command.env("PROOFLOAD_TEST_PLACE", self.mark());
         command
     }

@@ -30,7 +30,7 @@ fn kept(place: &Place) -> usize {
 fn data_is_made_for_the_first_run_and_found_by_the_next() {
     let place = Place::new();
     let file = experiment(&place, "echo 12345678 >$1/data");
-    let check = || with_cache(&place, place.proofload(&["check", "experiment.toml"])).said();
+    let check = || with_cache(&place, place.proofload(&["run", "--dry-run", "experiment.toml"])).said();
     check().prints(&["zips: to be made by /bin/sh"]);
     for made in [true, false] {
         let said = with_cache(&place, place.command(&file)).said();

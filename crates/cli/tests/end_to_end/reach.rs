@@ -16,7 +16,7 @@ use crate::place::{Place, Run, Said, proofload};
 use server::{LONG_BODY_BYTES, NAME, Nginx};
 
 fn load(url: &str, flags: &[&str]) -> Said {
-    proofload().args(["load", url, "-c", "4"]).args(flags).said()
+    proofload().args(["load", url, "-v", "-c", "4"]).args(flags).said()
 }
 
 fn json(url: &str, flags: &[&str]) -> Value {
@@ -132,7 +132,7 @@ fn the_interval_log_has_a_line_for_each_step_status_and_time() {
     let (nginx, place) = (Nginx::start(), Place::new());
     let file = place.path("latencies.hlog");
     let url = format!("http://{}/short", nginx.plain);
-    json(&url, &["--rate", "50,100", "-d", "500ms", "--hdr", text(&file)]);
+    json(&url, &["--rate", "50,100", "--arrivals", "constant", "-d", "500ms", "--hdr", text(&file)]);
     let text = fs::read_to_string(&file).expect("the log is there");
     assert!(text.contains("#[Histogram log format version 1.3]\n#[StartTime: "), "{text}");
     let lines: Vec<Vec<&str>> =

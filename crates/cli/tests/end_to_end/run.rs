@@ -12,6 +12,14 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     let experiment = place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
     said.prints(&["candidate"]);
+    // Of all that, a run shows its first screen unless asked for more.
+    let again = place.proofload(&["run", "experiment.toml", "-q", "--budget", "4s", "--out", "short"]).said();
+    again.prints(&[
+        "INVALID",
+        "Explain proofload explain V36",
+        "Repeat proofload run experiment.toml --seed ",
+    ]);
+    assert!(again.err.is_empty() && again.out.lines().count() <= 20, "{again}");
     let trials = accounted_for(&place, &place.opened());
     assert!(trials >= 8, "{trials}");
 

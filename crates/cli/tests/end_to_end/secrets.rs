@@ -106,7 +106,8 @@ requests = [
         [place.record(), place.path("record/record.json"), place.path("state/proofload/key")].map(mode);
     assert_eq!(modes, [0o700, 0o600, 0o600]);
 
-    let check = |words: &[&str]| secretive(&place, place.proofload(&[&["check"], words].concat())).said();
+    let check =
+        |words: &[&str]| secretive(&place, place.proofload(&[&["run", "--dry-run"], words].concat())).said();
     let checked = check(&["experiment.toml", "--json"]);
     without_secrets("the plan", checked.out.as_bytes());
     assert_eq!(
@@ -118,7 +119,7 @@ requests = [
         .ends(2)
         .tells(&["its value was not kept", "write {env.NAME} or {file.PATH}"]);
     place
-        .said(&["check", "experiment.toml"])
+        .said(&["run", "--dry-run", "experiment.toml"])
         .ends(2)
         .tells(&["experiment.toml:", "PROOFLOAD_TEST_SECRET is not set"]);
     place.is_quiet();

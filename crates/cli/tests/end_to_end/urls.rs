@@ -37,7 +37,7 @@ fn answering(head: &'static str) -> SocketAddr {
 }
 
 fn compare(place: &Place, words: &[&str]) -> Said {
-    place.proofload(&[&["compare", "--out", "record"], words].concat()).stdin(Stdio::null()).said()
+    place.proofload(&[&["compare", "-v", "--out", "record"], words].concat()).stdin(Stdio::null()).said()
 }
 
 #[test]

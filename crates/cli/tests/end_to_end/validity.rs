@@ -1,15 +1,15 @@
-//! `proofload validity`: whoever was told a number finds what it means.
+//! `proofload explain`: whoever was told a number finds what it means.
 
 use crate::place::{Run, proofload};
 
 #[test]
 fn a_number_leads_to_what_it_means_and_without_one_all_checks_are_listed() {
-    let said = proofload().args(["validity", "v8", "steal"]).said();
+    let said = proofload().args(["explain", "v8", "steal"]).said();
     said.ends(0).prints(&["\nV8. Too many requests failed\n", "\nwhat to do  ", "\nV29. "]);
     assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{said}");
-    let list = proofload().arg("validity").said();
+    let list = proofload().arg("explain").said();
     let lines = list.ends(0).out.lines().filter(|line| line.trim_start().starts_with('V')).count();
-    let json = proofload().args(["validity", "--json"]).said().json();
+    let json = proofload().args(["explain", "--json"]).said().json();
     assert_eq!(json["checks"].as_array().map(Vec::len), Some(lines), "{list}");
     let errors = &json["checks"][7];
     assert_eq!((&errors["number"], &errors["check"]), (&"V8".into(), &"errors".into()));
@@ -24,7 +24,7 @@ fn what_is_no_check_is_said_with_what_may_have_been_meant() {
         ("workers", "V17 workers_lost"),
         ("V999", "lists all"),
     ] {
-        let said = proofload().args(["validity", word]).said();
+        let said = proofload().args(["explain", word]).said();
         said.ends(2).tells(&[&format!("`{word}`"), near]);
         assert_eq!(said.out, "");
     }

@@ -236,7 +236,10 @@ impl Asked {
         translation.flag_with("-t", self.threads);
         translation.flag_with("-c", self.connections);
         translation.flag_with("-d", period(self.duration_s));
-        self.rate.iter().for_each(|rate| translation.flag_with("--rate", rate));
+        if let Some(rate) = &self.rate {
+            translation.flag_with("--rate", rate);
+            translation.flag_with("--arrivals", "constant");
+        }
         translation.flag_with("--timeout", period(self.timeout_s));
         if self.latency {
             translation.flag("--latency");

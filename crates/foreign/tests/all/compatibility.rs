@@ -50,7 +50,10 @@ fn command_lines_of_wrk_become_ours() {
         assert_eq!(shown(&translated(Tool::Wrk, theirs).arguments), ours, "{theirs}");
     }
     let wrk2 = translated(Tool::Wrk2, "-t2 -c100 -d30s -R2k -U -B u");
-    assert_eq!(shown(&wrk2.arguments), "-t 2 -c 100 -d 30s --rate 2000 --timeout 2s --latency u");
+    assert_eq!(
+        shown(&wrk2.arguments),
+        "-t 2 -c 100 -d 30s --rate 2000 --arrivals constant --timeout 2s --latency u"
+    );
 }
 
 #[test]

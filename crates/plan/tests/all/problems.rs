@@ -60,7 +60,7 @@ fn each_bad_line_is_explained() {
         "[design]\nmetric = \"cpu_per_request\"\narrivals = \"poisson\"",
         "[design]\nbudget = \"4m\"\nwarmup = \"5s\"\nslice = \"10s\"\nslices = 3",
         "[design]\nbudget = \"18446744073709551615h\"\nwarmup = \"18446744073709551616ms\"\nslice = \"-1s\"\nmargin = \"1e999%\"",
-        "ready_timeout = \"soon\"\nstop_timeout = \"1.5s\"\n[design]\nbudget = \"30m1h\"\nwarmup = \"10\"\nslice = \"\"",
+        "ready_timeout = \"soon\"\nstop_timeout = \"1.5s\"\n[design]\nbudget = \"30m1h\"\nwarmup = \"10 \"\nslice = \"\"",
         "[load]\npath = \"/ping\"\n[design]\nmetric = \"p99\"\nendpoint = \"ping\"",
         "[load]\nrequests = [{ name = \"ping\", path = \"/ping\", weight = 99 }, { name = \"auth\", path = \"/auth\" }]\n[design]\nmetric = \"p99\"\nendpoint = \"auth\"\nrate = 1000\nslice = \"10s\"\nslices = 2",
         "[design]\nmetric = \"p99\"\n[gate]\np99.9 = \"< 80ms\"\nthroughput = \"> 1000/s\"",

@@ -4,6 +4,7 @@ use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Ou
 use model::quantity::{change, change_alone, change_told, difference, factor, share};
 use plan::{Design, Metric};
 
+use crate::forecast::forecast;
 use model::document::{Answer, Verdict};
 
 /// The sentence in place of a number where a finding forbids one.
@@ -64,18 +65,15 @@ fn absolute(of: Option<&Difference>) -> String {
 
 /// Estimate with metric and interval, and what else there is to say of it, or why there is none.
 pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> String {
-    let per_core = if comparison.per_second.is_some() { " per core" } else { "" };
-    let (metric, margin) = (format!("{}{per_core}", metric_of(comparison.metric, design)), design.margin);
+    let (metric, margin) = (judged_of(comparison, design), design.margin);
     let hint = match comparison.outcome {
         Outcome::Invalid => return VOID.to_owned(),
         Outcome::NoSuccess => return comparison.no_success.clone().unwrap_or_default(),
         Outcome::Better | Outcome::Worse => String::new(),
         Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
         Outcome::Inconclusive => match comparison.blocks_needed {
-            Some(blocks) if blocks > conclusion.blocks => {
-                format!("; about {blocks} blocks would decide it at a margin of {}", share(margin))
-            }
-            _ => format!("; neither beyond chance nor within the margin of {}", share(margin)),
+            Some(blocks) => format!("; {}", forecast(&share(margin), blocks, comparison.seconds_needed)),
+            None => format!("; neither beyond chance nor within the margin of {}", share(margin)),
         },
     };
     let Some(estimate) = &comparison.estimate else {
@@ -143,6 +141,12 @@ pub(crate) fn effect_word(effect: &Effect) -> &'static str {
         (Kind::Interaction, Outcome::Equivalent) => "no interaction",
         (Kind::Interaction | Kind::Main, outcome) => word(outcome, effect.metric),
     }
+}
+
+/// What a comparison judges: its metric, and whether per core.
+pub(crate) fn judged_of(comparison: &Comparison, design: &Design) -> String {
+    let per_core = if comparison.per_second.is_some() { " per core" } else { "" };
+    format!("{}{per_core}", metric_of(comparison.metric, design))
 }
 
 /// The metric's name, with the request that it is about where that is one of several.

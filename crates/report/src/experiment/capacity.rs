@@ -31,6 +31,12 @@ fn holds(of: &Capacity, slo: &str) -> (bool, String) {
     }
 }
 
+/// The same with the variant's name, for a picture.
+pub(crate) fn told(record: &Record, of: &Capacity) -> String {
+    let (is_known, detail) = holds(of, &slo(record));
+    format!("{}: {}{detail}", of.variant, if is_known { "holds " } else { "" })
+}
+
 /// What each variant bears.
 pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
     let slo = slo(record);

@@ -257,15 +257,15 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
 }
 
 /// What is compared with what, and what both have in common, such as `json: `.
-struct Sides {
-    candidate: String,
-    baseline: String,
-    context: String,
+pub(super) struct Sides {
+    pub candidate: String,
+    pub baseline: String,
+    pub context: String,
 }
 
 impl Sides {
     /// By the levels in which the two differ; by their names where they differ in none.
-    fn of(plan: &Plan, asked: &Comparison) -> Sides {
+    pub fn of(plan: &Plan, asked: &Comparison) -> Sides {
         let variant = |index: usize| plan.variants.get(index);
         let level = |index: usize, factor: &Factor| variant(index)?.levels.get(&factor.name).cloned();
         let (differ, alike): (Vec<&Factor>, Vec<&Factor>) = plan

@@ -233,6 +233,19 @@ pub(crate) fn machine_line(environment: &Environment) -> String {
 }
 
 /// What was sent, of the first variant: levels may set it otherwise.
+/// The loop and the connections: `closed loop, 16 connections`.
+pub(super) fn load_short(record: &Record) -> String {
+    let rate = record.rate.as_ref().map(|chosen| match chosen.ramp_per_s {
+        None => format!("open loop at {}", rate(chosen.per_s)),
+        Some((from, to)) => format!("open loop from {} to {}", rate(from), rate(to)),
+    });
+    let pending = if record.is_open_loop() { "open loop" } else { "closed loop" };
+    let variants = record.header.plan.variants.iter();
+    let connections = model::distinct(variants.map(|variant| variant.load.connections));
+    let connections: Vec<String> = connections.iter().map(u32::to_string).collect();
+    format!("{}, {} connections", rate.unwrap_or_else(|| pending.to_owned()), connections.join(" or "))
+}
+
 fn load_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let load = &plan.variants.first()?.load;

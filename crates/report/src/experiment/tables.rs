@@ -97,10 +97,7 @@ pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
     let columns = [("effect", Whole), ("change", Figure), ("95 % interval", Figure), ("factor", Wrapped)];
     let mut table = Table::new(effects_heading(conclusion)?, columns);
     for effect in shown {
-        let tone = match (effect.kind, effect.outcome) {
-            (Kind::Interaction, Outcome::Better | Outcome::Worse) => Tone::Notable,
-            (_, outcome) => outcome.into(),
-        };
+        let tone = tone(effect);
         let (value, interval) = effect.estimate.as_ref().map(change).unzip();
         table.push(vec![
             Cell::Word(tone, effect_word(effect).to_uppercase()),
@@ -111,6 +108,14 @@ pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
     }
     table.rows.extend(note.map(|note| Row::Note(Tone::Faint, note)));
     Some(table)
+}
+
+/// That two factors depend on each other is neither good nor bad.
+pub(super) fn tone(effect: &Effect) -> Tone {
+    match (effect.kind, effect.outcome) {
+        (Kind::Interaction, Outcome::Better | Outcome::Worse) => Tone::Notable,
+        (_, outcome) => outcome.into(),
+    }
 }
 
 /// What effects are of, with the metric.
@@ -139,9 +144,22 @@ pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<St
         all.len() > EFFECTS_MAX && inconclusive
     };
     let (hidden, shown): (Vec<&Effect>, Vec<&Effect>) = all.iter().partition(counted);
-    let more = many(hidden.len() as u64, "more interaction");
-    let are = if hidden.len() == 1 { "is" } else { "are" };
-    (shown, (!hidden.is_empty()).then(|| format!("{more} {are} inconclusive; see the JSON")))
+    let (dwarfed, shown): (Vec<&Effect>, Vec<&Effect>) =
+        shown.into_iter().partition(|effect| conclusion.is_dwarfed(effect));
+    let are = |number: usize| if number == 1 { "is" } else { "are" };
+    let more = (!hidden.is_empty()).then(|| {
+        let more = many(hidden.len() as u64, "more interaction");
+        format!("{more} {} inconclusive; see the JSON", are(hidden.len()))
+    });
+    let depends = (!dwarfed.is_empty()).then(|| {
+        let main = many(dwarfed.len() as u64, "main effect");
+        format!(
+            "{main} {} not shown: an interaction is as large, so there is none by itself",
+            are(dwarfed.len())
+        )
+    });
+    let notes: Vec<String> = depends.into_iter().chain(more).collect();
+    (shown, (!notes.is_empty()).then(|| notes.join("; ")))
 }
 
 /// Tables of services, of requests and of generators, where there are several.

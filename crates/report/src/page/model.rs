@@ -40,7 +40,7 @@ pub struct PageData {
     pub effects: Option<Effects>,
     /// Findings, the gravest first.
     pub findings: Vec<Finding>,
-    /// What `proofload validity NUMBER` says of each of their checks, as paragraphs of plain text, by its number.
+    /// What `proofload explain NUMBER` says of each of their checks, as paragraphs of plain text, by its number.
     pub explanations: BTreeMap<&'static str, Vec<String>>,
     /// The command that explains them on a terminal; `None` where there are none.
     pub explained_by: Option<String>,

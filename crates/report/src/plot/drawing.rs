@@ -40,9 +40,9 @@ pub(super) enum Shape {
         radius: f64,
         fill: Rgb,
     },
-    /// An arrow's head.
-    Triangle {
-        points: [(f64, f64); 3],
+    /// An arrow's head, or a line from one point to another, which is an area too.
+    Polygon {
+        points: Vec<(f64, f64)>,
         fill: Rgb,
     },
     Text(Text),
@@ -176,8 +176,9 @@ fn shape_written(shape: &Shape) -> String {
                 hex(*fill)
             )
         }
-        Shape::Triangle { points, fill } => {
-            let points = points.map(|(x, y)| format!("{},{}", short(x), short(y)));
+        Shape::Polygon { points, fill } => {
+            let points: Vec<String> =
+                points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
             format!("<polygon points=\"{}\" fill=\"{}\"/>", points.join(" "), hex(*fill))
         }
         Shape::Text(Text { x, y, size, hold, fill, text }) => {
@@ -219,7 +220,7 @@ pub(super) fn painted(drawing: &Drawing) -> Option<Vec<u8>> {
             Shape::Circle { x, y, radius, fill } => {
                 (PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), *fill)
             }
-            Shape::Triangle { points, fill } => (triangle(points), *fill),
+            Shape::Polygon { points, fill } => (polygon(points), *fill),
             Shape::Text(text) => (letters(&font, text), text.fill),
         };
         // A text of blanks has no path, and an area without height none either.
@@ -241,11 +242,11 @@ fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Option<Path> {
     Some(PathBuilder::from_rect(Rect::from_xywh(x as f32, y as f32, width as f32, height as f32)?))
 }
 
-fn triangle([one, two, three]: &[(f64, f64); 3]) -> Option<Path> {
+fn polygon(points: &[(f64, f64)]) -> Option<Path> {
     let mut path = PathBuilder::new();
-    path.move_to(one.0 as f32, one.1 as f32);
-    path.line_to(two.0 as f32, two.1 as f32);
-    path.line_to(three.0 as f32, three.1 as f32);
+    let (first, others) = points.split_first()?;
+    path.move_to(first.0 as f32, first.1 as f32);
+    others.iter().for_each(|(x, y)| path.line_to(*x as f32, *y as f32));
     path.close();
     path.finish()
 }

@@ -107,6 +107,6 @@ fn a_section_is_plain_text_in_a_terminal_and_in_a_page() {
 fn findings_are_explained_by_one_command_that_names_each_once() {
     let of = |check| Finding::warning(check, "seen", "do");
     let findings = [of(Check::Errors), of(Check::WorkersLost), of(Check::Errors)];
-    assert_eq!(explained_by(findings.iter()).as_deref(), Some("proofload validity V8 V17"));
+    assert_eq!(explained_by(findings.iter()).as_deref(), Some("proofload explain V8 V17"));
     assert_eq!(explained_by([].iter()), None);
 }

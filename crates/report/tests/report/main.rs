@@ -3,6 +3,7 @@
 use proofload_report::{Report, text};
 
 mod across;
+mod brief;
 mod conclusions;
 mod csv;
 #[path = "../../../explain/tests/explained/mod.rs"]

@@ -1,8 +1,7 @@
 //! What must hold for any data at all.
 
 use proofload_stats::{
-    BLOCKS_MAX, Components, Direction, Estimate, Latencies, Rule, SLICES_MAX, SLICES_MIN, Verdict,
-    blocks_needed, judge, mser5, slices, wilson,
+    Components, Direction, Estimate, Latencies, SLICES_MAX, SLICES_MIN, Verdict, judge, mser5, slices, wilson,
 };
 use proptest::prelude::*;
 
@@ -46,25 +45,6 @@ proptest! {
         let verdict = judge(&estimate, margin, Direction::HigherIsBetter);
         prop_assert_eq!(judge(&inverse, margin, Direction::HigherIsBetter), mirrored(verdict));
         prop_assert_eq!(judge(&estimate, margin, Direction::LowerIsBetter), mirrored(verdict));
-    }
-
-    #[test]
-    fn the_blocks_needed_would_decide_and_are_not_there_yet(
-        d in log_ratios(),
-        comparisons in 1..20_u32,
-        margin in 0.0..0.5_f64,
-    ) {
-        let rule = Rule::each_block(comparisons, false).expect("few enough");
-        let blocks = (d.len() as u32).min(BLOCKS_MAX);
-        let critical_t = rule.critical_t(blocks).expect("a look");
-        let estimate = Estimate::of(&d[..blocks as usize], critical_t).expect("random numbers have spread");
-        let Some(needed) = blocks_needed(&estimate, margin, &rule) else { return Ok(()) };
-        prop_assert!(needed > blocks);
-        let critical_t = rule.forecast_t(needed).unwrap_or(0.0);
-        let half_width = critical_t * estimate.sd_log / f64::from(needed).sqrt();
-        let (low, high) = (estimate.ratio.ln() - half_width, estimate.ratio.ln() + half_width);
-        let then = Estimate { blocks: needed, low: low.exp(), high: high.exp(), critical_t, ..estimate };
-        prop_assert_ne!(judge(&then, margin, Direction::HigherIsBetter), Verdict::Inconclusive);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use clap::Args;
 use model::{Contract, Digest};
 
 use crate::exit::Failed;
-use crate::explain::read_bounded;
+use crate::explanation::read_bounded;
 
 const SHA256: &str = "sha256:";
 /// More than any content that is loaded for its throughput.

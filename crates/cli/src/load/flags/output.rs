@@ -8,7 +8,7 @@ use plan::Limit;
 use report::Form;
 
 use crate::exit::Failed;
-use crate::print;
+use crate::print::{AmountArgs, FormArgs};
 
 /// Flags about the result.
 #[derive(Debug, Args)]
@@ -17,12 +17,10 @@ pub struct Output {
     /// Print more of the latency distribution, as wrk --latency does
     #[arg(long)]
     pub latency: bool,
-    /// Form of the result
-    #[arg(long, value_parser = print::forms(), default_value = "text")]
-    format: &'static Form,
-    /// The same as --format json: everything that was measured
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
+    #[command(flatten)]
+    pub amount: AmountArgs,
     /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails; may be repeated
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
@@ -37,7 +35,7 @@ pub struct Output {
 impl Output {
     /// In which form the result is printed.
     pub fn form(&self) -> &'static Form {
-        if self.json { &report::JSON } else { self.format }
+        self.form.form()
     }
 
     /// The interval log, empty. Before a load, so that none runs whose result cannot be kept.

@@ -31,13 +31,13 @@ pub struct Pace {
     #[arg(short, long, help = RATE)]
     rate: Option<Rates>,
     /// How the requests of --rate are spread in time
-    #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "constant")]
+    #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
     arrivals: String,
     /// Decides when requests are due if that is random, and which of several are sent: the same seed, the same load
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Connections kept open, each with one request at a time
-    #[arg(short, long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
     /// How long to send, for example 10s or 1m30s; each step of --rate that long
     #[arg(short, long, default_value = "10s", value_parser = plan::duration)]

@@ -11,7 +11,7 @@ use plan::{Request, Url};
 use super::header;
 use crate::exit::Failed;
 use crate::experiment;
-use crate::explain::read_bounded;
+use crate::explanation::read_bounded;
 
 /// More than any mix, and more than the engine takes of values.
 const MIX_BYTES_MAX: u64 = 64 << 20;

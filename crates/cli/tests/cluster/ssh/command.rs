@@ -1,4 +1,4 @@
-//! `proofload hosts` as people see it.
+//! `proofload doctor hosts` as people see it.
 
 use std::process::Output;
 
@@ -16,14 +16,14 @@ fn json(output: &Output) -> Value {
 #[ignore = "wants hosts of its own: make test-cluster"]
 fn hosts_are_shown_prepared_and_left_as_they_were() {
     let Some(hosts) = Hosts::with_clocks(2, "2=3600") else { return };
-    let looked = hosts.proofload(&["hosts", "h1", "root@h2", "no-such-host.invalid"]);
+    let looked = hosts.proofload(&["doctor", "hosts", "h1", "root@h2", "no-such-host.invalid"]);
     let parts = ["h1 ", "root@h2 (h2) ", "absent", "see below"];
     ended(&looked, 6, &[&parts[..], &["ssh://no-such-host.invalid: no such host: ", "hint: "]].concat());
     assert_eq!(names(&hosts.path("h1/root")), Vec::<String>::new(), "looking has changed something");
 
-    let put = hosts.proofload(&["hosts", "--put", "--json", "h1", "h2"]);
+    let put = hosts.proofload(&["doctor", "hosts", "--put", "--json", "h1", "h2"]);
     ended(&put, 0, &[]);
-    let again = json(&hosts.proofload(&["hosts", "--put", "--json", "h1", "h2"]));
+    let again = json(&hosts.proofload(&["doctor", "hosts", "--put", "--json", "h1", "h2"]));
     let put = json(&put);
     for (at, ahead_s) in [(0, 0), (1, 3600)] {
         let (one, again) = (&put["hosts"][at], &again["hosts"][at]);
@@ -40,14 +40,14 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
     }
     assert_eq!(put["program"]["sha256"], own().sha256());
 
-    let removed = hosts.proofload(&["hosts", "--remove", "h1", "h2"]);
+    let removed = hosts.proofload(&["doctor", "hosts", "--remove", "h1", "h2"]);
     let file = format!("/root/.cache/proofload/bin/{}", own().file_name());
     ended(&removed, 0, &[&format!("h1: removed {file}, "), &format!("h2: removed {file}, ")]);
     assert!(
         !folder(&hosts, 1).exists() && !hosts.path("h1/root/.cache/proofload").exists(),
         "an empty folder is left"
     );
-    let nothing = hosts.proofload(&["hosts", "--remove", "h1"]);
+    let nothing = hosts.proofload(&["doctor", "hosts", "--remove", "h1"]);
     ended(&nothing, 0, &["h1: nothing of ours in /root/.cache/proofload/bin"]);
 }
 
@@ -57,8 +57,8 @@ fn a_program_that_runs_is_left_and_named() {
     let Some(hosts) = Hosts::up(1) else { return };
     let running = hosts.within(|| super::generator("h1", &own()).expect("h1 is reached").0);
     let left = format!("left /root/.cache/proofload/bin/{}: it runs", own().file_name());
-    ended(&hosts.proofload(&["hosts", "--remove", "h1"]), 0, &[&left]);
+    ended(&hosts.proofload(&["doctor", "hosts", "--remove", "h1"]), 0, &[&left]);
     drop(running);
     hosts.is_quiet(1);
-    ended(&hosts.proofload(&["hosts", "--remove", "h1"]), 0, &["h1: removed "]);
+    ended(&hosts.proofload(&["doctor", "hosts", "--remove", "h1"]), 0, &["h1: removed "]);
 }

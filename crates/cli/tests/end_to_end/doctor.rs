@@ -1,15 +1,15 @@
-//! `proofload env` on the machine that runs the tests, whatever that is.
+//! `proofload doctor` on the machine that runs the tests, whatever that is.
 
 use crate::place::Place;
 
 #[test]
 fn this_machine_is_told_in_text_and_in_json() {
     let place = Place::new();
-    let said = place.said(&["env"]);
+    let said = place.said(&["doctor"]);
     // Nothing was measured here, and no terminal is there for colours.
-    said.ends(0).prints(&["This machine", "processors: ", "proofload calibrate"]);
+    said.ends(0).prints(&["This machine", "processors: ", "proofload doctor calibrate"]);
     assert!(!said.out.contains('\x1b'), "{said}");
-    let value = place.said(&["env", "--json"]).ends(0).json();
+    let value = place.said(&["doctor", "--json"]).ends(0).json();
     assert_eq!(value["env_version"], 1);
     let hazards = value["hazards"].as_array().expect("a list");
     let graded = |hazard: &serde_json::Value| {

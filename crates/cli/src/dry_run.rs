@@ -1,4 +1,4 @@
-//! `proofload check`: what an experiment would do, without starting anything.
+//! `--dry-run` of `proofload run` and `compare`: what an experiment would do, without starting anything.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::load::{Address, LoadSpec};
-use analysis::POWER;
-use clap::Args;
+use analysis::{POWER, Pace};
 use model::Metric;
 use model::quantity::many;
 use plan::{
@@ -20,7 +19,6 @@ use services::{Cache, Ports};
 use stats::Rule;
 
 use crate::exit::{self, Failed};
-use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::records::newest_first;
 use crate::{elsewhere, print, run};
 
@@ -31,32 +29,19 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 /// Records that are opened in search of one that tells the spread.
 const OPENED_MAX: usize = 8;
 
-/// Flags of `check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// The experiment file [default: proofload.toml]
-    file: Option<PathBuf>,
-    #[command(flatten)]
-    against: AgainstArgs,
-    /// Print the checked plan as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Reads the file and prints the plan.
+/// Prints the plan, as text or as JSON.
 ///
 /// # Errors
-/// If the file has problems.
-pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let plan = experiment::planned(&Experiment::file(args.file.as_deref())?, &args.against)?;
-    if args.json {
+/// If what it needs is not there, or stdout cannot be written.
+pub fn run(plan: &Plan, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
         print::data(&format!("{}\n", serde_json::to_string_pretty(&plan.masked())?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    print::data(&format!("{}{}", describe(&plan), power(&plan)))?;
-    run::check_commands(&plan)?;
-    check_ports(&plan)?;
-    elsewhere::check_urls(&plan)?;
+    print::data(&format!("{}{}", describe(plan), power(plan)))?;
+    run::check_commands(plan)?;
+    check_ports(plan)?;
+    elsewhere::check_urls(plan)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -363,40 +348,47 @@ fn power(plan: &Plan) -> String {
     let of = format!(
         "\na true difference of the margin ({margin}) in {metric} is found in {runs:.0} of 10 runs within"
     );
-    if let Some((sd_log, record)) = known(plan) {
-        let (time, spread, record) = (time(plan, sd_log), share(sd_log), record.display());
+    if let Some((sd_log, pace, record)) = known(plan) {
+        let run_s = |blocks| pace.run_s(blocks, plan.variants.len());
+        let (time, spread, record) = (time(plan, sd_log, run_s), share(sd_log), record.display());
         return format!("{of} {time},\nif ratios of blocks spread by {spread} as in {record}\n");
     }
-    let line = |sd: f64| format!("  {} if ratios of blocks spread by {}\n", time(plan, sd), share(sd));
+    let time = |sd| time(plan, sd, |blocks| seconds_of(plan, blocks));
+    let line = |sd: f64| format!("  {} if ratios of blocks spread by {}\n", time(sd), share(sd));
     let lines: String = ASSUMED.map(line).concat();
-    format!("{of}\n{lines}how much they spread here is measured by `proofload calibrate`\n")
+    format!("{of}\n{lines}how much they spread here is measured by `proofload doctor calibrate`\n")
 }
 
-/// Blocks that find the margin, in words, with the time they take by the same guess as the schedule's.
-fn time(plan: &Plan, sd_log: f64) -> String {
-    let most = blocks_guess(plan).min(stats::BLOCKS_MAX);
-    let blocks = |rule: Rule| stats::blocks_for(plan.design.margin.ln_1p(), sd_log, POWER, &rule);
-    let Some(blocks) = rule(plan).and_then(blocks) else { return "no time that a run can have".to_owned() };
-    let beyond = if blocks > most { ", more than the budget" } else { "" };
-    format!("about {blocks} blocks, {}{beyond}", seconds(seconds_of(plan, blocks)))
+/// Blocks that find the margin, in words, with the time they take.
+fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
+    let blocks = |rule: Rule| analysis::blocks_to_find(plan.design.margin, sd_log, &rule);
+    let blocks = rule(plan).and_then(blocks).filter(|blocks| *blocks <= stats::BLOCKS_MAX);
+    let Some(blocks) = blocks else { return "no time that a run can have".to_owned() };
+    let run_s = run_s(blocks);
+    let beyond = if run_s > plan.design.budget.as_secs_f64() { ", more than the budget" } else { "" };
+    format!("about {blocks} blocks, {}{beyond}", seconds(run_s))
 }
 
-/// The spread in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric.
-fn known(plan: &Plan) -> Option<(f64, PathBuf)> {
+/// The spread and the pace in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric.
+fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     let begins = format!("{}-", plan.name);
     let named =
         |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins));
     let ours = newest_first().into_iter().filter(|path| named(path));
-    ours.take(OPENED_MAX).find_map(|record| Some((sd_log(plan, &record)?, record)))
+    ours.take(OPENED_MAX).find_map(|path| {
+        let (sd_log, pace) = spread(plan, &path)?;
+        Some((sd_log, pace, path))
+    })
 }
 
-/// The largest spread among a record's comparisons; `None` where it has no estimate, is void, or belongs to another experiment.
-fn sd_log(plan: &Plan, directory: &Path) -> Option<f64> {
+/// The largest spread among a record's comparisons, and how long its blocks take; `None` where it has no estimate, is void, or belongs to another experiment.
+fn spread(plan: &Plan, directory: &Path) -> Option<(f64, Pace)> {
     // A name may begin like another.
     let record = record::open(directory).ok().filter(|record| record.header.plan.name == plan.name)?;
     let conclusion = analysis::conclude(&record);
     let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
-    of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)
+    let sd_log = of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)?;
+    Some((sd_log, Pace::of(&record)?))
 }
 
 #[cfg(test)]

@@ -1,30 +1,46 @@
-//! `proofload env`: what about this machine will hurt a measurement. It asks those who will need a thing whether they get it, and
+//! `proofload doctor`: what about this machine will hurt a measurement, how small a difference it can show, and other machines. It asks those who will need a thing whether they get it, and
 //! prints; the judgement is `machine`'s, the layout `report`'s.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use analysis::Calibration;
-use clap::Args;
+use clap::{Args, Subcommand};
 use machine::{Asked, Facts, Granted, Storage};
 use record::Record;
 use report::Surveyed;
 
-use crate::print;
+use crate::print::{self, FormArgs};
 use crate::records::{newest_first, root};
+use crate::{calibrate, hosts};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
 /// Records that are opened in search of a calibration.
 const OPENED_MAX: usize = 8;
 
-/// Flags of `env`.
+/// Flags of `doctor`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
-pub struct EnvArgs {
-    /// For other programs: all facts, and what follows from them
-    #[arg(long)]
-    json: bool,
+#[command(args_conflicts_with_subcommands = true, after_help = AFTER_HELP)]
+pub struct DoctorArgs {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    form: FormArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Measure how far apart two equal copies of a variant come out here, and so how small a difference a run can find
+    ///
+    /// Runs the variant against a copy of itself. Whatever the two differ by is the machine's doing, and
+    /// no experiment on it can find less. Tells what one of 1, 5 and 30 minutes would find; `run --dry-run` then
+    /// tells how long your margin takes.
+    Calibrate(calibrate::CalibrateArgs),
+    /// Look at other machines that load may come from, by SSH: who is reached, what is there, how well clocks agree
+    ///
+    /// Changes nothing there unless asked to: --put puts this program there, --remove takes every version of it away.
+    Hosts(hosts::HostsArgs),
 }
 
 const AFTER_HELP: &str = "\
@@ -35,7 +51,7 @@ shown are for you to run (most as root), and a restart undoes most of them.
 warning: it will hurt a measurement; change it first, or expect wrong figures and wide intervals
 note: it bears on what can be measured here, or on what a result is worth elsewhere
 
-How small a difference can be found here, only a measurement tells: proofload calibrate experiment.toml
+How small a difference can be found here, only a measurement tells: proofload doctor calibrate experiment.toml
 
 Exit code: 0. It is advice; whether a run was hurt is told by the findings of its report.";
 
@@ -43,7 +59,12 @@ Exit code: 0. It is advice; whether a run was hurt is told by the findings of it
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn run(args: &EnvArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+    match &args.what {
+        Some(What::Calibrate(args)) => return calibrate::run(args),
+        Some(What::Hosts(args)) => return hosts::run(args),
+        None => {}
+    }
     let mut facts = Facts::look();
     facts.watched = Some(machine::watch());
     // Programs that are asked for their version would have been seen at work.
@@ -55,7 +76,7 @@ pub fn run(args: &EnvArgs) -> anyhow::Result<ExitCode> {
         hazards: &hazards,
         calibration: calibration.as_ref().map(|(record, calibration)| (record, calibration)),
     };
-    print::report(&surveyed, print::form(args.json), None)?;
+    print::report(&surveyed, args.form.form(), None)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,0 +1,187 @@
+//! How the command line is laid out: the groups of its help, what old names mean now, and what packages make of it: completions and man
+//! pages. Must not: do what a command does.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, io};
+
+use clap::{Args, Command, CommandFactory, FromArgMatches, ValueEnum};
+use clap_complete::aot::{self, Generator};
+
+use crate::exit::{self, Failed};
+use crate::{Cli, print};
+
+/// The commands that are shown, by what they are for. More than a dozen would be read by nobody.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Measure", &["compare", "run", "load", "capacity", "tune", "init"]),
+    ("Read", &["report", "history", "profile", "explain"]),
+    ("CI", &["gate"]),
+    ("Machine", &["doctor"]),
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  proofload compare 'node old.js' 'node new.js'   which is faster, by how much
+  proofload load http://127.0.0.1:3000/           one load test, as with wrk
+  proofload run --against main --gate             this code against main's, with limits
+
+Exit codes: 0 all well; 1 a limit of a gate fails, 5 one is inconclusive; 2 usage; 3 a service failed;
+4 the measurement is invalid; 6 Proofload could not do its own part; 130 interrupted.";
+
+/// Names that commands had until 0.1, and what to type now. They go with the next version.
+const RENAMED: [(&str, &[&str]); 7] = [
+    ("env", &["doctor"]),
+    ("hosts", &["doctor", "hosts"]),
+    ("calibrate", &["doctor", "calibrate"]),
+    ("validity", &["explain"]),
+    ("open", &["report", "--open"]),
+    ("audit", &["report"]),
+    ("check", &["run", "--dry-run"]),
+];
+
+/// What was typed, with old names replaced by new ones.
+///
+/// # Errors
+/// What clap says of it: usage, help, or the version.
+pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    if let Some((at, new)) = renamed(&words) {
+        let old = words[at].to_string_lossy();
+        print::tell!("note: `proofload {old}` is `proofload {}` now", new.join(" "));
+        words.splice(at..=at, new.iter().map(OsString::from));
+    }
+    Cli::from_arg_matches(&command().try_get_matches_from(words)?)
+}
+
+/// Where an old name stands for the command, and what it is now.
+fn renamed(words: &[OsString]) -> Option<(usize, &'static [&'static str])> {
+    let mut at = 1;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+        at += if word == "--records" { 2 } else { 1 };
+    }
+    let word = words.get(at)?;
+    RENAMED.iter().find(|(old, _)| word == *old).map(|(_, new)| (at, *new))
+}
+
+/// The command line with its help in groups.
+pub fn command() -> Command {
+    let command = Cli::command();
+    let groups: String = GROUPS.iter().map(|group| section(&command, group)).collect();
+    let template =
+        format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}");
+    command.help_template(template).after_help(EXAMPLES)
+}
+
+fn section(command: &Command, (heading, names): &(&str, &[&str])) -> String {
+    let line = |name: &&str| {
+        let about = command.find_subcommand(name)?.get_about()?;
+        Some(format!("  \x1b[1m{name:<9}\x1b[0m {about}\n"))
+    };
+    let lines: String = names.iter().filter_map(line).collect();
+    format!("\x1b[1;4m{heading}:\x1b[0m\n{lines}\n")
+}
+
+/// Flags of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Prints a shell's completions.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    match args.shell {
+        Shell::Bash => complete(aot::Bash, &mut script),
+        Shell::Zsh => complete(aot::Zsh, &mut script),
+        Shell::Fish => complete(aot::Fish, &mut script),
+    }
+    print::put(None, &script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn complete(shell: impl Generator, script: &mut Vec<u8>) {
+    aot::generate(shell, &mut Cli::command(), "proofload", script);
+}
+
+/// Flags of `man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder, made where it is not there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Writes a man page for each command.
+///
+/// # Errors
+/// If the folder cannot be written.
+pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
+    write_man(&args.folder).map_err(|error| {
+        Failed::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_man(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    clap_mangen::generate_to(Cli::command().after_help(EXAMPLES), folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_that_is_shown_stands_in_one_group_and_there_are_a_dozen() {
+        let command = command();
+        let shown: Vec<&str> =
+            command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name).collect();
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert!(grouped.len() <= 12 && shown.len() <= 12, "{shown:?}");
+        for name in shown {
+            assert_eq!(grouped.iter().filter(|other| **other == name).count(), 1, "{name}");
+        }
+        let help = command.clone().render_help().to_string();
+        assert!(help.lines().all(|line| line.chars().count() <= 120), "{help}");
+        assert!(help.contains("\nMeasure:\n  compare "), "{help}");
+    }
+
+    #[test]
+    fn completions_and_man_pages_have_the_commands() {
+        let mut script = Vec::new();
+        complete(aot::Fish, &mut script);
+        assert!(String::from_utf8_lossy(&script).contains("dry-run"));
+        let folder = tempfile::tempdir().expect("a folder");
+        write_man(&folder.path().join("man1")).expect("it can be written");
+        let page = fs::read_to_string(folder.path().join("man1/proofload-run.1")).expect("a page");
+        assert!(page.contains("\\-\\-dry\\-run"), "{page}");
+        assert!(folder.path().join("man1/proofload.1").exists());
+    }
+
+    #[test]
+    fn an_old_name_means_the_new_one_and_a_file_of_that_name_stays_a_file() {
+        let renamed = |line: &str| renamed(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(renamed("proofload env --json"), Some((1, &["doctor"][..])));
+        assert_eq!(renamed("proofload --records check open x"), Some((3, &["report", "--open"][..])));
+        assert_eq!(renamed("proofload --records=check run check"), None);
+        assert_eq!(renamed("proofload"), None);
+        for line in
+            ["env", "hosts a", "calibrate f.toml", "validity V8", "open", "audit notes.md", "check f.toml"]
+        {
+            let words = format!("proofload {line}");
+            assert!(parsed(words.split(' ').map(OsString::from)).is_ok(), "{words}");
+        }
+    }
+}
