@@ -131,8 +131,10 @@ const SIGNS: Record<Outcome, string> = { better: '▲', worse: '▼', equivalent
 export function judgedTable(groups: readonly (readonly [heading: string | null, rows: readonly Judged[]])[], margin: number, about: string): Child[] {
   const ratios = groups.flatMap(([, rows]) => rows.map(ratioOf));
   const axis = ratios.some((ratio) => ratio !== null) ? CellAxis.ofRatios(ratios, margin) : null;
+  // On one scale the bars of small differences would vanish beside those of large ones.
+  const axisOf = areApart(ratios, margin) ? (ratio: Ratio | null) => CellAxis.ofRatios([ratio], margin) : null;
   const heads = ['Verdict', about, 'Estimate and interval', ...(axis === null ? [] : ['The interval against the margin'])];
-  const bodies = groups.map(([heading, judged]) => ({ heading, rows: judged.map((one) => rowOf(one, axis)), judged }));
+  const bodies = groups.map(([heading, judged]) => ({ heading, rows: judged.map((one) => rowOf(one, axis, axisOf)), judged }));
   const table = element(
     'table',
     { class: 'judged', role: 'table' },
@@ -141,13 +143,23 @@ export function judgedTable(groups: readonly (readonly [heading: string | null, 
       const group = element('th', { role: 'rowheader', scope: 'rowgroup', colspan: heads.length, class: 'group' }, heading);
       return element('tbody', { role: 'rowgroup' }, heading === null ? null : element('tr', { role: 'row' }, group), ...rows);
     }),
-    axis === null ? null : footOf(3, axis.foot()),
+    axis === null || axisOf !== null ? null : footOf(3, axis.foot()),
   );
   const texts = bodies.flatMap(({ judged }) => judged.map(({ label, word, detail }) => `${label} ${word} ${detail}`));
   const filter = filterOf({ elements: bodies.flatMap(({ rows }) => rows), texts, called: 'verdicts', first: 16 });
   const band = margin > 0 ? ` The shaded band is the margin of ${share(margin)}: differences inside of it do not matter here.` : '';
-  const key = `A bar is the range of differences that the blocks do not contradict, its line the estimate; where it crosses “no change” there may be none.${band}`;
+  const scale = axisOf === null ? '' : ' Each row has a scale of its own.';
+  const key = `A bar is the range of differences that the blocks do not contradict, its line the estimate; where it crosses “no change” there may be none.${band}${scale}`;
   return [filter?.host ?? null, scrolling(table, about), axis === null ? null : paragraph(key, 'note')];
+}
+
+/** How many times as far as the nearest interval the farthest reaches until each has a scale of its own. */
+const APART = 10;
+
+function areApart(ratios: readonly (Ratio | null)[], margin: number): boolean {
+  const reach = ({ low, high }: Ratio): number => Math.max(Math.abs(Math.log(low)), Math.abs(Math.log(high)), Math.log1p(margin), 1e-3);
+  const reaches = ratios.flatMap((ratio) => (ratio === null ? [] : [reach(ratio)])).filter(Number.isFinite);
+  return Math.max(...reaches) > APART * Math.min(...reaches);
 }
 
 /** What is void shows no number, even where the record should have one. */
@@ -155,10 +167,12 @@ export function ratioOf({ outcome, ratio }: Pick<Judged, 'outcome' | 'ratio'>): 
   return outcome === 'void' || outcome === 'no_success' ? null : ratio;
 }
 
-function rowOf(judged: Judged, axis: CellAxis | null): HTMLElement {
+function rowOf(judged: Judged, shared: CellAxis | null, axisOf: ((ratio: Ratio | null) => CellAxis) | null): HTMLElement {
   const { outcome, word, label, detail, also } = judged;
   const pill = element('span', { class: `word ${outcome}` }, element('span', { 'aria-hidden': 'true' }, SIGNS[outcome]), word);
   const ratio = ratioOf(judged);
+  const axis = shared === null || axisOf === null ? shared : axisOf(ratio);
+  const foot = ratio === null || axisOf === null || axis === null ? null : axis.foot();
   const bar = ratio === null || axis === null ? null : axis.interval(ratio, outcome, `${word}: ${detail}`);
   return element(
     'tr',
@@ -166,6 +180,6 @@ function rowOf(judged: Judged, axis: CellAxis | null): HTMLElement {
     element('td', { role: 'cell', class: 'outcome' }, pill),
     element('th', { scope: 'row', role: 'rowheader' }, label),
     element('td', { role: 'cell', class: 'estimate' }, element('strong', {}, detail), ...also.map((text) => element('small', {}, text))),
-    axis === null ? null : element('td', { role: 'cell', class: 'drawn' }, bar),
+    axis === null ? null : element('td', { role: 'cell', class: 'drawn' }, bar, foot),
   );
 }

@@ -22,7 +22,7 @@ export function pageOf(data: PageData): HTMLElement[] {
   const evidence = element('div', { class: 'evidence' }, legend, legend === null ? null : comparedOf(data, view), ...pictures);
   return [
     element('a', { class: 'skip', href: '#answer' }, 'To the answer'),
-    contentsOf([...conclusion, ...pictures, ...ground]),
+    contentsOf([['Summary', conclusion], ['Evidence', pictures], ['Method', ground]]),
     element('main', {}, ...conclusion, evidence, ...ground),
     element('footer', {}, `Drawn by Proofload ${data.proofload} from its record. This file is all there is to it: it loads nothing.`),
   ];

@@ -355,8 +355,8 @@ impl Dispatcher<'_> {
 
     /// Seconds that a block takes with the settings as they are now, where that can be told.
     fn settled_block_s(&self) -> Option<f64> {
-        if self.search.is_some() {
-            return self.writer.record().blocks.iter().rev().find_map(|block| block.seconds);
+        if let Some(search) = &self.search {
+            return Some(search.block_s(self.plan.variants.len()));
         }
         Some(self.settings.block_s(self.plan.variants.len(), self.costs.as_ref()?))
     }

@@ -7,8 +7,9 @@ import { grouped } from '../numbers';
 import { filterOf, tableOf } from '../tables';
 import type { View } from '../view';
 
-/** A link to each part that is there; that of the uppermost part in sight is marked. */
-export function contentsOf(parts: readonly HTMLElement[]): HTMLElement {
+/** A link to each part that is there, in groups; that of the uppermost part in sight is marked. */
+export function contentsOf(groups: readonly (readonly [name: string, parts: readonly HTMLElement[]])[]): HTMLElement {
+  const parts = groups.flatMap(([, parts]) => parts);
   const links = parts.map((part) => element('a', { href: `#${part.id}` }, part.id === 'answer' ? 'Answer' : (part.querySelector('h2')?.textContent ?? '')));
   const seen = new Set<Element>();
   const watcher = new IntersectionObserver((entries) => {
@@ -17,8 +18,11 @@ export function contentsOf(parts: readonly HTMLElement[]): HTMLElement {
     links.forEach((link, index) => (index === current ? link.setAttribute('aria-current', 'true') : link.removeAttribute('aria-current')));
   }, { rootMargin: '-15% 0px -60% 0px' });
   parts.forEach((part) => watcher.observe(part));
-  const list = element('ul', {}, ...links.map((link) => element('li', {}, link)));
-  return element('nav', { class: 'contents', 'aria-label': 'Contents' }, element('p', { class: 'brand' }, 'Proofload'), list);
+  const lists = groups.flatMap(([name, own]) => {
+    const list = element('ul', { 'aria-label': name }, ...own.map((part) => element('li', {}, links[parts.indexOf(part)] ?? null)));
+    return own.length === 0 ? [] : [element('p', { class: 'group', 'aria-hidden': 'true' }, name), list];
+  });
+  return element('nav', { class: 'contents', 'aria-label': 'Contents' }, element('p', { class: 'brand' }, 'Proofload'), ...lists);
 }
 
 const SWITCHES_AT_FIRST = 12;

@@ -36,7 +36,7 @@ export function answerOf(data: PageData): HTMLElement {
 
 export function verdictsOf({ verdicts, margin }: PageData): HTMLElement | null {
   const rows = verdicts.map((verdict) => ({ ...verdict, label: verdict.comparison }));
-  return rows.length === 0 ? null : section('verdicts', 'Verdicts', ...judgedTable([[null, rows]], margin, 'Comparison'));
+  return rows.length === 0 ? null : section('verdicts', 'Results', ...judgedTable([[null, rows]], margin, 'Comparison'));
 }
 
 export function variantsOf({ figures, parts }: PageData): HTMLElement | null {

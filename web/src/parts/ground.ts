@@ -66,20 +66,20 @@ function sizesOf({ variants, verdicts }: PageData): Child[] {
 }
 
 export function machineOf({ place }: PageData): HTMLElement | null {
-  return place.length === 0 ? null : section('machine', 'Where', pairs(place));
+  return place.length === 0 ? null : section('machine', 'Environment', pairs(place));
 }
 
 export function planOf({ plan }: PageData): HTMLElement | null {
   if (plan === null) return null;
   const text = element('pre', { tabindex: 0, 'aria-label': 'The experiment file', role: 'region' }, element('code', {}, plan));
-  return section('plan', 'The plan as it was run', fold('The experiment file', text));
+  return section('plan', 'Experiment file', fold('As it was run', text));
 }
 
 export function repeatOf(data: PageData): HTMLElement {
   const next = data.next.map((text) => element('li', {}, ...stepOf(text)));
   return section(
     'repeat',
-    'Do it again',
+    'Reproduce',
     paragraph('The same experiment with the same seed, so with the same order of blocks and variants:'),
     command(data.repeat),
     data.command === data.repeat ? null : element('p', { class: 'faint' }, 'What was run here: ', element('code', {}, data.command)),

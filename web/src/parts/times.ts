@@ -18,7 +18,7 @@ const LOG_FROM = 8;
 
 export function timesOf(data: PageData, view: View): HTMLElement | null {
   const kinds = data.latencies.filter((curves) => requestsOf(curves) > 0);
-  return kinds.length === 0 ? null : section('times', 'Times of requests', ...kinds.flatMap((curves) => partOf(data, view, curves)));
+  return kinds.length === 0 ? null : section('times', 'Latency distribution', ...kinds.flatMap((curves) => partOf(data, view, curves)));
 }
 
 function requestsOf({ curves }: LatencyCurves): number {

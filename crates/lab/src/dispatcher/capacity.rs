@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
 use model::{Ask, Asked, AskedOpen, Level, Rate};
-use record::{Event, SliceKind};
+use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
 use crate::environment::{Failure, OpenSpec, SliceSpec, elapsed};
@@ -29,6 +29,10 @@ const BLOCKS_MOST: u32 = 10;
 const PARTS: usize = 2;
 /// Length of the step below the window over the window's.
 const LOWER_SHARE: f64 = 0.15;
+/// Both over the window's.
+const OF_WINDOW: f64 = 1.0 + LOWER_SHARE;
+/// Share of the time left that the blocks to come may fill: each may take a little longer than the last.
+const ROOM: f64 = 0.97;
 /// Shares of the window's rate at which the curve gets its points, one in each block.
 const CURVE: [f64; 4] = [0.5, 0.75, 0.25, 0.9];
 /// Load as a multiple of what it does at its limit, and where that falls to, as a share of the rate of its window.
@@ -56,6 +60,8 @@ pub(super) struct Search {
     limit_s: f64,
     /// Whether one trial of each variant is overloaded.
     overloads: bool,
+    /// What a trial takes beside its window and the step below it, in seconds: a guess until a block has ended.
+    beside_s: f64,
     /// How many blocks there are to be.
     pub blocks: u32,
 }
@@ -71,23 +77,43 @@ impl Search {
         let step_s = step_s(limit_s);
         let whole_s = left_s / variants.max(1) as f64;
         let beside_s = TRIAL_S + warm_up_s + AT_LIMIT_S + step_s + limit_s;
-        let of_window = 1.0 + LOWER_SHARE;
         let overload_s = overload_s(limit_s) * OVERLOAD_TIMES;
         // A short run has no time for what is no part of the estimate.
         let overloads = whole_s > overload_s * OVERLOAD_ROOM;
         let overload_s = if overloads { overload_s } else { 0.0 };
         let room_s = whole_s - overload_s;
         let aim_s = (WINDOW_LIMITS * limit_s).max(WINDOW_LEAST_S);
-        let fit = (room_s / (beside_s + aim_s * of_window)).floor();
+        let fit = (room_s / (beside_s + aim_s * OF_WINDOW)).floor();
         let blocks = fit.clamp(f64::from(BLOCKS_MIN), f64::from(BLOCKS_MOST));
-        let window_s = (room_s / blocks - beside_s) / of_window;
-        let least_s = (WINDOW_LEAST_LIMITS * limit_s).max(WINDOW_LEAST_S);
+        let window_s = (room_s / blocks - beside_s) / OF_WINDOW;
+        let least_s = window_least_s(limit_s);
         if window_s < least_s {
-            let block_s = beside_s + least_s * of_window;
+            let block_s = beside_s + least_s * OF_WINDOW;
             return Err((f64::from(BLOCKS_MIN) * block_s + overload_s) * variants as f64);
         }
-        Ok(Search { window_s, step_s, limit_s, overloads, blocks: blocks as u32 })
+        Ok(Search { window_s, step_s, limit_s, overloads, beside_s, blocks: blocks as u32 })
     }
+
+    /// Seconds that a block of so many variants takes.
+    pub(super) fn block_s(&self, variants: usize) -> f64 {
+        variants as f64 * (self.beside_s + self.window_s * OF_WINDOW)
+    }
+
+    /// The same with windows as short as it takes for the blocks that are still to come, once one has shown what trials take.
+    fn fitted(self, block: &Block, variants: usize, kept: u32, left_s: f64) -> Search {
+        let (variants, to_come) = (variants.max(1) as f64, f64::from(self.blocks.saturating_sub(kept)));
+        let overload_s =
+            if self.overloads && block.number == 1 { overload_s(self.limit_s) * OVERLOAD_TIMES } else { 0.0 };
+        let Some(seconds) = block.seconds.filter(|_| to_come > 0.0) else { return self };
+        let beside_s = (seconds / variants - overload_s - self.window_s * OF_WINDOW).max(0.0);
+        let room_s = left_s * ROOM / variants / to_come - beside_s;
+        let window_s = (room_s / OF_WINDOW).max(window_least_s(self.limit_s)).min(self.window_s);
+        Search { beside_s, window_s, ..self }
+    }
+}
+
+fn window_least_s(limit_s: f64) -> f64 {
+    (WINDOW_LEAST_LIMITS * limit_s).max(WINDOW_LEAST_S)
 }
 
 fn step_s(limit_s: f64) -> f64 {
@@ -122,6 +148,14 @@ impl Dispatcher<'_> {
         search.blocks = self.plan.design.blocks.map_or(search.blocks, |most| most.min(search.blocks));
         self.search = Some(search);
         self.keep(Event::BlocksChosen { blocks: search.blocks })
+    }
+
+    /// Shortens windows where blocks take longer than was thought.
+    pub(super) fn fit_windows(&mut self) {
+        let (kept, left_s, variants) = (self.blocks_kept(), self.left_s(), self.plan.variants.len());
+        let last = self.writer.record().blocks.last();
+        self.search =
+            self.search.zip(last).map(|(search, block)| search.fitted(block, variants, kept, left_s));
     }
 
     /// The search on one fresh process: up until a limit breaks, and between what was kept and what was not.

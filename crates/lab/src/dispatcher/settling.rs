@@ -22,6 +22,7 @@ impl Dispatcher<'_> {
             self.settle_warm_up()?;
         }
         if self.search.is_some() {
+            self.fit_windows();
             return Ok(());
         }
         if counts && self.blocks_kept() >= SETTLED_AFTER {
