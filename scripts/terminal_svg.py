@@ -69,7 +69,8 @@ def drawn(command: str, told: list, width: int, pause: float) -> str:
     for seconds, line in told:
         at, before = at + min(seconds - before, pause), seconds
         rows.append((at, line))
-    size = (2 * PAD + width * CELL, 2 * PAD + len(rows) * LINE)
+    columns = max(width, *(len(CODES.sub("", OTHER_CODES.sub("", line))) for _, line in rows))
+    size = (2 * PAD + columns * CELL, 2 * PAD + len(rows) * LINE)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]:.0f} {size[1]}" role="img">',
              f"<title>{escape(command)}</title>", f"<style>{STYLE}</style>",
              '<rect width="100%" height="100%" rx="8" fill="#0d1117"/>']
