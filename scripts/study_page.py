@@ -12,7 +12,7 @@ comparison or an effect in its report:
     {{figure EXPERIMENT | VARIANT | throughput}}  also cpu_per_request, peak_memory, p50, p99, failed
 
 The second file has the records' reports, without assumptions that are not doubtful (they are the same in every report:
-docs/experiments.md has them) and without a table of services where each variant has one.
+experiments/results/README.md has them) and without a table of services where each variant has one.
 
 It must not know a particular study. An unknown reference is an error.
 """
@@ -63,7 +63,7 @@ def all_reports(study: str, page: str, reports: list) -> str:
     """The reports of a study's records, one after the other."""
     head = [f"# Reports: {page.splitlines()[0].removeprefix('# ')}",
             f"Reports of the records from which [the study](../../docs/studies/{study}.md) is made, without "
-            "[assumptions that all share](../../docs/experiments.md#the-studies)."]
+            "[assumptions that all share](README.md)."]
     parts = [part for report in reports for part in (f"## {report['experiment']}", run(report), report_text(report))]
     return "\n\n".join([*head, *parts]) + "\n"
 

@@ -146,13 +146,12 @@ impl Capacity {
             found.as_ref().and_then(|found| widened(&logs, found.clause.limit_s(), found.window_s).ok());
         let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(&logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
-        let (kept, broken) = pilot.bracket();
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
             per_s,
             interval: bounds.map(|bounds| Interval { low: bounds.low, high: bounds.high }),
             met_first: found.as_ref().map(|found| found.clause.limit.to_string()),
-            bracket: [kept, broken].map(|end| end.map(|(rate, _)| rate)),
+            bracket: pilot.bracket().map(|end| end.map(|tried| tried.rate)),
             saturated_per_s: at_limit(record, variant),
             saturated_cores: cores_at_limit(record, variant),
             limited_by: limited_by(record, variant),
@@ -262,7 +261,9 @@ fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
             None => points.push(vec![one]),
         }
     }
-    points.iter().map(|point| RatePoint::of(point)).collect()
+    let mut points: Vec<RatePoint> = points.iter().map(|point| RatePoint::of(point)).collect();
+    points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s));
+    points
 }
 
 impl RatePoint {

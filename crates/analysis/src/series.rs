@@ -43,12 +43,12 @@ pub fn series(record: &Record) -> Vec<Series> {
     let mut all: Vec<Series> = metrics(record).map(empty).collect();
     let capacities: Vec<_> = (0..variants).map(|variant| capacity::found(record, variant)).collect();
     for block in &ended {
-        for variant in 0..variants {
+        for (variant, capacities) in capacities.iter().enumerate() {
             // One trial's histograms at a time: there may be ten thousand blocks.
             let figures = trial(block, variant).map(Figures::of);
             for series in &mut all {
                 let value = if series.of == Metric::Capacity {
-                    capacities[variant].get(&block.number).copied()
+                    capacities.get(&block.number).copied()
                 } else {
                     figures.as_ref().and_then(|figures| figures.value(series.of))
                 };

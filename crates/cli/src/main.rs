@@ -5,6 +5,8 @@ mod calibrate;
 mod capacity;
 mod compare;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod dry_run;
 mod elsewhere;
 mod exit;
@@ -102,7 +104,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Generate load or run services for a Proofload on another machine
     ///
-    /// Proofload starts it there. Messages go over stdin and stdout, as docs/formats.md has them. It ends with stdin, and whatever runs
+    /// Proofload starts it there. Messages go over stdin and stdout. It ends with stdin, and whatever runs
     /// with it.
     #[command(hide = true, alias = "generate")]
     RemoteAgent(remote_agent::RemoteAgentArgs),

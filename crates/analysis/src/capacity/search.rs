@@ -137,8 +137,8 @@ pub fn second_half_per_s(slice: &Slice) -> Option<f64> {
 
 /// What a trial did at its limit, in closed loop, before anything else was asked of it.
 pub fn at_limit_per_s(trial: &Trial) -> Option<f64> {
-    let closed = trial.slices.iter().filter(|slice| slice.counts.open.is_none());
-    second_half_per_s(closed.last()?).filter(|per_s| *per_s > 0.0)
+    let mut closed = trial.slices.iter().filter(|slice| slice.counts.open.is_none());
+    second_half_per_s(closed.next_back()?).filter(|per_s| *per_s > 0.0)
 }
 
 /// The trials of a variant that count.
@@ -243,11 +243,19 @@ pub fn lower_share(record: &Record, variant: usize, rate: f64) -> f64 {
     (1.0 - 1.5 / slope).max(SHARE_LEAST)
 }
 
-/// The search before the first block: rates with what each kept of the tightest limit.
+/// A rate that was tried, with L / p of the limit that is nearest to be broken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tried {
+    /// Requests due per second.
+    pub rate: f64,
+    /// From 1 on all limits are kept.
+    pub kept: f64,
+}
+
+/// The search before the first block, in the order in which rates were tried.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pilot {
-    /// L / p of the limit that is nearest to be broken, by rate, in the order in which they were tried.
-    tried: Vec<(f64, f64)>,
+    tried: Vec<Tried>,
 }
 
 impl Pilot {
@@ -256,56 +264,54 @@ impl Pilot {
         let clauses = clauses(&record.header.plan.design);
         let tried = |slice: &Slice| {
             let kept = clauses.iter().filter_map(|clause| clause.kept_by(&[slice]));
-            Some((rate(slice)?, kept.reduce(f64::min)?))
+            Some(Tried { rate: rate(slice)?, kept: kept.reduce(f64::min)? })
         };
         let trial = pilot(record, variant)?;
         Some(Pilot { tried: of_kind(trial, SliceKind::Probe).filter_map(tried).collect() })
     }
 
     /// The highest rate that was kept below the lowest that was not, and that one.
-    pub fn bracket(&self) -> (Option<(f64, f64)>, Option<(f64, f64)>) {
-        let broken = self.tried.iter().filter(|(_, kept)| *kept < 1.0);
-        let high = broken.copied().min_by(|one, other| one.0.total_cmp(&other.0));
-        let below = |rate: f64| high.is_none_or(|(high, _)| rate < high);
-        let kept = self.tried.iter().filter(|(rate, kept)| *kept >= 1.0 && below(*rate));
-        (kept.copied().max_by(|one, other| one.0.total_cmp(&other.0)), high)
+    pub fn bracket(&self) -> [Option<Tried>; 2] {
+        let by_rate = |one: &Tried, other: &Tried| one.rate.total_cmp(&other.rate);
+        let (kept, broken): (Vec<Tried>, Vec<Tried>) = self.tried.iter().partition(|tried| tried.kept >= 1.0);
+        let high = broken.into_iter().min_by(by_rate);
+        let below = kept.into_iter().filter(|tried| high.is_none_or(|high| tried.rate < high.rate));
+        [below.max_by(by_rate), high]
     }
 
     /// The rate to try next, of a service that did so much in closed loop; `None` once enough is known, or nothing more can be.
     pub fn next(&self, at_limit_per_s: f64) -> Option<f64> {
-        let (low, high) = self.bracket();
-        match (low, high) {
-            (None, None) => Some((at_limit_per_s * FIRST_SHARE).max(RATE_LEAST_PER_S)),
-            (Some((low, _)), None) => Some(low * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST),
-            (None, Some((high, _))) => {
-                Some((high * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high > RATE_LEAST_PER_S)
+        match self.bracket() {
+            [None, None] => Some((at_limit_per_s * FIRST_SHARE).max(RATE_LEAST_PER_S)),
+            [Some(low), None] => Some(low.rate * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST),
+            [None, Some(high)] => {
+                Some((high.rate * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high.rate > RATE_LEAST_PER_S)
             }
-            (Some(_), Some(_)) => self.crossing().filter(|_| !self.is_enough()),
+            [Some(_), Some(_)] => self.crossing().filter(|_| !self.is_enough()),
         }
     }
 
     fn is_enough(&self) -> bool {
-        let (Some((low, _)), Some((high, _))) = self.bracket() else { return false };
+        let [Some(low), Some(high)] = self.bracket() else { return false };
         // The first two ends are no steps between.
         let between = self.tried.len().saturating_sub(self.ends());
-        between >= STEPS_BETWEEN || high / low < 1.01
+        between >= STEPS_BETWEEN || high.rate / low.rate < 1.01
     }
 
     /// How many steps it took until both ends were there.
     fn ends(&self) -> usize {
-        let kept = |(_, kept): &(f64, f64)| *kept >= 1.0;
-        let first = |wanted: bool| self.tried.iter().position(|tried| kept(tried) == wanted);
+        let first = |wanted: bool| self.tried.iter().position(|tried| (tried.kept >= 1.0) == wanted);
         first(true).zip(first(false)).map_or(0, |(one, other)| one.max(other) + 1)
     }
 
     /// Where the limit is just kept, by a line between the two ends; `None` without both.
     pub fn crossing(&self) -> Option<f64> {
-        let (low, high) = self.bracket();
-        let ((low, above), (high, below)) = (low?, high?);
+        let [low, high] = self.bracket();
+        let (low, high) = (low?, high?);
         // Infinite response times, and none to speak of, say only on which side they are.
-        let (above, below) = (above.min(3.0) - 1.0, 1.0 - below.max(0.3));
+        let (above, below) = (low.kept.min(3.0) - 1.0, 1.0 - high.kept.max(0.3));
         let share = above / (above + below).max(f64::MIN_POSITIVE);
-        Some(low + (high - low) * share.clamp(0.1, 0.9))
+        Some(low.rate + (high.rate - low.rate) * share.clamp(0.1, 0.9))
     }
 }
 
@@ -320,7 +326,7 @@ mod tests {
             let mut pilot = Pilot::default();
             while let Some(rate) = pilot.next(at_limit) {
                 let kept = 1.0 + 9.8 * (1.0 - rate / 900.0);
-                pilot.tried.push((rate, kept.max(0.0)));
+                pilot.tried.push(Tried { rate, kept: kept.max(0.0) });
                 assert!(pilot.tried.len() < 20, "{pilot:?}");
             }
             let crossing = pilot.crossing().unwrap();
@@ -332,14 +338,14 @@ mod tests {
     fn what_is_never_or_always_kept_ends_the_search() {
         let mut pilot = Pilot::default();
         while let Some(rate) = pilot.next(1000.0) {
-            pilot.tried.push((rate, 0.5));
+            pilot.tried.push(Tried { rate, kept: 0.5 });
         }
-        assert_eq!((pilot.bracket().0, pilot.crossing()), (None, None));
-        assert_eq!(pilot.bracket().1, Some((1.0, 0.5)));
+        assert_eq!(pilot.bracket(), [None, Some(Tried { rate: 1.0, kept: 0.5 })]);
+        assert_eq!(pilot.crossing(), None);
         let mut pilot = Pilot::default();
         while let Some(rate) = pilot.next(1000.0) {
-            pilot.tried.push((rate, 2.0));
+            pilot.tried.push(Tried { rate, kept: 2.0 });
         }
-        assert!(pilot.bracket().0.unwrap().0 > 3000.0 && pilot.bracket().1.is_none());
+        assert!(matches!(pilot.bracket(), [Some(kept), None] if kept.rate > 3000.0));
     }
 }

@@ -181,20 +181,20 @@ impl Dispatcher<'_> {
     /// Whether there is a rate at which all limits are kept, and one at which they are not.
     fn judge_search(&self, variant: usize) -> Result<(), Failure> {
         let record = self.writer.record();
-        let (kept, broken) = Pilot::of(record, variant).unwrap_or_default().bracket();
+        let ends = Pilot::of(record, variant).unwrap_or_default().bracket();
         let slo: Vec<String> = self.plan.design.slo.iter().map(ToString::to_string).collect();
         let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
-        let why = match (kept, broken) {
-            (Some(_), Some(_)) => return Ok(()),
-            (_, Some((rate, _))) => format!(
+        let why = match ends.map(|end| end.map(|tried| tried.rate)) {
+            [Some(_), Some(_)] => return Ok(()),
+            [None, Some(rate)] => format!(
                 "{name} does not keep {slo} even at {rate:.0} request a second: it has no capacity within these limits; look at what it \
                  does with `proofload load`, or allow more"
             ),
-            (Some((rate, _)), None) => format!(
+            [Some(rate), None] => format!(
                 "{name} keeps {slo} at {rate:.0} requests a second still, four times what its connections could do in closed loop: it is \
                  the connections that limit it; set load.connections higher"
             ),
-            (None, None) => format!("{name} was not loaded at all"),
+            [None, None] => format!("{name} was not loaded at all"),
         };
         Err(Failure::Pointless(why))
     }

@@ -67,7 +67,9 @@ impl Sheet {
     pub(super) fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
         self.small(&curve.told);
-        let most = curve.points.iter().map(|point| point.per_s).chain(curve.per_s).fold(0.0, f64::max) * ROOM;
+        let highest = curve.interval.map(|(_, high)| high);
+        let rates = curve.points.iter().map(|point| point.per_s);
+        let most = rates.chain(curve.per_s).chain(highest).fold(0.0, f64::max) * ROOM;
         let Some((low, high)) = curve.times_us().filter(|_| most > 0.0) else { return };
         let (top, bottom) = (self.y + 14.0, self.y + 14.0 + HEIGHT);
         let palette = self.palette;
@@ -85,15 +87,11 @@ impl Sheet {
                 &Quantity::us(us).to_string(),
             );
         }
-        for quarter in 0..=4 {
-            let per_s = most / ROOM * f64::from(quarter) / 4.0;
-            let hold = if quarter == 4 { Hold::End } else { Hold::Middle };
-            self.held(
-                (x(per_s), bottom + 16.0),
-                SMALL_SIZE,
-                (palette.faint, hold),
-                &Quantity::per_s(per_s).to_string(),
-            );
+        let step = round_step(most / 5.0);
+        for number in 0..=(most / step) as u32 {
+            let per_s = step * f64::from(number);
+            let label = Quantity::per_s(per_s).to_string();
+            self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (palette.faint, Hold::Middle), &label);
         }
         for us in &curve.limits_us {
             self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), palette.worse);
@@ -132,6 +130,12 @@ impl Sheet {
             self.shapes.push(Shape::Circle { x: *x, y: *y, radius: 3.0, fill });
         }
     }
+}
+
+/// The next of 1, 2, 5, 10, … from this number on.
+fn round_step(least: f64) -> f64 {
+    let power = 10f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
 /// Round times between these: 1, 10, 100 …, and 2 and 5 of them where that is few.
