@@ -17,13 +17,16 @@ use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{lines, markup, shown as shown_text};
 use analysis::{Comparison, Conclusion, Effect, Failure, Grid, Kind, Series};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
 use record::{Header, Record};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::experiment::{Measured, answer, headline, state, tables};
+use crate::experiment::{Measured, answer, capacity, headline, state, tables};
 use crate::html::{elements, filled, in_script, source_of};
+use crate::plot::{Ground, Plot};
 use crate::shell::shell_line;
 use crate::validity::paragraphs;
 
@@ -78,6 +81,19 @@ fn clean(value: &mut Value) {
     }
 }
 
+fn capacity_picture(of: &Measured<'_>) -> Option<CapacityPicture> {
+    let plot = Plot::of_capacity(of)?;
+    let address =
+        |ground: Ground| format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(plot.svg(ground)));
+    let tables = capacity::curves(of.conclusion);
+    Some(CapacityPicture {
+        told: plot.told(),
+        light: address(Ground::Light),
+        dark: address(Ground::Dark),
+        tables: tables.iter().map(Into::into).collect(),
+    })
+}
+
 /// All that a page shows.
 pub(crate) fn data(of: &Measured<'_>) -> PageData {
     let Measured { record, conclusion, .. } = *of;
@@ -96,6 +112,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         verdicts: verdicts(conclusion, design, &series, &mut left_out),
         margin: design.margin,
         effects: effects(conclusion),
+        capacity: capacity_picture(of),
         findings: findings(conclusion, &mut left_out),
         explanations: explanations(conclusion),
         explained_by: of.explained_by(),

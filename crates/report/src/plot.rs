@@ -86,6 +86,17 @@ impl Plot {
         }
     }
 
+    /// The curves alone, where capacity was measured: a page tells all else.
+    pub(crate) fn of_capacity(of: &Measured<'_>) -> Option<Plot> {
+        let plot = Plot { rows: Vec::new(), foot: Vec::new(), ..Plot::of(of) };
+        (!plot.curves.is_empty()).then_some(plot)
+    }
+
+    /// What the curves show, in words.
+    pub(crate) fn told(&self) -> String {
+        self.curves.iter().map(Curve::told).collect::<Vec<_>>().join("; ")
+    }
+
     /// As SVG, 700 wide, without script, link or image.
     pub fn svg(&self, ground: Ground) -> String {
         written(&laid_out(self, palette(ground)))

@@ -17,6 +17,8 @@ const CORRECTION_MOST: f64 = 0.3;
 const EXPECTED_WEIGHT: f64 = 2.0;
 /// Within these multiples of what is expected a slope is believed.
 const SLOPE_RANGE: (f64, f64) = (0.4, 2.3);
+/// With less than this no quantile says anything of a capacity.
+const SLOPE_LEAST: f64 = 0.2;
 /// How far a window's quantile is off as a share of capacity, times its length over the limit.
 const WINDOW_BIAS: f64 = 2.6;
 
@@ -61,7 +63,7 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
     });
     let seen = if xx > 0.0 { xy / xx } else { expected };
     let held = seen.clamp(expected * SLOPE_RANGE.0, expected * SLOPE_RANGE.1);
-    (held * count + expected * EXPECTED_WEIGHT) / (count + EXPECTED_WEIGHT)
+    ((held * count + expected * EXPECTED_WEIGHT) / (count + EXPECTED_WEIGHT)).max(SLOPE_LEAST)
 }
 
 /// The logarithm of each process's capacity.

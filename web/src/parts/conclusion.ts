@@ -39,6 +39,18 @@ export function verdictsOf({ verdicts, margin }: PageData): HTMLElement | null {
   return rows.length === 0 ? null : section('verdicts', 'Results', ...judgedTable([[null, rows]], margin, 'Comparison'));
 }
 
+/** Response times over the rate; `null` where capacity was not measured. */
+export function capacityOf({ capacity }: PageData): HTMLElement | null {
+  if (capacity === null) return null;
+  const picture = element(
+    'picture',
+    {},
+    element('source', { media: '(prefers-color-scheme: dark)', srcset: capacity.dark }),
+    element('img', { src: capacity.light, alt: capacity.told, class: 'curve' }),
+  );
+  return section('capacity', 'Capacity', picture, ...capacity.tables.map((table) => fold(table.heading, tableOf(table))));
+}
+
 export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
   if (figures.rows.length === 0) return null;
   const folds = parts.map((part) => fold(part.heading, tableOf(part)));

@@ -100,7 +100,7 @@ fn notes(of: &Capacity) -> Vec<String> {
 }
 
 /// Response times over the rate, a table for each variant.
-pub(super) fn curves(conclusion: &Conclusion) -> Vec<Table> {
+pub(crate) fn curves(conclusion: &Conclusion) -> Vec<Table> {
     let alone = conclusion.capacities.len() == 1;
     let curve = |of: &Capacity| {
         let of_whom = if alone { String::new() } else { format!(" of {}", of.variant) };

@@ -38,6 +38,8 @@ pub struct PageData {
     pub margin: f64,
     /// Main effects and interactions; `None` without two factors.
     pub effects: Option<Effects>,
+    /// What variants bear, where capacity was measured.
+    pub capacity: Option<CapacityPicture>,
     /// Findings, the gravest first.
     pub findings: Vec<Finding>,
     /// What `proofload explain NUMBER` says of each of their checks, as paragraphs of plain text, by its number.
@@ -78,6 +80,19 @@ pub struct PageData {
     pub repeat: String,
     /// What of the record is not in the page, in sentences: thinned series, variants left out of pictures.
     pub left_out: Vec<String>,
+}
+
+/// Response times over the rate.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CapacityPicture {
+    /// What it shows, for who cannot see it.
+    pub told: String,
+    /// The picture for a light page, as the address of an image.
+    pub light: String,
+    /// The same for a dark one.
+    pub dark: String,
+    /// The figures in it, a table for each variant.
+    pub tables: Vec<Table>,
 }
 
 /// A verdict about one metric of one comparison.
