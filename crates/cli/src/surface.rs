@@ -26,8 +26,8 @@ Examples:
   proofload load http://127.0.0.1:3000/           one load test, as with wrk
   proofload run --against main --gate             this code against main's, with limits
 
-Exit codes: 0 all well; 1 a limit of a gate fails, 5 one is inconclusive; 2 usage; 3 a service failed;
-4 the measurement is invalid; 6 Proofload could not do its own part; 130 interrupted.";
+Exit codes: 0 all well; 1 a limit of a gate fails; 2 usage; 3 a service failed; 4 the measurement is
+invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 interrupted.";
 
 /// Names that commands had until 0.1, and what to type now. They go with the next version.
 const RENAMED: [(&str, &[&str]); 7] = [
