@@ -207,10 +207,10 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     let mut near: Vec<&Slice> =
         slices(record, variant).filter(|slice| slice.kind == SliceKind::Measured).collect();
     if near.is_empty() {
-        let probes = slices(record, variant).filter(|slice| slice.kind == SliceKind::Probe);
-        near.extend(
-            probes.max_by(|one, other| rate(one).unwrap_or(0.0).total_cmp(&rate(other).unwrap_or(0.0))),
-        );
+        // Beyond what it keeps all connections are busy whatever the limit is.
+        let [kept, _] = Pilot::of(record, variant).unwrap_or_default().bracket();
+        let is_kept = |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
+        near.extend(slices(record, variant).filter(is_kept));
     }
     let opens = || near.iter().filter_map(|slice| slice.counts.open.as_ref());
     let (due, queued) =

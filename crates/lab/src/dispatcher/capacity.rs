@@ -174,6 +174,10 @@ impl Dispatcher<'_> {
             if self.elapsed_s() - began_s > most_s && pilot.crossing().is_some() {
                 break;
             }
+            // Then it is the budget that is too small, whatever there was to find.
+            if self.left_s() <= 0.0 {
+                return Ok(());
+            }
         }
         self.judge_search(variant)
     }

@@ -4,7 +4,7 @@ use analysis::{Capacity, Conclusion, LimitedBy, RatePoint};
 use model::document::{Answer, Cell, Fit, Table, Tone, Verdict};
 use model::quantity::{Quantity, rate, share, small_share, span, three_digits};
 use plan::Limit;
-use record::Record;
+use record::{EndReason, Record};
 
 /// What users bear, as it was asked.
 fn slo(record: &Record) -> String {
@@ -47,12 +47,22 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
         Answer {
             subject: if alone { "within what users bear".to_owned() } else { of.variant.clone() },
             verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
-            notes: notes(of),
+            notes: notes(of).into_iter().chain(too_short(record)).collect(),
         }
     };
     // One that is invalid says so in its finding alone.
     let shown = conclusion.capacities.iter().filter(|_| !conclusion.is_void());
     shown.map(answer).collect()
+}
+
+/// Why there is no interval, and what to do.
+fn too_short(record: &Record) -> Option<String> {
+    match record.ended.as_ref()?.reason {
+        EndReason::BudgetTooSmall { needed_s } => {
+            Some(format!("an interval takes four processes: --budget {needed_s}s or more"))
+        }
+        _ => None,
+    }
 }
 
 /// The same in one sentence, where nothing is compared; `None` where capacity is not measured.
