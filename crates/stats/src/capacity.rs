@@ -11,6 +11,8 @@ use crate::{Error, Estimate, plain_t};
 
 /// Beyond e of the limit a quantile says only on which side it is.
 const FAR: f64 = 1.0;
+/// Up to here the law of the queue is as good as a line.
+const NEAR: f64 = 0.4;
 /// A capacity is told from a window no farther from it than this, as a logarithm.
 const CORRECTION_MOST: f64 = 0.3;
 /// Processes of which the slope that is expected has the weight.
@@ -68,9 +70,18 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
 
 /// The logarithm of each process's capacity.
 pub fn capacities(processes: &[Process], slope: f64) -> Vec<f64> {
-    let correction =
-        |process: &Process| (process.reading.corrected() / slope).clamp(-CORRECTION_MOST, CORRECTION_MOST);
-    processes.iter().map(|process| process.rate.ln() + correction(process)).collect()
+    processes
+        .iter()
+        .map(|process| process.rate.ln() + correction(process.reading.corrected(), slope))
+        .collect()
+}
+
+/// From a reading to a capacity: near the crossing along a line, which noise does not bend; far below it by the law itself.
+fn correction(y: f64, slope: f64) -> f64 {
+    let line = y / slope;
+    let by_law = || -(1.0 - (y.exp() - 1.0) / slope).max(0.1).ln();
+    let correction = if y > NEAR { by_law().max(line) } else { line };
+    correction.clamp(-CORRECTION_MOST, CORRECTION_MOST)
 }
 
 /// The rate at which the next process is loaded: by the capacities of those before it, each with what it could do at its limit, and what
@@ -113,7 +124,7 @@ mod tests {
     #[test]
     fn a_quantile_beside_the_limit_gives_the_capacity_back() {
         let (capacity, s) = (900.0_f64, 9.8_f64);
-        for rate in [870.0_f64, 900.0, 920.0] {
+        for rate in [780.0_f64, 870.0, 900.0, 920.0] {
             let y = (1.0 + s * (1.0 - rate / capacity)).ln();
             let process = Process { rate, reading: Reading { whole: y, halves: [y, y] } };
             let found = capacities(&[process], s)[0].exp();

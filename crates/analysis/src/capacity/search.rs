@@ -271,9 +271,16 @@ impl Pilot {
     }
 
     /// The highest rate that was kept below the lowest that was not, and that one.
+    ///
+    /// Of a rate that was tried twice the better counts: a machine has bad seconds, and none in which a service does more than it can.
     pub fn bracket(&self) -> [Option<Tried>; 2] {
+        let best = |one: &Tried| {
+            let same = self.tried.iter().filter(|other| other.rate == one.rate);
+            Tried { kept: same.map(|tried| tried.kept).fold(0.0, f64::max), ..*one }
+        };
         let by_rate = |one: &Tried, other: &Tried| one.rate.total_cmp(&other.rate);
-        let (kept, broken): (Vec<Tried>, Vec<Tried>) = self.tried.iter().partition(|tried| tried.kept >= 1.0);
+        let (kept, broken): (Vec<Tried>, Vec<Tried>) =
+            self.tried.iter().map(best).partition(|tried| tried.kept >= 1.0);
         let high = broken.into_iter().min_by(by_rate);
         let below = kept.into_iter().filter(|tried| high.is_none_or(|high| tried.rate < high.rate));
         [below.max_by(by_rate), high]
@@ -282,6 +289,8 @@ impl Pilot {
     /// The rate to try next, of a service that did so much in closed loop; `None` once enough is known, or nothing more can be.
     pub fn next(&self, at_limit_per_s: f64) -> Option<f64> {
         match self.bracket() {
+            // The first rate that breaks a limit is tried once more, or a bad second would begin it all too low.
+            [low, Some(high)] if self.is_doubtful(high, low) => Some(high.rate),
             [None, None] => Some((at_limit_per_s * FIRST_SHARE).max(RATE_LEAST_PER_S)),
             [Some(low), None] => Some(low.rate * STEP_UP).filter(|next| *next < at_limit_per_s * SHARE_MOST),
             [None, Some(high)] => {
@@ -289,6 +298,12 @@ impl Pilot {
             }
             [Some(_), Some(_)] => self.crossing().filter(|_| !self.is_enough()),
         }
+    }
+
+    /// Whether what broke was tried once alone, before there were rates between.
+    fn is_doubtful(&self, high: Tried, low: Option<Tried>) -> bool {
+        let tries = self.tried.iter().filter(|tried| tried.rate == high.rate).count();
+        tries < 2 && high.rate > RATE_LEAST_PER_S && (low.is_none() || self.tried.len() <= self.ends())
     }
 
     fn is_enough(&self) -> bool {
@@ -301,7 +316,9 @@ impl Pilot {
     /// How many steps it took until both ends were there.
     fn ends(&self) -> usize {
         let first = |wanted: bool| self.tried.iter().position(|tried| (tried.kept >= 1.0) == wanted);
-        first(true).zip(first(false)).map_or(0, |(one, other)| one.max(other) + 1)
+        let ends = first(true).zip(first(false)).map_or(0, |(one, other)| one.max(other) + 1);
+        // With the second try of the rate that broke.
+        ends + usize::from(ends > 0)
     }
 
     /// Where the limit is just kept, by a line between the two ends; `None` without both.
