@@ -27,7 +27,7 @@ Examples:
     proofload capacity http://127.0.0.1:3000 --slo 'p99 < 100ms'
 
 Response times count from when a request was due, and a request that fails counts as one that is never answered. Connections are many on
-purpose: 256 unless -c says more. The window needs about 200 times the limit in each of six processes: docs/capacity.md.";
+purpose: 256 unless -c says more. Short limits give narrow intervals sooner: a process is measured for up to 350 times the limit (docs/capacity.md).";
 
 /// Flags of `capacity`.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ purpose: 256 unless -c says more. The window needs about 200 times the limit in 
     ))
 )]
 pub struct CapacityArgs {
-    /// What users bear: p50, p90, p99 or p99.9 below a time, or failed below a share; may be given several times
+    /// The SLO, what users bear: p50, p90, p99 or p99.9 below a time, or failed below a share; may be given several times
     #[arg(long, value_name = "LIMIT", required = true)]
     slo: Vec<String>,
     #[command(flatten)]

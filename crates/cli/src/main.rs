@@ -61,7 +61,7 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Run an experiment file and print the verdicts; --dry-run says what it would do
     Run(run::RunArgs),
-    /// Find how many requests a second services bear within what users bear
+    /// Find the highest request rate at which services keep an SLO
     ///
     /// Open loop on fresh processes, with an interval, the curve of response times over the rate, and what the limit is.
     Capacity(Box<capacity::CapacityArgs>),

@@ -45,7 +45,7 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
         let (tone, word) = if is_known { (Tone::Good, "holds") } else { (Tone::Doubtful, "inconclusive") };
         let alone = conclusion.capacities.len() == 1;
         Answer {
-            subject: if alone { "within what users bear".to_owned() } else { of.variant.clone() },
+            subject: if alone { "capacity".to_owned() } else { of.variant.clone() },
             verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
             notes: notes(of).into_iter().chain(too_short(record)).collect(),
         }

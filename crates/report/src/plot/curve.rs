@@ -114,7 +114,7 @@ impl Sheet {
             }
         }
         self.y = bottom + 24.0;
-        self.small("response time over requests per second; across: what users bear; upright: the capacity with its 95 % interval");
+        self.small("response time over requests per second; horizontal line: the SLO; vertical line and band: the capacity with its 95 % interval");
     }
 
     /// A line through these points, each of which is marked.
