@@ -1,6 +1,6 @@
 //! Contrasts of a factorial: that they find what was planted, and leave out what is missing and nothing else.
 
-use proofload_stats::{Contrast, Error, Estimate, Factor, contrasts, plain_t};
+use proofload_stats::{Contrast, Estimate, Factor, contrasts, plain_t};
 use proptest::prelude::*;
 
 fn factor(name: &str, levels: &[&str]) -> Factor {
@@ -69,10 +69,12 @@ fn what_has_no_logarithm_is_named_by_block_and_cell() {
     for value in [0.0, -1.0, f64::INFINITY, f64::NAN] {
         let blocks = [good.clone(), vec![Some(1.0), Some(1.0), Some(value), None]];
         let error = all[0].values(&blocks);
-        assert!(matches!(error, Err(Error::Unmeasured { block: 1, cell: 2, .. })), "{value}: {error:?}");
+        let error = error.expect_err("no logarithm").to_string();
+        assert!(error.starts_with("block 1, cell 2: "), "{value}: {error}");
     }
     let short = [good.clone(), vec![Some(1.0); 3]];
-    assert_eq!(all[0].values(&short), Err(Error::Cells { block: 1, cells: 3, expected: 4 }));
+    let error = all[0].values(&short).expect_err("too short").to_string();
+    assert_eq!(error, "block 1 has 3 values, the design has 4");
     let none = all[0].values(&[]).expect("nothing is wrong with nothing");
     assert_eq!((none.log_ratios.len(), none.left_out), (0, 0));
 }
@@ -81,11 +83,11 @@ fn what_has_no_logarithm_is_named_by_block_and_cell() {
 fn designs_that_vary_nothing_or_too_much_are_refused() {
     assert_eq!(contrasts(&[]), Ok(vec![]));
     for levels in [0, 1] {
-        let error = contrasts(&numbered(&[2, levels]));
-        assert_eq!(error, Err(Error::Levels { factor: "b".to_owned(), levels }));
+        let error = contrasts(&numbered(&[2, levels])).expect_err("nothing varies").to_string();
+        assert!(error.starts_with(&format!("factor `b` has {levels} levels")), "{error}");
     }
     let many = vec![factor("x", &["0", "1"]); 11];
-    assert_eq!(contrasts(&many), Err(Error::Combinations { most: 1_024 }));
+    assert!(contrasts(&many).is_err());
     assert_eq!(contrasts(&many[..10]).expect("1,024").len(), 10 + 45);
 }
 
