@@ -144,7 +144,8 @@ pub enum Failure {
     Record(#[from] record::WriteError),
 }
 
-fn lost_text(lost: &[Lost]) -> String {
+/// What became of them, in one line.
+pub(crate) fn lost_text(lost: &[Lost]) -> String {
     lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
 }
 

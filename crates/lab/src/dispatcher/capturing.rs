@@ -144,17 +144,12 @@ impl Dispatcher<'_> {
             capture: Some(number),
         })?;
         self.tell_trial(Doing::WarmingUp, variant);
+        let warm_up = |seconds, open| SliceSpec { kind: SliceKind::WarmUp, until: elapsed(seconds), open };
         if captures.warm_up_s > 0.0 {
-            let spec = SliceSpec { kind: SliceKind::WarmUp, until: elapsed(captures.warm_up_s), open: None };
-            self.environment.load(variant, spec)?;
+            self.environment.load(variant, warm_up(captures.warm_up_s, None))?;
         }
         if let Some(open) = self.open_of_round(round, 0) {
-            let spec = SliceSpec {
-                kind: SliceKind::WarmUp,
-                until: elapsed(self.settings.settle_s),
-                open: Some(open),
-            };
-            self.environment.load(variant, spec)?;
+            self.environment.load(variant, warm_up(self.settings.settle_s, Some(open)))?;
         }
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use machine::clock::monotonic_ns;
 use model::{Absence, Capture, CaptureKind, CapturedService, Missing, SliceKind};
 use remote::services::ServiceHandle;
-use rustix::time::{ClockId, clock_gettime};
 use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Wanted};
 
 use self::native::Native;
 use self::observation::{Observation, Outcome};
 use super::processes::cut_at;
 use super::services::{check_alive, failed_on};
-use super::{Living, RealEnvironment, file_name};
+use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, SliceSpec, elapsed};
 use crate::explaining;
 
@@ -61,10 +61,10 @@ impl RealEnvironment {
             }
         };
         let before = Look::at(&mut self.living_of(variant)?.services)?;
-        let start_ns = now_ns();
+        let start_ns = monotonic_ns();
         let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
         let slice = self.loaded(variant, spec)?;
-        let end_ns = now_ns();
+        let end_ns = monotonic_ns();
         let services = &mut self.living_of(variant)?.services;
         let after = Look::at(services)?;
         services.iter_mut().try_for_each(check_alive)?;
@@ -107,11 +107,6 @@ impl RealEnvironment {
                 + slice.counts.broken,
             services: observed.collect(),
         })
-    }
-
-    fn living_of(&mut self, variant: usize) -> Result<&mut Living, Failure> {
-        let living = self.living.iter_mut().find(|living| living.variant == variant);
-        living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
     }
 
     /// The folder of a round's profiles, by its place in the record and on disk.
@@ -227,9 +222,4 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
     let thread = if agent.thread == 0 { String::new() } else { format!("-{}", agent.thread) };
     let ending = if kind == CaptureKind::Heap { "heapprofile" } else { "cpuprofile" };
     format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
