@@ -25,20 +25,13 @@ pub static AB: Row = Row {
 };
 
 fn begins(text: &str) -> Option<Beginning> {
-    let later = [
-        "Server Software:",
-        "Server Hostname:",
-        "Document Path:",
-        "Concurrency Level:",
-        "Requests per second:",
-        "Time taken for tests:",
-    ];
+    let later = "Server Software:|Server Hostname:|Document Path:|Concurrency Level:|Requests per second:|Time taken for tests:";
     match text {
         _ if text.starts_with("This is ApacheBench") => Beginning::FIRST,
         _ if text.starts_with("Benchmarking ") && text.contains("(be patient)") => {
             Some(Beginning { certain: true, first: false })
         }
-        _ if starts(text, &later) => Beginning::LATER,
+        _ if starts(text, later) => Beginning::LATER,
         _ => None,
     }
 }
@@ -83,21 +76,10 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
 
 /// Lines without a figure that is read.
 fn plain(text: &str) -> Taken {
-    let known = [
-        "This is ApacheBench",
-        "Copyright ",
-        "Licensed to The Apache",
-        "Benchmarking ",
-        "Completed ",
-        "Finished ",
-        "Connection Times (ms)",
-        "min mean",
-        "min  mean",
-        "Percentage of the requests served",
-        "..done",
-    ];
+    let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Connection Times (ms)|\
+                 min mean|min  mean|Percentage of the requests served|..done";
     let progress = text.split_whitespace().all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
-    let ours = starts(text, &known) || text.ends_with("(across all concurrent requests)");
+    let ours = starts(text, known) || text.ends_with("(across all concurrent requests)");
     if ours || (progress && !text.is_empty()) { Taken::Ours } else { Taken::Foreign }
 }
 

@@ -44,7 +44,7 @@ const fn wrk(tool: Tool, name: &'static str) -> Row {
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
-        _ if starts(text, &["Thread Stats", "Requests/sec:"]) || is_total(text, false) => Beginning::LATER,
+        _ if starts(text, "Thread Stats|Requests/sec:") || is_total(text, false) => Beginning::LATER,
         _ => None,
     }
 }
@@ -155,6 +155,7 @@ const GRAMMAR_LONG: &[(&str, char)] = &[
 const CALIBRATION_S: u64 = 10;
 
 /// A checked command line.
+#[derive(Debug, Default)]
 struct Asked {
     tool: Tool,
     threads: u64,
@@ -176,9 +177,7 @@ fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
     // What follows the URL is for scripts.
     let url = given.plain.into_iter().next().unwrap_or_default();
     let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
-    let (rate, latency, batches, headers) = (None, false, false, Vec::new());
-    let mut asked =
-        Asked { tool, threads, connections, duration_s, timeout_s, rate, latency, batches, headers, url };
+    let mut asked = Asked { tool, threads, connections, duration_s, timeout_s, url, ..Asked::default() };
     for (key, value) in given.options {
         asked.option(key, value)?;
     }
