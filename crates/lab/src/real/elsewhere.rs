@@ -35,14 +35,6 @@ pub(super) struct Elsewhere {
     gone: BTreeMap<usize, String>,
 }
 
-/// How a load is divided.
-pub(super) struct Division<'a> {
-    /// Threads of each generator, where the plan says so.
-    pub threads: Option<u32>,
-    /// Processors of those on this machine.
-    pub cpus: &'a [usize],
-}
-
 impl Elsewhere {
     /// `None` where load comes from this process.
     pub fn of(
@@ -143,13 +135,11 @@ impl Elsewhere {
         self.all(Fleet::compare_clocks)
     }
 
-    /// Gives each its part of a load, in place of what it had before.
-    pub fn give(&mut self, spec: &LoadSpec, division: &Division<'_>) -> Result<(), Failure> {
+    /// Gives each its part of a load, in place of what it had before: on so many threads of each, where the plan says so, and those on
+    /// this machine on these processors.
+    pub fn give(&mut self, spec: &LoadSpec, threads: Option<u32>, cpus: &[usize]) -> Result<(), Failure> {
         let local = self.plan.generators.local;
-        self.all(|fleet| {
-            let specs = divided(spec, division, local, &fleet.generators());
-            fleet.give(specs)
-        })
+        self.all(|fleet| fleet.give(divided(spec, threads, (local, cpus), &fleet.generators())))
     }
 
     /// One window of all of them together. It ends early when the user wants no more.
@@ -222,18 +212,23 @@ fn generators(fleet: &Fleet) -> Vec<Generator> {
 }
 
 /// The parts of a load, in the order of the generators: those on this machine have its processors, one after the other.
-fn divided(spec: &LoadSpec, division: &Division<'_>, local: u32, generators: &[There]) -> Vec<LoadSpec> {
-    let cpus = u32::try_from(division.cpus.len()).unwrap_or(u32::MAX);
+fn divided(
+    spec: &LoadSpec,
+    threads: Option<u32>,
+    (local, cpus): (u32, &[usize]),
+    generators: &[There],
+) -> Vec<LoadSpec> {
+    let cpus_here = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let threads = |place: u32, connections: u32| {
         let processors = generators.get(place as usize).map_or(1, |generator| generator.processors);
         let elsewhere = || processors.min(connections / CONNECTIONS_PER_THREAD);
-        let fitting = || if place < local { cpus / local.max(1) } else { elsewhere() };
-        division.threads.unwrap_or_else(fitting).max(1)
+        let fitting = || if place < local { cpus_here / local.max(1) } else { elsewhere() };
+        threads.unwrap_or_else(fitting).max(1)
     };
     let count = u32::try_from(generators.len()).unwrap_or(u32::MAX);
     let mut next = 0;
     let mut place = |(index, spec): (u32, LoadSpec)| {
-        let cpus = if index < local { division.cpus } else { &[] };
+        let cpus = if index < local { cpus } else { &[] };
         let first = next;
         next += spec.threads as usize;
         let taken = (first..next).filter_map(|thread| cpus.get(thread % cpus.len().max(1)).copied());
@@ -265,8 +260,7 @@ mod tests {
     fn parts(connections: u32, threads: Option<u32>, generators: &[There]) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
         let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
-        let division = Division { threads, cpus: &[6, 7] };
-        let parts = divided(&spec, &division, 2, generators);
+        let parts = divided(&spec, threads, (2, &[6, 7]), generators);
         parts.into_iter().map(|part| (part.connections, part.threads, part.cpus)).collect()
     }
 
