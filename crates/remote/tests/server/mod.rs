@@ -1,0 +1,68 @@
+//! A server that answers every request, and counts them and its open connections.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use load::{Address, Arrivals, LoadSpec, Process, Rate, Request};
+
+/// Its threads end with their connections.
+pub struct Server {
+    pub address: SocketAddr,
+    requests: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
+}
+
+impl Server {
+    /// At an address of this thread's network.
+    pub fn start(address: &str) -> Server {
+        let listener = TcpListener::bind((address, 0)).expect("this network has the address");
+        let address = listener.local_addr().expect("it listens");
+        let server = Server { address, requests: Arc::default(), open: Arc::default() };
+        let counters = (server.requests.clone(), server.open.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (requests, open) = counters.clone();
+                open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    answer(stream, &requests);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        server
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
+    }
+
+    /// Connections that are open.
+    pub fn open(&self) -> u64 {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    /// What loads it, over so many connections.
+    pub fn spec(&self, connections: u32) -> LoadSpec {
+        let request = Request::new("GET", "/", &self.address.to_string());
+        LoadSpec { connections, ..LoadSpec::new(Address::Tcp(self.address), vec![request]) }
+    }
+
+    /// The same at a fixed rate.
+    pub fn evenly(&self, connections: u32, per_s: f64) -> LoadSpec {
+        let arrivals = Arrivals::Open { rate: Rate::Constant(per_s), process: Process::Constant, seed: 1 };
+        LoadSpec { arrivals, ..self.spec(connections) }
+    }
+}
+
+/// Each request comes in one piece here: they are short, and answered before the next.
+fn answer(mut stream: TcpStream, counter: &AtomicU64) {
+    let mut request = [0; 1024];
+    while stream.read(&mut request).is_ok_and(|length| length > 0) {
+        counter.fetch_add(1, Ordering::SeqCst);
+        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err() {
+            return;
+        }
+    }
+}
