@@ -34,9 +34,6 @@ pub(crate) trait Session: fmt::Debug {
     /// A request begins. What is to be written follows by [`output`](Self::output).
     fn begin(&mut self, request: InFlight, arena: &RequestArena);
 
-    /// Makes ready whatever there is to write.
-    fn flush(&mut self) {}
-
     /// What is to be written next, if anything.
     fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]>;
 
