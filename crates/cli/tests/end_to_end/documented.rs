@@ -73,7 +73,7 @@ fn calls(line: &str) -> Vec<Vec<String>> {
 }
 
 /// Whether a word stands for what a reader puts there.
-fn is_blank(word: &String) -> bool {
+fn is_blank(word: &str) -> bool {
     let is_blank = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_uppercase());
     word.contains('…') || word.split('/').any(is_blank)
 }
@@ -83,7 +83,9 @@ fn documented() -> BTreeSet<Vec<String>> {
     for (_, page) in pages::pages() {
         let (shell, codes) = pages::shell_and_codes(&page);
         all.extend(shell.iter().flat_map(|line| calls(line)));
-        all.extend(codes.iter().flat_map(|code| calls(code)).filter(|call| !call.iter().any(is_blank)));
+        all.extend(
+            codes.iter().flat_map(|code| calls(code)).filter(|call| !call.iter().any(|word| is_blank(word))),
+        );
     }
     all.retain(|call| !call.is_empty());
     all
