@@ -133,7 +133,7 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<ExitCode> {
     }
     let written = draft.write();
     if let Some(path) = &args.save {
-        save(path, &written.text)?;
+        save("--save", path, &written.text)?;
     }
     let limits = args.limits.given().is_some().then_some(&args.limits);
     let experiment = Experiment::Made { file: place.file, written };
@@ -204,9 +204,8 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
         _ => {}
     }
     let of = against.filter(|_| variants.len() == 1);
-    let typed = plan::masked_words(&print::typed_command());
     let draft = Draft {
-        made_by: plan::command_line(std::iter::once("proofload".to_owned()).chain(typed.into_iter().skip(1))),
+        made_by: print::shown_command(),
         again: again(args, place),
         name: name(aim.name),
         question: aim
@@ -282,14 +281,18 @@ fn name(of: &str) -> String {
     run::slug(Path::new(".")).map_or(of.to_owned(), |folder| format!("{of}-{folder}"))
 }
 
-fn save(path: &Path, text: &str) -> Result<(), Failed> {
+/// Writes the experiment file that a flag names.
+///
+/// # Errors
+/// If it is there, or cannot be written.
+pub fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failed> {
     let file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failed::usage(format!("--save {}: it is there already", path.display())).hint("name another file")
+            Failed::usage(format!("{flag} {}: it is there already", path.display())).hint("name another file")
         }
-        _ => Failed::new(exit::SELF, format!("--save {}: cannot be written: {error}", path.display())),
+        _ => Failed::new(exit::SELF, format!("{flag} {}: cannot be written: {error}", path.display())),
     })?;
     print::tell!("written: {}", path.display());
     if plan::has_secrets(text) {
@@ -345,7 +348,11 @@ pub struct Asked {
     margin: Option<String>,
 }
 
-fn header(text: &str) -> Result<(String, String), String> {
+/// `NAME: VALUE`.
+///
+/// # Errors
+/// Without a colon.
+pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

@@ -367,8 +367,7 @@ fn check_networks(plan: &Plan) -> Result<(), Failed> {
     let mut made = Vec::new();
     for link in plan.variants.iter().filter_map(|variant| variant.load.network.as_ref()) {
         if !made.contains(&link) {
-            services::Network::make(link, &[])
-                .map_err(|error| Failed::new(exit::SELF, &error).hinted(error.hint()))?;
+            services::Network::make(link, &[])?;
             made.push(link);
         }
     }

@@ -14,12 +14,6 @@ pub use output::Output;
 pub use pace::Pace;
 pub use request::Asking;
 
-/// `NAME: VALUE`.
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
 /// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:

@@ -18,7 +18,6 @@ mod habits;
 mod history;
 mod idle;
 mod init;
-mod latency;
 mod live;
 mod load;
 mod mix;
