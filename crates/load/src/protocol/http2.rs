@@ -5,8 +5,12 @@
 
 mod frame;
 mod hpack;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod pieces;
 mod request;
 mod response;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::ops::Range;
