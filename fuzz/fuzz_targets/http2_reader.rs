@@ -1,4 +1,4 @@
-//! Any bytes, cut in any way, from a peer of HTTP/2: `crates/load/src/protocol/http2/pieces.rs` says what must hold.
+//! Any bytes, cut in any way, from a peer of HTTP/2: `crates/load/src/protocol/http2/tests/pieces.rs` says what must hold.
 //!
 //! An input is `C (LL HH)* BYTES`: C modulo 8 places to cut at, two bytes each, the lower one first; the rest is what the peer says
 //! behind its settings.

@@ -6,6 +6,7 @@
 mod frame;
 mod hpack;
 #[cfg(any(test, fuzzing))]
+#[path = "http2/tests/pieces.rs"]
 pub(crate) mod pieces;
 mod request;
 mod response;
