@@ -5,8 +5,13 @@
 
 mod frame;
 mod hpack;
+#[cfg(any(test, fuzzing))]
+#[path = "http2/tests/pieces.rs"]
+pub(crate) mod pieces;
 mod request;
 mod response;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::ops::Range;
