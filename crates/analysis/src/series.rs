@@ -9,9 +9,9 @@ use model::Metric;
 use plan::Plan;
 use record::{Block, Record};
 
-use crate::capacity;
 use crate::comparison::Comparison;
-use crate::metric::{Figures, metrics, trial};
+use crate::metric::{BlockFigures, metrics};
+use crate::spread::geometric_mean;
 
 /// One metric's value in each block, for each variant.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,32 +31,18 @@ pub struct Series {
 pub fn series(record: &Record) -> Vec<Series> {
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     let variants = record.header.plan.variants.len();
-    let numbers = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.number).collect();
-    let blocks: Vec<u32> = numbers(&mut ended.iter());
-    let dropped: Vec<u32> = numbers(&mut ended.iter().filter(|block| block.dropped.is_some()));
-    let empty = |metric: Metric| Series {
-        of: metric,
-        blocks: blocks.clone(),
-        dropped: dropped.clone(),
-        values: vec![Vec::with_capacity(blocks.len()); variants],
-    };
-    let mut all: Vec<Series> = metrics(record).map(empty).collect();
-    let capacities: Vec<_> = (0..variants).map(|variant| capacity::found(record, variant)).collect();
-    for block in &ended {
-        for (variant, capacities) in capacities.iter().enumerate() {
-            // One trial's histograms at a time: there may be ten thousand blocks.
-            let figures = trial(block, variant).map(Figures::of);
-            for series in &mut all {
-                let value = if series.of == Metric::Capacity {
-                    capacities.get(&block.number).copied()
-                } else {
-                    figures.as_ref().and_then(|figures| figures.value(series.of))
-                };
-                series.values[variant].push(value);
-            }
+    let figures = BlockFigures::of(record, ended.iter().copied());
+    let of = |metric: Metric| {
+        let of_variant =
+            |variant: usize| figures.iter().map(|block| block.value(metric, variant)).collect::<Vec<_>>();
+        Series {
+            of: metric,
+            blocks: ended.iter().map(|block| block.number).collect(),
+            dropped: ended.iter().filter(|of| of.dropped.is_some()).map(|of| of.number).collect(),
+            values: (0..variants).map(of_variant).collect(),
         }
-    }
-    all
+    };
+    metrics(record).map(of).collect()
 }
 
 impl Series {
@@ -69,8 +55,7 @@ impl Series {
     /// A variant's geometric mean over the blocks that count; `None` where one of them has no value, or there are none.
     pub(crate) fn mean(&self, variant: usize) -> Option<f64> {
         let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
-        let logs = counting.map(|(value, _)| value.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
-        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+        geometric_mean(counting.map(|(value, _)| *value).collect::<Option<Vec<f64>>>()?)
     }
 }
 
@@ -129,6 +114,5 @@ fn cell(plan: &Plan, means: &[Option<f64>], levels: [(usize, &String); 2]) -> Op
     };
     let variants = plan.variants.iter().zip(means).enumerate();
     let chosen = variants.filter(|(index, (variant, _))| copy != Some(*index) && has(variant));
-    let logs = chosen.map(|(_, (_, mean))| mean.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
-    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    geometric_mean(chosen.map(|(_, (_, mean))| *mean).collect::<Option<Vec<f64>>>()?)
 }

@@ -12,7 +12,7 @@ pub use model::*;
 
 use std::collections::BTreeMap;
 
-use ::explain::Why;
+use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{lines, markup, shown as shown_text};
@@ -25,7 +25,6 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::experiment::{Measured, answer, capacity, headline, state, tables};
-use crate::html::{elements, filled, in_script, source_of};
 use crate::plot::{Ground, Plot};
 use crate::shell::shell_line;
 use crate::validity::paragraphs;
@@ -33,11 +32,19 @@ use crate::validity::paragraphs;
 /// Built from `web/`, and kept here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
 
-/// The page of a value.
+/// The page of a value: the template's marks, each of which is there once and in this order, replaced in one pass. What is put in is not
+/// looked at again.
 pub fn page_of(data: &PageData) -> String {
-    let text = embedded(data);
     let title = markup(&shown_text(&data.title));
-    filled(TEMPLATE, &[("title", title.as_str()), ("policy", &policy()), ("data", &text)])
+    let mut page = String::new();
+    let mut rest = TEMPLATE;
+    for (mark, value) in [("{{policy}}", policy()), ("{{title}}", title), ("{{data}}", embedded(data))] {
+        let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+        page += before;
+        page += &value;
+        rest = after;
+    }
+    page + rest
 }
 
 /// JSON Schema (draft 2020-12) of the value that a page is drawn from: `web/` makes its own types of it.
@@ -49,17 +56,16 @@ pub fn page_schema() -> Value {
 /// The page's own scripts and styles run, and nothing else: nothing is loaded, sent or framed. Trusted Types make a browser that knows them
 /// refuse every assignment of text as markup, the page's own included.
 fn policy() -> String {
-    let data = |attributes: &str| attributes.contains("application/json");
-    let sources = |name: &str| {
-        let texts = elements(TEMPLATE, name).into_iter().filter(|(attributes, _)| !data(attributes));
-        let sources: Vec<String> = texts.map(|(_, text)| format!("'{}'", source_of(text))).collect();
-        if sources.is_empty() { "'none'".to_owned() } else { sources.join(" ") }
+    // The build of the page sees to it that there is one of each.
+    let source = |begin: &str, end: &str| {
+        let text = TEMPLATE.split_once(begin).and_then(|(_, rest)| rest.split_once(end));
+        text.map_or_else(|| "'none'".to_owned(), |(text, _)| format!("'{}'", source_of(text)))
     };
     format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'",
-        sources("script"),
-        sources("style")
+        source("<script type=\"module\">", "</script>"),
+        source("<style>", "</style>")
     )
 }
 
@@ -68,7 +74,10 @@ fn embedded(data: &PageData) -> String {
     // Plain structs with finite numbers cannot fail to become JSON.
     let mut value = serde_json::to_value(data).unwrap_or(Value::Null);
     clean(&mut value);
-    in_script(&value.to_string())
+    // `</script` and `<!--` would end or change the script; the last two end a line in older readers of JavaScript.
+    ['<', '>', '&', '\u{2028}', '\u{2029}']
+        .into_iter()
+        .fold(value.to_string(), |json, c| json.replace(c, &format!("\\u{:04x}", u32::from(c))))
 }
 
 /// Shows characters that mislead as replacement characters; lines stay lines.
@@ -133,7 +142,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         place: pairs(of.place()),
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
-        command: given(header),
+        command: shell_line(&header.command),
         repeat: again(header),
         left_out: Vec::new(),
     };
@@ -390,11 +399,6 @@ fn interaction(plan: &Plan, grid: &Grid) -> Option<Interaction> {
 
 /// Flags of `run` and `calibrate` that a repetition has its own values for.
 const REPLACED: [&str; 2] = ["--seed", "--out"];
-
-/// The command as it was given.
-fn given(header: &Header) -> String {
-    shell_line(&header.command)
-}
 
 /// The same with the record's seed, and into a folder of its own.
 fn again(header: &Header) -> String {

@@ -219,11 +219,9 @@ impl Window<'_> {
     }
 
     fn service_time_s(&self) -> f64 {
-        match self.slice.counts.latency.quantile(SERVICE_TIME_Q) {
-            Some(Quantile::Exact(ns)) => ns as f64 / 1e9,
-            // So many had no response: nothing is excused.
-            Some(Quantile::AtLeast(_)) | None => 0.0,
-        }
+        let quantile = self.slice.counts.latency.quantile(SERVICE_TIME_Q);
+        // Where so many had no response nothing is excused.
+        quantile.filter(|quantile| quantile.is_exact()).map_or(0.0, |quantile| quantile.ns() as f64 / 1e9)
     }
 }
 
