@@ -85,10 +85,7 @@ pub enum LimitedBy {
 impl LimitedBy {
     /// Whether it is no limit of the service, so that it may bear more.
     pub fn is_of_client(self) -> bool {
-        match self {
-            LimitedBy::Client | LimitedBy::Connections => true,
-            LimitedBy::Cpu | LimitedBy::Waiting | LimitedBy::Unknown => false,
-        }
+        matches!(self, LimitedBy::Client | LimitedBy::Connections)
     }
 }
 

@@ -212,20 +212,13 @@ fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
 fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let (plan, blocks) = (&record.header.plan, BlockFigures::all(record));
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
-    let void = |variant| conclusion.findings.iter().any(|finding| finding.voids(variant, variant));
-    let shown = (0..plan.variants.len()).filter(|variant| Some(*variant) != copy && !void(*variant));
-    let of = |variant: usize| {
-        let figure = {
-            let blocks = &blocks;
-            move |metric: Metric| {
-                let logs: Vec<f64> =
-                    blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect();
-                figure(&plan.variants[variant].name, metric, &logs)
-            }
-        };
-        metrics(record).filter_map(figure).collect::<Vec<_>>()
+    let shown = 0..plan.variants.len();
+    let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
+    let of = |(variant, metric): (usize, Metric)| {
+        let logs: Vec<f64> = blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect();
+        figure(&plan.variants[variant].name, metric, &logs)
     };
-    shown.flat_map(of).collect()
+    shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
 }
 
 fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Cause, Phase};
 use plan::Metric;
-use record::{ErrorCount, Record, Slice, Trial};
+use record::{EndpointCounts, ErrorCount, Record, Slice, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Interval, Latencies};
@@ -146,28 +146,20 @@ fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
 }
 
 fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
-    let mut endpoints: Vec<Endpoint> = Vec::new();
-    for counts in slices.iter().flat_map(|slice| &slice.counts.endpoints) {
-        match endpoints.iter_mut().find(|known| known.name == counts.name) {
-            Some(known) => {
-                known.sent += counts.sent;
-                known.ok += counts.successful;
-                known.failed += counts.failed();
-            }
-            None => endpoints.push(Endpoint {
-                name: counts.name.clone(),
-                sent: counts.sent,
-                ok: counts.successful,
-                failed: counts.failed(),
-                ok_per_s: None,
-            }),
-        }
-    }
     let window_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns).sum();
-    for endpoint in endpoints.iter_mut().filter(|_| window_ns > 0) {
-        endpoint.ok_per_s = Some(endpoint.ok as f64 / window_ns as f64 * 1e9);
-    }
-    endpoints
+    let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints);
+    let endpoint = |(name, all): (&str, Vec<&EndpointCounts>)| {
+        let sum = |of: fn(&EndpointCounts) -> u64| all.iter().map(|counts| of(counts)).sum::<u64>();
+        let ok = sum(|counts| counts.successful);
+        Endpoint {
+            name: name.to_owned(),
+            sent: sum(|counts| counts.sent),
+            ok,
+            failed: sum(EndpointCounts::failed),
+            ok_per_s: (window_ns > 0).then(|| ok as f64 / window_ns as f64 * 1e9),
+        }
+    };
+    model::grouped(counts.map(|counts| (counts.name.as_str(), counts))).into_iter().map(endpoint).collect()
 }
 
 fn errors(slices: &[&Slice]) -> Vec<ErrorCount> {

@@ -16,7 +16,7 @@ use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{lines, markup, shown as shown_text};
-use analysis::{Comparison, Conclusion, Effect, Failure, Grid, Kind, Series};
+use analysis::{Comparison, Conclusion, Effect, Failure, Kind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
@@ -223,7 +223,7 @@ fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
     };
     let one = |(index, of): (usize, &analysis::Variant)| Variant {
         name: of.name.clone(),
-        void: conclusion.findings.iter().any(|finding| finding.voids(index, index)),
+        void: conclusion.voids(index),
         trials: trials(index),
         requests: of.requests,
     };
@@ -235,7 +235,7 @@ fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) 
     let of_variant = |(index, of): (usize, &analysis::Variant)| {
         let row = |failure: Failure| ErrorRow {
             variant: index,
-            phase: failure.phase.to_string(),
+            phase: failure.phase,
             cause: failure.cause,
             count: failure.count,
             requests: of.requests,
@@ -380,20 +380,33 @@ fn interactions(record: &Record, conclusion: &Conclusion, all: &[Series]) -> Vec
         return Vec::new();
     }
     let plan = &record.header.plan;
-    analysis::grids(record, all).iter().filter_map(|grid| interaction(plan, grid)).collect()
+    let factors = || plan.factors.iter().enumerate();
+    let pairs =
+        || factors().flat_map(|(at, one)| plan.factors[at + 1..].iter().map(move |other| (one, other)));
+    let of = |series| pairs().filter_map(move |(across, lines)| interaction(plan, series, across, lines));
+    all.iter().flat_map(of).collect()
 }
 
-/// `None` where there is nothing to draw.
-fn interaction(plan: &Plan, grid: &Grid) -> Option<Interaction> {
-    let values = |row: &Vec<Option<f64>>| row.iter().map(|value| shown(*value)).collect();
+/// In each cell the variants that have both levels, without the copy of the baseline, which would count twice.
+fn interaction(plan: &Plan, series: &Series, across: &Factor, lines: &Factor) -> Option<Interaction> {
+    let copy = plan.aa.as_ref().map(|aa| aa.candidate);
+    let cell = |level: &String, line: &String| {
+        let has =
+            |variant: &plan::Variant, factor: &Factor, level| variant.levels.get(&factor.name) == Some(level);
+        let variants = plan.variants.iter().enumerate().filter(|(index, variant)| {
+            copy != Some(*index) && has(variant, across, level) && has(variant, lines, line)
+        });
+        shown(series.mean(variants.map(|(index, _)| index)))
+    };
+    let row = |line| across.levels.iter().map(|level| cell(level, line)).collect();
+    let values: Vec<Vec<Option<f64>>> = lines.levels.iter().map(row).collect();
     let named = |factor: &Factor| (factor.name.clone(), factor.levels.clone());
-    let any = grid.values.iter().flatten().any(Option::is_some);
-    any.then(|| Interaction {
-        metric: grid.metric.row().heading.to_owned(),
-        unit: grid.metric.unit(),
-        across: named(&plan.factors[grid.across]),
-        lines: named(&plan.factors[grid.lines]),
-        values: grid.values.iter().map(values).collect(),
+    values.iter().flatten().any(Option::is_some).then(|| Interaction {
+        metric: series.of.row().heading.to_owned(),
+        unit: series.of.unit(),
+        across: named(across),
+        lines: named(lines),
+        values,
     })
 }
 

@@ -158,15 +158,8 @@ impl Held {
 pub(super) fn backlog_full(run: &Run<'_>) -> Vec<Seen> {
     let stretches = stretches(run.record);
     // In turns all variants tell the same; that is one finding.
-    let mut found: Vec<(Held, Vec<&Variant<'_>>)> = Vec::new();
-    for variant in &run.variants {
-        let held = Held::of(&stretches, variant.index);
-        match found.iter_mut().find(|(same, _)| *same == held) {
-            _ if held.drops == 0 => {}
-            Some((_, variants)) => variants.push(variant),
-            None => found.push((held, vec![variant])),
-        }
-    }
+    let held = run.variants.iter().map(|variant| (Held::of(&stretches, variant.index), variant));
+    let found = model::grouped(held.filter(|(held, _)| held.drops > 0));
     found.into_iter().map(|(held, variants)| held_up(&held, &variants)).collect()
 }
 
