@@ -218,8 +218,6 @@ impl<'a> Run<'a> {
         Some([self.variants.get(asked.baseline)?, self.variants.get(asked.candidate)?])
     }
 
-    /// Why it ended; `None` while it goes on.
-
     /// What is known of a variant that waits; `None` of one that works.
     fn waiting(&self, variant: usize) -> Option<&saturation::Waiting> {
         let of_each = || self.variants.iter().map(|of| saturation::Waiting::of(self, of)).collect();

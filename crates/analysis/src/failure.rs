@@ -21,25 +21,25 @@ pub struct Failure {
 
 /// All ways in which requests of a variant failed, by its index in the plan, the most frequent first.
 pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
-    let ways = measured(record, index).flat_map(ways).filter(|(.., count, _)| *count > 0);
-    let ways = model::grouped(ways.map(|(phase, cause, count, example)| ((phase, cause), (count, example))));
-    let failure = |((phase, cause), all): ((String, String), Vec<(u64, Option<&str>)>)| Failure {
+    let ways = measured(record, index).flat_map(ways).filter(|way| way.count > 0);
+    let alike = model::grouped(ways.map(|way| ((way.phase.clone(), way.cause.clone()), way)));
+    let together = |((phase, cause), ways): ((String, String), Vec<Failure>)| Failure {
         phase,
         cause,
-        count: all.iter().map(|(count, _)| count).sum(),
-        example: all.iter().find_map(|(_, example)| *example).map(str::to_owned),
+        count: ways.iter().map(|way| way.count).sum(),
+        example: ways.into_iter().find_map(|way| way.example),
     };
-    let mut all: Vec<Failure> = ways.into_iter().map(failure).collect();
+    let mut all: Vec<Failure> = alike.into_iter().map(together).collect();
     all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
     all
 }
 
-/// Each way in which requests of a slice failed: in which phase, for which cause, how many, and what came instead.
-fn ways(slice: &Slice) -> Vec<(String, String, u64, Option<&str>)> {
+fn ways(slice: &Slice) -> Vec<Failure> {
     let (late, mut given_up) = ("no response in time", 0);
     let mut ways = Vec::new();
-    let mut add = |phase: &str, cause: &str, count: u64, example| {
-        ways.push((phase.to_owned(), cause.to_owned(), count, example));
+    let mut add = |phase: &str, cause: &str, count: u64, example: Option<&String>| {
+        let (phase, cause, example) = (phase.to_owned(), cause.to_owned(), example.cloned());
+        ways.push(Failure { phase, cause, count, example });
     };
     for error in &slice.counts.errors {
         let phase = error.phase.to_string();
@@ -51,7 +51,7 @@ fn ways(slice: &Slice) -> Vec<(String, String, u64, Option<&str>)> {
         }
     }
     for failure in &slice.counts.contract_failures {
-        add("response", &failure.kind.to_string(), failure.count, Some(failure.example.as_str()));
+        add("response", &failure.kind.to_string(), failure.count, Some(&failure.example));
     }
     let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
     add("time-out", late, slice.counts.timed_out.saturating_sub(given_up), None);

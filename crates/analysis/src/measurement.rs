@@ -237,6 +237,10 @@ impl<'a> Window<'a> {
             Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
                 (finding.grade, "it is part of these figures, and a quieter machine would show others")
             }
+            Check::CertificatesUnchecked => (
+                finding.grade,
+                "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own",
+            ),
             _ => return Some(finding),
         };
         let finding = Finding { grade, remedy: remedy.into(), ..finding };
@@ -304,7 +308,7 @@ impl<'a> Window<'a> {
 
     /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
     fn own(&self) -> impl Iterator<Item = Finding> {
-        [self.waiting(), self.short(), self.connections_missing(), self.contents_differ(), self.unknown()]
+        [self.waiting(), self.short(), self.connections_missing(), self.contents_differ()]
             .into_iter()
             .flatten()
     }
@@ -336,16 +340,6 @@ impl<'a> Window<'a> {
         let seen = evidence!("{open} of {asked} connections were open when the window began";
             open = Quantity::count(alive), asked = Quantity::count(asked));
         missing.then(|| self.warning(Check::ConnectionChurn, seen, "the others joined when they could"))
-    }
-
-    /// Nobody's identity was checked.
-    fn unknown(&self) -> Option<Finding> {
-        let insecure =
-            self.load?.tls.as_ref().is_some_and(|tls| tls.insecure) && self.slice.counts.responses > 0;
-        let seen = "certificates were not checked: who responded is not known";
-        let remedy =
-            "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own";
-        insecure.then(|| Finding::note(Check::CertificatesUnchecked, seen, remedy))
     }
 
     /// Requests that are all the same, and whose responses are not.

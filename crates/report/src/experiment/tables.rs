@@ -31,7 +31,8 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let sizes = conclusion.variants.iter().filter_map(|of| Some(of.body_bytes_per_response? as u64));
     let several_sizes = model::distinct(sizes).len() > 1;
     let heading = |metric: Metric| metric.row().heading;
-    let others: [(bool, &str, fn(&Variant) -> Cell); 6] = [
+    type Figure = (bool, &'static str, fn(&Variant) -> Cell);
+    let others: [Figure; 6] = [
         (!open, heading(Metric::Throughput), |of| Cell::figure(of.throughput_per_s.map(Quantity::per_s))),
         (true, heading(Metric::CpuPerRequest), |of| Cell::figure(of.cpu_us_per_request.map(Quantity::us))),
         (!open, "cores", |of| Cell::optional(of.busy_cores.map(|cores| format!("{cores:.2}")))),
