@@ -17,20 +17,27 @@ from processes import BODIES, Server, compile_programs, run
 from rounds import (NGINX, Patience, add_options, add_patience, chosen, circumstances, command, conduct, missing, order,
                     positive, publish, quietest, run_as_json, tools_as_json)
 from summary import median_interval
-from table import BASELINE, scenario_table, scenario_title, summary_of
-from tools import Load, all_tools
+from table import baseline_of, scenario_table, scenario_title, summary_of
+from tools import Load, Wire, all_tools
 
-CONNECTIONS = [64, 400]
-SCENARIOS = [(path, connections) for path in BODIES for connections in CONNECTIONS]
+WIRES = {
+    "http1": [(Wire(), 64), (Wire(), 400)],
+    "tls": [(Wire(secure=True), 64)],
+    "http2": [(Wire(streams), 64) for streams in (1, 10, 100)] + [(Wire(10, secure=True), 64)],
+}
 
 
 def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="With --only, wrk stays in.")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
+                                     epilog="With --only, wrk and h2load stay in, with which the others are compared.")
     add_options(parser, rounds=7)
     add_patience(parser)
     parser.add_argument("--seconds", type=positive, default=3, help="how long each run sends [3]")
+    parser.add_argument("--wire", choices=WIRES, help="this protocol alone [all]")
     options = parser.parse_args()
-    only = options.only and f"{options.only},{BASELINE}"
+    wires = WIRES[options.wire] if options.wire else [wire for wires in WIRES.values() for wire in wires]
+    options.scenarios = [(path, connections, wire) for wire, connections in wires for path in BODIES]
+    only = options.only and ",".join([options.only, *{baseline_of(wire) for wire, _ in wires}])
     options.tools = chosen(parser, only, all_tools(options.proofload))
     return options
 
@@ -38,13 +45,16 @@ def parse_options() -> argparse.Namespace:
 def measure_and_print(options: argparse.Namespace) -> None:
     compile_programs()
     tools = options.tools
-    results = {scenario: Outcome({tool.name: {} for tool in tools}, missing(tools)) for scenario in SCENARIOS}
+    results = {}
+    for scenario in options.scenarios:
+        speaking = [tool for tool in tools if tool.speaks(scenario[2])]
+        results[scenario] = Outcome({tool.name: {} for tool in speaking}, missing(speaking))
     load_before = os.getloadavg()
     with tempfile.TemporaryDirectory(prefix="bench-engine-") as folder, Server(NGINX, Path(folder)) as server:
         measure(options, server, results)
     facts = circumstances(f"{options.rounds} of {options.seconds} s each, order from seed {options.seed}", tools,
                           load_before, {"intervals": intervals(options.rounds), "other processes": others(results)})
-    publish([scenario_table(scenario, results[scenario]) for scenario in SCENARIOS], facts, as_json(results),
+    publish([scenario_table(scenario, outcome) for scenario, outcome in results.items()], facts, as_json(results),
             options.json)
 
 
@@ -52,10 +62,12 @@ def measure(options: argparse.Namespace, server: Server, results: dict) -> None:
     patience = Patience(options.patience)
 
     def attempt(tool, scenario):
-        load = Load(server.port, *scenario, options.seconds)
+        path, connections, wire = scenario
+        load = Load(server.port_of(wire), path, connections, options.seconds, wire=wire)
         return quietest(lambda: run(tool, load, server), patience)
 
-    steps = order(options, SCENARIOS, [tool for tool in options.tools if tool.find()])
+    steps = order(options, options.scenarios, [tool for tool in options.tools if tool.find()])
+    steps = [step for step in steps if step[2].name in results[step[1]].runs]
     conduct(steps, results, scenario_title, attempt)
 
 
@@ -72,9 +84,9 @@ def others(results: dict) -> str:
 
 
 def as_json(results: dict) -> list:
-    return [{"body_bytes": len(BODIES[path]), "connections": connections,
-             "tools": tools_as_json(outcome, run_as_json, summary_of)}
-            for (path, connections), outcome in results.items()]
+    return [{"body_bytes": len(BODIES[path]), "connections": connections, "wire": str(wire), "baseline": baseline_of(wire),
+             "tools": tools_as_json(outcome, run_as_json, lambda *of: summary_of(*of, baseline_of(wire)))}
+            for (path, connections, wire), outcome in results.items()]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from tools import BENCH_TOOLS, HERE, Count, Load, Tool
+from tools import BENCH_TOOLS, HERE, Count, Load, Tool, Wire
 
 SERVER_CORE = 0
 CLIENT_CORE = 1
@@ -44,15 +44,32 @@ http {{
     open_file_cache_valid 600s;
     client_body_temp_path {folder}/client; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    ssl_certificate {folder}/certificate.pem;
+    ssl_certificate_key {folder}/key.pem;
+    root {folder}/bodies;
     server {{
         listen 127.0.0.1:{port} backlog=4096;
-        root {folder}/bodies;
         location = /small {{ default_type text/plain; return 200 "Hello world\\n"; }}
         location = /slow {{ default_type text/plain; limit_rate {slow_bytes}; return 200 "{slow_body}"; }}
         location = /status {{ stub_status; }}
     }}
+{others}
 }}
 """
+# Without tcp_nopush: it holds back the ends of HTTP/2's responses for 40 ms.
+OTHER_SERVER = """
+    server {{
+        listen 127.0.0.1:{port} backlog=4096{flags};
+        sendfile off;
+        tcp_nopush off;
+        http2_max_concurrent_streams 256;
+        location = /small {{ default_type text/plain; return 200 "Hello world\\n"; }}
+    }}
+"""
+# The first is the server's own port.
+FLAGS = {Wire(): "", Wire(secure=True): " ssl", Wire(streams=1): " http2", Wire(streams=1, secure=True): " ssl http2"}
+CERTIFICATE = ("openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=localhost "
+               "-keyout {folder}/key.pem -out {folder}/certificate.pem")
 
 
 class Run(NamedTuple):
@@ -118,14 +135,20 @@ class Server(Pinned):
     def __init__(self, program: str, folder: Path):
         super().__init__(folder)
         self.program = program
+        self.ports = {wire: self.port if wire == Wire() else free_port() for wire in FLAGS}
+
+    def port_of(self, wire: Wire) -> int:
+        return self.ports[wire._replace(streams=min(wire.streams, 1))]
 
     def __enter__(self) -> "Server":
         (self.folder / "bodies").mkdir()
         (self.folder / "bodies" / "large").write_bytes(BODIES["/large"])
         user = "user root;" if os.geteuid() == 0 else ""
         configuration = self.folder / "nginx.conf"
+        subprocess.run(CERTIFICATE.format(folder=self.folder).split(), check=True, capture_output=True)
+        others = "".join(OTHER_SERVER.format(port=self.ports[wire], flags=flags) for wire, flags in FLAGS.items() if flags)
         configuration.write_text(CONFIGURATION.format(folder=self.folder, port=self.port, user=user, slow_bytes=SLOW_BYTES,
-                                                      slow_body="x" * 2 * SLOW_BYTES))
+                                                      slow_body="x" * 2 * SLOW_BYTES, others=others))
         command = [self.program, "-e", str(self.folder / "error.log"), "-c", str(configuration)]
         self.start("nginx.json", command)
         try:

@@ -5,9 +5,9 @@ from statistics import median
 from markdown import Outcome, differing_counts, marked, section
 from processes import BODIES
 from summary import estimate, ratios
+from tools import Wire
 
-BASELINE = "wrk"
-HEADER = ["", "client CPU", "vs wrk", "requests/s", "vs wrk", "nginx CPU", "peak memory"]
+COLUMNS = ["", "client CPU", "vs {0}", "requests/s", "vs {0}", "nginx CPU", "peak memory"]
 METRICS = {
     "client_us_per_request": lambda run: run.client_us / run.server_count,
     "requests_per_s": lambda run: run.server_count / run.own.seconds,
@@ -16,7 +16,12 @@ METRICS = {
 }
 
 
-def summary_of(outcome: Outcome, tool: str) -> dict:
+def baseline_of(wire: Wire) -> str:
+    """Whom the others are compared with: wrk, but that does not speak HTTP/2."""
+    return "h2load" if wire.streams else "wrk"
+
+
+def summary_of(outcome: Outcome, tool: str, baseline: str) -> dict:
     """The figures of one tool: a median each, and its ratio to the baseline's. Empty where there was no run."""
     figures = {}
     for name, metric in METRICS.items():
@@ -24,38 +29,40 @@ def summary_of(outcome: Outcome, tool: str) -> dict:
         if not values:
             continue
         figures[name] = {"median": median(values.values())}
-        baseline = {number: metric(run) for number, run in outcome.runs.get(BASELINE, {}).items()}
-        if paired := ratios(values, baseline):
+        others = {number: metric(run) for number, run in outcome.runs.get(baseline, {}).items()}
+        if paired := ratios(values, others):
             ratio, interval = estimate(paired)
-            figures[name]["against_wrk"] = {"median": ratio, **interval._asdict(), "rounds": len(paired)}
+            figures[name]["against_baseline"] = {"median": ratio, **interval._asdict(), "rounds": len(paired)}
     return figures
 
 
 def scenario_table(scenario: tuple, outcome: Outcome) -> str:
-    """One table for (path, connections), with what went wrong as footnotes."""
-    _, connections = scenario
-    rows, footnotes = [HEADER], []
+    """One table for (path, connections, wire), with what went wrong as footnotes."""
+    _, connections, wire = scenario
+    baseline = baseline_of(wire)
+    rows, footnotes = [[column.format(baseline) for column in COLUMNS]], []
     for tool, runs in outcome.runs.items():
         notes = [outcome.notes.get(tool), differing_counts(runs.values(), connections)]
-        rows.append(_row(marked(tool, notes, footnotes), tool, summary_of(outcome, tool)))
+        figures = summary_of(outcome, tool, baseline)
+        rows.append(_row(marked(tool, notes, footnotes), tool == baseline, figures))
     return section(scenario_title(scenario), rows, footnotes)
 
 
 def scenario_title(scenario: tuple) -> str:
-    path, connections = scenario
-    return f"{len(BODIES[path]):,} bytes, {connections} connections"
+    path, connections, wire = scenario
+    return f"{wire}: {len(BODIES[path]):,} bytes, {connections} connections"
 
 
-def _row(label: str, tool: str, figures: dict) -> list:
+def _row(label: str, is_baseline: bool, figures: dict) -> list:
     if not figures:
-        return [label, *["–"] * (len(HEADER) - 1)]
+        return [label, *["–"] * (len(COLUMNS) - 1)]
     client, rate = figures["client_us_per_request"], figures["requests_per_s"]
-    return [label, f"{client['median']:.2f} µs", _ratio(tool, client), f"{rate['median']:,.0f}", _ratio(tool, rate),
+    return [label, f"{client['median']:.2f} µs", _ratio(is_baseline, client), f"{rate['median']:,.0f}", _ratio(is_baseline, rate),
             f"{figures['server_us_per_request']['median']:.2f} µs", f"{figures['rss_max_kb']['median'] / 1024:.1f} MiB"]
 
 
-def _ratio(tool: str, figure: dict) -> str:
-    if tool == BASELINE:
+def _ratio(is_baseline: bool, figure: dict) -> str:
+    if is_baseline:
         return "1"
-    ratio = figure.get("against_wrk")
+    ratio = figure.get("against_baseline")
     return f"{ratio['median']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})" if ratio else ""

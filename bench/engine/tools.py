@@ -23,16 +23,28 @@ K6_VERSION = "1.8.1"
 AB_RATE_MAX = 500_000
 
 
+class Wire(NamedTuple):
+    """What is spoken on a connection: HTTP/2 where it has streams, HTTP/1.1 otherwise."""
+
+    streams: int = 0
+    secure: bool = False
+
+    def __str__(self) -> str:
+        protocol = f"HTTP/2, {self.streams} {'stream' if self.streams == 1 else 'streams'}" if self.streams else "HTTP/1.1"
+        return protocol + (", TLS" if self.secure else "")
+
+
 class Load(NamedTuple):
     port: int
     path: str
     connections: int
     seconds: int
     rate: int = 0  # requests due per second over all connections, a multiple of them; 0 is closed loop
+    wire: Wire = Wire()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}{self.path}"
+        return f"{'https' if self.wire.secure else 'http'}://127.0.0.1:{self.port}{self.path}"
 
 
 class Count(NamedTuple):
@@ -51,6 +63,7 @@ class Tool:
     version: Optional[Callable[[str], str]]  # none for the floors, which are part of this bench
     install: str
     schedule_lag_p99_us: Optional[Callable[[str], Optional[float]]] = None  # its own, if it prints one
+    speaks: Callable[[Wire], bool] = lambda wire: wire == Wire()
 
     def find(self) -> Optional[str]:
         return shutil.which(self.program)
@@ -59,11 +72,14 @@ class Tool:
 def all_tools(proofload: str) -> list:
     """Every tool, proofload as the binary given, the floors last."""
     return [
-        Tool("proofload", proofload, _proofload_arguments, _proofload_count, _version_printed, "make build"),
-        Tool("wrk", "wrk", _wrk_arguments, _wrk_count, _version_of_package("wrk"), "apt-get install wrk"),
+        Tool("proofload", proofload, _proofload_arguments, _proofload_count, _version_printed, "make build",
+             speaks=lambda wire: True),
+        Tool("wrk", "wrk", _wrk_arguments, _wrk_count, _version_of_package("wrk"), "apt-get install wrk",
+             speaks=lambda wire: not wire.streams),
         Tool("ab", "ab", _ab_arguments, _ab_count, _version_of_package("apache2-utils"),
              "apt-get install apache2-utils"),
-        Tool("h2load", "h2load", _h2load_arguments, _h2load_count, _version_printed, "apt-get install nghttp2-client"),
+        Tool("h2load", "h2load", _h2load_arguments, _h2load_count, _version_printed, "apt-get install nghttp2-client",
+             speaks=lambda wire: True),
         Tool("oha", str(BENCH_TOOLS / "bin" / "oha"), _oha_arguments, _oha_count, _version_printed, OHA_INSTALL),
         Tool("autocannon", str(AUTOCANNON / "autocannon.js"), _autocannon_arguments, _autocannon_count,
              _version_of_autocannon, "npm ci --prefix bench/engine"),
@@ -104,7 +120,9 @@ def _floor(name: str) -> Tool:
 
 
 def _proofload_arguments(load: Load) -> list:
-    return ["load", load.url, "-c", str(load.connections), "-d", f"{load.seconds}s", "--json"]
+    wire = [*(["--insecure"] if load.wire.secure else []),
+            *(["--http2", "--streams", str(load.wire.streams)] if load.wire.streams else [])]
+    return ["load", load.url, "-c", str(load.connections), "-d", f"{load.seconds}s", "--json", *wire]
 
 
 def _proofload_count(output: str) -> Count:
@@ -157,7 +175,8 @@ def _ab_count(output: str) -> Count:
 
 
 def _h2load_arguments(load: Load) -> list:
-    return ["--h1", "-c", str(load.connections), "-D", str(load.seconds), load.url]
+    wire = ["-m", str(load.wire.streams)] if load.wire.streams else ["--h1"]
+    return [*wire, "-c", str(load.connections), "-D", str(load.seconds), load.url]
 
 
 def _h2load_rate_arguments(load: Load) -> list:

@@ -296,7 +296,7 @@ const NO_SPREAD: &str = "every block gave the very same, so there is no interval
 
 fn without_value(metric: Metric) -> String {
     match metric.quantile() {
-        Some(_) => "a trial has too few requests for it".to_owned(),
+        Some(q) => format!("it takes {:.0} requests in each trial", 10.0 / (1.0 - q)),
         None => "a trial has no value of it".to_owned(),
     }
 }

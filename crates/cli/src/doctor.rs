@@ -1,7 +1,6 @@
 //! `proofload doctor`: what about this machine will hurt a measurement, how small a difference it can show, and other machines. It asks those who will need a thing whether they get it, and
 //! prints; the judgement is `machine`'s, the layout `report`'s.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use analysis::Calibration;
@@ -11,13 +10,11 @@ use record::Record;
 use report::Surveyed;
 
 use crate::print::{self, FormArgs};
-use crate::records::{newest_first, root};
+use crate::records::{newest_named, root};
 use crate::{calibrate, hosts};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
-/// Records that are opened in search of a calibration.
-const OPENED_MAX: usize = 8;
 
 /// Flags of `doctor`.
 #[derive(Debug, Args)]
@@ -98,10 +95,7 @@ fn ask(facts: &Facts) -> Asked {
 
 /// The newest calibration among the records that was made on this machine and is not void.
 fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
-    let named =
-        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-calibration-"));
-    let newest = newest_first().into_iter().filter(|path| named(path)).take(OPENED_MAX);
-    newest.filter_map(|path| record::open(&path).ok()).find_map(|record| {
+    newest_named(|name| name.contains("-calibration-")).find_map(|(_, record)| {
         let sound =
             is_here(&record, facts) && is_of_copies(&record) && !analysis::conclude(&record).is_void();
         let calibration = Calibration::of(&record).filter(|_| sound)?;

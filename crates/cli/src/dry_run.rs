@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::load::{Address, LoadSpec};
@@ -14,20 +14,19 @@ use plan::{
     Design, Generators, Launcher, Load, LookRule, Plan, Preparation, Process, Rate, Request, Service, Source,
     Subject, Variant, Workers,
 };
+use record::Record;
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};
 use stats::Rule;
 
 use crate::exit::{self, Failed};
-use crate::records::newest_first;
+use crate::records::newest_named;
 use crate::{elsewhere, print, run};
 
 /// Shares that are written one by one; of more generators as many as have the same.
 const LISTED_MAX: usize = 8;
 /// Spreads of the blocks' log-ratios that are assumed where none is known: a quiet machine, a usual one, a noisy one.
 const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
-/// Records that are opened in search of one that tells the spread.
-const OPENED_MAX: usize = 8;
 
 /// Prints the plan, as text or as JSON.
 ///
@@ -243,7 +242,7 @@ fn looks(plan: &Plan) -> String {
     }
     match plan.design.looks {
         _ if most < stats::BLOCKS_MIN => {
-            format!("about {most} fit the budget, too few for a verdict: raise design.budget")
+            format!("about {most} fit the budget, too few for a verdict: raise the budget")
         }
         LookRule::Once => format!("about {most} fit the budget, looked at once, after the last"),
         LookRule::EachBlock | LookRule::Planned | LookRule::Always => {
@@ -372,23 +371,20 @@ fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
 /// The spread and the pace in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric.
 fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     let begins = format!("{}-", plan.name);
-    let named =
-        |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins));
-    let ours = newest_first().into_iter().filter(|path| named(path));
-    ours.take(OPENED_MAX).find_map(|path| {
-        let (sd_log, pace) = spread(plan, &path)?;
+    // A name may begin like another.
+    let ours = newest_named(move |name| name.starts_with(&begins));
+    ours.filter(|(_, record)| record.header.plan.name == plan.name).find_map(|(path, record)| {
+        let (sd_log, pace) = spread(plan, &record)?;
         Some((sd_log, pace, path))
     })
 }
 
-/// The largest spread among a record's comparisons, and how long its blocks take; `None` where it has no estimate, is void, or belongs to another experiment.
-fn spread(plan: &Plan, directory: &Path) -> Option<(f64, Pace)> {
-    // A name may begin like another.
-    let record = record::open(directory).ok().filter(|record| record.header.plan.name == plan.name)?;
-    let conclusion = analysis::conclude(&record);
+/// The largest spread among a record's comparisons, and how long its blocks take; `None` where it has no estimate or is void.
+fn spread(plan: &Plan, record: &Record) -> Option<(f64, Pace)> {
+    let conclusion = analysis::conclude(record);
     let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
     let sd_log = of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)?;
-    Some((sd_log, Pace::of(&record)?))
+    Some((sd_log, Pace::of(record)?))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use analysis::Conclusion;
 use record::{EndReason, Record};
+use services::Blame;
 
 use crate::print;
 
@@ -50,20 +51,31 @@ impl Failed {
         Failed { hint: Some(hint.into()), ..self }
     }
 
+    /// Tells it on stderr.
+    pub fn tell(&self) {
+        print::error(&self.message);
+        self.hint.iter().for_each(|hint| print::hint(hint));
+    }
+
     /// The same with what an error of another crate has for a hint.
     pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> Failed {
         Failed { hint: hint.map(Into::into), ..self }
     }
 }
 
-/// Tells an error on stderr and gives its exit code; one without a code of its own is Proofload's own failure.
-pub fn fail(error: &anyhow::Error) -> ExitCode {
-    print::error(&format!("{error:#}"));
-    let failed = error.downcast_ref::<Failed>();
-    if let Some(hint) = failed.and_then(|failed| failed.hint.as_ref()) {
-        print::hint(hint);
+/// What was asked for is to blame, or this is Proofload's own failure.
+impl From<services::Error> for Failed {
+    fn from(error: services::Error) -> Failed {
+        let code = if *error.blame() == Blame::Request { USAGE } else { SELF };
+        Failed::new(code, &error).hinted(error.hint())
     }
-    ExitCode::from(failed.map_or(SELF, |failed| failed.code))
+}
+
+/// Tells an error on stderr and gives its exit code; one without a code of its own is Proofload's own failure.
+pub fn fail(error: anyhow::Error) -> ExitCode {
+    let failed = error.downcast().unwrap_or_else(|error| Failed::new(SELF, format!("{error:#}")));
+    failed.tell();
+    ExitCode::from(failed.code)
 }
 
 /// The exit code of a record, however it is looked at.

@@ -10,9 +10,9 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use model::quantity::many;
 use plan::{Against, Building, NotDoubled, Plan, Problem, ReadError, Written};
-use services::{Baseline, Blame, Cache, Error, Preparing, Source, Worktree};
+use services::{Baseline, Cache, Preparing, Source, Worktree};
 
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::print;
 
 /// The experiment of a folder, where none is named.
@@ -129,7 +129,7 @@ pub fn checked_out(experiment: &Experiment, args: &AgainstArgs) -> anyhow::Resul
         }
         Preparing::Making(_) => print::tell!("checking out {name}"),
     };
-    let worktree = source.check_out(&cache()?, &mut watch).map_err(failed)?;
+    let worktree = source.check_out(&cache()?, &mut watch).map_err(Failed::from)?;
     print::tell!("against {}", source.against.describe());
     source.against.notes.iter().for_each(|note| print::tell!("  note: {note}"));
     let base = experiment.plan(Some(&source.against))?;
@@ -147,7 +147,7 @@ fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
         None => plan.building.clone(),
     };
     let wanted = Baseline { reference, building: &building };
-    let mut source = Source::find(plan, wanted, &cache()?).map_err(failed)?;
+    let mut source = Source::find(plan, wanted, &cache()?).map_err(Failed::from)?;
     source.against.build.clone_from(&args.build);
     Ok(Some(source))
 }
@@ -164,12 +164,7 @@ fn refused(name: &str, error: &NotDoubled) -> Failed {
 }
 
 fn cache() -> Result<Cache, Failed> {
-    Cache::of_this_user().map_err(failed)
-}
-
-fn failed(error: Error) -> Failed {
-    let code = if *error.blame() == Blame::Request { exit::USAGE } else { exit::SELF };
-    Failed::new(code, &error).hinted(error.hint())
+    Ok(Cache::of_this_user()?)
 }
 
 /// Shows all problems of a file and gives the error that sums them up.

@@ -211,18 +211,10 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
     let one = |entry: fs::DirEntry| {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let stroke = if is_folder { "/" } else { "" };
-        (entry.file_name().to_string_lossy().into_owned() + stroke, size(&entry.path()))
+        (entry.file_name().to_string_lossy().into_owned() + stroke, services::bytes_below(&entry.path()))
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(one).collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-fn size(path: &Path) -> u64 {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
-    if !metadata.is_dir() {
-        return metadata.len();
-    }
-    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
 }
 
 /// What lengths of time behind `--since` end in besides those of other durations.

@@ -11,12 +11,12 @@ use model::quantity::many;
 use model::text::shown;
 use remote::generators::ClockOffset;
 use remote::ssh::{Copied, Facts, Kept, Login, Removed, State};
-use remote::{Blame, Error, Program};
+use remote::{Error, Program};
 use report::{bytes, micros, seconds};
 use serde_json::{Value, json};
 
 use crate::REMOTE_AGENT;
-use crate::exit::{Failed, SELF, USAGE};
+use crate::exit::{Failed, SELF};
 use crate::print::{self, FormArgs};
 
 /// The hidden subcommand under which this binary tells its own hash: for machines without any command that could.
@@ -77,7 +77,7 @@ Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a
 /// If there is no program to put anywhere, or stdout cannot be written.
 pub fn run(args: &HostsArgs) -> anyhow::Result<ExitCode> {
     let program = args.program.as_deref().map_or_else(Program::own, Program::at);
-    let program = program.map_err(|error| failed(&error))?;
+    let program = program.map_err(Failed::from)?;
     let all = looked_at(args, &program);
     let text = if args.form.is_json()? {
         format!("{:#}\n", json_of(&program, &all))
@@ -87,29 +87,16 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<ExitCode> {
         table(&all)
     };
     print::data(&text)?;
-    let errors: Vec<&Error> = all.iter().filter_map(|seen| seen.there.as_ref().err()).collect();
-    for error in &errors {
-        print::error(&error.to_string());
-        if let Some(hint) = error.hint() {
-            print::hint(hint);
-        }
-    }
-    Ok(ExitCode::from(errors.iter().map(|error| code(error)).min().unwrap_or(0)))
-}
-
-/// What an error about a machine ends in.
-pub fn failed(error: &Error) -> Failed {
-    Failed::new(code(error), error).hinted(error.hint())
+    let errors = all.into_iter().filter_map(|seen| seen.there.err());
+    let failed: Vec<Failed> = errors.map(Failed::from).collect();
+    failed.iter().for_each(Failed::tell);
+    Ok(ExitCode::from(failed.iter().map(|failed| failed.code).min().unwrap_or(0)))
 }
 
 /// Prints the hash of this program's own file.
 pub fn print_own_sha256() -> ExitCode {
     let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256()));
     if matches!(printed, Ok(Ok(()))) { ExitCode::SUCCESS } else { ExitCode::from(SELF) }
-}
-
-fn code(error: &Error) -> u8 {
-    if *error.blame() == Blame::Request { USAGE } else { SELF }
 }
 
 /// Many at once: most of the time is spent waiting for them.
@@ -177,21 +164,15 @@ fn clock_of(login: Login) -> Result<ClockOffset, Error> {
 
 /// Tells on stderr how far a copy to another machine is, a line now and then: several may go on at once. Nothing, unless it takes long enough
 /// to wonder.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CopyWatch {
     next: Duration,
-}
-
-impl Default for CopyWatch {
-    fn default() -> CopyWatch {
-        CopyWatch { next: COPY_SHOWN_AFTER }
-    }
 }
 
 impl CopyWatch {
     /// Takes in that another piece was sent.
     pub fn show(&mut self, copied: Copied<'_>) {
-        if copied.elapsed < self.next || copied.bytes >= copied.of {
+        if copied.elapsed < self.next.max(COPY_SHOWN_AFTER) || copied.bytes >= copied.of {
             return;
         }
         self.next = copied.elapsed + COPY_SHOWN_EVERY;

@@ -9,15 +9,12 @@ mod hdr;
 mod retype;
 mod watch;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs, process};
 
-use ::load::DriverChoice;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use foreign::{Difference, Tool};
-use lab::{Helpers, LabError, RealEnvironment, Stop};
+use lab::{Helpers, LabError, RealEnvironment};
 use plan::Plan;
 use record::{Record, Writer};
 use report::{Form, Gated, Loaded, Measured, Report};
@@ -83,8 +80,7 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<Exit
         gate::prepare(&mut plan, &limits)?;
     }
     let (form, hdr) = (args.output.form(), args.output.hdr()?);
-    let folder = Folder::of(args.output.out.as_deref());
-    let (record, result) = measured(plan, &folder, args)?;
+    let (record, result) = measured(plan, args)?;
     if let Some(file) = hdr {
         hdr::write(file, clocks, &record)?;
     }
@@ -93,28 +89,24 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<Exit
 }
 
 /// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
-fn measured(plan: Plan, folder: &Folder, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let driver: DriverChoice = args.pace.driver.into();
+fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
+    // Where nobody asks for the record it goes with this function.
+    let temporary = tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?;
+    let kept = args.output.out.as_ref();
+    let folder = kept.map_or_else(|| temporary.path().join("record"), Clone::clone);
     let deployed = elsewhere::deployed(&plan, args.yes)?;
-    let command = plan::masked_words(&print::typed_command());
-    let text = format!("# Made by: {}\n", report::shell_line(&command));
-    let writer =
-        Writer::create(&folder.path, run::header("proofload load", plan.clone(), &folder.path), &text)
-            .map_err(run::unwritable)?;
+    let text = format!("# Made by: {}\n", print::shown_command());
+    let header = run::header("proofload load", plan.clone(), &folder);
+    let writer = Writer::create(&folder, header, &text).map_err(run::unwritable)?;
     let directory = writer.record().directory.clone();
-    let stop = Stop::default();
-    let wish = stop.clone();
-    signals::on_first(move || {
-        wish.request();
-        print::talk(STOPPING);
-    })?;
+    let stop = signals::stop_on_first(STOPPING)?;
     let mut watch = Watch::begin(&plan, stop.clone());
     let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
     let environment = RealEnvironment::new(plan, helpers, directory, stop);
-    let mut environment = environment.loading(deployed).driven_by(driver);
+    let mut environment = environment.loading(deployed).driven_by(args.pace.driver.into());
     let (mut record, result) = lab::run(writer, &mut environment, &mut |update| watch.show(update));
     watch.end();
-    if folder.kept {
+    if kept.is_some() {
         run::keep_reports(&record, None);
         print::talk(&format!("record: {}", records::typed(&record.directory).display()));
     } else {
@@ -153,29 +145,4 @@ fn shown(
         }
     }
     Ok(gate::code(&gated, &conclusion))
-}
-
-/// Where the record lies: where that was asked for, else where it is removed at the end.
-struct Folder {
-    path: PathBuf,
-    kept: bool,
-}
-
-impl Folder {
-    fn of(out: Option<&Path>) -> Folder {
-        let name = || format!("proofload-load-{}-{:x}", process::id(), lab::draw_seed());
-        // A TMPDIR that is not there is not made.
-        let temporary = || Some(env::temp_dir()).filter(|folder| folder.is_dir()).unwrap_or("/tmp".into());
-        let path = out.map_or_else(|| temporary().join(name()), Path::to_owned);
-        Folder { path, kept: out.is_some() }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !self.kept {
-            // What cannot be removed is in the folder that the system empties by itself.
-            let _ = fs::remove_dir_all(&self.path);
-        }
-    }
 }

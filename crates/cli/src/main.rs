@@ -151,7 +151,7 @@ fn main() -> ExitCode {
         Command::Man(args) => surface::man(&args),
     };
     records::release();
-    result.unwrap_or_else(|error| exit::fail(&error))
+    result.unwrap_or_else(exit::fail)
 }
 
 #[cfg(test)]

@@ -24,9 +24,20 @@ pub fn width() -> usize {
     size.map_or(WIDTH, |size| usize::from(size.ws_col).clamp(60, 140))
 }
 
+/// Columns of text that goes to this file, or to stdout.
+pub fn width_of(file: Option<&Path>) -> usize {
+    if file.is_some() { WIDTH } else { width() }
+}
+
 /// The command line, as text: what of a path is not UTF-8 is replaced, for it is only to be read.
 pub fn typed_command() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// The same as others may see it, to be typed again.
+pub fn shown_command() -> String {
+    let typed = plan::masked_words(&typed_command()).into_iter().skip(1);
+    plan::command_line(std::iter::once("proofload".to_owned()).chain(typed))
 }
 
 /// Prints data on stdout, colours only where it is a terminal.
@@ -64,8 +75,16 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
 /// # Errors
 /// If it has no such form, or cannot be written there.
 pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
-    let width = if file.is_some() { WIDTH } else { width() };
-    Ok(put(file, &drawn(report, form, Look { width, ground: Ground::Light })?)?)
+    Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
+}
+
+/// Writes a report in a form to a file, without colours and without a word.
+///
+/// # Errors
+/// If it has no such form, or the system refuses.
+pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
+    let page = drawn(report, form, Look { width: WIDTH, ground: Ground::Light })?;
+    Ok(fs::write(file, plain(&page))?)
 }
 
 /// Prints what has just been measured: of text the first screen, unless all of it is asked for.
@@ -156,7 +175,7 @@ pub fn forms() -> impl TypedValueParser<Value = &'static Form> {
 }
 
 /// Text without colours; what is no text stays as it is.
-pub fn plain(data: &[u8]) -> Cow<'_, [u8]> {
+fn plain(data: &[u8]) -> Cow<'_, [u8]> {
     match str::from_utf8(data) {
         Ok(text) => Cow::Owned(anstream::adapter::strip_str(text).to_string().into_bytes()),
         Err(_) => Cow::Borrowed(data),

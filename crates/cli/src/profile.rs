@@ -117,19 +117,6 @@ fn taken(explanation: &Explanation) -> ExitCode {
     ExitCode::from(if taken { 0 } else { exit::VOID })
 }
 
-/// Writes text to the file of `--out`, or to stdout.
-///
-/// # Errors
-/// If that cannot be done.
-fn put(out: Option<&Path>, text: &str) -> anyhow::Result<()> {
-    Ok(print::put(out, text.as_bytes())?)
-}
-
-/// Text without colours where it goes to a file.
-fn plain(out: Option<&Path>, text: String) -> String {
-    if out.is_some() { anstream::adapter::strip_str(&text).to_string() } else { text }
-}
-
 /// One profile, drawn as text of the width there is.
 fn drawn(title: &str, tree: &Tree, unit: ::explain::Unit) -> String {
     report::text(&::explain::profile(title, tree, unit), print::width())

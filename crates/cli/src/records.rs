@@ -19,6 +19,8 @@ const RECORDS: &str = "records";
 const VARIABLE: &str = "PROOFLOAD_RECORDS";
 /// What stands for the newest record.
 const LATEST: &str = "latest";
+/// Records that are opened in search of one that tells something.
+const OPENED_MAX: usize = 8;
 /// Most names that are told where none fits.
 const NAMES_TOLD: usize = 3;
 /// Names that are less alike were not meant.
@@ -120,12 +122,14 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
 /// Whether commands that name no record mean this one.
 pub fn is_latest(directory: &Path) -> bool {
     let whole = |path: &Path| fs::canonicalize(path).ok();
-    newest_first().first().is_some_and(|newest| whole(newest) == whole(directory))
+    Shelf::of(root()).kept.first().is_some_and(|newest| whole(&newest.directory) == whole(directory))
 }
 
-/// The folders of all records, the newest first.
-pub fn newest_first() -> Vec<PathBuf> {
-    Shelf::of(root()).kept.into_iter().map(|kept| kept.directory).collect()
+/// The newest records whose folders have such names, opened: those among a few that can be.
+pub fn newest_named(named: impl Fn(&str) -> bool) -> impl Iterator<Item = (PathBuf, Record)> {
+    let kept = Shelf::of(root()).kept.into_iter().filter(move |kept| named(&kept.name));
+    let folders = kept.map(|kept| kept.directory).take(OPENED_MAX);
+    folders.filter_map(|folder| record::open(&folder).ok().map(|record| (folder, record)))
 }
 
 /// The place of a record made now in this folder, where its time does not tell: a clock that was set back must not make an older record

@@ -105,10 +105,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let here = here();
     let measured =
         Measured { here: Some(&here), ..measured((&record, &conclusion, explanation.as_ref()), out) };
-    let look = Look {
-        width: if out.is_some() { print::WIDTH } else { print::width() },
-        ground: if args.dark { Ground::Dark } else { Ground::Light },
-    };
+    let look =
+        Look { width: print::width_of(out), ground: if args.dark { Ground::Dark } else { Ground::Light } };
     print::put(out, &print::drawn(&measured, form, look)?)?;
     Ok(exit::of_record(&record, &conclusion))
 }
@@ -144,9 +142,7 @@ pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&
 /// # Errors
 /// If the system refuses.
 pub fn write(of: Drawn<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
-    let look = Look { width: print::WIDTH, ground: Ground::Light };
-    let page = print::drawn(&measured(of, Some(path)), form, look)?;
-    Ok(fs::write(path, print::plain(&page))?)
+    print::write(&measured(of, Some(path)), form, path)
 }
 
 fn is_in(path: &Path, directory: &Path) -> bool {

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::Context;
+use lab::Stop;
 use rustix::process::{getpgrp, getsid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, exit, register};
 
 use crate::exit::INTERRUPTED;
-use crate::live;
+use crate::{live, print};
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
@@ -61,6 +62,20 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     };
     thread::Builder::new().name("signals".into()).spawn(wait).context("cannot start a thread")?;
     Ok(())
+}
+
+/// What asks a run to stop, which the first signal does; this is told then.
+///
+/// # Errors
+/// As [`on_first`].
+pub fn stop_on_first(told: &'static str) -> anyhow::Result<Stop> {
+    let stop = Stop::default();
+    let asked = stop.clone();
+    on_first(move || {
+        asked.request();
+        print::talk(told);
+    })?;
+    Ok(stop)
 }
 
 /// Has a write beyond `ulimit -f` fail instead of ending the program. Not by ignoring the signal, which services would inherit.

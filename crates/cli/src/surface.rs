@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
-use clap::{Args, Command, CommandFactory, FromArgMatches, ValueEnum};
-use clap_complete::aot::{self, Generator};
+use clap::{Args, Command, CommandFactory, FromArgMatches};
+use clap_complete::aot;
 
 use crate::exit::{self, Failed};
 use crate::{Cli, print};
@@ -86,14 +86,7 @@ fn section(command: &Command, (heading, names): &(&str, &[&str])) -> String {
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell
-    shell: Shell,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
+    shell: aot::Shell,
 }
 
 /// Prints a shell's completions.
@@ -102,16 +95,12 @@ enum Shell {
 /// If stdout cannot be written.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    match args.shell {
-        Shell::Bash => complete(aot::Bash, &mut script),
-        Shell::Zsh => complete(aot::Zsh, &mut script),
-        Shell::Fish => complete(aot::Fish, &mut script),
-    }
+    complete(args.shell, &mut script);
     print::put(None, &script)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn complete(shell: impl Generator, script: &mut Vec<u8>) {
+fn complete(shell: aot::Shell, script: &mut Vec<u8>) {
     aot::generate(shell, &mut Cli::command(), "proofload", script);
 }
 
@@ -161,7 +150,7 @@ mod tests {
     #[test]
     fn completions_and_man_pages_have_the_commands() {
         let mut script = Vec::new();
-        complete(aot::Fish, &mut script);
+        complete(aot::Shell::Fish, &mut script);
         assert!(String::from_utf8_lossy(&script).contains("dry-run"));
         let folder = tempfile::tempdir().expect("a folder");
         write_man(&folder.path().join("man1")).expect("it can be written");

@@ -12,13 +12,11 @@ use model::Grade;
 use model::quantity::{many, span};
 use plan::{Cpus, LookRule, Plan};
 use record::{EndReason, Record};
-use report::Look;
-use report::plot::Ground;
 use tune::{
     Advice, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Setting, Spec, Step, Took, Tuning, Wish,
 };
 
-use crate::compare::Asked;
+use crate::compare::{self, Asked};
 use crate::exit::{self, Failed};
 use crate::experiment;
 use crate::print::{self, AmountArgs, FormArgs};
@@ -130,12 +128,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
             .hint("name a folder that you may write to with --out")
     })?;
     let folder = folder.canonicalize()?;
-    let stop = Stop::default();
-    let wish = stop.clone();
-    signals::on_first(move || {
-        wish.request();
-        print::talk(run::STOPPING);
-    })?;
+    let stop = signals::stop_on_first(run::STOPPING)?;
     let seed = args.seed.unwrap_or_else(lab::draw_seed);
     Work { args, base, keep, folder, stop, seed, began: Instant::now(), number: 0, before: None }.carry(facts)
 }
@@ -205,16 +198,11 @@ fn list(chosen: &Chosen) -> anyhow::Result<ExitCode> {
     let mut out = String::new();
     for setting in &chosen.settings {
         let levels: Vec<&str> = setting.levels.iter().map(|level| level.name.as_str()).collect();
-        let price =
-            if setting.cost.is_empty() { String::new() } else { format!("\n    price   {}", setting.cost) };
-        let seen =
-            if setting.seen.is_empty() { String::new() } else { format!("\n    seen    {}", setting.seen) };
-        let source = if setting.source.is_empty() {
-            String::new()
-        } else {
-            format!("\n    source  {}", setting.source)
-        };
-        out += &format!("{}\n    tries   {}{price}{seen}{source}\n", setting.name, levels.join(", "));
+        out += &format!("{}\n    tries   {}\n", setting.name, levels.join(", "));
+        let told = [("price", &setting.cost), ("seen", &setting.seen), ("source", &setting.source)];
+        for (what, text) in told.into_iter().filter(|(_, text)| !text.is_empty()) {
+            out += &format!("    {what:<7} {text}\n");
+        }
     }
     for (name, why) in &chosen.skipped {
         out += &format!("not tried: {name}: {why}\n");
@@ -479,13 +467,7 @@ impl Work<'_> {
             return Ok(records::typed(&record.directory).join("experiment.toml").display().to_string());
         };
         let text = record.experiment_text.clone().unwrap_or_default();
-        let made = fs::File::create_new(path)
-            .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-        made.map_err(|error| {
-            Failed::usage(format!("--write {}: cannot be written: {error}", path.display()))
-                .hint("name another file")
-        })?;
-        print::tell!("written: {}", path.display());
+        compare::save("--write", path, &text)?;
         Ok(path.display().to_string())
     }
 
@@ -525,9 +507,7 @@ impl Work<'_> {
         for (name, form) in
             [("advice.txt", &report::TEXT), ("advice.md", &report::MARKDOWN), ("advice.json", &report::JSON)]
         {
-            let look = Look { width: print::WIDTH, ground: Ground::Light };
-            let drawn = print::drawn(advice, form, look)?;
-            if let Err(error) = fs::write(self.folder.join(name), print::plain(&drawn)) {
+            if let Err(error) = print::write(advice, form, &self.folder.join(name)) {
                 print::tell!("{name}: not written: {error}");
             }
         }

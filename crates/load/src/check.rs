@@ -66,6 +66,12 @@ impl Check {
         Check { endpoints: contracts.into_iter().map(endpoint).collect(), sample_every, heads: 0 }
     }
 
+    /// Whether the fields of the next head of this endpoint are looked at, beside its status.
+    pub(crate) fn reads_fields(&self, endpoint: u16) -> bool {
+        let is_sampled = self.sample_every > 0 && self.heads.is_multiple_of(self.sample_every);
+        is_sampled || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
+    }
+
     /// Looks at a final head. An example of a breach is kept here, the breach is counted by [`Check::body`].
     pub(crate) fn head(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Breach> {
         self.endpoints[usize::from(endpoint)].head(head)

@@ -180,7 +180,6 @@ impl Connection {
     /// Makes ready whatever there is to write. To be called before [`output`](Self::output) when something has begun or was
     /// received.
     pub(crate) fn flush(&mut self, arena: &RequestArena) {
-        self.session.flush();
         self.encrypt(arena);
     }
 

@@ -4,7 +4,7 @@
 //! and bytes, and the [`Connection`](crate::connection::Connection) that owns it knows of sockets and TLS.
 
 mod http1;
-mod http2;
+pub(crate) mod http2;
 
 use std::fmt;
 
@@ -33,9 +33,6 @@ pub(crate) trait Session: fmt::Debug {
 
     /// A request begins. What is to be written follows by [`output`](Self::output).
     fn begin(&mut self, request: InFlight, arena: &RequestArena);
-
-    /// Makes ready whatever there is to write.
-    fn flush(&mut self) {}
 
     /// What is to be written next, if anything.
     fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]>;

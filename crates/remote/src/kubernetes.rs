@@ -13,7 +13,8 @@ mod attach;
 mod deployed;
 mod pods;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -143,20 +144,12 @@ fn all_attached(
         if cancelled() {
             return Err(was_cancelled());
         }
-        let attached: Mutex<Vec<_>> = Mutex::default();
-        thread::scope(|scope| {
-            for pod in group {
-                scope.spawn(|| {
-                    let channel = channel(job, pod);
-                    attached.lock().unwrap_or_else(PoisonError::into_inner).push((pod.index, channel));
-                });
-            }
+        let attached: Result<Vec<Channel>, Error> = thread::scope(|scope| {
+            let threads: Vec<_> = group.iter().map(|pod| scope.spawn(|| channel(job, pod))).collect();
+            let joined = threads.into_iter().map(|thread| thread.join());
+            joined.map(|channel| channel.unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
-        let mut attached = attached.into_inner().unwrap_or_else(PoisonError::into_inner);
-        attached.sort_by_key(|(index, _)| *index);
-        for (_, channel) in attached {
-            channels.push(channel?);
-        }
+        channels.extend(attached?);
     }
     Ok(channels)
 }

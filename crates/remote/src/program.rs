@@ -1,16 +1,17 @@
 //! The program that is put elsewhere: its bytes, what they hash to, and which machines can run them.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
+use model::Digest;
 
 use crate::{Blame, Error};
 
 /// The program of this process, also when its file was replaced meanwhile.
 const OWN: &str = "/proc/self/exe";
-const READ_BYTES: usize = 1 << 16;
+/// More than any program has.
+const BYTES_MAX: u64 = 1 << 30;
 /// Digits of the hash in a file's name: enough to tell versions apart, while the whole hash is what is compared.
 const NAME_DIGITS: usize = 16;
 
@@ -38,24 +39,11 @@ impl Program {
     /// If it cannot be read, or is none for Linux.
     pub fn at(path: &Path) -> Result<Program, Error> {
         let failed = |source| failed(path, source);
-        let mut file = File::open(path).map_err(failed)?;
-        let (mut hash, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
-        let mut machine = None;
-        loop {
-            let count = match file.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            let read = &buffer[..count];
-            machine = machine.or_else(|| (bytes == 0).then(|| machines(read)).flatten());
-            hash.update(read);
-            bytes += count as u64;
-        }
+        let program = plan::read_file(path, BYTES_MAX).map_err(failed)?;
         let unfit = || failed(io::Error::new(io::ErrorKind::InvalidData, "it is no program for Linux"));
-        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Program { path: path.to_owned(), sha256, bytes, machine: machine.ok_or_else(unfit)? })
+        let machine = machines(&program).ok_or_else(unfit)?;
+        let sha256 = Digest::of(&program).to_string();
+        Ok(Program { path: path.to_owned(), sha256, bytes: program.len() as u64, machine })
     }
 
     /// SHA-256 of its bytes, in hexadecimal.

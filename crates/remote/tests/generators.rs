@@ -1,62 +1,22 @@
 //! Fleets of real generators, each on threads of this process behind pipes as a process elsewhere would be.
 
-use std::io::{self, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+mod server;
+
+use std::io::{self, BufReader, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
+use load::{LoadSpec, Until};
 use proofload_remote::generators::{Fleet, FleetError};
 use proofload_remote::protocol::{GeneratorRequest, Request as Message, VERSION};
 use proofload_remote::{AgentHost, Channel, ServeError, serve};
+use server::Server;
 
 /// Longer than any of these tests.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A server that answers every request, and counts them and its open connections. Its threads end with their connections.
-struct Server {
-    address: SocketAddr,
-    requests: Arc<AtomicU64>,
-    open: Arc<AtomicU64>,
-}
-
-impl Server {
-    fn start() -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (requests, open) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let counters = (requests.clone(), open.clone());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (requests, open) = counters.clone();
-                open.fetch_add(1, Ordering::SeqCst);
-                std::thread::spawn(move || {
-                    answer(stream, &requests);
-                    open.fetch_sub(1, Ordering::SeqCst);
-                });
-            }
-        });
-        Server { address, requests, open }
-    }
-
-    fn spec(&self) -> LoadSpec {
-        let request = Request::new("GET", "/", &self.address.to_string());
-        LoadSpec { connections: 5, ..LoadSpec::new(Address::Tcp(self.address), vec![request]) }
-    }
-}
-
-/// Each request comes in one piece here: they are short and on loopback.
-fn answer(mut stream: TcpStream, counter: &AtomicU64) {
-    let mut request = [0; 1024];
-    while stream.read(&mut request).is_ok_and(|length| length > 0) {
-        counter.fetch_add(1, Ordering::SeqCst);
-        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err() {
-            return;
-        }
-    }
-}
+const LOOPBACK: &str = "127.0.0.1";
 
 fn host(name: &str) -> AgentHost {
     AgentHost {
@@ -90,16 +50,15 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
 
 #[test]
 fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
-    let server = Server::start();
-    let arrivals = Arrivals::Open { rate: Rate::Constant(301.0), process: Process::Constant, seed: 1 };
-    let specs = LoadSpec { arrivals, ..server.spec() }.divided(3, 1);
+    let server = Server::start(LOOPBACK);
+    let specs = server.evenly(5, 301.0).divided(3, 1);
     let mut fleet = begun(["a", "b", "c"].map(generator).into(), specs);
     let ran = fleet.run(Until::Elapsed(Duration::from_millis(1000)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
     assert_eq!((ran.counts.due(), ran.parts.len()), (301, 3));
     assert_eq!(ran.counts.sent + ran.counts.open.as_ref().map_or(0, |open| open.unsent), 301);
-    assert_eq!(server.requests.load(Ordering::SeqCst), ran.counts.sent);
+    assert_eq!(server.requests(), ran.counts.sent);
     assert_eq!(ran.counts.successful, ran.counts.latency.count() - ran.counts.latency.censored());
     assert_eq!(ran.parts.iter().map(|part| part.sent).sum::<u64>(), ran.counts.sent);
     assert!(ran.parts.iter().all(|part| part.lag_p99_ns.is_some() && part.cpu_ns > 0), "{:?}", ran.parts);
@@ -112,22 +71,19 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
 
 #[test]
 fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
-    let (first, second) = (Server::start(), Server::start());
-    let mut fleet = begun(["a", "b"].map(generator).into(), first.spec().divided(2, 1));
+    let (first, second) = (Server::start(LOOPBACK), Server::start(LOOPBACK));
+    let mut fleet = begun(["a", "b"].map(generator).into(), first.spec(5).divided(2, 1));
     let told = fleet.generators();
     assert_eq!((told.len(), told[1].name.as_str(), told[1].processors), (2, "b", 1));
     let ran = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!((ran.counts.sent, first.open.load(Ordering::SeqCst)), (20, 5));
-    fleet.give(LoadSpec { connections: 3, ..second.spec() }.divided(2, 1)).unwrap();
+    assert_eq!((ran.counts.sent, first.open()), (20, 5));
+    fleet.give(second.spec(3).divided(2, 1)).unwrap();
     let ran = fleet.run(Until::Requests(10), NEVER);
-    assert_eq!(
-        (ran.counts.sent, ran.counts.connections_opened, second.requests.load(Ordering::SeqCst)),
-        (20, 3, 20)
-    );
-    assert_eq!(first.requests.load(Ordering::SeqCst), 20);
+    assert_eq!((ran.counts.sent, ran.counts.connections_opened, second.requests()), (20, 3, 20));
+    assert_eq!(first.requests(), 20);
     fleet.rest();
     // The servers' threads see it a little later.
-    let closed = || first.open.load(Ordering::SeqCst) + second.open.load(Ordering::SeqCst) == 0;
+    let closed = || first.open() + second.open() == 0;
     let soon = || {
         std::thread::sleep(Duration::from_millis(20));
         closed()
@@ -138,14 +94,14 @@ fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
 
 #[test]
 fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place() {
-    let server = Server::start();
+    let server = Server::start(LOOPBACK);
     let mut remotes: Vec<Channel> = vec![generator("stays")];
     // It says that it is ready, answers pings, prepares, and is gone when it should run.
     let (orders, input) = io::pipe().unwrap();
     let (output, answers) = io::pipe().unwrap();
     std::thread::spawn(move || goes_at_run(BufReader::new(orders), answers));
     remotes.push(Channel::new("goes", input, output, ()));
-    let mut fleet = begun(remotes, server.spec().divided(2, 1));
+    let mut fleet = begun(remotes, server.spec(5).divided(2, 1));
     let ran = fleet.run(Until::Requests(10), NEVER);
     assert_eq!((ran.counts.sent, ran.parts.len()), (10, 1));
     assert_eq!(ran.lost.iter().map(|lost| lost.generator.as_str()).collect::<Vec<_>>(), ["goes"]);
@@ -158,7 +114,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     fleet.replace(1, generator("comes")).unwrap();
     assert!(fleet.missing().is_empty());
     fleet.compare_clocks().unwrap();
-    fleet.give(server.spec().divided(2, 1)).unwrap();
+    fleet.give(server.spec(5).divided(2, 1)).unwrap();
     let ran = fleet.run(Until::Requests(10), NEVER);
     let names: Vec<&str> = ran.parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!((ran.counts.sent, names), (20, vec!["stays", "comes"]));
@@ -186,9 +142,9 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
 
 #[test]
 fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
-    let server = Server::start();
+    let server = Server::start(LOOPBACK);
     let mut fleet = Fleet::connect(vec![generator("a")]).unwrap();
-    let errors = fleet.give(vec![LoadSpec { connections: 0, ..server.spec() }]).unwrap_err();
+    let errors = fleet.give(vec![server.spec(0)]).unwrap_err();
     assert!(errors.len() == 1 && errors[0].is_refusal, "{errors:?}");
     assert_eq!(errors[0].to_string(), "generator a: load.connections: 0 is too few, at least 1");
     // Whoever is gone is no part of a later load, and that is told.
@@ -204,8 +160,8 @@ fn what_cannot_begin_says_why_and_by_whom_all_of_them_at_once() {
 
 #[test]
 fn a_generator_that_nobody_hears_stops_loading() {
-    let server = Server::start();
-    let mut fleet = begun(vec![generator("a")], vec![server.spec()]);
+    let server = Server::start(LOOPBACK);
+    let mut fleet = begun(vec![generator("a")], vec![server.spec(5)]);
     let asked = AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::SeqCst) > 3;
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(60)), &stopped);
@@ -215,9 +171,9 @@ fn a_generator_that_nobody_hears_stops_loading() {
 }
 
 fn is_quiet(server: &Server) -> bool {
-    let before = server.requests.load(Ordering::SeqCst);
+    let before = server.requests();
     std::thread::sleep(Duration::from_millis(300));
-    server.requests.load(Ordering::SeqCst) == before
+    server.requests() == before
 }
 
 /// A generator with a short timeout: its stdin, its stdout, and how it ended.
@@ -237,13 +193,13 @@ fn line(request: &Message) -> String {
 #[test]
 fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_output_that_nobody_reads() {
     const TIMEOUT: Duration = Duration::from_millis(1500);
-    let server = Server::start();
+    let server = Server::start(LOOPBACK);
     let (mut input, output, ended) = with_timeout(TIMEOUT);
     // As long as nobody has said anything others are still being made ready.
     assert!(ended.recv_timeout(2 * TIMEOUT).is_err(), "it went before anything came");
     for request in [
         Message::Hello { version: VERSION },
-        Message::Generator(GeneratorRequest::Begin { spec: Box::new(server.spec()) }),
+        Message::Generator(GeneratorRequest::Begin { spec: Box::new(server.spec(5)) }),
         Message::Generator(GeneratorRequest::Prepare {
             number: 1,
             until: Until::Elapsed(Duration::from_secs(600)),
@@ -256,7 +212,7 @@ fn a_generator_that_hears_nothing_ends_itself_also_within_a_window_and_with_an_o
         std::thread::sleep(TIMEOUT / 3);
         input.write_all(b"\"heartbeat\"\n").unwrap();
     }
-    assert!(ended.try_recv().is_err() && server.requests.load(Ordering::SeqCst) > 0);
+    assert!(ended.try_recv().is_err() && server.requests() > 0);
     // A pong for each of so many pings fills the pipe, and whoever writes waits.
     input.write_all(line(&Message::Ping(1)).repeat(5_000).as_bytes()).unwrap();
     let ending = ended.recv_timeout(Duration::from_secs(20)).expect("it ends");

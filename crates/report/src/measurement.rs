@@ -106,7 +106,7 @@ impl<'a> Loaded<'a> {
             Some(many(load.connections.into(), "connection")),
             threads,
             window.map(steps),
-            Some(format!("time-out {}", span(load.timeout.as_secs_f64()))),
+            Some(format!("timeout {}", span(load.timeout.as_secs_f64()))),
             kind,
         ];
         let unusual = unusual(load);

@@ -2,8 +2,10 @@
 //!
 //! It decides nothing about the experiment and pins nobody; the warden does that.
 
+use std::io;
+
 use machine::process::parse_list;
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 /// Who runs where.
@@ -33,6 +35,16 @@ impl Division {
 pub fn cpus_allowed() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Has the calling thread, and what it starts, run on these CPUs; on any where there are none.
+pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// The CPUs of the physical core of `cpu`, itself included, as Linux tells.

@@ -44,7 +44,7 @@ pub use marker::{end_orphans, orphans};
 pub use message::{Exit, Leftover, Stopped};
 pub use network::{Network, Visit, can_be_made as networks_can_be_made};
 pub use ports::{Ports, check_address};
-pub use prepare::{Cache, Place, Prepared, Preparing, placeholders as prepared_placeholders};
+pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below, placeholders as prepared_placeholders};
 pub use running::{Running, Startup, start};
 pub use sample::{
     BY_PROCESS_MAX, CpuSource, ENDED_THREADS, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu,

@@ -25,13 +25,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::cpus::pin;
 use machine::process::{field, text};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::io::Errno;
 use rustix::thread::{
-    CpuSet, LinkNameSpaceType, UnshareFlags, move_into_link_name_space, sched_setaffinity,
-    set_current_timer_slack, unshare_unsafe,
+    LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_current_timer_slack, unshare_unsafe,
 };
 
 /// The two addresses, of the block that RFC 2544 sets aside for measuring networks.
@@ -404,13 +404,10 @@ impl Relay {
         let refused = |error: std::io::Error| refused("a thread that delays packets", error);
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?);
         let told = Arc::clone(&stop);
-        let mut set = CpuSet::new();
-        cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+        let cpus = cpus.to_vec();
         let run = move || {
-            if set.count() > 0 {
-                // Where the generator is, for services are not to be disturbed. Refused, it runs where it may.
-                let _ = sched_setaffinity(None, &set);
-            }
+            // Where the generator is, for services are not to be disturbed. Refused, it runs where it may.
+            let _ = pin(&cpus);
             // Timers may otherwise be 50 µs late, to save power.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
             carry(&taps, delay, &told);

@@ -14,8 +14,8 @@ mod key;
 pub(crate) use key::Parts;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Permissions, TryLockError};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
@@ -38,6 +38,9 @@ pub enum Preparing {
     /// Its command has been running for so long; told about once a second.
     Making(Duration),
 }
+
+/// Who hears what is being done.
+type Watcher<'a> = &'a mut dyn FnMut(Preparing);
 
 /// Data that is there.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,64 +90,72 @@ impl Cache {
         (warden, values): (&Warden, &BTreeMap<String, String>),
         step: &Preparation,
         log: &Path,
-        watch: &mut dyn FnMut(Preparing),
+        watch: Watcher<'_>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Prepared, Error> {
-        if let Some(mark) = &step.mark {
-            return build(step, mark, || run((warden, values), step, &step.directory, log, watch, cancelled));
-        }
         let begin = Instant::now();
         let key = key::key(step)?;
-        let path = self.folder().join(&key);
-        let found = |key: String, path: PathBuf| {
-            let bytes = size(&path);
-            Ok(Prepared { path, key, made: false, took: begin.elapsed(), bytes })
+        let run =
+            |output: &Path, watch: Watcher<'_>| run((warden, values), step, output, log, watch, cancelled);
+        let (path, made) = match &step.mark {
+            Some(mark) => (step.directory.clone(), build(step, mark, || run(&step.directory, watch))?),
+            None => (self.folder.join(&key), self.make(step, &key, (watch, cancelled), &run)?),
         };
-        if path.is_dir() {
-            return found(key, path);
+        Ok(Prepared { bytes: bytes_below(&path), path, key, made, took: begin.elapsed() })
+    }
+
+    /// Has `fill` fill a folder, which gets its name only if that went well. Whether it did: somebody else may have by now.
+    fn make(
+        &self,
+        step: &Preparation,
+        key: &str,
+        (watch, cancelled): (Watcher<'_>, &dyn Fn() -> bool),
+        fill: &dyn Fn(&Path, Watcher<'_>) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        let whole = self.folder.join(key);
+        if whole.is_dir() {
+            return Ok(false);
         }
         self.create()?;
-        let lock = self.lock(&label(step), &key, watch, cancelled)?;
-        // Whoever we waited for may have made it.
-        if path.is_dir() {
-            return found(key, path);
+        let lock = self.lock(&label(step), key, watch, cancelled)?;
+        if whole.is_dir() {
+            return Ok(false);
         }
         self.remove_abandoned(&lock);
         self.check_space(step)?;
-        self.make(&lock, |output| run((warden, values), step, output, log, watch, cancelled))?;
-        Ok(Prepared { bytes: size(&path), path, key, made: true, took: begin.elapsed() })
-    }
-
-    /// Has `fill` fill a folder, which gets its name only if that went well.
-    fn make(&self, lock: &Lock, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
-        let partial = self.partial(lock)?;
-        fill(partial.path())?;
-        partial.keep()
+        // Its name is its own: a command whose Proofload was killed may still write to the last one. It is gone at the end, under this name.
+        let partial = tempfile::Builder::new()
+            .prefix(&format!("{key}{PARTIAL}"))
+            .permissions(Permissions::from_mode(0o777))
+            .tempdir_in(&self.folder)
+            .map_err(|error| unusable(&self.folder, &error))?;
+        fill(partial.path(), watch)?;
+        // It is on the disk first: a machine that loses power must not find the name without the data, and what is written
+        // back later would be written while services are measured.
+        synced(partial.path())
+            .and_then(|()| fs::rename(partial.path(), &whole))
+            .map_err(|error| unusable(partial.path(), &error))?;
+        Ok(true)
     }
 }
 
 /// A step that changes the directory in which it runs: done once, which a mark tells that lies elsewhere. Whoever gave the directory keeps
 /// others from it, and makes it anew where a mark is missing: half a build is none.
 ///
-/// Has `run` do it, unless the mark tells that it was done.
-fn build(
-    step: &Preparation,
-    mark: &Path,
-    run: impl FnOnce() -> Result<(), Error>,
-) -> Result<Prepared, Error> {
-    let begin = Instant::now();
-    let key = key::key(step)?;
+/// Has `run` do it, unless the mark tells that it was done; whether it did.
+fn build(step: &Preparation, mark: &Path, run: impl FnOnce() -> Result<(), Error>) -> Result<bool, Error> {
     let made = !mark.is_file();
     if made {
         run()?;
-        // What is written back later would be written while services are measured.
-        let synced = File::open(&step.directory).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
-        synced
+        synced(&step.directory)
             .and_then(|()| fs::write(mark, step.masked().command.join("\n")))
             .map_err(|error| unusable(mark, &error))?;
     }
-    let (path, took) = (step.directory.clone(), begin.elapsed());
-    Ok(Prepared { bytes: size(&path), path, key, made, took })
+    Ok(made)
+}
+
+fn synced(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
 }
 
 const NO_ROOM: &str = "make room there, or let XDG_CACHE_HOME name a folder on another disk";
@@ -171,15 +182,13 @@ fn label(step: &Preparation) -> String {
     }
 }
 
-/// Bytes of all files below a folder; what cannot be read counts as nothing.
-fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let of_entry = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => size(&entry.path()),
-        Ok(found) => found.len(),
-        Err(_) => 0,
-    };
-    entries.map(of_entry).sum()
+/// Bytes of a file, or of all files below a folder; what cannot be read counts as nothing.
+pub fn bytes_below(path: &Path) -> u64 {
+    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
+    if !found.is_dir() {
+        return found.len();
+    }
+    fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_below(&entry.path())).sum()
 }
 
 /// The placeholders by which services find data: `prepare.NAME` and its folder.
@@ -239,7 +248,7 @@ impl Cache {
         &self,
         name: &str,
         key: &str,
-        watch: &mut dyn FnMut(Preparing),
+        watch: Watcher<'_>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Lock, Error> {
         let mut told = false;
@@ -284,14 +293,6 @@ impl Cache {
         }
     }
 
-    /// A new folder to be filled. Its name is its own: a command whose Proofload was killed may still write to the last one.
-    fn partial(&self, lock: &Lock) -> Result<Partial, Error> {
-        let name = format!("{}{PARTIAL}{:016x}", lock.key, rand::random::<u64>());
-        let path = self.folder.join(name);
-        fs::create_dir(&path).map_err(|error| unusable(&path, &error))?;
-        Ok(Partial { path, whole: self.folder.join(&lock.key), kept: false })
-    }
-
     fn lock_path(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}{LOCK}"))
     }
@@ -330,40 +331,6 @@ impl Drop for Lock {
     }
 }
 
-/// A folder that is being filled. Dropped, it is gone.
-#[derive(Debug)]
-struct Partial {
-    path: PathBuf,
-    whole: PathBuf,
-    kept: bool,
-}
-
-impl Partial {
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Gives it the name by which it is found.
-    ///
-    /// It is on the disk first: a machine that loses power must not find the name without the data, and what is written
-    /// back later would be written while services are measured.
-    pub fn keep(mut self) -> Result<(), Error> {
-        let synced = File::open(&self.path).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
-        let kept = synced.and_then(|()| fs::rename(&self.path, &self.whole));
-        kept.map_err(|error| unusable(&self.path, &error))?;
-        self.kept = true;
-        Ok(())
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.kept {
-            let _ = fs::remove_dir_all(&self.path);
-        }
-    }
-}
-
 // One command that fills a folder, from its start to its end, below a warden.
 //
 // It knows the folder and nothing of the cache around it.
@@ -385,7 +352,7 @@ fn run(
     step: &Preparation,
     output: &Path,
     log: &Path,
-    watch: &mut dyn FnMut(Preparing),
+    watch: Watcher<'_>,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
     let marker = Marker::new();
@@ -516,8 +483,8 @@ fn not_run(step: &Preparation, spec: &Spec, failure: Failure) -> Error {
         .help("a program without `/` in its name is looked for in PATH")
 }
 
-/// A fault of Proofload or of the system.
-fn warden_failed(name: &str, reason: String) -> Error {
+/// That the process that should have started something failed: a fault of Proofload or of the system.
+pub(crate) fn warden_failed(name: &str, reason: String) -> Error {
     Error::new(format!("{name}: its warden failed: {reason}"))
 }
 

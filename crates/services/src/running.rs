@@ -19,6 +19,7 @@ use crate::link::{Link, News};
 use crate::marker::Marker;
 use crate::message::{Exit, Failure, Leftover, Order, Spec, Stopped};
 use crate::ports::check_free;
+use crate::prepare::warden_failed;
 use crate::probe::{self, MORE_TIME, Seen};
 use crate::sample::ProcessThreads;
 use crate::sample::{Meter, Sample, Tree, peak_bytes};
@@ -79,7 +80,8 @@ pub fn start(
     let Prepared { spec, command, workers, container } =
         command::prepare(service, ports, placement, &marker)?;
     check_free(&service.name, address)?;
-    let link = Link::open(warden, &spec, marker).map_err(|reason| warden_failed(&service.name, reason))?;
+    let label = format!("service {}", service.name);
+    let link = Link::open(warden, &spec, marker).map_err(|reason| warden_failed(&label, reason))?;
     if let Some(agent) = &placement.agent {
         agent.belongs_to(link.pid());
     }
@@ -119,7 +121,7 @@ fn started(mut link: Link, service: &Service, spec: &Spec) -> Result<(Link, u32)
         (None, Some(failure)) => Some(Err(Some(failure.clone()))),
         (None, None) => news.closed.is_some().then_some(Err(None)),
     });
-    let failed = |reason| warden_failed(&service.name, reason);
+    let failed = |reason| warden_failed(&format!("service {}", service.name), reason);
     match outcome {
         Some(Ok(pid)) => Ok((link, pid)),
         Some(Err(Some(Failure::Execute(number)))) => {
@@ -138,11 +140,6 @@ fn started(mut link: Link, service: &Service, spec: &Spec) -> Result<(Link, u32)
         Some(Err(None)) => Err(failed(link.last_words())),
         None => Err(failed(format!("it started nothing in {} s", START_PATIENCE.as_secs()))),
     }
-}
-
-/// The process that should have started it failed: a fault of Proofload or of the system.
-fn warden_failed(service: &str, reason: String) -> Error {
-    Error::of(service, format!("its warden failed: {reason}"))
 }
 
 impl Running {

@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 use machine::groups::ControlGroup;
 use output::{Followed, Log, Output};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use tree::{Ending, Reaped, Shutdown, Step};
 
 use crate::container;
+use crate::cpus::pin;
 use crate::marker::{self, Held, Marker};
 use crate::message::{Exit, Failure, Head, Notice, Order, Spec, Stopped};
 
@@ -132,7 +132,9 @@ impl Warden {
     fn start(signals: OwnedFd) -> Result<Self, Failure> {
         let mut orders = Orders::new();
         let spec = orders.spec(io::stdin().as_fd()).map_err(Failure::Warden)?;
-        pin(&spec.cpus)?;
+        // And so the service: neither may disturb the generator.
+        pin(&spec.cpus)
+            .map_err(|error| Failure::Warden(format!("cannot run on CPUs {:?}: {error}", spec.cpus)))?;
         let log = Log::create(&spec.log).map_err(|error| Failure::Log(error.to_string()))?;
         let scratch = spec.scratch.as_ref().map(Held::create).transpose();
         let scratch = scratch.map_err(|error| Failure::Scratch(error.to_string()))?;
@@ -273,17 +275,6 @@ impl Warden {
         let exit = self.exit;
         say(&Notice::Stopped(Stopped { exit, killed, leftovers, output_bytes, output_dropped_bytes }));
     }
-}
-
-/// Runs the warden, and so the service, on these CPUs only: neither may disturb the generator.
-fn pin(cpus: &[usize]) -> Result<(), Failure> {
-    if cpus.is_empty() {
-        return Ok(());
-    }
-    let mut set = CpuSet::new();
-    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
-    sched_setaffinity(None, &set)
-        .map_err(|error| Failure::Warden(format!("cannot run on CPUs {cpus:?}: {}", io::Error::from(error))))
 }
 
 /// Starts the service, in a control group if it can be.

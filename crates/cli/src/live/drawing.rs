@@ -1,14 +1,12 @@
-//! The live view as lines of text with styles: from a state and the size of a terminal to a buffer of cells. Pure.
+//! The live view as lines of text with styles: from a state and the size of a terminal to what stands on it. Pure.
 //!
 //! Whatever does not fit is cut or counted, the most telling kept longest: where the run is, comparisons, variants.
 
 use analysis::{Comparison, Outcome};
-use ratatui_core::buffer::Buffer;
-use ratatui_core::layout::Rect;
-use ratatui_core::style::{Color, Modifier, Style};
-use ratatui_core::text::{Line, Span};
+use anstyle::{AnsiColor, Style};
 use report::{count, micros, rate, seconds, share};
 use stats::Estimate;
+use unicode_width::UnicodeWidthStr;
 
 use super::screen::{Shown, Wish};
 use super::state::{PERCENT, State, Trace};
@@ -31,11 +29,18 @@ const FIGURE: usize = 11;
 /// Columns of a sparkline.
 const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
-const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
-const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
-const WARN: Style = Style::new().fg(Color::Yellow);
-const BAD: Style = Style::new().fg(Color::Red);
-const CYAN: Style = Style::new().fg(Color::Cyan);
+const PLAIN: Style = Style::new();
+const BOLD: Style = PLAIN.bold();
+const FAINT: Style = PLAIN.dimmed();
+const WARN: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// A part of a line, and how it looks.
+pub type Span = (String, Style);
+/// A line of the view.
+pub type Line = Vec<Span>;
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -50,20 +55,31 @@ pub struct Frame<'a> {
     pub since_s: f64,
 }
 
-/// Draws a view for a terminal of so many columns and rows. The buffer has as many rows as are needed, at most one less than the
-/// terminal, and leaves the last column free: what is written there wraps on some terminals.
-pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Buffer {
-    let width = columns.saturating_sub(1).max(1);
-    let lines = lines(frame, width.into(), usize::from(rows.saturating_sub(1)).max(1));
-    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    for (row, line) in (0..height).zip(&lines) {
-        buffer.set_line(0, row, line, width);
-    }
-    buffer
+/// Draws a view for a terminal of so many columns and rows: as many lines as are needed, at most one less than the terminal has rows, and
+/// none in the last column: what is written there wraps on some terminals.
+pub fn draw(frame: Frame<'_>, columns: u16, rows: u16) -> Vec<Line> {
+    let width = usize::from(columns.saturating_sub(1)).max(1);
+    let mut lines = lines(frame, width, usize::from(rows.saturating_sub(1)).max(1));
+    lines.iter_mut().for_each(|line| clip(line, width));
+    lines
 }
 
-fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
+/// Leaves as much of a line as so many columns hold, and nothing that moves a cursor.
+fn clip(line: &mut Line, mut room: usize) {
+    for (text, _) in &mut *line {
+        text.retain(|letter| !letter.is_control());
+        while text.width() > room {
+            text.pop();
+        }
+        room -= text.width();
+    }
+    // Blanks at the end would wrap in a window that gets narrower.
+    if let Some((text, _)) = line.last_mut() {
+        text.truncate(text.trim_end().len());
+    }
+}
+
+fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line> {
     let Frame { state, shown, .. } = frame;
     let mut head = vec![title(state, width), place(frame, width), doing(frame)];
     let mut foot = alerts(state);
@@ -73,12 +89,12 @@ fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
     let room = height.saturating_sub(head.len() + foot.len() + 1 + gaps);
     for part in body(state, width, room) {
         if airy && !part.is_empty() {
-            head.push(Line::default());
+            head.push(Line::new());
         }
         head.extend(part);
     }
     if airy {
-        head.push(Line::default());
+        head.push(Line::new());
     }
     head.extend(foot);
     // The keys stay, whatever else has to go.
@@ -87,29 +103,25 @@ fn lines(frame: Frame<'_>, width: usize, height: usize) -> Vec<Line<'static>> {
     head
 }
 
-fn title(state: &State, width: usize) -> Line<'static> {
+fn title(state: &State, width: usize) -> Line {
     let (name, question) = (state.plan().name.clone(), state.plan().question.clone().unwrap_or_default());
-    let room = width.saturating_sub(columns(&name) + 2);
-    Line::from(vec![Span::styled(name, BOLD), Span::raw("  "), Span::styled(cut(&question, room), FAINT)])
+    let room = width.saturating_sub(name.width() + 2);
+    vec![span(name, BOLD), span("  ", PLAIN), span(cut(&question, room), FAINT)]
 }
 
 /// Which block, how long it took, how long it may still take; and the time once more as a bar, where there is room.
-fn place(frame: Frame<'_>, width: usize) -> Line<'static> {
+fn place(frame: Frame<'_>, width: usize) -> Line {
     let (elapsed_s, left_s) = frame.state.times(frame.since_s);
     let text = words::position(frame.state, frame.since_s);
-    let room = width.saturating_sub(columns(&text) + 2).min(30);
+    let room = width.saturating_sub(text.width() + 2).min(30);
     if width < TIME_BAR_FROM || room < 8 || left_s <= 0.0 {
-        return Line::from(cut(&text, width));
+        return vec![span(cut(&text, width), PLAIN)];
     }
     let done = (elapsed_s / (elapsed_s + left_s) * room as f64).round() as usize;
-    Line::from(vec![
-        Span::raw(text + "  "),
-        Span::styled("━".repeat(done), CYAN),
-        Span::styled("─".repeat(room - done), FAINT),
-    ])
+    vec![span(text + "  ", PLAIN), span("━".repeat(done), CYAN), span("─".repeat(room - done), FAINT)]
 }
 
-fn doing(frame: Frame<'_>) -> Line<'static> {
+fn doing(frame: Frame<'_>) -> Line {
     let Frame { state, shown, since_s, .. } = frame;
     let text = match shown.wish {
         Wish::Stop => "stopping: services are ended, then the report is drawn".to_owned(),
@@ -117,14 +129,14 @@ fn doing(frame: Frame<'_>) -> Line<'static> {
             format!("paused for {}: nothing is measured; p goes on", seconds(since_s.floor().max(1.0)))
         }
         Wish::Pause => format!("{}; pausing when that is done", state.doing),
-        Wish::None => return Line::from(state.doing.clone()),
+        Wish::None => return vec![span(&state.doing, PLAIN)],
     };
-    Line::styled(text, WARN)
+    vec![span(text, WARN)]
 }
 
 /// What is wrong, in lines of its own; that nothing is, in one.
-fn alerts(state: &State) -> Vec<Line<'static>> {
-    let alert = |name, text, style| Line::from(vec![Span::styled(name, FAINT), Span::styled(text, style)]);
+fn alerts(state: &State) -> Vec<Line> {
+    let alert = |name, text, style| vec![span(name, FAINT), span(text, style)];
     let mut lines = Vec::new();
     let all = count(state.requests);
     if state.failed > 0 {
@@ -142,19 +154,18 @@ fn alerts(state: &State) -> Vec<Line<'static>> {
 }
 
 /// What is shown only when it is asked for: help, logs.
-fn extra(frame: Frame<'_>, height: usize) -> Vec<Line<'static>> {
+fn extra(frame: Frame<'_>, height: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if frame.shown.help {
-        lines.extend(HELP.iter().map(|(key, text)| {
-            Line::from(vec![Span::styled(format!("{key:<8}"), BOLD), Span::styled(*text, FAINT)])
-        }));
+        lines
+            .extend(HELP.iter().map(|(key, text)| vec![span(format!("{key:<8}"), BOLD), span(*text, FAINT)]));
     }
     if frame.shown.logs {
-        lines.push(Line::styled("the services' last words, from the record's logs", FAINT));
+        lines.push(vec![span("the services' last words, from the record's logs", FAINT)]);
         let logs = &frame.logs[frame.logs.len().saturating_sub((height / 3).max(3))..];
-        lines.extend(logs.iter().map(|line| Line::from(format!("  {line}"))));
+        lines.extend(logs.iter().map(|line| vec![span(format!("  {line}"), PLAIN)]));
         if logs.is_empty() {
-            lines.push(Line::styled("  nothing so far", FAINT));
+            lines.push(vec![span("  nothing so far", FAINT)]);
         }
     }
     lines
@@ -172,28 +183,28 @@ const HELP: [(&str, &str); 8] = [
     ("?", "show or hide this"),
 ];
 
-fn keys(shown: &Shown, width: usize) -> Line<'static> {
+fn keys(shown: &Shown, width: usize) -> Line {
     let pause = if shown.wish == Wish::Pause { "go on" } else { "pause" };
     let stop = if width < 60 { "stop" } else { "stop with what there is" };
     let keys = [("q", stop), ("p", pause), ("l", "logs"), ("?", "help")];
     if !shown.keys {
-        return Line::styled("Ctrl-C stops with what there is", FAINT);
+        return vec![span("Ctrl-C stops with what there is", FAINT)];
     }
-    let key = |(key, text)| [Span::styled(key, BOLD), Span::styled(format!(" {text}   "), FAINT)];
-    Line::from(keys.into_iter().flat_map(key).collect::<Vec<_>>())
+    let key = |(key, text)| [span(key, BOLD), span(format!(" {text}   "), FAINT)];
+    keys.into_iter().flat_map(key).collect()
 }
 
 /// Comparisons with their intervals, and variants with what their slices gave, as far as so many lines have room: the first comparisons,
 /// the variants measured last, and how many more there are.
-fn body(state: &State, width: usize, room: usize) -> [Vec<Line<'static>>; 2] {
+fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
     let each = if width >= ONE_LINE_FROM { 1 } else { 2 };
-    let widest = state.comparisons().map(|(label, _)| columns(&label)).max().unwrap_or(0).min(NAME_MAX);
+    let widest = state.comparisons().map(|(label, _)| label.width()).max().unwrap_or(0).min(NAME_MAX);
     let drawn = state.comparisons().flat_map(|(label, one)| comparison(state, &label, one, (width, widest)));
     let mut comparisons: Vec<Line> = drawn.collect();
     if !comparisons.is_empty() {
         let margin = share(state.plan().design.margin);
         let legend = format!("  │ no difference  ┊ margin {margin}  ● estimate  ━ interval");
-        comparisons.push(Line::styled(legend, FAINT));
+        comparisons.push(vec![span(legend, FAINT)]);
     }
     let table = Table::of(state, width);
     let mut variants = vec![table.heading()];
@@ -223,9 +234,9 @@ fn body(state: &State, width: usize, room: usize) -> [Vec<Line<'static>>; 2] {
     [comparisons, variants]
 }
 
-fn more(number: usize, what: &str) -> Line<'static> {
+fn more(number: usize, what: &str) -> Line {
     let plural = if number == 1 { "" } else { "s" };
-    Line::styled(format!("and {number} more {what}{plural}, which this terminal has no room for"), FAINT)
+    vec![span(format!("and {number} more {what}{plural}, which this terminal has no room for"), FAINT)]
 }
 
 /// A comparison in one line, or in two where it is narrow: label, drawing, words.
@@ -234,29 +245,28 @@ fn comparison(
     label: &str,
     comparison: &Comparison,
     (width, widest): (usize, usize),
-) -> Vec<Line<'static>> {
+) -> Vec<Line> {
     let drawn = Drawn::of(state, comparison);
     let style = style(comparison.outcome, drawn, state.is_withheld());
     let mark = |(cell, mark): (char, Mark)| {
         let style = match mark {
             Mark::Axis => FAINT,
             Mark::Interval => style,
-            Mark::Point => style.patch(BOLD),
+            Mark::Point => style.bold(),
         };
-        Span::styled(cell.to_string(), style)
+        span(cell.to_string(), style)
     };
     let text = report::known(&state.conclusion, comparison);
     let text = text.unwrap_or_else(|| "no block is complete yet".to_owned());
     let one_line = width >= ONE_LINE_FROM;
     let before = if one_line { widest } else { 0 };
-    let room = width.saturating_sub(before + 2 + AXIS + 2 + columns(&text) + 2);
+    let room = width.saturating_sub(before + 2 + AXIS + 2 + text.width() + 2);
     let label = cut(label, if one_line { widest } else { width });
-    let mut spans = vec![Span::raw(if one_line { padded(&label, widest) } else { String::new() } + "  ")];
+    let mut spans = vec![span(if one_line { padded(&label, widest) } else { String::new() } + "  ", PLAIN)];
     spans.extend(axis(drawn, state.plan().design.margin, AXIS).into_iter().map(mark));
-    spans.extend([Span::raw("  "), Span::styled(text, style)]);
-    spans.extend(standing(comparison, room).map(|text| Span::styled(format!("  {text}"), FAINT)));
-    let line = Line::from(spans);
-    if one_line { vec![line] } else { vec![Line::from(label), line] }
+    spans.extend([span("  ", PLAIN), span(text, style)]);
+    spans.extend(standing(comparison, room).map(|text| span(format!("  {text}"), FAINT)));
+    if one_line { vec![spans] } else { vec![vec![span(label, PLAIN)], spans] }
 }
 
 fn style(outcome: Outcome, drawn: Drawn<'_>, withheld: bool) -> Style {
@@ -264,10 +274,10 @@ fn style(outcome: Outcome, drawn: Drawn<'_>, withheld: bool) -> Style {
         (Outcome::NoSuccess | Outcome::Invalid, _) => BAD,
         _ if withheld => FAINT,
         (Outcome::Worse, _) => BAD,
-        (Outcome::Better, _) => Style::new().fg(Color::Green),
+        (Outcome::Better, _) => GOOD,
         (Outcome::Equivalent, _) => CYAN,
         (Outcome::Inconclusive, Drawn::Nothing) => FAINT,
-        (Outcome::Inconclusive, Drawn::Ratio(_)) => Style::new(),
+        (Outcome::Inconclusive, Drawn::Ratio(_)) => PLAIN,
         (Outcome::Inconclusive, Drawn::Interval(_)) => WARN,
     }
 }
@@ -282,7 +292,7 @@ fn standing(comparison: &Comparison, room: usize) -> Option<String> {
         Outcome::Inconclusive => vec!["inconclusive so far".to_owned(), "unclear".to_owned()],
         Outcome::NoSuccess | Outcome::Invalid => Vec::new(),
     };
-    words.into_iter().find(|words| columns(words) <= room)
+    words.into_iter().find(|words| words.width() <= room)
 }
 
 /// What stands on an axis of ratios.
@@ -373,7 +383,7 @@ struct Table {
 
 impl Table {
     fn of(state: &State, width: usize) -> Table {
-        let longest = state.variants.iter().map(|trace| columns(&trace.name)).max().unwrap_or(0);
+        let longest = state.variants.iter().map(|trace| trace.name.width()).max().unwrap_or(0);
         let longest = longest.max("variant".len()).min(NAME_MAX);
         // Name, then twice: two blanks, a sparkline, a figure.
         let rest = |columns: usize| width.saturating_sub(longest.min(width / 3) + columns * (2 + FIGURE));
@@ -385,7 +395,7 @@ impl Table {
         Table { name, spark, both, percent: percent(state), open_loop, withheld }
     }
 
-    fn heading(&self) -> Line<'static> {
+    fn heading(&self) -> Line {
         let column = self.spark + FIGURE;
         let time = match (self.open_loop, self.percent) {
             (false, _) => "median time".to_owned(),
@@ -393,25 +403,25 @@ impl Table {
         };
         let time = if self.both { format!("  {:>column$}", cut(&time, column)) } else { String::new() };
         let name = format!("{:1$}", "variant", self.name);
-        Line::styled(format!("{name}  {:>column$}{time}", "throughput"), FAINT)
+        vec![span(format!("{name}  {:>column$}{time}", "throughput"), FAINT)]
     }
 
-    fn line(&self, trace: &Trace) -> Line<'static> {
-        let mut spans = vec![Span::raw(padded(&cut(&trace.name, self.name), self.name))];
+    fn line(&self, trace: &Trace) -> Line {
+        let mut spans = vec![span(padded(&cut(&trace.name, self.name), self.name), PLAIN)];
         let rates: Vec<Option<f64>> = trace.slices.iter().map(|slice| Some(slice.rate_per_s)).collect();
         spans.extend(self.column(&rates, rate));
         if self.both {
             let times: Vec<Option<f64>> = trace.slices.iter().map(|slice| slice.us(self.percent)).collect();
             spans.extend(self.column(&times, micros));
         }
-        Line::from(spans)
+        spans
     }
 
-    fn column(&self, values: &[Option<f64>], figure: fn(f64) -> String) -> [Span<'static>; 3] {
+    fn column(&self, values: &[Option<f64>], figure: fn(f64) -> String) -> [Span; 3] {
         let last = values.iter().rev().flatten().next().filter(|_| !self.withheld);
         let last = last.map(|value| figure(*value)).unwrap_or_default();
-        let spark = Span::styled(sparkline(values, self.spark), CYAN);
-        [Span::raw("  "), spark, Span::raw(format!("{last:>FIGURE$}"))]
+        let spark = span(sparkline(values, self.spark), CYAN);
+        [span("  ", PLAIN), spark, span(format!("{last:>FIGURE$}"), PLAIN)]
     }
 }
 
@@ -445,25 +455,24 @@ fn sparkline(values: &[Option<f64>], width: usize) -> String {
     format!("{bars:>width$}")
 }
 
-/// Columns that a text takes on a terminal.
-fn columns(text: &str) -> usize {
-    Span::raw(text).width()
+fn span(text: impl Into<String>, style: Style) -> Span {
+    (text.into(), style)
 }
 
 /// A text with blanks behind it, up to so many columns.
 fn padded(text: &str, columns: usize) -> String {
-    format!("{text}{}", " ".repeat(columns.saturating_sub(self::columns(text))))
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// A text in at most so many columns; what is cut off is shown to be.
 fn cut(text: &str, columns: usize) -> String {
-    if self::columns(text) <= columns {
+    if text.width() <= columns {
         return text.to_owned();
     }
     let mut kept = String::new();
     for letter in text.chars() {
         kept.push(letter);
-        if self::columns(&kept) >= columns {
+        if kept.width() >= columns {
             kept.pop();
             break;
         }

@@ -195,14 +195,14 @@ impl Painter {
         let Some((columns, rows)) = terminal::size() else { return };
         let wants_logs = self.screen.lock().shown.logs;
         let logs = if wants_logs { last_lines(&self.logs) } else { Vec::new() };
-        let (buffer, said) = {
+        let (lines, said) = {
             let mut inner = self.screen.lock();
             let said = std::mem::take(&mut inner.said);
             let since_s = inner.noticed.elapsed().as_secs_f64();
             let frame = Frame { state: &inner.state, shown: &inner.shown, logs: &logs, since_s };
             (draw(frame, columns, rows), said)
         };
-        put(&self.surface.paint(&said, &buffer, columns));
+        put(&self.surface.paint(&said, &lines, columns));
         self.drawn = Some(Instant::now());
     }
 

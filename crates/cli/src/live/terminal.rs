@@ -3,8 +3,8 @@
 //! Modes: keys come one by one and unseen, and the cursor is hidden. Whatever ends the program, they are put back; and a terminal that is
 //! not ours at the moment is neither read nor changed. Ctrl-C and Ctrl-Z stay what they are: signals.
 //!
-//! Lines: from the buffer that is to be there to the bytes that bring it about, with what is said for good above. Everything moves relative
-//! to where the cursor is, which is always the end of the last line. ratatui's own inline viewport asks the terminal for the cursor's place,
+//! Lines: from those that are to be there to the bytes that bring them about, with what is said for good above. Everything moves relative
+//! to where the cursor is, which is always the end of the last line. ratatui's inline viewport asks the terminal for the cursor's place,
 //! and crossterm asks on stdout, which is our data; it also keeps its height for good, and leaves remains where a window gets narrower
 //! (ratatui issues 2086, 2640).
 
@@ -14,15 +14,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 use std::{io, panic};
 
-use anstyle::{AnsiColor, Effects, Style};
-use ratatui_core::buffer::{Buffer, Cell};
-use ratatui_core::style::{Color, Modifier};
-use ratatui_core::text::Span;
+use anstyle::Style;
 use rustix::io::write;
 use rustix::process::getpgrp;
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr,
 };
+use unicode_width::UnicodeWidthStr;
+
+use super::drawing::Line;
 
 /// The modes as they were found, once they were changed.
 static FOUND: OnceLock<Termios> = OnceLock::new();
@@ -132,9 +132,9 @@ impl Surface {
         Surface { lines: Vec::new(), columns: 0, styled }
     }
 
-    /// The bytes that say something above, and then show the buffer; empty where all is there already.
-    pub fn paint(&mut self, said: &[String], buffer: &Buffer, columns: u16) -> String {
-        let lines = painted(buffer, self.styled);
+    /// The bytes that say something above, and then show the lines; empty where all is there already.
+    pub fn paint(&mut self, said: &[String], lines: &[Line], columns: u16) -> String {
+        let lines: Vec<Painted> = lines.iter().map(|line| painted(line, self.styled)).collect();
         let mut out = String::new();
         if !said.is_empty() || columns != self.columns {
             out += &self.erase(columns);
@@ -195,61 +195,27 @@ fn up(rows: usize) -> String {
     if rows > 1 { format!("\r\x1b[{}A", rows - 1) } else { "\r".to_owned() }
 }
 
-fn painted(buffer: &Buffer, styled: bool) -> Vec<Painted> {
-    (0..buffer.area.height).map(|row| line(buffer, row, styled)).collect()
-}
-
-fn line(buffer: &Buffer, row: u16, styled: bool) -> Painted {
-    let mut cells: Vec<(&Cell, usize)> = Vec::new();
-    let mut column = 0;
-    while let Some(cell) = buffer.cell((column, row)).filter(|_| column < buffer.area.width) {
-        // What a wide character covers is no cell of its own.
-        let width = Span::raw(cell.symbol()).width().max(1);
-        cells.push((cell, width));
-        column += u16::try_from(width).unwrap_or(1);
-    }
-    while cells.last().is_some_and(|(cell, _)| cell.symbol() == " ") {
-        cells.pop();
-    }
+fn painted(line: &Line, styled: bool) -> Painted {
     let (mut text, mut now) = (String::new(), Style::new());
-    for (cell, _) in &cells {
-        let style = if styled { style(cell) } else { Style::new() };
+    for (part, style) in line {
+        let style = if styled { *style } else { Style::new() };
         if style != now {
             // Writing to a string cannot fail.
             let _ = write!(text, "{now:#}{style}");
             now = style;
         }
-        text += cell.symbol();
+        text += part;
     }
     let _ = write!(text, "{now:#}");
-    Painted { text, columns: cells.iter().map(|(_, width)| width).sum() }
-}
-
-/// The few styles that the view has.
-fn style(cell: &Cell) -> Style {
-    let colour = match cell.fg {
-        Color::Red => Some(AnsiColor::Red),
-        Color::Green => Some(AnsiColor::Green),
-        Color::Yellow => Some(AnsiColor::Yellow),
-        Color::Cyan => Some(AnsiColor::Cyan),
-        _ => None,
-    };
-    let mut effects = Effects::new();
-    if cell.modifier.contains(Modifier::BOLD) {
-        effects |= Effects::BOLD;
-    }
-    if cell.modifier.contains(Modifier::DIM) {
-        effects |= Effects::DIMMED;
-    }
-    Style::new().fg_color(colour.map(Into::into)).effects(effects)
+    Painted { text, columns: line.iter().map(|(part, _)| part.width()).sum() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn buffer(lines: &[&str]) -> Buffer {
-        Buffer::with_lines(lines.iter().map(|line| line.to_string()))
+    fn lines(lines: &[&str]) -> Vec<Line> {
+        lines.iter().map(|line| vec![(line.to_string(), Style::new())]).collect()
     }
 
     fn shown(text: &str) -> String {
@@ -259,32 +225,32 @@ mod tests {
     #[test]
     fn only_what_is_different_is_written_and_nothing_is_cleared_before() {
         let mut surface = Surface::new(false);
-        assert_eq!(shown(&surface.paint(&[], &buffer(&["one", "two", "three"]), 80)), "one|two|three");
-        assert_eq!(surface.paint(&[], &buffer(&["one", "two", "three"]), 80), "");
-        assert_eq!(shown(&surface.paint(&[], &buffer(&["one", "2", "three"]), 80)), "\r^[2A|2^[K|three");
-        assert_eq!(shown(&surface.paint(&[], &buffer(&["one"]), 80)), "\r^[2Aone^[J");
-        assert_eq!(shown(&surface.paint(&[], &buffer(&["one", "two"]), 80)), "\r|two^[K");
+        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two", "three"]), 80)), "one|two|three");
+        assert_eq!(surface.paint(&[], &lines(&["one", "two", "three"]), 80), "");
+        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "2", "three"]), 80)), "\r^[2A|2^[K|three");
+        assert_eq!(shown(&surface.paint(&[], &lines(&["one"]), 80)), "\r^[2Aone^[J");
+        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two"]), 80)), "\r|two^[K");
     }
 
     #[test]
     fn what_is_said_stays_above_and_a_narrower_window_is_cleaned_of_wrapped_lines() {
         let mut surface = Surface::new(false);
-        surface.paint(&[], &buffer(&["0123456789", "x"]), 80);
-        assert_eq!(shown(&surface.paint(&["said".into()], &buffer(&["x"]), 80)), "\r^[1A^[Jsaid|x");
-        surface.paint(&[], &buffer(&["0123456789", "x"]), 80);
+        surface.paint(&[], &lines(&["0123456789", "x"]), 80);
+        assert_eq!(shown(&surface.paint(&["said".into()], &lines(&["x"]), 80)), "\r^[1A^[Jsaid|x");
+        surface.paint(&[], &lines(&["0123456789", "x"]), 80);
         // Ten columns are three rows of four, and one for the x.
-        assert_eq!(shown(&surface.paint(&[], &buffer(&["y"]), 4)), "\r^[3A^[Jy");
+        assert_eq!(shown(&surface.paint(&[], &lines(&["y"]), 4)), "\r^[3A^[Jy");
         assert_eq!((shown(&surface.erase(4)), surface.erase(4)), ("\r^[J".to_owned(), String::new()));
     }
 
     #[test]
     fn wide_characters_take_their_columns_and_styles_are_left_out_where_there_are_to_be_none() {
-        let mut buffer = buffer(&["表 x"]);
-        buffer[(3, 0)].set_fg(Color::Red);
+        let red = anstyle::AnsiColor::Red.on_default();
+        let lines = [vec![("表 ".to_owned(), Style::new()), ("x".to_owned(), red)]];
         let mut surface = Surface::new(true);
-        assert_eq!(shown(&surface.paint(&[], &buffer, 80)), "表 ^[31mx^[0m");
+        assert_eq!(shown(&surface.paint(&[], &lines, 80)), "表 ^[31mx^[0m");
         assert_eq!(surface.lines[0].columns, 4);
         let mut surface = Surface::new(false);
-        assert_eq!(shown(&surface.paint(&[], &buffer, 80)), "表 x");
+        assert_eq!(shown(&surface.paint(&[], &lines, 80)), "表 x");
     }
 }

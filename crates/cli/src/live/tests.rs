@@ -4,10 +4,9 @@ use std::path::Path;
 
 use analysis::conclude;
 use lab::{Doing, News, Progress, Update};
-use ratatui_core::buffer::Buffer;
 use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
 
-use super::drawing::{Frame, draw};
+use super::drawing::{Frame, Line, draw};
 use super::screen::{Shown, Wish};
 use super::state::State;
 use super::words::Plain;
@@ -72,12 +71,9 @@ fn state(record: &Record, blocks: usize) -> State {
 fn shown(state: &State, shown: &Shown, (columns, rows): (u16, u16)) -> String {
     let logs =
         ["block-07-level-0-api: listening on 4711".to_owned(), "block-07-level-0-api: 表 é".to_owned()];
-    text(&draw(Frame { state, shown, logs: &logs, since_s: 1.2 }, columns, rows))
-}
-
-fn text(buffer: &Buffer) -> String {
-    let row = |row| (0..buffer.area.width).map(|column| buffer[(column, row)].symbol()).collect::<String>();
-    (0..buffer.area.height).map(|at| row(at).trim_end().to_owned() + "\n").collect()
+    let lines = draw(Frame { state, shown, logs: &logs, since_s: 1.2 }, columns, rows);
+    let text = |line: &Line| line.iter().map(|(part, _)| part.as_str()).collect::<String>();
+    lines.iter().map(|line| text(line).trim_end().to_owned() + "\n").collect()
 }
 
 /// Takes in something more, with no time passed.

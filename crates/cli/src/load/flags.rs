@@ -14,12 +14,6 @@ pub use output::Output;
 pub use pace::Pace;
 pub use request::Asking;
 
-/// `NAME: VALUE`.
-fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
 /// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:
@@ -32,4 +26,4 @@ Examples:
     proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
       --expect-status 200,404
   Several requests by weight (docs/mix-file.md), all latencies kept:
-    proofload load http://127.0.0.1:3000 --mix shop.toml --hdr latencies.hlog";
+    proofload load http://127.0.0.1:3000 --mix mix.toml --hdr latencies.hlog";

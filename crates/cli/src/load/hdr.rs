@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use model::{Counts, EndpointCounts};
 use record::Record;
-use rustix::time::{ClockId, clock_gettime};
 use stats::{IntervalLog, Latencies, Tag};
 
 use crate::exit::{Failed, SELF};
@@ -25,10 +24,9 @@ pub struct Clocks {
 
 impl Clocks {
     pub fn read() -> Clocks {
-        let now = clock_gettime(ClockId::Monotonic);
         // A calendar before 1970 is not set.
         let calendar = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Clocks { calendar, monotonic_ns: now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64 }
+        Clocks { calendar, monotonic_ns: machine::clock::monotonic_ns() }
     }
 
     /// Since the Unix epoch.
@@ -45,8 +43,7 @@ pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> 
     let title = record.header.plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default();
     let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
     let slices: Vec<&Counts> = measured.iter().map(|window| &window.slice.counts).collect();
-    let unwritable =
-        |error| Failed { message: format!("--hdr: cannot write it: {error}"), hint: None, code: SELF };
+    let unwritable = |error| Failed::new(SELF, format!("--hdr: cannot write it: {error}"));
     log(BufWriter::new(file), clocks, (&title, &slices)).map_err(unwritable)?;
     Ok(())
 }

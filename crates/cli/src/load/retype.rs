@@ -23,13 +23,8 @@ pub fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Diff
         let hint = format!("proofload load --as {name} -- {}", tool.example().unwrap_or_default());
         return Err(Failed::usage(problem).hint(hint).into());
     }
-    let mut translation = tool.translate(&args.theirs).map_err(|refusal| {
-        let failed = Failed::usage(refusal.problem);
-        match refusal.hint {
-            Some(hint) => failed.hint(hint),
-            None => failed,
-        }
-    })?;
+    let refused_by = |refusal: foreign::Refusal| Failed::usage(refusal.problem).hinted(refusal.hint);
+    let mut translation = tool.translate(&args.theirs).map_err(refused_by)?;
     // After the program's name and "load".
     let typed = print::typed_command().into_iter().skip(2);
     let url = translation.arguments.pop();

@@ -7,7 +7,6 @@ use clap::Args;
 use explain::{Unit, flame};
 
 use super::file::{Profile, read};
-use super::put;
 use crate::exit::Failed;
 use crate::print;
 
@@ -61,7 +60,7 @@ pub fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if let Some(page) = &args.html {
         let (trees, title) =
             ([(&*a.name, &a.tree), (&*b.name, &b.tree)], format!("{} vs {}", b.name, a.name));
-        put(Some(page), &flame::page_of_trees(&trees, a.unit, &title))?;
+        print::put(Some(page), flame::page_of_trees(&trees, a.unit, &title).as_bytes())?;
     }
     if args.json {
         print::data(&format!("{:#}\n", explain::difference_json(&comparison, a.unit)))?;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use explain::{Naming, Tree, Unit, flame};
 
 use super::form::{Form, FormArgs, exported};
-use super::{drawn, plain, put, v8_log};
+use super::{drawn, v8_log};
 use crate::exit::Failed;
 use crate::explanation::{Files, PROFILE_BYTES_MAX, read_bounded};
 use crate::print;
@@ -42,12 +42,12 @@ pub fn run(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let Profile { name, tree, unit } = read(path)?;
     let out = form.out.as_deref();
     let text = match form.format {
-        Form::Text => plain(out, drawn(&name, &tree, unit)),
+        Form::Text => drawn(&name, &tree, unit),
         Form::Json => format!("{:#}\n", explain::profile_json(&name, &tree, unit)),
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
-    put(out, &text)?;
+    print::put(out, text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

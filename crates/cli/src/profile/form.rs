@@ -1,11 +1,10 @@
 //! The forms in which profiles of a record are printed, and which of them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use explain::{Explanation, Subject, Tree, Unit, flame};
 
-use super::{plain, put};
 use crate::exit::Failed;
 use crate::print;
 
@@ -69,7 +68,7 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
     let out = args.out.as_deref();
     let unit = if args.heap { Unit::BytesPerRequest } else { Unit::MicrosPerRequest };
     let text = match args.format {
-        Form::Text => plain(out, report::text(&explain::all_of(&chosen, title), width(out))),
+        Form::Text => report::text(&explain::all_of(&chosen, title), print::width_of(out)),
         Form::Json => serde_json::to_string_pretty(&chosen)? + "\n",
         Form::Html => flame::page(&chosen, title),
         form => {
@@ -83,7 +82,7 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
             exported(form, &trees, unit, title)?
         }
     };
-    put(out, &text)
+    Ok(print::put(out, text.as_bytes())?)
 }
 
 const EVERY: &[Unit] = &[Unit::MicrosPerRequest, Unit::Nanoseconds, Unit::BytesPerRequest, Unit::Bytes];
@@ -123,10 +122,6 @@ pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) 
     let hints = HINTS.iter().filter(|(of, units, _)| *of == form && units.contains(&unit));
     hints.for_each(|(.., hint)| print::talk(hint));
     Ok(text)
-}
-
-fn width(out: Option<&Path>) -> usize {
-    if out.is_some() { print::WIDTH } else { print::width() }
 }
 
 fn tree<'a>(args: &FormArgs, subject: &'a Subject) -> Option<&'a Tree> {

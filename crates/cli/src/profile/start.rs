@@ -11,8 +11,9 @@ use record::{EndReason, Record};
 use super::form::{self, FormArgs};
 use super::taken;
 use crate::exit::{self, Failed};
+use crate::experiment::{self, Experiment};
 use crate::run::{Course, How};
-use crate::{experiment, explanation, print, run};
+use crate::{explanation, print, run};
 
 /// Flags for what is started.
 #[derive(Debug, Args)]
@@ -63,9 +64,8 @@ impl StartArgs {
 /// # Errors
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
-    let plan = experiment::Experiment::File(file.to_owned()).plan(None)?;
-    let text = std::fs::read_to_string(file)?;
-    capture(&file.display().to_string(), text, plan, start, form)
+    let file = Experiment::File(file.to_owned());
+    capture(&file.name(), file.text()?, file.plan(None)?, start, form)
 }
 
 /// Starts one command as a service and captures it.
@@ -143,7 +143,7 @@ fn nothing(record: &Record) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(exit::INTERRUPTED));
     }
     let hint = format!("what the services said is in {}", record.directory.join("logs").display());
-    Err(Failed { message: "nothing was captured".to_owned(), hint: Some(hint), code: exit::VOID }.into())
+    Err(Failed::new(exit::VOID, "nothing was captured").hint(hint).into())
 }
 
 #[cfg(test)]

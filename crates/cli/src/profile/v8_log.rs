@@ -65,5 +65,5 @@ fn not_started(path: &Path, error: &io::Error) -> Failed {
     let hint = format!(
         "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
     );
-    Failed { message, hint: Some(hint), code: SELF }
+    Failed::new(SELF, message).hint(hint)
 }

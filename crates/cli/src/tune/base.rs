@@ -72,11 +72,8 @@ impl Base {
         let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let mut settings = args.asked.settings()?;
         settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
-        let typed = plan::masked_words(&print::typed_command());
         let draft = Draft {
-            made_by: plan::command_line(
-                std::iter::once("proofload".to_owned()).chain(typed.into_iter().skip(1)),
-            ),
+            made_by: print::shown_command(),
             again: "proofload run".to_owned(),
             name: run::slug(Path::new(".")).unwrap_or_else(|| "service".to_owned()),
             question: Some("What makes it faster?".to_owned()),

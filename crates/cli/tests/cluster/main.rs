@@ -4,6 +4,12 @@
 mod generators;
 mod hosts;
 mod kube;
+#[allow(dead_code)]
+#[path = "../end_to_end/place.rs"]
+mod place;
+// The other tests of fleets have the rest of it.
+#[allow(dead_code)]
+#[path = "../../../remote/tests/server/mod.rs"]
 mod server;
 mod services;
 mod ssh;
@@ -14,12 +20,10 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use load::LoadSpec;
-use record::Record;
+use place::{SERVICE, accounted_for};
 use remote::Channel;
 use remote::generators::Fleet;
 
-/// The service of the end-to-end tests, which says at its end how often it was asked.
-const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
 const NEVER: &dyn Fn() -> bool = &|| false;
 
 /// Everything that a program said.
@@ -50,24 +54,6 @@ fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
 fn measured(record: &Path) -> usize {
     let events = fs::read_to_string(record.join("events.jsonl")).unwrap_or_default();
     events.matches("\"measured\"").count()
-}
-
-/// Holds our count of requests against that of the service `api`, trial by trial; how many trials there are.
-fn accounted_for(record: &Record) -> usize {
-    let mut trials = 0;
-    for block in record.complete_blocks() {
-        for trial in &block.trials {
-            let variant = &record.header.plan.variants[trial.variant()].name;
-            let log = format!("logs/block-{:02}-{variant}-api.log", block.number);
-            let log = fs::read_to_string(record.directory.join(log)).expect("its log");
-            let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
-            let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-            // Beside the load there are two looks at a response before it.
-            assert!(counted.is_some_and(|counted| (sent..=sent + 2).contains(&counted)), "{sent}: {log}");
-            trials += 1;
-        }
-    }
-    trials
 }
 
 /// These as one fleet, which knows their clocks and has this to do.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::place::{Place, Run, SERVICE, ended, signal, wait_until};
+use crate::place::{Place, Run, SERVICE};
 
 /// A repository whose service takes the time that its own package `dep` says; that package is installed from the lock file, without
 /// a network. One commit, and an experiment in it.
@@ -143,16 +143,4 @@ fn a_build_that_fails_and_refs_that_are_not_there_are_told() {
         shop.run(flags).said().ends(2).tells(&[part]);
     }
     shop.run(&["--against", "HEAD"]).env("PATH", "/nowhere").said().ends(6);
-}
-
-#[test]
-fn an_interrupt_ends_a_build_with_all_that_it_started() {
-    let shop = Shop::new();
-    let build = ["--against", "HEAD", "--build", "sleep 600 & while :; do sleep 600; done"];
-    let child = shop.run(&build).begun();
-    // Proofload, a warden, a shell, two that sleep.
-    wait_until("the build runs", || shop.place.left_running().len() >= 5);
-    signal(child.id(), "-INT");
-    ended(child).ends(130);
-    shop.place.is_quiet();
 }

@@ -25,7 +25,7 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
     said.ends(0).tells(&["2 generators are there: local 1, local 2"]).prints(&["Load by generator"]);
     let record = place.opened();
     assert_eq!(record.generators.len(), 2);
-    assert!(accounted_for(&place, &record) >= 6);
+    assert!(accounted_for(&record) >= 6);
     for slice in counted(&record).flat_map(|trial| &trial.slices) {
         let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
         assert_eq!((one.name.as_str(), other.name.as_str()), ("local 1", "local 2"));

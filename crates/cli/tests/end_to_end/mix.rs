@@ -12,15 +12,21 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
                long = { api.env = { MODE = \"mix\", DELAY_MS = 60 } }",
         load: "connections = 64\ntimeout = \"5s\"\n\
                requests = [{ name = \"fast\", path = \"/\", weight = 4 }, { name = \"slow\", path = \"/slow\" }]",
-        design: "metric = \"p50\"\nendpoint = \"slow\"\nrate = 200\nslice = \"500ms\"\nslices = 2\n\
+        design: "metric = \"p50\"\nendpoint = \"slow\"\nrate = \"5%\"\nslice = \"500ms\"\nslices = 2\n\
                  cpus = \"shared\"\nwarmup = \"300ms\"\nbudget = \"120s\"",
         ..Draft::default()
     });
     let check = place.said(&["run", "--dry-run", "experiment.toml"]);
-    check.prints(&["80 % fast, 20 % slow", "p50 of the response time of slow"]);
+    check.prints(&[
+        "80 % fast, 20 % slow",
+        "p50 of the response time of slow",
+        "open loop: 5 % of what the slowest variant can do",
+    ]);
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
     said.prints(&["p50 response time of slow", "By request", "generator and services shared processors"]);
+    said.prints(&["(5 % of the slowest capacity: "]);
     let record = place.opened();
+    assert_eq!(record.damage, Vec::<String>::new());
     // Four in five of all requests are fast, so the median of all would show nothing.
     let conclusion = analysis::conclude(&record);
     let ratio = conclusion.comparisons[0].estimate.as_ref().expect("an estimate").ratio;
@@ -35,7 +41,8 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
                 panic!("two requests: {:?}", slice.counts.endpoints)
             };
             assert_eq!((fast.sent + slow.sent, fast.failed(), slow.failed()), (slice.counts.sent, 0, 0));
-            assert_eq!(slice.counts.open.as_ref().expect("it is at a rate").response.count(), slow.sent);
+            let open = slice.counts.open.as_ref().expect("it is at a rate");
+            assert_eq!((open.response.count(), open.intended), (slow.sent, slice.counts.sent + open.unsent));
             let busiest = slice.services[0].cpu_by_process_ns.first().expect("it worked");
             assert!(
                 *busiest > 0 && *busiest <= slice.services[0].cpu_ns + 30_000_000,

@@ -62,10 +62,10 @@ fn data_that_cannot_be_made_ends_the_run_before_any_service() {
 #[test]
 fn an_interrupt_ends_the_command_and_leaves_nothing_half_made() {
     let place = Place::new();
-    let file = experiment(&place, "echo half >$1/data; while :; do sleep 600; done");
+    let file = experiment(&place, "echo half >$1/data; sleep 600 & while :; do sleep 600; done");
     let child = with_cache(&place, place.command(&file)).begun();
-    // The folder, its lock, and what runs: proofload, a warden, a shell.
-    wait_until("the command runs", || kept(&place) >= 2 && place.left_running().len() >= 4);
+    // The folder, its lock, and what runs: proofload, a warden, a shell, two that sleep.
+    wait_until("the command runs", || kept(&place) >= 2 && place.left_running().len() >= 5);
     signal(child.id(), "-INT");
     ended(child).ends(130);
     assert_eq!((kept(&place), place.left_running()), (0, Vec::new()));

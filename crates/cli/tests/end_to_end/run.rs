@@ -20,7 +20,7 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
         "Repeat proofload run experiment.toml --seed ",
     ]);
     assert!(again.err.is_empty() && again.out.lines().count() <= 20, "{again}");
-    let trials = accounted_for(&place, &place.opened());
+    let trials = accounted_for(&place.opened());
     assert!(trials >= 8, "{trials}");
 
     // Every form of the report is drawn from the record alone.
@@ -83,17 +83,6 @@ fn an_experiment_in_which_nothing_succeeds_is_void_at_once() {
     let said = place.run(&place.two("api.env.MODE = \"500\"", "api.env.MODE = \"silent\"", ""));
     said.ends(4).prints(&["succeeded: status 500; candidate: no response within 1s"]);
     assert_eq!(place.opened().complete_blocks().count(), 0);
-}
-
-#[test]
-fn a_treatment_that_is_not_applied_ends_the_run_with_what_came_and_what_to_do() {
-    let place = Place::new();
-    let said = place.run(&place.two("", "expect.headers.content-encoding = \"gzip\"", ""));
-    assert_eq!(place.opened().complete_blocks().count(), 0);
-    said.ends(4)
-        .tells(&["stopped, because going on is pointless: candidate: level candidate of "])
-        .prints(&["declares content-encoding gzip, and ", "set load.headers.accept-encoding"]);
-    place.is_quiet();
 }
 
 #[test]

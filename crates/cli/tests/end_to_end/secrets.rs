@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{Draft, Place, Run, free, trials};
+use crate::place::{Draft, Place, Run, Running, free, trials};
 
 /// Answers 200 to whoever sends what its own variables say, and tells it again in a header of its response.
 const GUARD: &str = r#"
@@ -173,27 +173,16 @@ fn commands_that_are_typed_are_kept_without_their_secrets_and_so_are_last_words_
 #[test]
 fn a_load_from_flags_has_its_secrets_and_keeps_none() {
     let place = Place::new();
-    place.write("guard.js", "const http = require('node:http');\nconst port = process.env.PORT;\nhttp.createServer((request, response) => { response.statusCode = request.headers.authorization === 'Bearer given-by-env-zqz' && request.url === '/?token=typed-query-zqz' ? 200 : 403; response.end(); }).listen(port, '127.0.0.1', () => console.log('up'));");
-    let port = free().port();
-    let mut server = Command::new("node").arg(place.path("guard.js")).env("PORT", port.to_string()).begun();
-    let url = format!("http://127.0.0.1:{port}/?token=typed-query-zqz");
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    let words = [
-        "load",
-        &url,
-        "-H",
-        "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}",
-        "-n",
-        "50",
-        "-c",
-        "1",
-        "--out",
-        "record",
-    ];
-    let said = secretive(&place, place.proofload(&words)).said();
-    let unset = place.said(&["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"]);
-    let _ = server.kill();
-    let _ = server.wait();
+    place.write("guard.js", "const http = require('node:http');\nconst port = process.env.PORT;\nhttp.createServer((request, response) => { response.statusCode = request.headers.authorization === 'Bearer given-by-env-zqz' && request.url === '/?token=typed-query-zqz' ? 200 : 403; response.end(); }).listen(port, '127.0.0.1');");
+    let address = free();
+    let mut node = Command::new("node");
+    let _server =
+        Running::start(node.arg(place.path("guard.js")).env("PORT", address.port().to_string()), address);
+    let url = format!("http://{address}/?token=typed-query-zqz");
+    let words = ["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"];
+    let rest = ["-n", "50", "-c", "1", "--out", "record"];
+    let said = secretive(&place, place.proofload(&[&words[..], &rest].concat())).said();
+    let unset = place.said(&words);
     said.ends(0);
     without_secrets("what is said", said.to_string().as_bytes());
     for (path, bytes) in files(&place.record()) {

@@ -21,8 +21,13 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
         load: "connections = 2\ntimeout = \"20s\"",
         design: "budget = \"120s\"\nwarmup = \"100ms\"\nslice = \"100ms\"",
     });
-    place.run(&experiment).ends(4);
+    place
+        .run(&experiment)
+        .ends(4)
+        .tells(&["stopped, because going on is pointless: unasked: level unasked of "])
+        .prints(&["declares content-encoding gzip, and ", "set load.headers.accept-encoding"]);
     place.is_quiet();
+    assert_eq!(place.opened().complete_blocks().count(), 0);
     let json = place.report("json").json();
     let findings = json["findings"].as_array().expect("findings");
     let voids: Vec<&Value> = findings.iter().filter(|finding| finding["grade"] == "void").collect();

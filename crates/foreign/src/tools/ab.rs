@@ -329,10 +329,10 @@ impl Asked {
             )),
             (self.cookies.len() > 1, When::Always, "All cookies are sent. ab sends the last -C only.".into()),
             (!self.any_length, When::Always,
-                "ab counts an answer whose length is not the first one's as failed (Length). Here lengths are not compared, as \
+                "ab counts a response whose length is not the first one's as failed (Length). Here lengths are not compared, as \
                  with its -l.".into()),
             (true, When::NotGood,
-                "ab counts every answer in Requests per second, whatever its status. Throughput here is good answers.".into()),
+                "ab counts every response in Requests per second, whatever its status. Throughput here is successful responses.".into()),
             (true, When::TimedOut, format!(
                 "ab ends the whole run once nothing at all has come for {}. Here each request has that time to itself.",
                 period(self.timeout_s)
@@ -344,7 +344,7 @@ impl Asked {
             (true, When::Always, "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.".into()),
             (self.html, When::Always,
                 "-w, -x, -y and -z do nothing: there is no HTML. --json, given before the --, prints everything.".into()),
-            (self.verbose, When::Always, "-v does nothing: answers are not printed. curl -v shows one.".into()),
+            (self.verbose, When::Always, "-v does nothing: responses are not printed. curl -v shows one.".into()),
         ]
     }
 }

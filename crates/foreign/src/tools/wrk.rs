@@ -296,7 +296,7 @@ impl Asked {
         let (wrk, wrk2) = (self.tool == Tool::Wrk, self.tool == Tool::Wrk2);
         [
             (true, When::NotGood, format!(
-                "{tool} counts every answer in Requests/sec, whatever its status. Throughput here is good answers."
+                "{tool} counts every response in Requests/sec, whatever its status. Throughput here is successful responses."
             )),
             (true, When::Always, format!(
                 "Transfer is in units of 1000 bytes. {tool}'s KB and MB are of 1024, so that it shows a smaller number for the \
@@ -315,10 +315,10 @@ impl Asked {
             (wrk2 && self.batches, When::Always,
                 "-B says nothing here: a connection has one request at a time, and each is measured.".into()),
             (wrk, When::TimedOut,
-                "wrk waits on after --timeout, and leaves such an answer out of its percentiles. Here the request ends then, and is \
+                "wrk waits on after --timeout, and leaves such a response out of its percentiles. Here the request ends then, and is \
                  in them as at least that long (≥).".into()),
             (wrk, When::Always,
-                "After each slow answer wrk adds latencies that it did not measure, against coordinated omission, which can move all \
+                "After each slow response wrk adds latencies that it did not measure, against coordinated omission, which can move all \
                  its percentiles. Here is what was measured; with --rate, waiting is too.".into()),
             (true, When::Always, format!(
                 "{tool}'s Avg, Stdev and +/- Stdev are not printed, for latencies are not normally distributed: read the \

@@ -1,40 +1,54 @@
-//! HTTP/2 on one connection: a stream for each request, by the `h2` crate.
+//! HTTP/2 on one connection: a stream for each request. Frames are read where they lie and written into one buffer.
 //!
-//! That crate is written for asynchronous sockets. Here it gets a pipe in memory and is polled whenever bytes have arrived or
-//! a request begins, so that the same drivers and the same simulation serve both protocols; no runtime runs.
+//! Whatever breaks the protocol costs the connection, as [`Cause::Malformed`]; what concerns one stream costs that stream.
+//! Source: RFC 9113.
 
-mod message;
-mod stream;
+mod frame;
+mod hpack;
+#[cfg(any(test, fuzzing))]
+#[path = "http2/tests/pieces.rs"]
+pub(crate) mod pieces;
+mod request;
+mod response;
+#[cfg(test)]
+mod tests;
 
-use std::cell::RefCell;
-use std::future::Future;
-use std::pin::{Pin, pin};
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
-use std::{fmt, io};
+use std::collections::VecDeque;
+use std::ops::Range;
 
-use bytes::Bytes;
-use h2::client;
-use h2::client::SendRequest;
 use model::{Cause, Phase};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use self::frame::{
+    ACK, CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEAD_BYTES, HEADERS, NO_ERROR,
+    PADDED, PAYLOAD_MAX, PING, PREFACE, PRIORITY, PROTOCOL_ERROR, PUSH_PROMISE, REFUSED_STREAM, RST_STREAM,
+    SETTINGS, SETTINGS_ENABLE_PUSH, SETTINGS_HEADER_TABLE_SIZE, SETTINGS_INITIAL_WINDOW_SIZE,
+    SETTINGS_MAX_CONCURRENT_STREAMS, SETTINGS_MAX_FRAME_SIZE, WINDOW_UPDATE, WITH_PRIORITY, number,
+};
+use self::hpack::{Decoder, Encoder, Undecodable};
+use self::response::Shape;
 use super::{Handshake, Row, Session};
 use crate::arena::RequestArena;
 use crate::connection::{Effect, InFlight, Recorder};
+use crate::reader::Head;
 use crate::worker::Settings;
-use message::Message;
-use stream::{Stream, Turn};
 
 /// Flow control is not what is measured: windows are as wide as they are of use to anybody.
 const WINDOW_BYTES: u32 = 1 << 24;
 
-/// The longest head that is decoded. Far more than is accepted, so that one too large is told from one that is malformed.
-const HEAD_DECODED_BYTES: u32 = 1 << 20;
+/// How wide windows are until somebody says otherwise (RFC 9113, section 6.9.2), and how wide they may become.
+const WINDOW_AT_FIRST: i64 = 65_535;
+const WINDOW_MAX: i64 = i32::MAX as i64;
 
-/// Acknowledgements that may wait for a peer that does not read: each costs memory, and a peer that asks for more of them means harm.
-/// nghttp2 has the same limit.
-const UNREAD_ACKNOWLEDGEMENTS_MAX: u32 = 1000;
+/// The longest block that is put together from pieces: four times what a head may hold, so that one too large is told from one that is
+/// malformed.
+const BLOCK_MAX: usize = 1 << 18;
+
+/// Frames that want an answer and may wait for a peer that does not read: each costs memory, and a peer that sends more of them
+/// means harm. nghttp2 has the same limit.
+const UNREAD_ANSWERS_MAX: u32 = 1000;
+
+/// How much of requests' bodies is made ready ahead of the socket.
+const UPLOAD_AHEAD_BYTES: usize = 1 << 18;
 
 /// See [`Row`].
 pub(super) const ROW: Row = Row {
@@ -43,159 +57,581 @@ pub(super) const ROW: Row = Row {
     needs_alpn: true,
     writes_rendered: false,
     lanes: ("load.streams", "streams of a connection"),
-    has_form: message::has_form,
+    has_form: request::has_form,
     begin: |lanes, tls| Box::new(Http2::new(lanes, tls)),
 };
 
 /// See the module's text.
-#[derive(Default)]
+#[derive(Debug)]
 struct Http2 {
     /// Requests in flight, at most, if the server allows as many.
     lanes: usize,
-    pipe: Pipe,
     scheme: &'static str,
-    /// None where the protocol's side of it has ended or failed.
-    connection: Option<client::Connection<Pipe, Bytes>>,
-    sender: Option<SendRequest<Bytes>>,
-    /// Requests can be sent.
-    ready: bool,
-    /// They could be sent at some time: the peer's settings have come.
+    /// By their numbers, which is also by age.
+    streams: VecDeque<Stream>,
+    /// The number of the next stream.
+    next: u32,
+    encoder: Encoder,
+    /// The request sent last, by where its bytes are in the arena, which never moves them: its block, if it would be the same again.
+    last: Option<Rendered>,
+    decoder: Decoder,
+    /// What the last block was.
+    shape: Shape,
+    peer: Peer,
+    /// The peer's settings have come, and it has allowed a request once.
     was_ready: bool,
-    /// The peer has said that it takes no more.
-    leaving: bool,
     /// Since when no request can be sent, though none is under way.
     barred_ns: Option<u64>,
-    streams: Vec<Stream>,
-    /// The request sent last, by where its bytes are in the arena, which never moves them.
-    last: Option<((usize, usize), Message)>,
-    frames: Frames,
-    /// Acknowledgements since the peer had read everything.
-    unread_acknowledgements: u32,
-    /// Written by the protocol and to be written to the peer, from `written` on.
+    /// The peer takes no more requests, or there are no more numbers; with whether that was in good order.
+    leaving: Option<Leaving>,
+    reading: Reading,
+    /// Bytes that were received since the peer's window for the connection was opened again.
+    unopened: u32,
+    /// Answers since the peer had read everything.
+    unread_answers: u32,
+    /// To be written to the peer, from `written` on.
     output: Vec<u8>,
     written: usize,
     received_ns: u64,
-    /// Why the protocol gave the connection up.
+    /// Why the connection is of no use any more.
     ending: Option<Cause>,
+}
+
+/// What the peer allows.
+#[derive(Debug)]
+struct Peer {
+    /// `None`: it has not said anything yet.
+    streams: Option<usize>,
+    /// What it takes on the whole connection, and on a stream that begins.
+    window: i64,
+    stream_window: i64,
+    payload: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    InOrder,
+    WithError,
+}
+
+/// A request as it goes out again and again.
+#[derive(Debug)]
+struct Rendered {
+    place: (usize, usize),
+    block: Vec<u8>,
+    body_from: usize,
+}
+
+/// How far a frame has come.
+#[derive(Debug, Default)]
+struct Reading {
+    frame: Option<Frame>,
+    /// The beginning of a frame's head or payload that arrived in pieces; empty nearly always.
+    held: Vec<u8>,
+    /// DATA: what of it is still to come, the last of which is padding.
+    left: usize,
+    padding: Option<usize>,
+    /// HEADERS whose block goes on in the next frame: the stream and flags, and the block so far.
+    open_block: Option<(Frame, Vec<u8>)>,
+}
+
+/// A request on its way, its body as far as the peer's windows let it, and its response as it comes.
+#[derive(Debug)]
+struct Stream {
+    number: u32,
+    request: InFlight,
+    /// What of the rendered request is not handed over yet.
+    upload: Range<usize>,
+    window: i64,
+    status: u16,
+    /// The final head has come.
+    has_head: bool,
+    length: Option<u64>,
+    body_bytes: u64,
+    unopened: u32,
+}
+
+impl Stream {
+    fn phase(&self) -> Phase {
+        match self.has_head {
+            true => Phase::Body,
+            false if self.upload.is_empty() => Phase::Head,
+            false => Phase::Send,
+        }
+    }
+
+    /// Whether the response has as many bytes as its head says, if it says so and can have any.
+    fn is_whole(&self) -> Option<bool> {
+        let has_body = !self.request.choice.bodiless && !matches!(self.status, 204 | 304);
+        self.length.filter(|_| has_body).map(|length| length == self.body_bytes)
+    }
 }
 
 impl Http2 {
     /// A connection whose preface is there to be written.
     fn new(lanes: usize, tls: bool) -> Http2 {
-        let mut builder = client::Builder::new();
-        builder
-            .initial_window_size(WINDOW_BYTES)
-            .initial_connection_window_size(WINDOW_BYTES)
-            .max_header_list_size(HEAD_DECODED_BYTES)
-            .enable_push(false)
-            // So that the peer's settings can be told from none: they come before the first request.
-            .initial_max_send_streams(0);
-        let mut http2 = Http2 { lanes, scheme: if tls { "https" } else { "http" }, ..Http2::default() };
-        // It writes the preface and waits for nothing, since the pipe takes everything.
-        match pin!(builder.handshake::<Pipe, Bytes>(http2.pipe.clone())).poll(&mut context()) {
-            Poll::Ready(Ok((sender, connection))) => {
-                (http2.sender, http2.connection) = (Some(sender), Some(connection));
+        let mut output = PREFACE.to_vec();
+        let settings = [(SETTINGS_ENABLE_PUSH, 0), (SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES)];
+        let payload: Vec<u8> = settings
+            .iter()
+            .flat_map(|(name, value)| name.to_be_bytes().into_iter().chain(value.to_be_bytes()))
+            .collect();
+        frame::push(&mut output, SETTINGS, 0, 0, &payload);
+        let more = WINDOW_BYTES - WINDOW_AT_FIRST as u32;
+        frame::push(&mut output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
+        Http2 {
+            lanes,
+            scheme: if tls { "https" } else { "http" },
+            streams: VecDeque::new(),
+            next: 1,
+            encoder: Encoder::new(),
+            last: None,
+            decoder: Decoder::new(),
+            shape: Shape::Trailers,
+            peer: Peer {
+                streams: None,
+                window: WINDOW_AT_FIRST,
+                stream_window: WINDOW_AT_FIRST,
+                payload: PAYLOAD_MAX,
+            },
+            was_ready: false,
+            barred_ns: None,
+            leaving: None,
+            reading: Reading::default(),
+            unopened: 0,
+            unread_answers: 0,
+            output,
+            written: 0,
+            received_ns: 0,
+            ending: None,
+        }
+    }
+
+    fn find(&self, number: u32) -> Option<usize> {
+        match self.streams.front() {
+            Some(first) if first.number == number => Some(0),
+            _ => self.streams.binary_search_by_key(&number, |stream| stream.number).ok(),
+        }
+    }
+
+    fn reset(&mut self, number: u32, code: u32) {
+        frame::push(&mut self.output, RST_STREAM, 0, number, &code.to_be_bytes());
+    }
+
+    /// Books a stream as failed, and tells the peer, if it does not know.
+    fn lose(&mut self, index: usize, cause: Cause, code: Option<u32>, recorder: &mut Recorder<'_>) {
+        let Some(stream) = self.streams.remove(index) else { return };
+        recorder.fail(&stream.request, stream.phase(), cause);
+        if let Some(code) = code {
+            self.reset(stream.number, code);
+        }
+    }
+
+    /// The response's end has come.
+    fn complete(&mut self, index: usize, recorder: &mut Recorder<'_>) {
+        if self.streams[index].is_whole() == Some(false) {
+            return self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
+        }
+        let Some(stream) = self.streams.remove(index) else { return };
+        if !stream.upload.is_empty() {
+            // The rest of the request is of no use to anybody.
+            self.reset(stream.number, CANCEL);
+        }
+        recorder.completed(stream.request, stream.status, stream.body_bytes);
+    }
+
+    /// Makes ready as much of the requests' bodies as the peer's windows take: a frame of each in turn.
+    fn upload(&mut self, arena: &RequestArena) {
+        let mut more = true;
+        while std::mem::take(&mut more) {
+            for stream in self.streams.iter_mut().filter(|stream| !stream.upload.is_empty()) {
+                let ahead = UPLOAD_AHEAD_BYTES.saturating_sub(self.output.len() - self.written);
+                let window = self.peer.window.min(stream.window).max(0) as usize;
+                let count = stream.upload.len().min(self.peer.payload).min(window).min(ahead);
+                if count == 0 {
+                    continue;
+                }
+                let piece = stream.upload.start..stream.upload.start + count;
+                stream.upload.start = piece.end;
+                stream.window -= count as i64;
+                self.peer.window -= count as i64;
+                let flags = if stream.upload.is_empty() { END_STREAM } else { 0 };
+                let bytes = &arena.bytes(stream.request.choice)[piece];
+                frame::push(&mut self.output, DATA, flags, stream.number, bytes);
+                more = true;
             }
-            Poll::Ready(Err(error)) => http2.ending = Some(ending(&error)),
-            Poll::Pending => http2.ending = Some(Cause::Malformed),
-        }
-        http2.flush();
-        http2
-    }
-
-    fn oldest_sent_ns(&self) -> Option<u64> {
-        self.streams.iter().map(|stream| stream.request.sent_ns).min()
-    }
-
-    /// The request that was rendered as `bytes`; the last one is kept, since it is usually the next.
-    fn message(&mut self, bytes: &[u8]) -> Option<Message> {
-        let place = (bytes.as_ptr() as usize, bytes.len());
-        match &self.last {
-            Some((last, message)) if *last == place => Some(message.clone()),
-            _ => {
-                let message = message::request(bytes, self.scheme)?;
-                self.last = Some((place, message.clone()));
-                Some(message)
-            }
         }
     }
 
-    fn poll_connection(&mut self) {
-        if let Some(connection) = &mut self.connection
-            && let Poll::Ready(end) = Pin::new(connection).poll(&mut context())
-        {
-            self.ending = Some(end.map_or_else(|error| ending(&error), |()| Cause::Closed));
-            (self.connection, self.ready) = (None, false);
-        }
-    }
-
-    fn work(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        self.flush();
-        let under_way = self.streams.len();
-        let victims = self.poll_streams(recorder);
-        if self.streams.len() < under_way {
-            // The last of them may have been all that the connection waited for.
-            self.flush();
-        }
-        let is_barred = self.was_ready && !self.ready && self.streams.is_empty();
+    /// What the bytes amounted to.
+    fn settle(&mut self, under_way: usize, recorder: &mut Recorder<'_>) -> Effect {
+        let can_send = self.leaving.is_none() && self.peer.streams != Some(0);
+        self.was_ready |= can_send && self.peer.streams.is_some();
+        let is_barred = self.was_ready && !can_send && self.streams.is_empty();
         self.barred_ns = is_barred.then(|| self.barred_ns.unwrap_or(recorder.now_ns));
-        match self.ending {
-            None => Effect::Free,
+        if self.unread_answers > UNREAD_ANSWERS_MAX {
+            self.ending.get_or_insert(Cause::Malformed);
+        }
+        match (self.ending, self.leaving) {
             // Whoever waits for the settings will book it.
-            Some(_) if !self.was_ready => Effect::Lost,
-            // In good order, as after `Connection: close`.
-            Some(Cause::Closed) if self.streams.is_empty() => Effect::Lost,
-            Some(cause) => {
-                self.give_up(cause, victims, recorder);
+            (Some(_), _) if !self.was_ready => Effect::Lost,
+            (Some(cause), _) => {
+                self.failed(cause, recorder);
                 Effect::Lost
             }
+            (None, Some(_)) if !self.was_ready => {
+                self.ending = Some(Cause::ClosedEarly);
+                Effect::Lost
+            }
+            (None, Some(leaving)) if self.streams.is_empty() => {
+                if leaving == Leaving::WithError {
+                    recorder.error(Phase::Idle, Cause::Closed);
+                }
+                Effect::Lost
+            }
+            _ if self.streams.len() < under_way || self.written < self.output.len() => Effect::Free,
+            // A window that opens, or more streams, are worth a look, too.
+            _ if self.streams.len() < self.lanes => Effect::Free,
+            _ => Effect::None,
         }
     }
+}
 
-    /// Books the streams that have come to an end; how many of them because the connection has.
-    fn poll_streams(&mut self, recorder: &mut Recorder<'_>) -> usize {
-        let (mut index, mut victims) = (0, 0);
-        while let Some(stream) = self.streams.get_mut(index) {
-            let turn = if stream.has_news() { stream.poll(recorder) } else { Turn::More };
-            if matches!(turn, Turn::More) {
-                index += 1;
+// What the peer says, frame by frame.
+
+/// The connection is of no use any more.
+type Heard = Result<(), Cause>;
+
+impl Http2 {
+    fn read(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+        while self.ending.is_none() {
+            let Some(frame) = self.reading.frame else {
+                let Some(head) = gather(&mut self.reading.held, &mut bytes, HEAD_BYTES) else {
+                    return Ok(());
+                };
+                let frame = Frame::read(*head.first_chunk().expect("as many as were gathered"));
+                self.reading.held.clear();
+                self.begin_frame(frame, recorder)?;
+                self.reading.frame = Some(frame);
+                continue;
+            };
+            if frame.kind == DATA {
+                if !self.read_data(frame, &mut bytes, recorder)? {
+                    return Ok(());
+                }
                 continue;
             }
-            let stream = self.streams.swap_remove(index);
-            match turn {
-                Turn::Lost(cause) => {
-                    victims += usize::from(matches!(cause, Cause::ClosedEarly | Cause::Malformed));
-                    recorder.fail(&stream.request, stream.phase(), cause);
-                }
-                _ => recorder.completed(stream.request, stream.status, stream.body_bytes),
-            }
+            let mut held = std::mem::take(&mut self.reading.held);
+            let Some(payload) = gather(&mut held, &mut bytes, frame.length) else {
+                self.reading.held = held;
+                return Ok(());
+            };
+            self.reading.frame = None;
+            self.end_frame(frame, payload, recorder)?;
+            held.clear();
+            self.reading.held = held;
         }
-        victims
+        Ok(())
     }
 
-    /// The connection has ended. That it did is an event of its own only where it took no request with it.
-    fn give_up(&mut self, cause: Cause, victims: usize, recorder: &mut Recorder<'_>) {
-        if victims == 0 || !self.streams.is_empty() {
-            self.failed(cause, recorder);
+    /// What can be said of a frame by its head.
+    fn begin_frame(&mut self, frame: Frame, recorder: &mut Recorder<'_>) -> Heard {
+        let continues = self.reading.open_block.as_ref().map(|(begun, _)| begun.stream);
+        let is_in_order = match continues {
+            Some(stream) => frame.kind == CONTINUATION && frame.stream == stream,
+            None => frame.kind != CONTINUATION,
+        };
+        // Its settings come first; but a peer that goes away at once is told from one that speaks something else.
+        let is_greeting =
+            matches!(frame.kind, SETTINGS | GOAWAY) && (frame.kind, frame.flags & ACK) != (SETTINGS, ACK);
+        let is_of_stream = matches!(frame.kind, DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION);
+        let is_of_connection = matches!(frame.kind, SETTINGS | PING | GOAWAY);
+        if frame.length > PAYLOAD_MAX
+            || !is_in_order
+            || self.peer.streams.is_none() && !is_greeting
+            || is_of_stream && (frame.stream == 0 || self.is_idle(frame))
+            || is_of_connection && frame.stream != 0
+            || frame.kind == PUSH_PROMISE
+        {
+            return Err(Cause::Malformed);
+        }
+        if frame.kind == DATA {
+            self.begin_data(frame, recorder)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a frame is of a stream that nobody has begun.
+    fn is_idle(&self, frame: Frame) -> bool {
+        frame.kind != PRIORITY && (frame.stream >= self.next || frame.stream.is_multiple_of(2))
+    }
+
+    fn end_frame(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+        match frame.kind {
+            HEADERS => {
+                let fragment = fragment(frame, payload).ok_or(Cause::Malformed)?;
+                if frame.has(END_HEADERS) {
+                    return self.block(frame, fragment, recorder);
+                }
+                self.reading.open_block = Some((frame, fragment.to_vec()));
+                Ok(())
+            }
+            CONTINUATION => {
+                let Some((begun, mut block)) = self.reading.open_block.take() else {
+                    return Err(Cause::Malformed);
+                };
+                block.extend_from_slice(payload);
+                if frame.has(END_HEADERS) {
+                    return self.block(begun, &block, recorder);
+                }
+                self.reading.open_block = Some((begun, block)).filter(|(_, block)| block.len() <= BLOCK_MAX);
+                self.reading.open_block.is_some().then_some(()).ok_or(Cause::TooLarge)
+            }
+            RST_STREAM => {
+                let code = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)?;
+                self.was_reset(frame.stream, code, recorder);
+                Ok(())
+            }
+            SETTINGS => self.set(frame, payload, recorder),
+            PING if payload.len() == 8 => {
+                if !frame.has(ACK) {
+                    self.answer(PING, payload);
+                }
+                Ok(())
+            }
+            GOAWAY => self.goes_away(payload, recorder),
+            WINDOW_UPDATE => self.widen(frame, payload, recorder),
+            PRIORITY if payload.len() == 5 => Ok(()),
+            PING | PRIORITY => Err(Cause::Malformed),
+            // Frames of other kinds are extensions (RFC 9113, section 5.5).
+            _ => Ok(()),
         }
     }
+
+    /// A whole block of fields. It is decoded even where nobody waits for it, for the next ones refer to it.
+    fn block(&mut self, frame: Frame, block: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+        if self.decoder.decode(block).map_err(|Undecodable| Cause::Malformed)? {
+            self.shape = Shape::of(self.decoder.fields());
+        }
+        let Some(index) = self.find(frame.stream) else { return Ok(()) };
+        let stream = &mut self.streams[index];
+        stream.request.received(recorder.now_ns);
+        let ends = frame.has(END_STREAM);
+        match (self.shape, stream.has_head) {
+            (Shape::Interim, false) if !ends => return Ok(()),
+            (Shape::Head { status, length }, false) => {
+                (stream.status, stream.length, stream.has_head) = (status, length, true);
+                let (name, mut headers) = (|name| str::from_utf8(name).unwrap_or_default(), Vec::new());
+                if recorder.check.reads_fields(stream.request.choice.endpoint) {
+                    let fields = self.decoder.fields().iter().skip(1);
+                    headers
+                        .extend(fields.map(|field| httparse::Header { name: name(field.0), value: field.1 }));
+                }
+                stream.request.look(&Head { status, headers: &headers }, recorder.check);
+            }
+            (Shape::Trailers, true) if ends => {}
+            (Shape::Refused(cause), _) => {
+                self.lose(index, cause, Some(PROTOCOL_ERROR), recorder);
+                return Ok(());
+            }
+            _ => {
+                self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
+                return Ok(());
+            }
+        }
+        if ends {
+            self.complete(index, recorder);
+        }
+        Ok(())
+    }
+
+    /// DATA counts against the windows as a whole, padding included (RFC 9113, section 6.9.1).
+    fn begin_data(&mut self, frame: Frame, recorder: &mut Recorder<'_>) -> Heard {
+        let bytes = frame.length as u32;
+        self.reading.left = frame.length;
+        self.reading.padding = (!frame.has(PADDED)).then_some(0);
+        self.unopened += bytes;
+        if self.unopened > WINDOW_BYTES || frame.has(PADDED) && frame.length == 0 {
+            return Err(Cause::Malformed);
+        }
+        if self.unopened > WINDOW_BYTES / 2 {
+            let more = std::mem::take(&mut self.unopened);
+            frame::push(&mut self.output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
+        }
+        let Some(index) = self.find(frame.stream) else { return Ok(()) };
+        let stream = &mut self.streams[index];
+        stream.unopened += bytes;
+        if !stream.has_head || stream.unopened > WINDOW_BYTES {
+            self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
+        } else if stream.unopened > WINDOW_BYTES / 2 && !frame.has(END_STREAM) {
+            let more = std::mem::take(&mut stream.unopened);
+            frame::push(&mut self.output, WINDOW_UPDATE, 0, frame.stream, &more.to_be_bytes());
+        }
+        Ok(())
+    }
+
+    /// Takes what has come of a DATA frame; false where more of it is to come.
+    fn read_data(
+        &mut self,
+        frame: Frame,
+        bytes: &mut &[u8],
+        recorder: &mut Recorder<'_>,
+    ) -> Result<bool, Cause> {
+        let padding = match (self.reading.padding, bytes.split_first()) {
+            (Some(padding), _) => padding,
+            (None, None) => return Ok(false),
+            (None, Some((&padding, rest))) => {
+                *bytes = rest;
+                self.reading.left -= 1;
+                self.reading.padding = Some(padding.into());
+                padding.into()
+            }
+        };
+        let content = self.reading.left.checked_sub(padding).ok_or(Cause::Malformed)?;
+        let (piece, rest) = bytes.split_at(content.min(bytes.len()));
+        let skipped = if piece.len() == content { padding.min(rest.len()) } else { 0 };
+        *bytes = &rest[skipped..];
+        self.reading.left -= piece.len() + skipped;
+        self.reading.padding = Some(padding - skipped);
+        let is_over = self.reading.left == 0;
+        if is_over {
+            self.reading.frame = None;
+        }
+        if let Some(index) = self.find(frame.stream) {
+            let stream = &mut self.streams[index];
+            stream.body_bytes += piece.len() as u64;
+            stream.request.content(piece);
+            if stream.is_whole() == Some(false) && stream.length < Some(stream.body_bytes) {
+                self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
+            } else if is_over && frame.has(END_STREAM) {
+                self.complete(index, recorder);
+            }
+        }
+        Ok(is_over)
+    }
+
+    /// A server that has sent a whole response may take no more of the request's body, and resets the stream with `NO_ERROR` (RFC
+    /// 9113, section 8.1). One of known length is whole where all of it is there; of any other nobody knows what is missing.
+    fn was_reset(&mut self, number: u32, code: u32, recorder: &mut Recorder<'_>) {
+        let Some(index) = self.find(number) else { return };
+        let stream = &mut self.streams[index];
+        let is_whole = stream.has_head && stream.length == Some(stream.body_bytes);
+        if code == NO_ERROR && is_whole {
+            stream.upload = 0..0;
+            return self.complete(index, recorder);
+        }
+        let cause = if code == REFUSED_STREAM { Cause::StreamRefused } else { Cause::StreamReset };
+        self.lose(index, cause, None, recorder);
+    }
+
+    fn set(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+        if frame.has(ACK) {
+            return if payload.is_empty() { Ok(()) } else { Err(Cause::Malformed) };
+        }
+        let (settings, rest) = payload.as_chunks::<6>();
+        if !rest.is_empty() {
+            return Err(Cause::Malformed);
+        }
+        self.peer.streams.get_or_insert(usize::MAX);
+        for &[a, b, value @ ..] in settings {
+            let value = u32::from_be_bytes(value);
+            match u16::from_be_bytes([a, b]) {
+                SETTINGS_HEADER_TABLE_SIZE => {
+                    self.encoder.limit(value);
+                    self.last = None;
+                }
+                SETTINGS_ENABLE_PUSH if value != 0 => return Err(Cause::Malformed),
+                SETTINGS_MAX_CONCURRENT_STREAMS => self.peer.streams = Some(value as usize),
+                SETTINGS_INITIAL_WINDOW_SIZE => {
+                    let more =
+                        i64::from(value) - std::mem::replace(&mut self.peer.stream_window, value.into());
+                    self.streams.iter_mut().for_each(|stream| stream.window += more);
+                    let widest = self.streams.iter().map(|stream| stream.window).max();
+                    if i64::from(value).max(widest.unwrap_or(0)) > WINDOW_MAX {
+                        return Err(Cause::Malformed);
+                    }
+                }
+                SETTINGS_MAX_FRAME_SIZE => {
+                    let is_allowed = (PAYLOAD_MAX as u32..1 << 24).contains(&value);
+                    self.peer.payload = is_allowed.then_some(value as usize).ok_or(Cause::Malformed)?;
+                }
+                _ => {}
+            }
+        }
+        self.answer(SETTINGS, &[]);
+        self.upload(recorder.arena);
+        Ok(())
+    }
+
+    fn answer(&mut self, kind: u8, payload: &[u8]) {
+        self.unread_answers += 1;
+        frame::push(&mut self.output, kind, ACK, 0, payload);
+    }
+
+    /// Streams after the last one that it names were not looked at (RFC 9113, section 6.8).
+    fn goes_away(&mut self, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+        let (last, code) = number(payload).zip(payload.get(4..).and_then(number)).ok_or(Cause::Malformed)?;
+        self.leaving = Some(if code == NO_ERROR { Leaving::InOrder } else { Leaving::WithError });
+        let last = last & 0x7fff_ffff;
+        let seen = self.streams.partition_point(|stream| stream.number <= last);
+        for stream in self.streams.drain(seen..) {
+            recorder.fail(&stream.request, stream.phase(), Cause::StreamRefused);
+        }
+        Ok(())
+    }
+
+    fn widen(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
+        let more = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)? & 0x7fff_ffff;
+        let is_allowed = |window: i64| more > 0 && window <= WINDOW_MAX;
+        if frame.stream == 0 {
+            self.peer.window += i64::from(more);
+            is_allowed(self.peer.window).then_some(()).ok_or(Cause::Malformed)?;
+        } else if self.is_idle(frame) {
+            return Err(Cause::Malformed);
+        } else if let Some(index) = self.find(frame.stream) {
+            let window = &mut self.streams[index].window;
+            *window += i64::from(more);
+            if !is_allowed(*window) {
+                self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
+            }
+        }
+        self.upload(recorder.arena);
+        Ok(())
+    }
+}
+
+/// So many bytes, as soon as they have come: where they lie, or put together from pieces.
+fn gather<'a, 'b: 'a>(held: &'a mut Vec<u8>, bytes: &mut &'b [u8], wanted: usize) -> Option<&'a [u8]> {
+    let (piece, rest) = bytes.split_at((wanted - held.len()).min(bytes.len()));
+    *bytes = rest;
+    if piece.len() == wanted {
+        return Some(piece);
+    }
+    held.extend_from_slice(piece);
+    (held.len() == wanted).then_some(held)
+}
+
+/// The fields in a HEADERS frame, without padding and priority.
+fn fragment(frame: Frame, mut payload: &[u8]) -> Option<&[u8]> {
+    if frame.has(PADDED) {
+        let (&padding, rest) = payload.split_first()?;
+        payload = rest.get(..rest.len().checked_sub(padding.into())?)?;
+    }
+    if frame.has(WITH_PRIORITY) { payload.get(5..) } else { Some(payload) }
 }
 
 impl Session for Http2 {
     fn handshake(&self) -> Handshake {
         match self.ending {
-            _ if self.ready => Handshake::Done,
+            _ if self.was_ready => Handshake::Done,
             None => Handshake::Pending,
-            Some(Cause::Closed) => Handshake::Failed(Cause::ClosedEarly),
             Some(cause) => Handshake::Failed(cause),
         }
     }
 
     fn room(&self) -> usize {
-        match &self.sender {
-            Some(sender) if self.ready => {
-                sender.current_max_send_streams().min(self.lanes).saturating_sub(self.streams.len())
-            }
+        match (self.peer.streams, self.leaving, self.ending) {
+            (Some(allowed), None, None) => allowed.min(self.lanes).saturating_sub(self.streams.len()),
             _ => 0,
         }
     }
@@ -208,59 +644,60 @@ impl Session for Http2 {
     fn due_ns(&self, settings: &Settings) -> Option<u64> {
         match self.barred_ns {
             Some(since_ns) => Some(since_ns + settings.connect_timeout_ns),
-            None => self.oldest_sent_ns().map(|sent_ns| sent_ns + settings.timeout_ns),
+            None => self.streams.front().map(|stream| stream.request.sent_ns + settings.timeout_ns),
         }
     }
 
     fn begin(&mut self, request: InFlight, arena: &RequestArena) {
         let bytes = arena.bytes(request.choice);
+        let number = self.next;
+        self.next += 2;
+        if self.next > i32::MAX as u32 {
+            self.leaving = Some(Leaving::InOrder);
+        }
         self.barred_ns = None;
-        let message = self.message(bytes);
-        self.streams.push(Stream::begin(request, self.sender.as_mut(), message));
+        let body_from = self.push_head(number, bytes);
+        self.streams.push_back(Stream {
+            number,
+            request,
+            upload: body_from..bytes.len(),
+            window: self.peer.stream_window,
+            status: 0,
+            has_head: false,
+            length: None,
+            body_bytes: 0,
+            unopened: 0,
+        });
+        if body_from < bytes.len() {
+            self.upload(arena);
+        }
     }
 
     fn output<'a>(&'a self, _arena: &'a RequestArena) -> Option<&'a [u8]> {
         Some(&self.output[self.written..]).filter(|rest| !rest.is_empty())
     }
 
-    fn wrote(&mut self, count: usize, _arena: &RequestArena) {
+    fn wrote(&mut self, count: usize, arena: &RequestArena) {
         self.written += count;
         if self.written >= self.output.len() {
             self.output.clear();
-            (self.written, self.unread_acknowledgements) = (0, 0);
+            (self.written, self.unread_answers) = (0, 0);
+            self.upload(arena);
         }
     }
 
     fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         self.received_ns = recorder.now_ns;
-        let seen = self.frames.follow(bytes);
-        self.unread_acknowledgements += seen.to_acknowledge;
-        let mut from = 0;
-        for at in seen.resets {
-            // What a response was before it was reset can only be told before: the `h2` crate forgets whether it had ended.
-            self.pipe.put(&bytes[from..at]);
-            from = at;
-            if self.work(recorder) == Effect::Lost {
-                return Effect::Lost;
-            }
+        let under_way = self.streams.len();
+        if let Err(cause) = self.read(bytes, recorder) {
+            self.ending = Some(cause);
         }
-        self.pipe.put(&bytes[from..]);
-        match self.work(recorder) {
-            Effect::Free if self.unread_acknowledgements > UNREAD_ACKNOWLEDGEMENTS_MAX => {
-                self.failed(Cause::Malformed, recorder);
-                Effect::Lost
-            }
-            effect => effect,
-        }
+        self.settle(under_way, recorder)
     }
 
     fn ended(&mut self, _cut: bool, recorder: &mut Recorder<'_>) -> Effect {
-        let announced = self.leaving;
-        self.pipe.end();
-        self.flush();
-        let victims = self.poll_streams(recorder);
-        if !(self.streams.is_empty() && announced) {
-            self.give_up(Cause::ClosedEarly, victims, recorder);
+        if !(self.streams.is_empty() && self.leaving.is_some()) {
+            self.failed(Cause::ClosedEarly, recorder);
         }
         Effect::Lost
     }
@@ -272,7 +709,6 @@ impl Session for Http2 {
             return recorder.error(Phase::Idle, cause);
         }
         for stream in self.streams.drain(..) {
-            let cause = if cause == Cause::Closed { Cause::ClosedEarly } else { cause };
             recorder.fail(&stream.request, stream.phase(), cause);
         }
     }
@@ -280,26 +716,21 @@ impl Session for Http2 {
     /// Gives up the streams whose time is up; and the connection, when nothing at all has come on it meanwhile, or when it has
     /// taken no request for as long as one may take to open.
     fn expired(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
-        self.poll_streams(recorder);
-        if self.streams.is_empty() {
-            return match self.barred_ns {
-                Some(since_ns) if since_ns + settings.connect_timeout_ns <= recorder.now_ns => {
-                    recorder.error(Phase::Idle, Cause::Timeout);
-                    Effect::Lost
-                }
-                _ => self.work(recorder),
-            };
+        let now_ns = recorder.now_ns;
+        if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
+            recorder.error(Phase::Idle, Cause::Timeout);
+            return Effect::Lost;
         }
+        let under_way = self.streams.len();
         // A request is often sent at the very time at which something was received.
-        let silent = self.oldest_sent_ns().is_some_and(|sent_ns| self.received_ns <= sent_ns);
-        let late = |stream: &mut Stream| stream.request.sent_ns + settings.timeout_ns <= recorder.now_ns;
-        let late: Vec<_> = self.streams.extract_if(.., late).collect();
-        late.iter().for_each(|stream| recorder.fail(&stream.request, stream.phase(), Cause::Timeout));
-        let none_late = late.is_empty();
-        // Dropped, it tells the peer that nobody waits any more.
-        drop(late);
-        if none_late || !silent {
-            return self.work(recorder);
+        let silent = self.streams.front().is_some_and(|stream| self.received_ns <= stream.request.sent_ns);
+        while let Some(stream) = self.streams.front()
+            && stream.request.sent_ns + settings.timeout_ns <= now_ns
+        {
+            self.lose(0, Cause::Timeout, Some(CANCEL), recorder);
+        }
+        if self.streams.len() == under_way || !silent {
+            return self.settle(under_way, recorder);
         }
         for stream in self.streams.drain(..) {
             recorder.fail(&stream.request, stream.phase(), Cause::Abandoned);
@@ -310,170 +741,32 @@ impl Session for Http2 {
     fn leave(&mut self, recorder: &mut Recorder<'_>) {
         self.streams.drain(..).for_each(|stream| recorder.leave_unfinished(&stream.request));
     }
+}
 
-    /// Lets the protocol work off what it has got and write what it wants to.
-    fn flush(&mut self) {
-        loop {
-            self.poll_connection();
-            // What has been written makes room for more of a long body, as far as the peer has opened its windows.
-            let mut more = false;
-            for stream in &mut self.streams {
-                more |= stream.upload();
-            }
-            if !more {
-                break;
-            }
+impl Http2 {
+    /// Makes ready the head of the request that was rendered as `bytes`; where its body begins.
+    fn push_head(&mut self, stream: u32, bytes: &[u8]) -> usize {
+        let Http2 { encoder, scheme, last, output, .. } = self;
+        let place = (bytes.as_ptr() as usize, bytes.len());
+        let rendered = match last.take() {
+            Some(rendered) if rendered.place == place => rendered,
+            _ => request::with_fields(bytes, scheme, |fields, body_from| {
+                let (block, is_same) = encoder.encode(fields.iter().copied());
+                Rendered { place: if is_same { place } else { (0, 0) }, block: block.to_vec(), body_from }
+            })
+            .expect("requests without a form in HTTP/2 are refused before the load"),
+        };
+        let mut pieces = rendered.block.chunks(self.peer.payload).peekable();
+        let mut kind = HEADERS;
+        while let Some(piece) = pieces.next() {
+            let ends = kind == HEADERS && rendered.body_from == bytes.len();
+            let flags =
+                if ends { END_STREAM } else { 0 } | if pieces.peek().is_none() { END_HEADERS } else { 0 };
+            frame::push(output, kind, flags, stream, piece);
+            kind = CONTINUATION;
         }
-        if let Some(sender) = &mut self.sender {
-            let ready = sender.poll_ready(&mut context());
-            self.leaving |= matches!(ready, Poll::Ready(Err(_)));
-            let ready = matches!(ready, Poll::Ready(Ok(())));
-            self.ready = self.connection.is_some() && ready && sender.current_max_send_streams() > 0;
-            self.was_ready |= self.ready;
-        }
-        self.pipe.take_output(&mut self.output);
-    }
-}
-
-impl fmt::Debug for Http2 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http2").field("streams", &self.streams.len()).finish_non_exhaustive()
-    }
-}
-
-/// Nobody waits: the connection is polled whenever bytes have come.
-fn context() -> Context<'static> {
-    Context::from_waker(Waker::noop())
-}
-
-/// Why the protocol gave a connection up.
-fn ending(error: &h2::Error) -> Cause {
-    if error.is_io() || error.is_remote() { Cause::ClosedEarly } else { Cause::Malformed }
-}
-
-// Where frames begin in what the peer sends, and of which kind they are: as much as the `h2` crate does not tell.
-
-/// Length, type, flags and stream of a frame (RFC 9113, section 4.1).
-const HEAD_BYTES: usize = 9;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const ACK: u8 = 1;
-
-/// Follows the frames of a connection, however their bytes are cut.
-#[derive(Debug, Default)]
-struct Frames {
-    head: [u8; HEAD_BYTES],
-    /// How much of the head has come.
-    head_bytes: usize,
-    /// How much of the frame's payload is still to come.
-    left: usize,
-}
-
-/// What some bytes contain.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
-    /// Where frames begin that reset a stream, behind other bytes.
-    resets: Vec<usize>,
-    /// Frames that have to be acknowledged.
-    to_acknowledge: u32,
-}
-
-impl Frames {
-    /// Looks at the next bytes.
-    fn follow(&mut self, bytes: &[u8]) -> Seen {
-        let mut seen = Seen::default();
-        let mut at = 0;
-        while at < bytes.len() {
-            let skipped = self.left.min(bytes.len() - at);
-            (self.left, at) = (self.left - skipped, at + skipped);
-            let (begin, wanted) = (at, HEAD_BYTES - self.head_bytes);
-            let piece = &bytes[at..bytes.len().min(at + wanted)];
-            let is_behind = self.head_bytes == 0 && begin > 0;
-            self.head[self.head_bytes..self.head_bytes + piece.len()].copy_from_slice(piece);
-            (self.head_bytes, at) = (self.head_bytes + piece.len(), at + piece.len());
-            if self.head_bytes < HEAD_BYTES {
-                break;
-            }
-            let [high, middle, low, kind, flags, ..] = self.head;
-            self.left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
-            self.head_bytes = 0;
-            match kind {
-                RST_STREAM if is_behind => seen.resets.push(begin),
-                SETTINGS | PING => seen.to_acknowledge += u32::from(flags & ACK == 0),
-                _ => {}
-            }
-        }
-        seen
-    }
-}
-
-// The socket that the `h2` crate believes it has: two buffers, filled and emptied by the connection.
-
-/// Both ends of it.
-#[derive(Clone, Default)]
-struct Pipe(Rc<RefCell<Buffers>>);
-
-#[derive(Default)]
-struct Buffers {
-    /// From the peer, read up to `read`.
-    input: Vec<u8>,
-    read: usize,
-    ended: bool,
-    /// To the peer.
-    output: Vec<u8>,
-}
-
-impl Pipe {
-    /// Bytes from the peer.
-    fn put(&self, bytes: &[u8]) {
-        self.0.borrow_mut().input.extend_from_slice(bytes);
-    }
-
-    /// The peer sends no more.
-    fn end(&self) {
-        self.0.borrow_mut().ended = true;
-    }
-
-    /// Moves what was written for the peer to the end of `output`.
-    fn take_output(&self, output: &mut Vec<u8>) {
-        let mut buffers = self.0.borrow_mut();
-        if output.is_empty() {
-            std::mem::swap(output, &mut buffers.output);
-        } else {
-            output.append(&mut buffers.output);
-        }
-    }
-}
-
-impl AsyncRead for Pipe {
-    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let mut buffers = self.0.borrow_mut();
-        let count = into.remaining().min(buffers.input.len() - buffers.read);
-        if count == 0 && !buffers.ended {
-            return Poll::Pending;
-        }
-        into.put_slice(&buffers.input[buffers.read..buffers.read + count]);
-        buffers.read += count;
-        if buffers.read == buffers.input.len() {
-            buffers.input.clear();
-            buffers.read = 0;
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Pipe {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.borrow_mut().output.extend_from_slice(bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+        let body_from = rendered.body_from;
+        *last = Some(rendered);
+        body_from
     }
 }

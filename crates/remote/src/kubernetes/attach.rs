@@ -3,14 +3,14 @@
 //! Each message begins with the number of its stream (`v5.channel.k8s.io`, and `v4` before it).
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -351,8 +351,10 @@ impl Proxy {
     }
 
     fn start(context: Option<&str>) -> Result<Proxy, Error> {
-        let folder = Folder::new().map_err(not_started)?;
-        let path = folder.0.join("api");
+        // Gone with this function. A container may have no other place to write to.
+        let folder =
+            tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/dev/shm")).map_err(not_started)?;
+        let path = folder.path().join("api");
         let (stop, thread, (stdout, stderr)) = spawn(command(context, &path)).map_err(not_started)?;
         let errors = LastLines::of(stderr).map_err(not_started)?;
         let mut stdout = BufReader::new(stdout);
@@ -419,27 +421,6 @@ fn spawn(mut command: Command) -> io::Result<Started> {
     })?;
     let pipes = starts.recv().map_err(io::Error::other)??;
     Ok((stop, thread, pipes))
-}
-
-/// A folder that only this user may enter, gone when dropped with what is in it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> io::Result<Folder> {
-        let name = format!("proofload-{:016x}", rand::random::<u64>());
-        let make = |place: &Path| {
-            let path = place.join(&name);
-            DirBuilder::new().mode(0o700).create(&path).map(|()| Folder(path))
-        };
-        // A container may have no other place to write to.
-        make(&std::env::temp_dir()).or_else(|error| make(Path::new("/dev/shm")).map_err(|_| error))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn not_started(error: io::Error) -> Error {

@@ -104,7 +104,7 @@ impl Parts {
     }
 
     pub fn digits(self) -> String {
-        self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        model::Digest::from(<[u8; 32]>::from(self.0.finalize())).to_string()
     }
 }
 

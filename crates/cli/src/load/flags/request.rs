@@ -8,7 +8,7 @@ use clap::Args;
 use load::Values;
 use plan::{Request, Url};
 
-use super::header;
+use crate::compare::header;
 use crate::exit::Failed;
 use crate::experiment;
 use crate::explanation::read_bounded;

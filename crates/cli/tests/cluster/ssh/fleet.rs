@@ -1,4 +1,4 @@
-//! Generators on hosts as one fleet: exact counts, clocks, and hosts and networks that fail while they load.
+//! Generators on hosts as one fleet: hosts and networks that fail while they load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,33 +17,6 @@ fn fleet(number: u32, spec: &LoadSpec) -> Fleet {
     let channels =
         (1..=number).map(|host| generator(&format!("h{host}"), &program).expect("it is reached").0);
     begun(channels.collect(), spec.divided(number, 1))
-}
-
-#[test]
-#[ignore = "wants hosts of its own: make test-cluster"]
-fn two_hosts_load_one_server_which_has_seen_each_request_and_their_clocks_do_not_matter() {
-    let Some(hosts) = Hosts::with_clocks(2, "2=3600") else { return };
-    hosts.within(|| {
-        let server = Server::start(CONTROLLER);
-        let mut fleet = fleet(2, &server.evenly(4, 301.0));
-        let Ran { counts, parts, lost } = fleet.run(Until::Elapsed(Duration::from_secs(1)), NEVER);
-        assert!(lost.is_empty(), "{lost:?}");
-        // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
-        assert_eq!(
-            (counts.due(), counts.sent + counts.open.as_ref().map_or(0, |open| open.unsent)),
-            (301, 301)
-        );
-        assert_eq!(server.requests(), counts.sent);
-        let hosts: Vec<String> = fleet.generators().into_iter().map(|generator| generator.host).collect();
-        assert_eq!((hosts, parts.len()), (vec!["h1".to_owned(), "h2".to_owned()], 2));
-        // Had an hour between their clocks been missed, one would have been waited for, or its window would be elsewhere.
-        assert!(counts.window_ns < 2_000_000_000, "{} ns", counts.window_ns);
-        assert!(parts.iter().all(|part| part.late_ns < 1_000_000_000), "{parts:?}");
-        let again = fleet.run(Until::Requests(50), NEVER);
-        assert_eq!((again.counts.sent, server.requests()), (100, 401));
-        drop(fleet);
-    });
-    hosts.all_quiet(2);
 }
 
 /// Runs a window of so many seconds, has something happen one second into it, and tells what came of it, and when.

@@ -38,7 +38,7 @@ fn nothing_stays_of_a_proofload_that_is_killed() {
         let server = Server::start(CONTROLLER);
         let killed = Command::new(std::env::current_exe().expect("this test"))
             .args(["ssh::gone::loads_until_it_is_killed", "--exact", "--ignored", "--nocapture"])
-            .env(SERVER, server.address().to_string())
+            .env(SERVER, server.address.to_string())
             .env("PROOFLOAD_TEST_PLACE", &mark)
             .stdout(Stdio::piped())
             .spawn()

@@ -125,6 +125,118 @@ fn a_head_that_is_too_large_costs_its_stream_alone() {
 }
 
 #[test]
+fn what_the_standard_allows_is_taken() {
+    // Padding, priorities, frames and settings that nobody knows, an empty continuation, a reset of what is over.
+    let block = &head(1, "200", &[("content-length", "5")], 0)[9..];
+    let padded = frame(HEADERS, 8 | 0x20, 1, &[&[3], &[0; 5][..], block, &[0; 3]].concat());
+    let said = [
+        frame(99, 255, 77, b"extension"),
+        frame(SETTINGS, 0, 0, &[0, 99, 1, 2, 3, 4]),
+        frame(2, 0, 1, &[0; 5]),
+        padded,
+        frame(9, 4, 1, &[]),
+        frame(DATA, 8, 1, b"\x04hel\0\0\0\0"),
+        frame(DATA, 8, 1, b"\0"),
+        frame(DATA, 8 | END_STREAM, 1, b"\x01lo\0"),
+        reset(1, CANCEL),
+        head(3, "200", &[], END_STREAM),
+    ];
+    assert_eq!(effect(2, &[&said.concat()]), "opened 1, 200 x 2, bytes 5, decoded 5");
+}
+
+#[test]
+fn what_breaks_the_protocol_costs_the_connection() {
+    let open = frame(HEADERS, 0, 1, &[0x88]);
+    let set = |name: u8, value: u32| frame(SETTINGS, 0, 0, &[&[0, name], &value.to_be_bytes()[..]].concat());
+    let cases: [(&str, &[u8]); 27] = [
+        ("a pushed stream", &frame(5, 4, 1, &[0, 0, 0, 2, 0x88])),
+        ("a frame that is too long", &frame(DATA, 0, 1, &[0; 16_385])[..40]),
+        ("data of no stream", &data(0, b"x", 0)),
+        ("a stream that the server began", &head(2, "200", &[], END_STREAM)),
+        ("a stream that nobody began", &reset(99, CANCEL)),
+        ("a window of a stream that nobody began", &frame(WINDOW_UPDATE, 0, 99, &[0, 0, 0, 1])),
+        ("a continuation of nothing", &frame(9, 4, 1, &[0x88])),
+        ("a block with something between", &[&open[..], &frame(PING, 0, 0, &[0; 8])].concat()),
+        ("a block that goes on elsewhere", &[&open[..], &frame(9, 4, 3, &[])].concat()),
+        ("a block that means nothing", &frame(HEADERS, 4, 1, &[0x80])),
+        ("padding beyond a head", &frame(HEADERS, 4 | 8, 1, &[2, 0x88])),
+        ("padding beyond data", &[head(1, "200", &[], 0), frame(DATA, 8, 1, &[2, 0])].concat()),
+        ("padding without its length", &[head(1, "200", &[], 0), frame(DATA, 8, 1, &[])].concat()),
+        ("settings of a stream", &frame(SETTINGS, 0, 1, &[])),
+        ("half a setting", &frame(SETTINGS, 0, 0, &[0; 5])),
+        ("an acknowledgement with settings", &frame(SETTINGS, ACK, 0, &[0; 6])),
+        ("a server to which we may push", &set(2, 1)),
+        ("a window that is too wide", &set(4, 1 << 31)),
+        ("frames that are too short", &set(5, 16_383)),
+        ("frames that are too long", &set(5, 1 << 24)),
+        ("half a ping", &frame(PING, 0, 0, &[0; 7])),
+        ("a ping of a stream", &frame(PING, 0, 1, &[0; 8])),
+        ("half a goaway", &frame(7, 0, 0, &[0; 7])),
+        ("a window that grows by nothing", &frame(WINDOW_UPDATE, 0, 0, &[0; 4])),
+        ("a window that grows too wide", &frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff])),
+        ("half a reset", &frame(RST_STREAM, 0, 1, &[0; 3])),
+        ("half a priority", &frame(2, 0, 1, &[0; 4])),
+    ];
+    for (what, bytes) in cases {
+        let books = effect(1, &[bytes]);
+        assert!(
+            matches!(&*books, "opened 1, head malformed x 1" | "opened 1, body malformed x 1"),
+            "{what}: {books}"
+        );
+    }
+}
+
+#[test]
+fn a_response_that_is_none_costs_its_stream_alone() {
+    let cases: [(&str, &[u8]); 12] = [
+        ("no status", &trailers(1, &[("a", "b")])),
+        ("no number", &head(1, "2x0", &[], END_STREAM)),
+        ("a number of four digits", &head(1, "0200", &[], END_STREAM)),
+        ("a protocol that changes", &head(1, "101", &[], 0)),
+        ("an interim response that ends", &head(1, "103", &[], END_STREAM)),
+        ("two statuses", &head(1, "200", &[(":status", "200")], END_STREAM)),
+        ("a request's field", &head(1, "200", &[(":path", "/")], END_STREAM)),
+        ("capital letters", &head(1, "200", &[("Etag", "x")], END_STREAM)),
+        ("a field of a connection", &head(1, "200", &[("connection", "close")], END_STREAM)),
+        ("two lengths", &head(1, "200", &[("content-length", "1"), ("content-length", "2")], 0)),
+        ("data before the head", &data(1, b"x", 0)),
+        ("a window that grows by nothing", &frame(WINDOW_UPDATE, 0, 1, &[0; 4])),
+    ];
+    let other = head(3, "200", &[], END_STREAM);
+    for (what, bytes) in cases {
+        assert_eq!(effect(2, &[bytes, &other]), "opened 1, 200 x 1, head malformed x 1", "{what}");
+    }
+    let begun = head(1, "200", &[], 0);
+    for bytes in [&begun, &frame(HEADERS, 4, 1, &[]), &trailers(1, &[(":status", "200")])] {
+        assert_eq!(effect(2, &[&begun, bytes, &other]), "opened 1, 200 x 1, body malformed x 1");
+    }
+    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    bench.said();
+    bench.hear(&trailers(1, &[]));
+    assert_eq!(streams(&mut bench, RST_STREAM), [1], "the server is told");
+}
+
+#[test]
+fn windows_are_opened_again_before_they_are_shut() {
+    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    bench.said();
+    bench.hear(&head(1, "200", &[], 0));
+    let frame = data(1, &[b'x'; 1 << 14], 0);
+    let mut opened = [0, 0];
+    for _ in 0..3000 {
+        bench.hear(&frame);
+        for (kind, _, stream, payload) in read(&bench.said()) {
+            assert_eq!(kind, WINDOW_UPDATE);
+            opened[stream as usize] += u32::from_be_bytes(payload.try_into().unwrap());
+        }
+    }
+    let sent = 3000 << 14;
+    assert!(opened.iter().all(|&bytes| bytes <= sent && sent - bytes <= 1 << 23), "{opened:?} of {sent}");
+    bench.hear(&data(1, b"", END_STREAM));
+    assert_eq!(bench.books(), format!("opened 1, 200 x 1, bytes {sent}, decoded {sent}"));
+}
+
+#[test]
 fn a_reset_costs_its_stream_in_the_phase_it_was_in() {
     let other = head(3, "200", &[], END_STREAM);
     let begun = [head(1, "200", &[], 0), data(1, b"he", 0)].concat();

@@ -1,4 +1,4 @@
-//! A server in a test's network that answers every request, and counts them.
+//! A server that answers every request, and counts them and its open connections.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,8 +9,9 @@ use load::{Address, Arrivals, LoadSpec, Process, Rate, Request};
 
 /// Its threads end with their connections.
 pub struct Server {
-    address: SocketAddr,
+    pub address: SocketAddr,
     requests: Arc<AtomicU64>,
+    open: Arc<AtomicU64>,
 }
 
 impl Server {
@@ -18,23 +19,28 @@ impl Server {
     pub fn start(address: &str) -> Server {
         let listener = TcpListener::bind((address, 0)).expect("this network has the address");
         let address = listener.local_addr().expect("it listens");
-        let requests = Arc::new(AtomicU64::new(0));
-        let counter = requests.clone();
+        let server = Server { address, requests: Arc::default(), open: Arc::default() };
+        let counters = (server.requests.clone(), server.open.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let counter = counter.clone();
-                std::thread::spawn(move || answer(stream, &counter));
+                let (requests, open) = counters.clone();
+                open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    answer(stream, &requests);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
-        Server { address, requests }
-    }
-
-    pub fn address(&self) -> SocketAddr {
-        self.address
+        server
     }
 
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::SeqCst)
+    }
+
+    /// Connections that are open.
+    pub fn open(&self) -> u64 {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// What loads it, over so many connections.

@@ -1,0 +1,345 @@
+//! HPACK, the compression of HTTP/2's heads: a [`Decoder`] of responses and an [`Encoder`] of requests, without I/O.
+//!
+//! Nearly every head is one that the connection has seen before. So the decoder keeps the last block with what it meant, as long
+//! as its table stays as it is; and a request that is sent again is some bytes that were made once.
+//!
+//! Source: RFC 7541; limits by RFC 9113, section 10.5.1.
+
+mod huffman;
+mod table;
+
+use std::collections::VecDeque;
+
+use crate::reader::{HEAD_LIMIT_BYTES, HEADERS_LIMIT};
+use table::STATIC;
+
+/// How much either table may hold: the size that both sides begin with (RFC 7541, section 4.2).
+pub(super) const TABLE_BYTES: usize = 4096;
+/// What an entry costs beside its name and its value (RFC 7541, section 4.1).
+const ENTRY_BYTES: usize = 32;
+
+/// A block that cannot be decoded. The connection is of no use afterwards, since the tables of both sides differ.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Undecodable;
+
+/// A name and a value.
+#[derive(Debug)]
+struct Entry {
+    text: Vec<u8>,
+    name_bytes: usize,
+}
+
+impl Entry {
+    fn new(name: &[u8], value: &[u8]) -> Entry {
+        Entry { text: [name, value].concat(), name_bytes: name.len() }
+    }
+
+    fn field(&self) -> (&[u8], &[u8]) {
+        self.text.split_at(self.name_bytes)
+    }
+
+    fn size(&self) -> usize {
+        self.text.len() + ENTRY_BYTES
+    }
+}
+
+/// What a block says, field after field.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    text: Vec<u8>,
+    /// Where the name and the value of each field end.
+    ends: Vec<(usize, usize)>,
+    /// There was more than a head may hold; that is not kept.
+    pub(super) too_large: bool,
+}
+
+impl Fields {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.too_large = false;
+    }
+
+    fn push(&mut self, (name, value): (&[u8], &[u8])) {
+        // A line of HTTP/1.1 has four bytes more: a colon, a blank and its end.
+        let bytes = self.text.len() + 4 * self.ends.len() + name.len() + value.len() + 4;
+        if self.ends.len() > HEADERS_LIMIT || bytes > HEAD_LIMIT_BYTES {
+            self.too_large = true;
+            return;
+        }
+        self.text.extend_from_slice(name);
+        let name_end = self.text.len();
+        self.text.extend_from_slice(value);
+        self.ends.push((name_end, self.text.len()));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut from = 0;
+        self.ends.iter().map(move |&(name_end, end)| {
+            let field = (&self.text[from..name_end], &self.text[name_end..end]);
+            from = end;
+            field
+        })
+    }
+}
+
+/// Decodes the heads of one connection, each of which may refer to those before it.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    /// The newest first.
+    table: VecDeque<Entry>,
+    table_bytes: usize,
+    table_max: usize,
+    fields: Fields,
+    /// The block that `fields` is of, if it would mean the same again.
+    block: Vec<u8>,
+    /// Room for strings on their way into the table.
+    strings: Vec<u8>,
+}
+
+impl Decoder {
+    pub(super) fn new() -> Decoder {
+        Decoder {
+            table: VecDeque::new(),
+            table_bytes: 0,
+            table_max: TABLE_BYTES,
+            fields: Fields::default(),
+            block: Vec::new(),
+            strings: Vec::new(),
+        }
+    }
+
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn table_size(&self) -> usize {
+        self.table_bytes
+    }
+
+    /// What was decoded last.
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Decodes a block; false where it is the same as the last one and means the same.
+    ///
+    /// # Errors [`Undecodable`], after which nothing more can be decoded.
+    pub(super) fn decode(&mut self, block: &[u8]) -> Result<bool, Undecodable> {
+        if !block.is_empty() && self.block == block {
+            return Ok(false);
+        }
+        self.block.clear();
+        self.fields.clear();
+        let mut rest = block;
+        let mut table_changed = false;
+        while let Some(&first) = rest.first() {
+            match first {
+                0x80.. => {
+                    let index = integer(&mut rest, 7)?;
+                    let field = look_up(&self.table, index)?;
+                    self.fields.push(field);
+                }
+                0x20..0x40 => {
+                    let size = integer(&mut rest, 5)?;
+                    // Only at the beginning, and not beyond what was allowed (RFC 7541, sections 4.2 and 6.3).
+                    if !self.fields.ends.is_empty() || size > TABLE_BYTES {
+                        return Err(Undecodable);
+                    }
+                    (self.table_max, table_changed) = (size, true);
+                    let _ = self.evict(0);
+                }
+                _ => {
+                    let is_kept = first >= 0x40;
+                    self.literal(&mut rest, if is_kept { 6 } else { 4 }, is_kept)?;
+                    table_changed |= is_kept;
+                }
+            }
+        }
+        if !table_changed {
+            self.block.extend_from_slice(block);
+        }
+        Ok(true)
+    }
+
+    fn literal(&mut self, rest: &mut &[u8], prefix: u32, is_kept: bool) -> Result<(), Undecodable> {
+        self.strings.clear();
+        match integer(rest, prefix)? {
+            0 => string(rest, &mut self.strings)?,
+            index => self.strings.extend_from_slice(look_up(&self.table, index)?.0),
+        }
+        let name_bytes = self.strings.len();
+        string(rest, &mut self.strings)?;
+        let (name, value) = self.strings.split_at(name_bytes);
+        self.fields.push((name, value));
+        if is_kept {
+            let bytes = self.strings.len() + ENTRY_BYTES;
+            let mut text = self.evict(bytes);
+            // What is larger than the table leaves it empty (RFC 7541, section 4.4).
+            if bytes <= self.table_max {
+                text.clear();
+                text.extend_from_slice(&self.strings);
+                self.table_bytes += bytes;
+                self.table.push_front(Entry { text, name_bytes });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for so many bytes. Room of an entry that went is of use to the next one: some servers send each head as new.
+    fn evict(&mut self, bytes: usize) -> Vec<u8> {
+        let mut room = Vec::new();
+        while self.table_bytes + bytes > self.table_max
+            && let Some(oldest) = self.table.pop_back()
+        {
+            self.table_bytes -= oldest.size();
+            room = oldest.text;
+        }
+        room
+    }
+}
+
+fn look_up(table: &VecDeque<Entry>, index: usize) -> Result<(&[u8], &[u8]), Undecodable> {
+    match index.checked_sub(1 + STATIC.len()) {
+        Some(place) => table.get(place).map(Entry::field).ok_or(Undecodable),
+        None => {
+            let (name, value) = STATIC.get(index.wrapping_sub(1)).ok_or(Undecodable)?;
+            Ok((name.as_bytes(), value.as_bytes()))
+        }
+    }
+}
+
+/// A number whose first bits are the last `prefix` of a byte (RFC 7541, section 5.1).
+fn integer(rest: &mut &[u8], prefix: u32) -> Result<usize, Undecodable> {
+    let mask = (1 << prefix) - 1;
+    let mut number = usize::from(take(rest)?) & mask;
+    if number < mask {
+        return Ok(number);
+    }
+    // Four bytes more hold any number that can mean something here.
+    for shift in [0, 7, 14, 21] {
+        let byte = usize::from(take(rest)?);
+        number += (byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(number);
+        }
+    }
+    Err(Undecodable)
+}
+
+/// Appends a string (RFC 7541, section 5.2).
+fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), Undecodable> {
+    let is_huffman = rest.first().is_some_and(|first| first & 0x80 != 0);
+    let length = integer(rest, 7)?;
+    let (bytes, behind) = rest.split_at_checked(length).ok_or(Undecodable)?;
+    *rest = behind;
+    if is_huffman {
+        return huffman::decode(bytes, into);
+    }
+    into.extend_from_slice(bytes);
+    Ok(())
+}
+
+fn take(rest: &mut &[u8]) -> Result<u8, Undecodable> {
+    let (&first, behind) = rest.split_first().ok_or(Undecodable)?;
+    *rest = behind;
+    Ok(first)
+}
+
+/// Makes the blocks of one connection's requests.
+///
+/// A field that is sent once is in the table from then on and costs a byte or two. Nothing is ever evicted: where the table is
+/// full, fields are written out.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    table: Vec<Entry>,
+    table_bytes: usize,
+    table_max: usize,
+    /// The peer is to empty its table and has to be told its new size.
+    is_resized: bool,
+    block: Vec<u8>,
+}
+
+impl Encoder {
+    pub(super) fn new() -> Encoder {
+        Encoder {
+            table: Vec::new(),
+            table_bytes: 0,
+            table_max: TABLE_BYTES,
+            is_resized: false,
+            block: Vec::new(),
+        }
+    }
+
+    /// The peer's table holds at most so much.
+    pub(super) fn limit(&mut self, bytes: u32) {
+        let bytes = (bytes as usize).min(TABLE_BYTES);
+        if bytes < self.table_max {
+            (self.table_max, self.table_bytes, self.is_resized) = (bytes, 0, true);
+            self.table.clear();
+        }
+    }
+
+    /// The block of a request, and whether it would be the same again.
+    pub(super) fn encode<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> (&[u8], bool) {
+        self.block.clear();
+        let known = self.table.len();
+        let mut is_same = !self.is_resized;
+        if std::mem::take(&mut self.is_resized) {
+            push_integer(&mut self.block, 0x20, 5, 0);
+            push_integer(&mut self.block, 0x20, 5, self.table_max);
+        }
+        for (name, value) in fields {
+            self.push(name, value);
+        }
+        is_same &= self.table.len() == known;
+        (&self.block, is_same)
+    }
+
+    fn push(&mut self, name: &[u8], value: &[u8]) {
+        let in_static = STATIC.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let in_table = self.table.iter().rev().map(Entry::field);
+        let mut index_of_name = 0;
+        for (index, known) in (1..).zip(in_static.chain(in_table)) {
+            if known == (name, value) {
+                return push_integer(&mut self.block, 0x80, 7, index);
+            }
+            if known.0 == name && index_of_name == 0 {
+                index_of_name = index;
+            }
+        }
+        let entry = Entry::new(name, value);
+        // Paths and lengths are of one request, as a rule, and would fill the table.
+        let is_kept = !matches!(name, b":path" | b"content-length")
+            && self.table_bytes + entry.size() <= self.table_max;
+        let (pattern, prefix) = if is_kept { (0x40, 6) } else { (0, 4) };
+        push_integer(&mut self.block, pattern, prefix, index_of_name);
+        if index_of_name == 0 {
+            push_string(&mut self.block, name);
+        }
+        push_string(&mut self.block, value);
+        if is_kept {
+            self.table_bytes += entry.size();
+            self.table.push(entry);
+        }
+    }
+}
+
+fn push_integer(block: &mut Vec<u8>, pattern: u8, prefix: u32, number: usize) {
+    let mask = (1 << prefix) - 1;
+    if number < mask {
+        return block.push(pattern | number as u8);
+    }
+    block.push(pattern | mask as u8);
+    let mut rest = number - mask;
+    while rest >= 0x80 {
+        block.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    block.push(rest as u8);
+}
+
+fn push_string(block: &mut Vec<u8>, text: &[u8]) {
+    push_integer(block, 0, 7, text.len());
+    block.extend_from_slice(text);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! The Huffman code of HPACK's strings (RFC 7541, section 5.2 and appendix B).
+//!
+//! The code is canonical: codes of one length follow each other in the order of their symbols, and the shorter ones come first. So
+//! the lengths are all there is to know of it.
+
+use super::Undecodable;
+
+/// How many bits the code of each symbol has: 256 bytes, and the end, which never stands in a string.
+#[rustfmt::skip]
+const LENGTHS: [u8; END + 1] = [
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28,
+    28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6,
+    6, 7, 8, 15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8,
+    13, 19, 13, 14, 6, 15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15,
+    11, 14, 13, 28, 20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23,
+    23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23,
+    21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23, 26, 26, 20, 19, 22, 23, 22, 25, 26, 26,
+    26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27, 20, 24, 20, 21,
+    22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27,
+    27, 26, 30,
+];
+const END: usize = 256;
+const LONGEST: usize = 30;
+
+/// For each length: the first code of it, what stands behind the last one, and where its symbols are among `SYMBOLS`.
+const CODES: [(u32, u32, usize); LONGEST + 1] = {
+    let mut codes = [(0, 0, 0); LONGEST + 1];
+    let (mut code, mut length, mut place) = (0, 1, 0);
+    while length <= LONGEST {
+        let (first, from, mut symbol) = (code, place, 0);
+        while symbol <= END {
+            if LENGTHS[symbol] as usize == length {
+                code += 1;
+                place += 1;
+            }
+            symbol += 1;
+        }
+        codes[length] = (first, code, from);
+        code <<= 1;
+        length += 1;
+    }
+    codes
+};
+
+/// All symbols in the order of their codes.
+const SYMBOLS: [u16; END + 1] = {
+    let mut symbols = [0; END + 1];
+    let (mut length, mut place) = (1, 0);
+    while length <= LONGEST {
+        let mut symbol = 0;
+        while symbol <= END {
+            if LENGTHS[symbol] as usize == length {
+                symbols[place] = symbol as u16;
+                place += 1;
+            }
+            symbol += 1;
+        }
+        length += 1;
+    }
+    symbols
+};
+
+/// What the first eight bits say where they hold a whole code: its symbol and its length; a length of 0 otherwise. Nearly all that is
+/// ever sent has such codes.
+const SHORT: [(u8, u8); 256] = {
+    let mut short = [(0, 0); 256];
+    let mut length = 1;
+    while length <= 8 {
+        let (first, behind, from) = CODES[length];
+        let mut bits = (first as usize) << (8 - length);
+        while bits < (behind as usize) << (8 - length) {
+            let symbol = SYMBOLS[from + (bits >> (8 - length)) - first as usize];
+            short[bits] = (symbol as u8, length as u8);
+            bits += 1;
+        }
+        length += 1;
+    }
+    short
+};
+
+/// Appends what `bytes` mean.
+pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Undecodable> {
+    // The next bits are the highest ones; behind those that are there, all are 0.
+    let (mut bits, mut there) = (0_u64, 0);
+    let mut bytes = bytes.iter();
+    loop {
+        while there <= 56
+            && let Some(&byte) = bytes.next()
+        {
+            bits |= u64::from(byte) << (56 - there);
+            there += 8;
+        }
+        let (symbol, length) = match SHORT[(bits >> 56) as usize] {
+            (_, 0) => long(bits),
+            (symbol, length) => (symbol.into(), length.into()),
+        };
+        if length > there {
+            break;
+        }
+        into.push(u8::try_from(symbol).map_err(|_| Undecodable)?);
+        (bits, there) = (bits << length, there - length);
+    }
+    // What is left is the beginning of the end's code, which is all ones, and less than a byte.
+    let is_padding = there < 8 && bits.leading_ones() >= there;
+    if is_padding { Ok(()) } else { Err(Undecodable) }
+}
+
+/// The symbol that begins with the highest bits, and the length of its code.
+fn long(bits: u64) -> (u16, u32) {
+    for (length, &(first, behind, from)) in CODES.iter().enumerate().skip(9) {
+        let code = (bits >> (64 - length)) as u32;
+        if code < behind {
+            return (SYMBOLS[from + (code - first) as usize], length as u32);
+        }
+    }
+    // Ones alone, which are found above as well.
+    (END as u16, LONGEST as u32)
+}

@@ -1,0 +1,44 @@
+//! A request as the arena has it, in the form of HTTP/1.1, shown as the fields of HTTP/2.
+
+use crate::reader::HEADERS_LIMIT;
+
+/// Belong to a connection of HTTP/1.1, or stand in a field of their own (RFC 9113, section 8.2.2).
+pub(super) const OF_HTTP1: [&str; 6] =
+    ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
+
+/// Whether the request that was rendered as `bytes` can be sent over HTTP/2.
+pub(super) fn has_form(bytes: &[u8]) -> bool {
+    with_fields(bytes, "https", |_, _| ()).is_some()
+}
+
+/// Shows the fields of the request that was rendered as `bytes`, and where its body begins; `None` where HTTP/2 has no form for it.
+pub(super) fn with_fields<T>(
+    bytes: &[u8],
+    scheme: &str,
+    show: impl FnOnce(&[(&[u8], &[u8])], usize) -> T,
+) -> Option<T> {
+    let mut space = [httparse::EMPTY_HEADER; HEADERS_LIMIT];
+    let mut parsed = httparse::Request::new(&mut space);
+    let Ok(httparse::Status::Complete(body_from)) = parsed.parse(bytes) else { return None };
+    let path = parsed.path.filter(|path| path.starts_with('/') || *path == "*")?;
+    let host = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case("host"))?;
+    let is_host = |byte: &u8| byte.is_ascii_graphic() && !b"/?#@\\".contains(byte);
+    if host.value.is_empty() || !host.value.iter().all(is_host) {
+        return None;
+    }
+    let names: Vec<_> = parsed.headers.iter().map(|header| header.name.to_ascii_lowercase()).collect();
+    let mut fields = vec![
+        (&b":method"[..], parsed.method?.as_bytes()),
+        (b":scheme", scheme.as_bytes()),
+        (b":authority", host.value),
+        (b":path", path.as_bytes()),
+    ];
+    for (name, header) in names.iter().zip(&*parsed.headers) {
+        // Of what a client may say of transfer codings, HTTP/2 knows this alone.
+        let is_kept = name != "te" || header.value.eq_ignore_ascii_case(b"trailers");
+        if is_kept && !OF_HTTP1.contains(&name.as_str()) {
+            fields.push((name.as_bytes(), header.value));
+        }
+    }
+    Some(show(&fields, body_from))
+}

@@ -1,0 +1,63 @@
+//! What a block of fields is to a client: a head, an interim one, trailers, or nothing that may be (RFC 9113, section 8.1).
+
+use model::Cause;
+
+use super::hpack::Fields;
+use super::request::OF_HTTP1;
+
+/// See the module's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// More heads follow.
+    Interim,
+    /// The response's own; with the length that it promises.
+    Head { status: u16, length: Option<u64> },
+    /// Without a status.
+    Trailers,
+    /// It costs its stream.
+    Refused(Cause),
+}
+
+impl Shape {
+    pub(super) fn of(fields: &Fields) -> Shape {
+        let mut status = None;
+        let mut length = None;
+        for (number, (name, value)) in fields.iter().enumerate() {
+            match name {
+                // Before all others, and but once.
+                b":status" if number == 0 => status = number_of(value).filter(|_| value.len() == 3),
+                b"content-length" => match number_of(value) {
+                    Some(bytes) if length.is_none_or(|known| known == bytes) => length = Some(bytes),
+                    _ => return Shape::Refused(Cause::Malformed),
+                },
+                _ if !is_name(name) || OF_HTTP1[1..].iter().any(|known| known.as_bytes() == name) => {
+                    return Shape::Refused(Cause::Malformed);
+                }
+                _ => {}
+            }
+            if number == 0 && name == b":status" && status.is_none() {
+                return Shape::Refused(Cause::Malformed);
+            }
+        }
+        match status {
+            _ if fields.too_large => Shape::Refused(Cause::TooLarge),
+            None => Shape::Trailers,
+            // Upgrades are not for HTTP/2.
+            Some(..=99 | 101) => Shape::Refused(Cause::Malformed),
+            Some(100..=199) => Shape::Interim,
+            Some(status) => Shape::Head { status: status as u16, length },
+        }
+    }
+}
+
+fn number_of(value: &[u8]) -> Option<u64> {
+    // Signs parse, too.
+    let digits = str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
+}
+
+/// In lower case (RFC 9113, section 8.2.1). No other pseudo-field than the status is a response's.
+fn is_name(name: &[u8]) -> bool {
+    let is_allowed = |byte: &u8| matches!(byte, 0x21..=0x39 | 0x3b..=0x40 | 0x5b..=0x7e);
+    !name.is_empty() && name.iter().all(is_allowed)
+}
