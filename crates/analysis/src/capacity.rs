@@ -141,7 +141,7 @@ impl Capacity {
         let found = Found::of(record, variant);
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
         let bounds =
-            found.as_ref().and_then(|found| widened(&logs, found.clause.limit_s(), found.window_s).ok());
+            found.as_ref().and_then(|found| widened(&logs, found.clause.limit_s, found.window_s).ok());
         let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
         Capacity {

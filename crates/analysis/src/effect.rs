@@ -89,22 +89,16 @@ fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> Factor {
 
 /// The variant of each combination of levels, the last factor changing fastest. A copy of the baseline comes after all of them.
 fn cells(plan: &plan::Plan, factors: &[Factor]) -> Vec<Option<usize>> {
-    let mut combinations: Vec<Vec<&str>> = vec![Vec::new()];
-    for factor in factors {
-        combinations = combinations
-            .into_iter()
-            .flat_map(|levels| {
-                factor.levels.iter().map(move |level| [levels.as_slice(), &[level.as_str()]].concat())
-            })
-            .collect();
-    }
-    let is = |variant: &plan::Variant, levels: &[&str]| {
-        factors
-            .iter()
-            .zip(levels)
-            .all(|(factor, level)| variant.levels.get(&factor.name).is_some_and(|of| of == level))
+    // The levels of the last factor change first.
+    let is = |variant: &plan::Variant, mut cell: usize| {
+        factors.iter().rev().all(|Factor { name, levels }| {
+            let level = &levels[cell % levels.len()];
+            cell /= levels.len();
+            variant.levels.get(name) == Some(level)
+        })
     };
-    combinations.iter().map(|levels| plan.variants.iter().position(|variant| is(variant, levels))).collect()
+    let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
+    (0..combinations).map(|cell| plan.variants.iter().position(|variant| is(variant, cell))).collect()
 }
 
 /// The effects of a record, which share the chance to err.

@@ -78,14 +78,6 @@ impl Judgement {
             seconds_needed: None,
         }
     }
-
-    /// What kind of thing it is about, in a word.
-    pub fn subject_word(&self) -> &'static str {
-        match self.subject {
-            Subject::Comparison(_) => "comparison",
-            Subject::Variant(_) => "variant",
-        }
-    }
 }
 
 /// Why nothing is judged.

@@ -4,7 +4,7 @@
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone, Verdict};
 use model::quantity::{Quantity, Unit, interval, share, small_share};
-use plan::{Bound, Figure};
+use plan::{Bound, Figure, Subject};
 use record::Record;
 use serde_json::{Value, json};
 
@@ -210,7 +210,10 @@ fn judgement_json(judgement: &Judgement) -> Value {
         "relation": if limit.figure.wants_more() { ">" } else { "<" },
         "bound": limit.bound.value(),
         "unit": unit(judgement),
-        "subject": judgement.subject_word(),
+        "subject": match judgement.subject {
+            Subject::Comparison(_) => "comparison",
+            Subject::Variant(_) => "variant",
+        },
         "name": judgement.name,
         "line": judgement.line,
         "measured": judgement.measured,

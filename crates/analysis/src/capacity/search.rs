@@ -36,7 +36,7 @@ pub struct Clause {
     /// Which quantile of the time to a successful response it is about.
     q: f64,
     /// What that is to be below, in seconds; of failures the next limit of a response time, which says how steep things are.
-    limit_s: f64,
+    pub(super) limit_s: f64,
 }
 
 /// All limits of a plan that measures capacity.
@@ -204,11 +204,6 @@ impl Clause {
         let whole = self.headroom(window)?;
         let [first, second] = halves.map(|half| self.headroom(half).unwrap_or(whole));
         Some(Reading { whole, halves: [first, second] })
-    }
-
-    /// The limit, in seconds.
-    pub(super) fn limit_s(&self) -> f64 {
-        self.limit_s
     }
 }
 

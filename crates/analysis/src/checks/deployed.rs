@@ -2,7 +2,7 @@
 //!
 //! What is seen of pods belongs to a variant, and a load may bring it about: so a change never drops a block, it voids what was measured.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use model::quantity::many;
 use record::{Deployed, PodSeen, Trial};
@@ -119,29 +119,28 @@ impl Changes {
 
 /// What differs between two looks, in words; `None` where nothing does. Pods that got no requests at either are nobody's business.
 fn difference(before: &[PodSeen], after: &[PodSeen]) -> Option<String> {
-    let by_identity = |pods: &'_ [PodSeen]| -> BTreeMap<String, PodSeen> {
-        pods.iter().map(|pod| (identity(pod).to_owned(), pod.clone())).collect()
+    let gone = before.iter().filter(|pod| pod.ready && same(after, pod).is_none());
+    let come = after.iter().filter(|pod| pod.ready && same(before, pod).is_none());
+    let turned = |ready: bool| {
+        let was_other = move |pod: &&PodSeen| same(before, pod).is_some_and(|then| then.ready != ready);
+        after.iter().filter(move |pod| pod.ready == ready).filter(was_other)
     };
-    let (then, now) = (by_identity(before), by_identity(after));
-    let both = || then.iter().filter_map(|(id, pod)| Some((pod, now.get(id)?)));
-    let gone = then.iter().filter(|(id, pod)| pod.ready && !now.contains_key(*id)).map(|(_, pod)| pod);
-    let come = now.iter().filter(|(id, pod)| pod.ready && !then.contains_key(*id)).map(|(_, pod)| pod);
-    let unready = both().filter(|(then, now)| then.ready && !now.ready).map(|(_, now)| now);
-    let ready = both().filter(|(then, now)| !then.ready && now.ready).map(|(_, now)| now);
-    let named = |pods: &mut dyn Iterator<Item = &PodSeen>, what: &str| {
-        let pods: Vec<&str> = pods.map(|pod| pod.name.as_str()).collect();
-        (!pods.is_empty()).then(|| format!("{} {what}", names(pods.into_iter())))
-    };
-    let restarted = restarts(before, after);
-    let parts = [
-        named(&mut gone.into_iter(), "went"),
-        named(&mut come.into_iter(), "came"),
-        named(&mut restarted.into_iter(), "was started again"),
-        named(&mut unready.into_iter(), "was not ready any more"),
-        named(&mut ready.into_iter(), "became ready"),
+    let parts: [(Vec<&PodSeen>, &str); 5] = [
+        (gone.collect(), "went"),
+        (come.collect(), "came"),
+        (restarts(before, after), "was started again"),
+        (turned(false).collect(), "was not ready any more"),
+        (turned(true).collect(), "became ready"),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let told = parts.iter().filter(|(pods, _)| !pods.is_empty());
+    let told = told.map(|(pods, what)| format!("{} {what}", names(pods.iter().map(|pod| pod.name.as_str()))));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The same pod at another time.
+fn same<'a>(pods: &'a [PodSeen], pod: &PodSeen) -> Option<&'a PodSeen> {
+    pods.iter().find(|other| identity(other) == identity(pod))
 }
 
 /// What tells a pod from others; a mere address has nothing else.
@@ -152,8 +151,7 @@ fn identity(pod: &PodSeen) -> &str {
 /// Pods that are the same and were started again.
 fn restarts<'a>(before: &[PodSeen], after: &'a [PodSeen]) -> Vec<&'a PodSeen> {
     let more = |pod: &&PodSeen| {
-        let same = before.iter().find(|then| identity(then) == identity(pod));
-        let loaded = same.filter(|then| then.ready || pod.ready);
+        let loaded = same(before, pod).filter(|then| then.ready || pod.ready);
         loaded.and_then(|then| then.restarts.zip(pod.restarts)).is_some_and(|(then, now)| now > then)
     };
     after.iter().filter(more).collect()
@@ -215,7 +213,7 @@ pub(super) fn same_pods(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Opti
     let (one, other) = (deployed(baseline).next()?, deployed(candidate).next()?);
     // Who loads one Service in two ways knows that it is one.
     let known = one.place == other.place && one.address == other.address;
-    let is_there = |pod: &&PodSeen| one.pods.iter().any(|same| same.ready && identity(same) == identity(pod));
+    let is_there = |pod: &&PodSeen| same(&one.pods, pod).is_some_and(|same| same.ready);
     let ready = || other.pods.iter().filter(|pod| pod.ready);
     let (shared, all) = (ready().filter(is_there).count(), ready().count());
     let evidence =

@@ -9,6 +9,7 @@ use model::{Quantity, evidence};
 use record::{Block, MachineUse, Record, Slice, SliceKind, Trial};
 
 use super::{Run, Seen, Variant, total, trials, wall_ns, warning};
+use crate::metric::trial;
 
 /// Share of CPU time that the host took (CPU steal) above which a run is disturbed.
 const STEAL_SHARE_MAX: f64 = 0.02;
@@ -171,44 +172,28 @@ pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
 
 /// A variant fetched far more from storage in some trials than in others: whoever comes first fills the cache for all.
 pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let trials = run.record.complete_blocks().filter_map(|block| Fetched::of(block, variant.index));
-    let mut trials: Vec<Fetched<'_>> = trials.collect();
-    trials.sort_by(|one, other| one.per_s().total_cmp(&other.per_s()));
-    let (median, most) = (trials.get(trials.len() / 2)?, trials.last()?);
-    if most.per_s() <= DISK_BYTES_PER_S_MIN.max(DISK_RATIO_MAX * median.per_s()) {
+    let fetched = |block| {
+        let slices: Vec<&Slice> = trial(block, variant.index)?.measured().collect();
+        let bytes = total(&slices, |slice| slice.services.iter().map(|service| service.read_bytes).sum());
+        let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
+        (wall_ns > 0).then(|| (bytes as f64 * 1e9 / wall_ns as f64, bytes, block))
+    };
+    let mut trials: Vec<(f64, u64, &Block)> = run.record.complete_blocks().filter_map(fetched).collect();
+    trials.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (usual_per_s, median, _) = *trials.get(trials.len() / 2)?;
+    let (per_s, most, block) = *trials.last()?;
+    if per_s <= DISK_BYTES_PER_S_MIN.max(DISK_RATIO_MAX * usual_per_s) {
         return None;
     }
-    let place = most.block.order.iter().position(|index| *index == variant.index).unwrap_or(0) + 1;
-    let (block, of) = (most.block.number, most.block.order.len());
+    let place = block.order.iter().position(|index| *index == variant.index).unwrap_or(0) + 1;
+    let (block, of) = (block.number, block.order.len());
     let evidence = evidence!(
         "its services fetched {most} from storage in block {block}, where it started as number {place} of {of}, and {median} in its \
          median trial";
-        most = Quantity::bytes(most.bytes as f64), median = Quantity::bytes(median.bytes as f64));
+        most = Quantity::bytes(most as f64), median = Quantity::bytes(median as f64));
     let remedy = "some trials found in the page cache what others had to fetch, so order decides; read the data once before the run, or \
                   warm up until all of it was asked for (design.warmup)";
     Some(warning(evidence, remedy))
-}
-
-/// What a variant fetched in its measured slices of one block.
-struct Fetched<'a> {
-    block: &'a Block,
-    bytes: u64,
-    wall_ns: u64,
-}
-
-impl<'a> Fetched<'a> {
-    fn of(block: &'a Block, variant: usize) -> Option<Self> {
-        let of_variant = |trial: &&Trial| trial.variant() == variant;
-        let slices: Vec<&Slice> = block.trials.iter().filter(of_variant).flat_map(Trial::measured).collect();
-        let services = slices.iter().flat_map(|slice| &slice.services);
-        let bytes: u64 = services.map(|service| service.read_bytes).sum();
-        let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
-        (wall_ns > 0).then_some(Self { block, bytes, wall_ns })
-    }
-
-    fn per_s(&self) -> f64 {
-        self.bytes as f64 * 1e9 / self.wall_ns as f64
-    }
 }
 
 /// Services worked while others were loaded.

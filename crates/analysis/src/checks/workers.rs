@@ -17,22 +17,15 @@ const WORKER_SHARE_MIN: f64 = 0.5;
 /// Two workers out of balance by three to one are at 0.5. Connections that are dealt by a hash of their ports come to 0.2 by chance.
 const UNEVEN_MAX: f64 = 0.5;
 
-/// What a trial asked for and how its work was shared.
-struct Asked {
-    wanted: u32,
-    work: Work,
-}
-
 /// Fewer workers served than were asked for.
 pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen> {
     workers(variant.trials.first()?, service)?;
-    let asked =
-        |trial: &&Trial| Some(Asked { wanted: workers(trial, service)?, work: Work::of(trial, service)? });
-    let all: Vec<Asked> = variant.trials.iter().filter_map(asked).collect();
-    let fewer: Vec<&Asked> = all.iter().filter(|of| of.work.serving() < of.wanted).collect();
-    let least = fewer.iter().map(|of| of.work.serving()).min()?;
-    let worst: Vec<&&Asked> = fewer.iter().filter(|of| of.work.serving() == least).collect();
-    let done = worst.iter().map(|of| of.work.of_busiest(least));
+    let asked = |trial: &&Trial| Some((workers(trial, service)?, Work::of(trial, service)?));
+    let all: Vec<(u32, Work)> = variant.trials.iter().filter_map(asked).collect();
+    let fewer: Vec<&(u32, Work)> = all.iter().filter(|(wanted, work)| work.serving() < *wanted).collect();
+    let least = fewer.iter().map(|(_, work)| work.serving()).min()?;
+    let worst: Vec<&&(u32, Work)> = fewer.iter().filter(|(_, work)| work.serving() == least).collect();
+    let done = worst.iter().map(|(_, work)| work.of_busiest(least));
     let (done, whole) = done.fold((0, 0), |(done, whole), (some, of)| (done + some, whole + of));
     let alone = least == 1 && worst.len() as f64 >= ALONE_SHARE_VOID * all.len() as f64;
     let others = match fewer.len() - worst.len() {
@@ -42,7 +35,7 @@ pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen>
     let (hit, of) = (worst.len(), all.len());
     let evidence = evidence!(
         "{serving} of {workers} workers of {service} did {share} of its work in {hit} of {of} trials{others}";
-        serving = Quantity::count(least), workers = Quantity::count(worst[0].wanted),
+        serving = Quantity::count(least), workers = Quantity::count(worst[0].0),
         share = Quantity::share(done as f64 / whole.max(1) as f64));
     let remedy = if alone {
         "one process did what several were asked to do, so this is not what it is called; see in the record's logs whether the workers \

@@ -7,7 +7,7 @@
 //!
 //! It judges successes against requests due and nothing else; whose fault it was is said by checks.
 
-use model::{AskedOpen, BUCKET_NS, OpenLoop, Process, Rate};
+use model::{BUCKET_NS, OpenLoop, Process, Rate};
 use stats::{Latencies, Quantile};
 
 use super::Window;
@@ -121,7 +121,9 @@ pub enum Bend {
 impl Window<'_> {
     /// What became of a constant rate; `None` for another load.
     pub fn kept(&self) -> Option<Kept> {
-        let (rate @ Rate::Constant(_), counts) = (self.open()?.rate, &self.slice.counts) else { return None };
+        let (rate @ Rate::Constant(_), counts) = (self.asked.open?.rate, &self.slice.counts) else {
+            return None;
+        };
         let late = self.is_client_late();
         let bad = counts.responses - counts.successful + counts.broken;
         let buckets = counts.successful_per_100_ms.len();
@@ -135,10 +137,6 @@ impl Window<'_> {
             () if behind => Kept::Behind,
             () => Kept::Up,
         })
-    }
-
-    fn open(&self) -> Option<AskedOpen> {
-        self.asked.open
     }
 
     /// The client itself was late: it had a connection free and did not send.
@@ -158,7 +156,7 @@ impl Window<'_> {
 
     /// The stretches of a ramp, tenths of it, as far as it came; none of another load.
     pub fn stretches(&self) -> Vec<Stretch> {
-        let Some(rate @ Rate::Ramp { over, .. }) = self.open().map(|open| open.rate) else {
+        let Some(rate @ Rate::Ramp { over, .. }) = self.asked.open.map(|open| open.rate) else {
             return Vec::new();
         };
         let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
@@ -171,7 +169,7 @@ impl Window<'_> {
     /// whose bend is the client's.
     pub fn bend(&self) -> Option<Bend> {
         let clean = !self.is_client_late() && !self.is_client_busy() && self.slice.counts.successful > 0;
-        bend(self.open().filter(|_| clean)?.rate, &self.stretches())
+        bend(self.asked.open.filter(|_| clean)?.rate, &self.stretches())
     }
 
     /// `None` if there is nothing of it.
@@ -209,7 +207,7 @@ impl Window<'_> {
     /// How many responses a stretch may lack by chance.
     fn chance(&self, due: f64) -> f64 {
         let spread = CHANCE * due.sqrt();
-        match self.open().map(|open| open.process) {
+        match self.asked.open.map(|open| open.process) {
             Some(Process::Poisson) if self.due_counted().is_none() => spread,
             // When requests were due is known: only those under way can be missing, and only so many can be under way.
             _ => spread.min(f64::from(self.slice.connections) * f64::from(self.lanes)),
