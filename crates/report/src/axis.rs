@@ -60,8 +60,7 @@ impl Axis {
 
     fn percents(self) -> Vec<Mark> {
         let (low, high) = (self.low.exp() - 1.0, self.high.exp() - 1.0);
-        let steps = (-5..2).flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power)));
-        let step = steps.into_iter().find(|step| (high - low) / step <= MARKS_MAX).unwrap_or(1.0);
+        let step = round_step(((high - low) / MARKS_MAX).max(1e-5));
         let decimals = (-(step * 100.0).log10().floor()).clamp(0.0, 3.0) as usize;
         let places = (low / step).ceil() as i32..=(high / step).floor() as i32;
         let mark = |place: i32| {
@@ -73,19 +72,27 @@ impl Axis {
     }
 
     fn factors(self) -> Vec<Mark> {
+        self.round().into_iter().map(|ratio| Mark { ratio, label: format!("×{ratio}") }).collect()
+    }
+
+    /// Round numbers that lie on it, in rising order: 1, 10, 100, …, and 2 and 5 of them where that is few.
+    pub fn round(self) -> Vec<f64> {
         let powers = (self.low / 10_f64.ln()).floor() as i32..=(self.high / 10_f64.ln()).ceil() as i32;
         let decades = (self.high - self.low) / 10_f64.ln();
         let digits: &[f64] = if decades <= 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         // Every power of ten, or every second, and so on; 1 stays.
         let every = (decades / MARKS_MAX).ceil().max(1.0) as i32;
-        let ratios = powers
+        let numbers = powers
             .filter(|power| power % every == 0)
             .flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
-        ratios
-            .filter(|ratio| self.holds(*ratio))
-            .map(|ratio| Mark { ratio, label: format!("×{ratio}") })
-            .collect()
+        numbers.filter(|number| self.holds(*number)).collect()
     }
+}
+
+/// The first of 1, 2, 5, 10, … that is no less than this.
+pub fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)
 }
 
 #[cfg(test)]

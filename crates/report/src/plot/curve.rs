@@ -13,6 +13,7 @@ use plan::Figure;
 use stats::Interval;
 
 use super::{Hold, MARGIN, Measured, RIGHT, SMALL_SIZE, Shape, Sheet};
+use crate::axis::{Axis, round_step};
 use crate::experiment::capacity::told;
 use crate::plot::drawing::Rgb;
 
@@ -72,11 +73,12 @@ impl Sheet {
         let (top, bottom) = (self.y + 14.0, self.y + 14.0 + HEIGHT);
         let palette = self.palette;
         let x = |per_s: f64| LEFT + (per_s / most).clamp(0.0, 1.0) * (RIGHT - LEFT);
-        let y = |us: f64| bottom - ((us.clamp(low, high) / low).ln() / (high / low).ln()) * HEIGHT;
+        let times = Axis::between(low, high, 0.0);
+        let y = |us: f64| bottom - times.place(us.clamp(low, high)) * HEIGHT;
         if let Some(Interval { low, high }) = *interval {
             self.area((x(low), top), ((x(high) - x(low)).max(1.0), HEIGHT), palette.band);
         }
-        for us in decades(low, high) {
+        for us in times.round() {
             self.area((LEFT, y(us)), (RIGHT - LEFT, 1.0), palette.grid);
             self.held(
                 (LEFT - 6.0, y(us) + 4.0),
@@ -128,19 +130,4 @@ impl Sheet {
             self.shapes.push(Shape::Circle { x: *x, y: *y, radius: 3.0, fill });
         }
     }
-}
-
-/// The next of 1, 2, 5, 10, … from this number on.
-fn round_step(least: f64) -> f64 {
-    let power = 10f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)
-}
-
-/// Round times between these: 1, 10, 100 …, and 2 and 5 of them where that is few.
-fn decades(low: f64, high: f64) -> Vec<f64> {
-    let steps: &[f64] = if high / low > 300.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let first = low.log10().floor() as i32;
-    let last = high.log10().ceil() as i32;
-    let all = (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-    all.filter(|us| (low..=high).contains(us)).collect()
 }
