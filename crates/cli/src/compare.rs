@@ -208,7 +208,7 @@ fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> 
     } else {
         DraftSource::command(text)
     };
-    let source = source.map_err(|error| Failed::usage(format!("`{text}`: {error}")).hint(error.hint()))?;
+    let source = source.map_err(|error| Failed::usage(format!("`{text}`: {error}")).hint(error.hint))?;
     Ok(DraftVariant { name: name.map(str::to_owned), source, from })
 }
 

@@ -82,8 +82,7 @@ pub fn typed(path: &Path) -> PathBuf {
 /// If there is none, or several may be meant.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
-    let record =
-        record::open(&directory).map_err(|error| Failed::usage(error.to_string()).hint(error.hint()))?;
+    let record = record::open(&directory).map_err(|error| Failed::usage(&error).hint(error.hint))?;
     if record.ended.is_none() && record::is_being_written(&record.directory) {
         let (place, blocks) = (record.directory.display(), record.complete_blocks().count());
         print::tell!(

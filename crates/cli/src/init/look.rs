@@ -148,17 +148,9 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
 fn compose(folder: &Path, file: &str) -> Result<Service, String> {
     let mut command = Command::new("docker");
     command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
-    let read = machine::run(&mut command, COMPOSE_PATIENCE)
-        .map_err(|error| format!("`docker compose` is to read it, and docker: {error}"))?;
-    let read = read.ok_or_else(|| {
-        format!("`docker compose config` gave no answer within {} s", COMPOSE_PATIENCE.as_secs())
-    })?;
-    if !read.status.success() {
-        let said = String::from_utf8_lossy(&read.stderr);
-        let said = said.trim().lines().next().unwrap_or("it failed");
-        return Err(format!("`docker compose` does not read it (is Compose 2 installed?): {said}"));
-    }
-    let project: Value = serde_json::from_slice(&read.stdout).map_err(|error| error.to_string())?;
+    let read = machine::answer_of(&mut command, COMPOSE_PATIENCE)
+        .map_err(|why| format!("`docker compose` does not read it (is Compose 2 installed?): {why}"))?;
+    let project: Value = serde_json::from_str(&read).map_err(|error| error.to_string())?;
     let services = project["services"].as_object().ok_or("no services")?;
     let of = |key: &str| services.iter().find(|(_, service)| service[key].get(0).is_some());
     let (name, service) =
