@@ -12,7 +12,7 @@ use smart_default::SmartDefault;
 
 use crate::draft::command_line;
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
-use crate::model::{Comparison, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
+use crate::model::{Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 use crate::prepare;
 use crate::problem::Refused;
@@ -308,26 +308,25 @@ impl Plan {
     ///
     /// `None` where there is no such variant.
     pub fn calibration(&self, of: usize) -> Option<Plan> {
-        let mut design = self.design.clone();
-        design.looks = LookRule::Once;
         let variant = self.variants.get(of)?.clone();
+        let design = Design { looks: LookRule::Once, ..self.design.clone() };
+        let variants = vec![variant];
         let mut plan = Plan {
-            name: self.name.clone(),
-            question: Some(format!("How far apart do two equal copies of {} come out here?", variant.name)),
+            question: Some(format!(
+                "How far apart do two equal copies of {} come out here?",
+                variants[0].name
+            )),
             factors: Vec::new(),
-            variants: vec![variant],
             comparisons: Vec::new(),
             aa: None,
-            prepare: Vec::new(),
-            building: self.building.clone(),
+            prepare: prepare::mentioned(self.prepare.clone(), &variants),
+            variants,
             against: None,
-            generators: self.generators.clone(),
             design,
             measure: None,
             gate: Vec::new(),
-            secrets: self.secrets.clone(),
+            ..self.clone()
         };
-        plan.prepare = prepare::mentioned(self.prepare.clone(), &plan.variants);
         let comparison = plan.push_copy(0);
         plan.comparisons.push(comparison);
         Some(plan)
