@@ -19,7 +19,7 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
     let check = place.said(&["run", "--dry-run", "experiment.toml"]);
     check.prints(&[
         "80 % fast, 20 % slow",
-        "p50 of the response time of slow",
+        "p50 response time of slow",
         "open loop: 5 % of what the slowest variant can do",
     ]);
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
