@@ -9,10 +9,18 @@ const MEANINGS = { 1: 'a limit fails', 4: 'the measurement is invalid', 5: 'a li
 export class ProofloadError extends Error {
   constructor(exitCode, stderr, report, options) {
     const told = stderr.match(/^error: [^]*/m)?.[0].slice('error: '.length).trim();
-    super(told ?? MEANINGS[exitCode] ?? `exit code ${exitCode}, and no report`, options);
+    const meaning = MEANINGS[exitCode] ?? `exit code ${exitCode}, and no report`;
+    super(told ?? [meaning, ...reasons(report)].join(': '), options);
     this.name = options ? 'AbortError' : 'ProofloadError';
     Object.assign(this, { exitCode, stderr, report });
   }
+}
+
+/** What in a report stands behind the exit code. */
+function reasons({ gate, findings = [] } = {}) {
+  const limits = gate?.limits.filter(({ ruling }) => ruling !== 'kept') ?? [];
+  if (limits.length > 0) return [limits.map(({ limit }) => limit).join(', ')];
+  return findings.filter(({ grade }) => grade === 'void').slice(0, 1).map(({ number, evidence, remedy }) => `${evidence} (${number}); ${remedy}`);
 }
 
 export function load(url, flags, { signal } = {}) {

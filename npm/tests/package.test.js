@@ -90,7 +90,7 @@ test('a failure is an error with the exit code and what was said', async () => {
 
   const limited = await proofload.load(url, { duration: '500ms', limit: 'throughput > 1000000/s' }).catch((error) => error);
   assert.equal(limited.exitCode, 1);
-  assert.equal(limited.message, 'a limit fails');
+  assert.equal(limited.message, 'a limit fails: throughput > 1000000/s');
   assert.equal(limited.report.gate.limits.length, 1);
 });
 

@@ -39,7 +39,7 @@ pub use checks::{per_core, waiting_variants};
 pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
 pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
-pub use failure::{FailedIn, Failure, failures};
+pub use failure::{Failure, failures};
 pub use forecast::{POWER, Pace, blocks_to_find, budget_s};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use generators::{GeneratorShare, generators};
@@ -50,7 +50,7 @@ pub use model::{Check, Finding, Grade, Unit};
 pub use no_success::NoSuccess;
 pub use pointless::{fruitless, untreated, void_for_good};
 pub use rule::{rule, rule_of};
-pub use series::{Grid, Series, grids, ratios_by_block, series};
+pub use series::{Series, ratios_by_block, series};
 pub use service::{SERVING_SHARE_MIN, ServiceCost};
 pub use spread::Spread;
 pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
@@ -108,6 +108,11 @@ impl Conclusion {
     /// Whether any finding voids a comparison, or all of them.
     pub fn is_void(&self) -> bool {
         self.findings.iter().any(|finding| finding.grade == Grade::Invalid)
+    }
+
+    /// Whether one forbids conclusions about this variant.
+    pub fn voids(&self, variant: usize) -> bool {
+        self.findings.iter().any(|finding| finding.voids(variant, variant))
     }
 
     /// Whether every comparison has an answer, so that going on would buy nothing.

@@ -38,10 +38,7 @@ pub fn rule_of(looks: LookRule, members: usize) -> Option<Rule> {
 
 /// Whether the run ended for a reason that does not depend on what it found.
 fn ended_by_plan(record: &Record) -> bool {
-    matches!(
-        record.ended.as_ref().map(|ended| &ended.reason),
-        Some(EndReason::BudgetSpent | EndReason::LastLook | EndReason::Measured)
-    )
+    matches!(record.end(), Some(EndReason::BudgetSpent | EndReason::LastLook | EndReason::Measured))
 }
 
 fn count(members: usize) -> u32 {

@@ -37,8 +37,7 @@ Examples:
   A limit, with its exit code:
     proofload compare --limit 'throughput > -3%' './old' './new'
 
-More than two are compared with the first. Words are split as a shell does it, NAME=value before the program are its variables, and
-there is no shell. PORT is set to a free port, and {port} stands for it; a service that listens elsewhere is found.
+More than two are compared with the first. Words are split as a shell does it, NAME=value before the program are its variables, and there is no shell. PORT is set to a free port, and {port} stands for it; a service that listens elsewhere is found.
 Two records are compared by `proofload history compare OLD NEW`.";
 
 /// Flags of `compare`.
@@ -77,8 +76,31 @@ pub struct CompareArgs {
 pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     match of_records(args) {
         Some(result) => result,
-        None => carry(args, &Aim { least: 2, settings: Vec::new(), name: "compare", question: None }),
+        None => {
+            let settings = response_times(args).into_iter().collect();
+            carry(args, &Aim { least: 2, settings, name: "compare", question: None })
+        }
     }
+}
+
+/// Where no metric is named: the response times that a rate or a limit asks for.
+fn response_times(args: &CompareArgs) -> Option<Setting> {
+    if !args.asked.metric.is_empty() {
+        return None;
+    }
+    let metrics = args.limits.limits.iter().filter_map(|limit| limit.figure.metric());
+    let mut quantiles: Vec<&str> =
+        metrics.filter(|metric| metric.quantile().is_some()).map(|metric| metric.name()).collect();
+    quantiles.dedup();
+    if quantiles.is_empty() && args.asked.rate.is_some() {
+        quantiles.push(model::Metric::P99.name());
+    }
+    let values = quantiles.iter().map(|name| Value::String((*name).to_owned())).collect();
+    Some(Setting::new(
+        &["design", "metric"],
+        one_or_many(values)?,
+        format!("--metric {}", quantiles.join(" --metric ")),
+    ))
 }
 
 /// What is to be found out of services that flags name.
@@ -177,7 +199,7 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
         }
         (1, None) if aim.least > 1 => {
             return Err(Failed::usage("one command is named, and nothing to compare it with")
-                .hint("name a second one, or --against REF for the code of another commit"));
+                .hint("name a second one, or --against REF for the code of another commit; one URL alone: proofload load URL"));
         }
         _ => {}
     }
@@ -217,7 +239,8 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     let mut settings = args.asked.settings()?;
     let flags = &args.flags;
     let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
-    let quick = flags.quick.then(|| run::quick_budget(count, args.asked.is_open()));
+    let quick =
+        flags.quick.then(|| run::quick_budget(count, args.asked.is_open() || response_times(args).is_some()));
     let budget = flags.budget.or(quick).map_or(BUDGET.to_owned(), plan::duration_text);
     settings.push(Setting::new(&["design", "budget"], budget.as_str(), format!("--budget {budget}")));
     if let Some(seed) = flags.seed {
@@ -317,7 +340,7 @@ pub struct Asked {
     /// Path that responds with a 2xx once the service is ready [default: when it responds at all]
     #[arg(long, value_name = "PATH", help_heading = "Load")]
     ready: Option<String>,
-    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: throughput]
+    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: what --limit bounds, p99 with --rate, else throughput]
     #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
     metric: Vec<String>,
     /// The smallest difference that matters [default: 3%]

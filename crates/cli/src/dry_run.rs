@@ -242,7 +242,7 @@ fn looks(plan: &Plan) -> String {
     }
     match plan.design.looks {
         _ if most < stats::BLOCKS_MIN => {
-            format!("about {most} fit the budget, too few for a verdict: raise design.budget")
+            format!("about {most} fit the budget, too few for a verdict: raise the budget")
         }
         LookRule::Once => format!("about {most} fit the budget, looked at once, after the last"),
         LookRule::EachBlock | LookRule::Planned | LookRule::Always => {

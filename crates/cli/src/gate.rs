@@ -40,7 +40,7 @@ pub struct Flags {
     max_regression: Option<f64>,
     /// A limit besides those of the file, for example "p99 < 50ms" or "throughput > -3%"; may be given several times
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
-    limits: Vec<Limit>,
+    pub limits: Vec<Limit>,
     /// Let pass what is inconclusive: exit code 0 where the interval is too wide to tell. Nobody has shown then that the limit holds
     #[arg(long)]
     allow_open: bool,
@@ -147,10 +147,11 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     Ok(code(&gated, &conclusion))
 }
 
-/// Adds the limits of the flags to the plan's, and makes sure that there are some, each about something that is measured.
+/// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin
+/// is what a change for the worse may have.
 ///
 /// # Errors
-/// If there are none, or one is about nothing.
+/// If nothing is compared and there are none, or one is about nothing.
 pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
     for entry in flags.entries(plan) {
         // A record has the limits of the flags that it was made with.
@@ -158,9 +159,12 @@ pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
             plan.gate.push(entry);
         }
     }
+    if plan.gate.is_empty() && !plan.comparisons.is_empty() {
+        plan.gate = plan::max_regression(&plan.design, plan.design.margin);
+    }
     if plan.gate.is_empty() {
         return Err(Failed::usage("there is no limit to judge by").hint(
-            "--max-regression 3%, --limit \"p99 < 50ms\", or a section [gate] in the experiment file: `throughput = \"> -3%\"`",
+            "nothing is compared: name another commit by --against REF, or bound an amount, such as --limit \"throughput > 900/s\"",
         ));
     }
     plan.gate.iter().try_for_each(|entry| check(plan, entry))
@@ -176,7 +180,7 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
         } else if limit.figure.wants_more() {
             "in open loop throughput is the rate that is given; bound a response time or cpu_per_request"
         } else {
-            "response times are measured in open loop: set `design.rate`, or a metric such as \"p99\""
+            "response times are measured in open loop: set a rate, or a metric such as \"p99\""
         }));
     }
     if !plan.gated(entry, &plan.gate).is_empty() {

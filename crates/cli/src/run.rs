@@ -8,7 +8,7 @@ use std::time::Duration;
 use ::explain::Explanation;
 use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
-use plan::{Limit, Metric, Plan, Secrets};
+use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, Record, WriteError, Writer};
 use report::{Form, Measured, REPORT_PAGE, Report};
 
@@ -336,10 +336,14 @@ fn check_names(plan: &Plan, directory: &Path) -> Result<(), Failed> {
 /// # Errors
 /// With all that is missing.
 pub fn check_commands(plan: &Plan) -> Result<(), Failed> {
-    // What is made or built first may be what is missing.
+    // What is checked out, made or built first may be what is missing.
+    let worktree = plan.against.as_ref().map(|against| &against.worktree).filter(|root| !root.exists());
+    let is_to_come = |service: &Service| {
+        service.command().zip(worktree).is_some_and(|(command, root)| command.directory.starts_with(root))
+    };
     let services = plan.variants.iter().flat_map(|variant| &variant.services);
     let errors = services
-        .filter(|_| plan.prepare.is_empty())
+        .filter(|service| plan.prepare.is_empty() && !is_to_come(service))
         .filter_map(|service| services::check_command(service).err());
     let mut missing: Vec<(String, Option<String>)> =
         errors.map(|error| (error.to_string(), error.hint().map(str::to_owned))).collect();

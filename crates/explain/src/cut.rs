@@ -28,7 +28,7 @@ use indexmap::IndexMap;
 use crate::doubt::Note;
 use crate::label::clean;
 use crate::naming::Namer;
-use crate::read::{CallFrame, Calls, NativeFrame, NativeStack, script_frame};
+use crate::read::{CallFrame, Calls, NativeFrame, NativeStack, script_frame, usual_us};
 use crate::thread::{self, MADE};
 use crate::tree::{Builder, together};
 use crate::{CpuProfile, Frame, HeapProfile, Kind, Naming, NativeProfile, Tree};
@@ -62,8 +62,6 @@ pub struct Window {
 pub struct Cut {
     /// Time by stack in nanoseconds, waiting included; of the heap bytes.
     pub tree: Tree,
-    /// What of it is not waiting.
-    pub busy_ns: f64,
     /// What is in the tree.
     pub covered_ns: f64,
     /// Time within the window that lies in gaps between samples and was given to nobody. With what is covered, it is all
@@ -99,19 +97,17 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_
         made.add(place, spent.unknown_ns);
     }
     let tree = made.tree();
-    let waiting = tree.sums(|frame| Some(frame.kind)).get(&Kind::Waiting).copied().unwrap_or(0.0);
     let mut notes = profile.notes.clone();
     notes.extend(spent.notes(profile, window));
     notes.extend(namer.notes());
     let (covered_ns, capped_ns, samples) = (spent.covered_ns, spent.capped_ns, spent.samples);
-    Cut { busy_ns: covered_ns - waiting, covered_ns, capped_ns, samples, notes, tree }
+    Cut { covered_ns, capped_ns, samples, notes, tree }
 }
 
 impl Cut {
     /// Of what has no times.
     fn timeless(tree: Tree, samples: u64, notes: Vec<Note>) -> Cut {
-        let total = tree.total();
-        Cut { tree, busy_ns: total, covered_ns: total, capped_ns: 0.0, samples, notes }
+        Cut { covered_ns: tree.total(), tree, capped_ns: 0.0, samples, notes }
     }
 }
 
@@ -165,6 +161,7 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
 }
 
 /// Time by place of a profile, within a window.
+#[derive(Default)]
 struct Spent {
     /// Of each place itself, in nanoseconds.
     self_ns: Vec<f64>,
@@ -181,15 +178,8 @@ struct Spent {
 impl Spent {
     fn within(profile: &CpuProfile, window: Option<Window>) -> Self {
         let nodes = profile.calls.nodes.len();
-        let mut spent = Self {
-            self_ns: vec![0.0; nodes],
-            unknown_ns: 0.0,
-            whole: vec![0; nodes],
-            inside: vec![0; nodes],
-            covered_ns: 0.0,
-            capped_ns: 0.0,
-            samples: 0,
-        };
+        let (self_ns, whole, inside) = (vec![0.0; nodes], vec![0; nodes], vec![0; nodes]);
+        let mut spent = Self { self_ns, whole, inside, ..Self::default() };
         let window = window.map_or((i128::MIN, i128::MAX), |window| {
             (i128::from(window.start_ns), i128::from(window.end_ns))
         });
@@ -259,10 +249,7 @@ fn longest_us(profile: &CpuProfile) -> Option<i64> {
     }
     let stride = between.len().div_ceil(LOOKED_AT_MAX);
     let looked_at = between.step_by(stride).map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us));
-    let mut looked_at: Vec<i64> = looked_at.filter(|us| *us > 0).collect();
-    let middle = looked_at.len() / 2;
-    let usual = (!looked_at.is_empty()).then(|| *looked_at.select_nth_unstable(middle).1)?;
-    Some(usual.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
+    Some(usual_us(looked_at)?.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
 }
 
 const KERNEL: &str = "[kernel]";

@@ -279,29 +279,26 @@ impl Work<'_> {
 
     /// Whether all ran on the same Node.js.
     fn versions(&mut self) {
-        let mut by_version: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
-        for capture in &self.captures.record.captures {
-            let Some(variant) = self.captures.record.header.plan.variants.get(capture.variant) else {
-                continue;
-            };
+        let record = self.captures.record;
+        let mut by_service: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+        for capture in &record.captures {
+            let Some(variant) = record.header.plan.variants.get(capture.variant) else { continue };
             for service in &capture.services {
                 let agents = service.processes.iter().flat_map(|process| &process.agents);
                 for version in agents.filter_map(|agent| agent.versions.get("node")) {
-                    by_version.entry((&*service.service, &**version)).or_default().insert(&*variant.name);
+                    let versions = by_service.entry(&service.service).or_default();
+                    versions.entry(version).or_default().insert(&variant.name);
                 }
             }
         }
-        let services: BTreeSet<&str> = by_version.keys().map(|key| key.0).collect();
-        for service in services {
-            let of = |(key, variants): (&(&str, &str), &BTreeSet<&str>)| {
-                let names: Vec<String> = variants.iter().map(|name| shown(name)).collect();
-                (key.0 == service).then(|| format!("{} in {}", shown(key.1), names.join(", ")))
+        for (service, versions) in by_service.into_iter().filter(|(_, versions)| versions.len() > 1) {
+            let of = |(version, variants): (&str, BTreeSet<&str>)| {
+                let names: Vec<String> = variants.into_iter().map(shown).collect();
+                format!("{} in {}", shown(version), names.join(", "))
             };
-            let versions: Vec<String> = by_version.iter().filter_map(of).collect();
-            if versions.len() > 1 {
-                let text = format!("{}: Node.js {}", shown(service), versions.join("; "));
-                self.doubt("", DoubtKind::VersionsDiffer, text);
-            }
+            let versions: Vec<String> = versions.into_iter().map(of).collect();
+            let text = format!("{}: Node.js {}", shown(service), versions.join("; "));
+            self.doubt("", DoubtKind::VersionsDiffer, text);
         }
     }
 }

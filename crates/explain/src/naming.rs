@@ -39,12 +39,6 @@ pub struct Naming<'a> {
     pub source: &'a dyn Source,
 }
 
-impl std::fmt::Debug for Naming<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Naming").field("directory", &self.directory).finish_non_exhaustive()
-    }
-}
-
 /// A script: where it is, and what it was made of.
 struct Script {
     place: Place,

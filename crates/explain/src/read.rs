@@ -13,7 +13,7 @@ use std::fmt::Display;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use prof_process::script as script_frame;
+pub(crate) use prof_process::{script as script_frame, usual_us};
 pub(crate) use v8::{CallFrame, Calls};
 pub use v8::{CpuProfile, HeapProfile};
 

@@ -89,18 +89,12 @@ pub fn folded(tree: &Tree, unit: Unit) -> String {
 
 /// Without what ends a function or a line in this format.
 fn folded_label(frame: &Frame) -> String {
-    label(frame)
-        .chars()
-        .map(|c| {
-            if c.is_control() {
-                ' '
-            } else if c == ';' {
-                ':'
-            } else {
-                c
-            }
-        })
-        .collect()
+    let safe = |c: char| match c {
+        ';' => ':',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    label(frame).chars().map(safe).collect()
 }
 
 /// The tree as V8's `.cpuprofile`, for DevTools: each place that took something is one sample as long as that, of values per request a

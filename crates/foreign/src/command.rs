@@ -160,26 +160,18 @@ fn rate(value: &str) -> Option<f64> {
 
 /// The name of a flag and the value that is attached to it.
 fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
-    let owned = |text: &str| text.to_owned();
-    if let Some(long) = word.strip_prefix("--") {
-        return Some(match long.split_once('=') {
-            Some((name, value)) => (owned(name), Some(owned(value))),
-            None => (owned(long), None),
-        });
-    }
-    let short =
-        word.strip_prefix('-').filter(|short| short.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    let short = word.strip_prefix('-')?;
+    let is_letter = short.starts_with(|c: char| c.is_ascii_alphabetic());
     // Go's tools take long names behind one dash.
-    if tool.row().long_behind_one_dash && short.len() > 1 {
-        return Some(match short.split_once('=') {
-            Some((name, value)) => (owned(name), Some(owned(value))),
-            None => (owned(short), None),
-        });
+    let is_long = is_letter && tool.row().long_behind_one_dash && short.len() > 1;
+    if let Some(long) = short.strip_prefix('-').or(is_long.then_some(short)) {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        return Some((name.to_owned(), value.map(str::to_owned)));
     }
     let mut chars = short.chars();
-    let letter = chars.next()?.to_string();
+    let letter = chars.next().filter(|_| is_letter)?.to_string();
     let rest = chars.as_str().trim_start_matches('=');
-    Some((letter, (!rest.is_empty()).then(|| owned(rest))))
+    Some((letter, (!rest.is_empty()).then(|| rest.to_owned())))
 }
 
 fn address(words: &[String]) -> Option<String> {
@@ -189,24 +181,17 @@ fn address(words: &[String]) -> Option<String> {
 
 /// Words as a shell splits them, quotes taken off.
 fn split(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
+    let mut words = vec![String::new()];
     let mut quote = None;
     for c in command.chars() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,
             (None, '"' | '\'') => quote = Some(c),
-            (None, c) if c.is_whitespace() => {
-                if !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-            }
-            (_, c) => word.push(c),
+            (None, c) if c.is_whitespace() => words.push(String::new()),
+            (_, c) => words.last_mut().expect("there is always one").push(c),
         }
     }
-    if !word.is_empty() {
-        words.push(word);
-    }
+    words.retain(|word| !word.is_empty());
     words
 }
 

@@ -358,9 +358,9 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
     Some(found.trim())
 }
 
-/// Whether a text begins with one of these.
-fn starts(text: &str, beginnings: &[&str]) -> bool {
-    beginnings.iter().any(|beginning| text.starts_with(beginning))
+/// Whether a text begins with one of these, which strokes set apart.
+fn starts(text: &str, beginnings: &str) -> bool {
+    beginnings.split('|').any(|beginning| text.starts_with(beginning))
 }
 
 /// `50%` and `50.000%` and hey's `50%%`.

@@ -10,8 +10,8 @@ use plan::{Plan, Variant};
 use remote::Error;
 use remote::kubernetes::Deployed;
 
-/// How long a connection from this machine may take to open before the address counts as out of reach.
-const REACH_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection from this machine may take to open before an address elsewhere counts as out of reach.
+pub(crate) const REACH_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why what runs already cannot be loaded.
 #[derive(Debug, thiserror::Error)]

@@ -3,10 +3,11 @@
 //! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
 
 use analysis::Conclusion;
+use model::AskedOpen;
 use plan::Plan;
-use record::{EndReason, Ended, Event, Record, Slice, SliceKind, WriteError, Writer};
+use record::{EndReason, Ended, Event, Record, Slice, SliceKind, Trial, WriteError, Writer};
 
-use crate::environment::{Environment, Failure, OpenSpec, SliceSpec, Start, Turn, elapsed};
+use crate::environment::{Environment, Failure, SliceSpec, Start, Turn, elapsed};
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
@@ -266,9 +267,7 @@ impl Dispatcher<'_> {
         let pieces: Vec<f64> = if is_watched { tuning::watch(most_s).collect() } else { vec![most_s] };
         for seconds in pieces {
             self.load(variant, SliceKind::WarmUp, seconds, None)?;
-            let trials = self.writer.record().blocks.last().map(|block| block.trials.as_slice());
-            let trial = trials.unwrap_or_default().iter().find(|trial| trial.variant() == variant);
-            if is_watched && trial.is_some_and(tuning::is_warm) {
+            if is_watched && self.trial(variant).is_some_and(tuning::is_warm) {
                 break;
             }
         }
@@ -319,7 +318,7 @@ impl Dispatcher<'_> {
         variant: usize,
         kind: SliceKind,
         seconds: f64,
-        open: Option<OpenSpec>,
+        open: Option<AskedOpen>,
     ) -> Result<(), Failure> {
         self.pause_if_wanted()?;
         self.tell_trial(doing(kind), variant);
@@ -340,6 +339,28 @@ impl Dispatcher<'_> {
             Some(why) => Err(Failure::Pointless(why)),
             None => Ok(()),
         }
+    }
+
+    /// Has a job done with each of these variants alone, in a block that never ends and so never counts. What is known of them by then
+    /// is in the plan.
+    fn one_by_one(
+        &mut self,
+        order: Vec<usize>,
+        job: impl Fn(&mut Self, usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
+        for variant in order {
+            job(self, variant)?;
+            self.stop_all()?;
+        }
+        self.plan = self.writer.record().header.plan.clone();
+        Ok(())
+    }
+
+    /// A variant's trial in the block under way.
+    fn trial(&self, variant: usize) -> Option<&Trial> {
+        let trials = &self.writer.record().blocks.last()?.trials;
+        trials.iter().rev().find(|trial| trial.variant() == variant)
     }
 
     fn stop_all(&mut self) -> Result<(), Failure> {

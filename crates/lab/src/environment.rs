@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use model::{Rate, Until};
-use plan::{Preparation, Process};
+use model::{AskedOpen, Until};
+use plan::Preparation;
 use record::{Capture, CaptureKind, Generator, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 use services::Preparing;
 
@@ -29,8 +29,8 @@ pub struct SliceSpec {
     pub kind: SliceKind,
     /// How long it sends.
     pub until: Until,
-    /// When requests are due; `None` is closed loop.
-    pub open: Option<OpenSpec>,
+    /// When requests are due; `None` is closed loop. Two trials with the same one get the same arrivals.
+    pub open: Option<AskedOpen>,
 }
 
 /// The end of a window of so many seconds.
@@ -48,18 +48,7 @@ pub struct CaptureSpec {
     /// Length of the window of load.
     pub seconds: f64,
     /// When requests are due; `None` is closed loop.
-    pub open: Option<OpenSpec>,
-}
-
-/// An open loop. Two trials with the same one get the same arrivals.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OpenSpec {
-    /// Requests due per second.
-    pub rate: Rate,
-    /// How they are spread in time.
-    pub arrivals: Process,
-    /// Decides the times of those at random, and which of several requests is sent at each.
-    pub seed: u64,
+    pub open: Option<AskedOpen>,
 }
 
 /// How the turns of a slice are made.
@@ -144,7 +133,8 @@ pub enum Failure {
     Record(#[from] record::WriteError),
 }
 
-fn lost_text(lost: &[Lost]) -> String {
+/// What became of them, in one line.
+pub(crate) fn lost_text(lost: &[Lost]) -> String {
     lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
 }
 

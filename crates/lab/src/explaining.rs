@@ -5,7 +5,6 @@
 use model::{Capture, CaptureKind, CapturedService, Missing, Slice};
 use plan::Plan;
 use record::{Record, Trial};
-use stats::Quantile;
 
 /// Passes over all explained variants: the least from which a spread can be told.
 pub const ROUNDS: u32 = 3;
@@ -121,11 +120,8 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     if answered == 0 {
         return WINDOW_MAX_S;
     }
-    let median_s = |slice: &&Slice| match slice.counts.latency.quantile(0.5) {
-        Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns as f64 / 1e9,
-        None => 0.0,
-    };
-    let slowest_s = slices.iter().map(median_s).fold(0.0, f64::max);
+    let medians = slices.iter().filter_map(|slice| slice.counts.latency.quantile(0.5));
+    let slowest_s = medians.map(|median| median.ns() as f64 / 1e9).fold(0.0, f64::max);
     (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
 }
 

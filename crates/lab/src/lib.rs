@@ -20,7 +20,7 @@ pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, capture_only, run};
 pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use environment::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, Lost, OpenSpec, SliceSpec, Start, Turn, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
 pub use real::{Helpers, RealEnvironment};

@@ -7,13 +7,13 @@ mod deployed;
 mod elsewhere;
 mod keeping;
 mod loading;
-#[cfg(test)]
-mod machine;
 mod network;
 mod preparing;
 mod processes;
 mod requests;
 mod services;
+#[cfg(test)]
+mod tests;
 mod watching;
 mod witness;
 
@@ -118,10 +118,6 @@ impl RealEnvironment {
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
         let kept = plan.masked();
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&kept, name))).collect();
-        let (values, quota_files, slow) =
-            (BTreeMap::new(), ::machine::groups::quota_files(&[]), BTreeSet::new());
-        let (began, living) = (Instant::now(), Vec::new());
-        let (remote_hosts, deployed) = (RemoteHosts::default(), DeployedServices::default());
         RealEnvironment {
             plan,
             elsewhere,
@@ -130,15 +126,15 @@ impl RealEnvironment {
             stop,
             division,
             cpus,
-            quota_files,
-            values,
-            began,
-            living,
-            remote_hosts,
-            deployed,
+            quota_files: ::machine::groups::quota_files(&[]),
+            values: BTreeMap::new(),
+            began: Instant::now(),
+            living: Vec::new(),
+            remote_hosts: RemoteHosts::default(),
+            deployed: DeployedServices::default(),
             watches,
             unseen: None,
-            slow,
+            slow: BTreeSet::new(),
             driver: DriverChoice::Auto,
         }
     }
@@ -163,6 +159,10 @@ impl RealEnvironment {
 }
 
 impl RealEnvironment {
+    fn living_of(&mut self, variant: usize) -> Result<&mut Living, Failure> {
+        living_of(&mut self.living, variant)
+    }
+
     /// A service that was found elsewhere is expected there from now on, as the record has it.
     fn pin(&mut self, started: &TrialStarted) {
         if started.services.iter().any(|service| service.found.is_some()) {
@@ -170,6 +170,17 @@ impl RealEnvironment {
             plan.variants[started.variant].pin(&started.services);
         }
     }
+}
+
+/// The living trial of a variant.
+fn living_of(living: &mut [Living], variant: usize) -> Result<&mut Living, Failure> {
+    let found = living.iter_mut().find(|living| living.variant == variant);
+    found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
+}
+
+/// A hint, as it stands below what went wrong.
+fn hinted(hint: Option<impl std::fmt::Display>) -> String {
+    hint.map(|hint| format!("\n  hint: {hint}")).unwrap_or_default()
 }
 
 impl Environment for RealEnvironment {
@@ -246,16 +257,14 @@ impl Environment for RealEnvironment {
             witnesses,
             deployed: loaded.as_ref().map(Loaded::kept),
         };
-        let (block, variant) = (start.block, start.variant);
-        let (idle_since, requests_seed) = (None, start.requests_seed.wrapping_add(1));
         self.living.push(Living {
-            variant,
-            block,
+            variant: start.variant,
+            block: start.block,
             services,
             address,
             loader,
-            idle_since,
-            requests_seed,
+            idle_since: None,
+            requests_seed: start.requests_seed.wrapping_add(1),
             network,
             loaded,
         });
@@ -283,10 +292,8 @@ impl Environment for RealEnvironment {
             self.renew_generator(variant, None)?;
             let lead_ns = turn.lead_ns(number);
             let seconds = turn.seconds + lead_ns as f64 / 1e9;
-            let mut part = self.loaded(
-                variant,
-                SliceSpec { kind: SliceKind::Measured, until: elapsed(seconds), open: None },
-            )?;
+            let wanted = SliceSpec { kind: SliceKind::Measured, until: elapsed(seconds), open: None };
+            let mut part = self.loaded(variant, wanted)?;
             part.counts.skip_lead(lead_ns);
             match slices.iter_mut().find(|slice| slice.variant == variant) {
                 Some(slice) => slice.absorb(part),
@@ -312,12 +319,10 @@ impl Environment for RealEnvironment {
 /// Who gets which processors: all generators on this machine together those that one would get; where there are none the services all.
 fn division(plan: &Plan, cpus: &[usize]) -> Division {
     // What only measures something that runs already leaves the division of processors to the kernel, as other load generators do.
-    if plan.measure.is_some() && plan.loads_running() {
-        let (generator, services, idle) = (Vec::new(), Vec::new(), Vec::new());
-        return Division { generator, services, idle, shared: false, core_shared: false };
-    }
-    if plan.generators.local == 0 {
-        let (generator, services, idle) = (Vec::new(), cpus.to_vec(), Vec::new());
+    let left_open = plan.measure.is_some() && plan.loads_running();
+    if left_open || plan.generators.local == 0 {
+        let services = if left_open { Vec::new() } else { cpus.to_vec() };
+        let (generator, idle) = (Vec::new(), Vec::new());
         return Division { generator, services, idle, shared: false, core_shared: false };
     }
     let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);

@@ -4,7 +4,7 @@
 
 use analysis::Spread;
 use plan::{Design, Metric, Plan, Rate};
-use record::{Allocation, RateChosen, Record, SliceKind, Trial, WarmUp};
+use record::{Allocation, RateChosen, Record, Slice, SliceKind, Trial, WarmUp};
 use stats::{Components, Quantile};
 
 mod costs;
@@ -330,17 +330,16 @@ pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
 ///
 /// The drains alone would not do: where each response takes equally long, a window may happen to end as all of them arrive.
 pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
-    let block = record.blocks.iter().find(|found| found.number == block)?;
-    let slices = block.trials.iter().flat_map(|trial| &trial.slices);
-    let drain_ns = |slice: &record::Slice| {
-        let median_ns = match slice.counts.latency.quantile(0.5) {
-            Some(Quantile::Exact(ns) | Quantile::AtLeast(ns)) => ns,
-            None => 0,
-        };
-        slice.counts.drain_ns.max(median_ns)
-    };
-    let warm_ups = slices.filter(|slice| slice.kind == SliceKind::WarmUp);
-    mean(&warm_ups.map(|slice| drain_ns(slice) as f64 / 1e9).collect::<Vec<f64>>())
+    let drain_ns =
+        |slice: &Slice| slice.counts.drain_ns.max(slice.counts.latency.quantile(0.5).map_or(0, Quantile::ns));
+    let drains_s = warm_ups(record, block).map(|slice| drain_ns(slice) as f64 / 1e9);
+    mean(&drains_s.collect::<Vec<f64>>())
+}
+
+fn warm_ups(record: &Record, block: u32) -> impl Iterator<Item = &Slice> {
+    let block = record.blocks.iter().find(|found| found.number == block);
+    let slices = block.into_iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    slices.filter(|slice| slice.kind == SliceKind::WarmUp)
 }
 
 /// The lead that turns need, from the warm-ups of a block: about the slowest variant's response, where a link is what connections share.
@@ -357,10 +356,8 @@ pub fn waited_s(record: &Record, block: u32, waiting: &[usize]) -> f64 {
 
 /// The largest of a quantile of the latencies of these variants' warm-ups in a block, in seconds.
 fn slowest_s(record: &Record, block: u32, q: f64, is_one: impl Fn(usize) -> bool) -> f64 {
-    let block = record.blocks.iter().find(|found| found.number == block);
-    let trials = block.into_iter().flat_map(|block| &block.trials).filter(|trial| is_one(trial.variant()));
-    let warm_ups = trials.flat_map(|trial| &trial.slices).filter(|slice| slice.kind == SliceKind::WarmUp);
-    let quantiles = warm_ups.filter_map(|slice| slice.counts.latency.quantile(q));
+    let of_these = warm_ups(record, block).filter(|slice| is_one(slice.variant));
+    let quantiles = of_these.filter_map(|slice| slice.counts.latency.quantile(q));
     quantiles.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
 }
 

@@ -1,5 +1,5 @@
-//! The dispatcher over a simulated environment: planted effects are found, nothing is found where nothing is, and
-//! whatever goes wrong everything is stopped and the record opens.
+//! The dispatcher over a simulated environment: planted effects are found, and whatever goes wrong everything is stopped and the record
+//! opens. That nothing is found where nothing is: `simulated_truth.rs`.
 
 mod calibration;
 mod capacity;
@@ -32,21 +32,6 @@ fn a_planted_effect_is_found_and_its_interval_holds_it() {
     assert_eq!(reason(&record), &EndReason::Decided);
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
     assert!(environment.living.is_empty());
-}
-
-#[test]
-fn nothing_is_found_where_nothing_is() {
-    let runs = 60;
-    let wrong = (0..runs).filter(|seed| {
-        let mut environment = Simulated::new(*seed, &[0.0, 0.0]);
-        let record = finished(plan(2), *seed, &mut environment);
-        matches!(
-            analysis::conclude(&record).comparisons[0].outcome,
-            analysis::Outcome::Better | analysis::Outcome::Worse
-        )
-    });
-    // 5 % of 60 is 3; with that rate more than 8 come once in 300 such tests, and the seeds are fixed.
-    assert!(wrong.count() <= 8);
 }
 
 #[test]

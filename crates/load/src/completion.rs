@@ -2,7 +2,7 @@
 //!
 //! One system call hands over all requests of a turn and brings back all that has arrived meanwhile, already in buffers.
 //! A receive stays armed over many responses, and a request that fits into a socket's buffer is sent without a
-//! completion. It must not decide anything about requests: that is the [`Worker`]'s.
+//! completion; with TLS, HTTP/2 or pipelining a copy of what is to be sent is, and completes. It must not decide anything about requests: that is the [`Worker`]'s.
 //!
 //! What arrives is stamped when the call that brought it returns. With many requests in flight that call holds out up to
 //! 20 µs for several responses, 5 µs in open loop. A request is stamped as sent when it is queued, which is before the next call sends it. So a
@@ -37,6 +37,8 @@ const IN_FLIGHT_FOR_ONE: u32 = 4;
 const CLOSED_LOOP: Patience = Patience { several: 32, us: 20 };
 /// In open loop, where latency is what is measured.
 const OPEN_LOOP: Patience = Patience { several: 8, us: 5 };
+/// Of what is not the arena's, sent at once.
+const COPY_BYTES_MAX: usize = 64 * 1024;
 /// Thrown away by one request, at most: what is thrown away when it is cancelled is not counted.
 const SKIP_BYTES_MAX: u64 = 1 << 20;
 
@@ -48,7 +50,12 @@ pub(crate) struct Completion {
     /// Outlives the ring, whose requests point to it.
     _corpus: Arc<RequestArena>,
     route: Route,
+    /// Outlives the ring, too.
     sockets: Vec<Socket>,
+    /// Whether all that is ever sent are the arena's bytes.
+    plain: bool,
+    /// Sends that were begun since the last wait and will be told.
+    told: usize,
     events: Vec<cqueue::Entry>,
     /// When the latest completions were taken.
     now_ns: u64,
@@ -64,6 +71,9 @@ struct Socket {
     generation: u32,
     /// A receive is armed.
     receiving: bool,
+    /// What is being sent, where that is not the arena's: the kernel reads it until the send has completed.
+    sending: Vec<u8>,
+    is_sending: bool,
 }
 
 /// Whether this machine grants what the completion driver takes: a ring for one connection is set up, and taken down again.
@@ -81,7 +91,7 @@ impl Completion {
     /// An error where the kernel has no io_uring, refuses it, or is too old for it.
     pub(crate) fn new(
         route: Route,
-        arena: Arc<RequestArena>,
+        (arena, plain): (Arc<RequestArena>, bool),
         connections: usize,
     ) -> Result<Completion, Errno> {
         let buffers = Buffers::new()?;
@@ -91,6 +101,8 @@ impl Completion {
             _corpus: arena,
             route,
             sockets: (0..connections).map(|_| Socket::default()).collect(),
+            plain,
+            told: 0,
             events: Vec::new(),
             now_ns: 0,
             long: false,
@@ -132,6 +144,9 @@ impl Completion {
 
     /// A send has completed that was to tell, or one that was not has failed.
     fn sent(&mut self, worker: &mut Worker, index: usize, result: i32) {
+        if !self.plain {
+            return self.sent_copy(worker, index, outcome(result));
+        }
         if !worker.is_busy(index) {
             return;
         }
@@ -151,6 +166,42 @@ impl Completion {
             Err(errno) => worker.failed(index, self.now_ns, driver::cause(errno)),
         };
         self.perform(worker, index, act);
+    }
+
+    /// The kernel has taken all that was to be sent, or a part.
+    fn sent_copy(&mut self, worker: &mut Worker, index: usize, outcome: Result<usize, Errno>) {
+        let socket = &mut self.sockets[index];
+        socket.is_sending = false;
+        let act = match outcome {
+            Ok(count) => {
+                socket.sending.drain(..count);
+                Action::Send
+            }
+            Err(Errno::INTR | Errno::AGAIN) => Action::Send,
+            Err(errno) => worker.failed(index, self.now_ns, driver::cause(errno)),
+        };
+        self.perform(worker, index, act);
+    }
+
+    /// Sends a copy of the output, which may change before the kernel has read it.
+    fn write_copy(&mut self, worker: &mut Worker, index: usize) -> Action {
+        let tag = self.tag(index, Kind::Sent);
+        let socket = &mut self.sockets[index];
+        if socket.is_sending {
+            return Action::Wait;
+        }
+        if socket.sending.is_empty() {
+            let Some(rest) = worker.output(index) else { return Action::Wait };
+            let piece = &rest[..rest.len().min(COPY_BYTES_MAX)];
+            socket.sending.extend_from_slice(piece);
+            worker.wrote(index, piece.len());
+        }
+        socket.is_sending = true;
+        self.told += 1;
+        match self.ring.send(tag, &socket.sending, false) {
+            Ok(()) => Action::Wait,
+            Err(errno) => worker.failed(index, clock::monotonic_ns(), driver::cause(errno)),
+        }
     }
 
     /// Bytes, an end or an error have arrived.
@@ -217,7 +268,9 @@ impl Driver for Completion {
         events.clear();
         let most = if worker.is_open_loop() { OPEN_LOOP } else { CLOSED_LOOP };
         let several = (worker.in_flight() / IN_FLIGHT_FOR_ONE) as usize;
-        self.ring.wait(wait_ns, Patience { several: several.min(most.several), ..most }, &mut events);
+        // Sends complete at once, as a rule: they are no responses.
+        let several = several.min(most.several) + std::mem::take(&mut self.told);
+        self.ring.wait(wait_ns, Patience { several, ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
         for event in &events {
             self.handle(worker, event);
@@ -228,6 +281,9 @@ impl Driver for Completion {
     }
 
     fn write(&mut self, worker: &mut Worker, index: usize) -> Action {
+        if !self.plain {
+            return self.write_copy(worker, index);
+        }
         let tag = self.tag(index, Kind::Sent);
         let Some(rest) = worker.output(index) else { return Action::Wait };
         let silent = rest.len() <= SILENT_BYTES_MAX;
@@ -255,6 +311,8 @@ impl Driver for Completion {
             socket.generation = (socket.generation + 1) & 0xff_ffff;
             socket.receiving = false;
             self.ring.forget(index as u32);
+            socket.sending.clear();
+            socket.is_sending = false;
             drop(file);
         }
     }

@@ -113,17 +113,16 @@ pub(crate) struct Route {
     pub(crate) sources: Vec<IpAddr>,
 }
 
-/// Makes the driver that was asked for, or the readiness driver where the kernel refuses the other one or `plain` is not
-/// given: the requests, where nothing but their bytes is ever written.
+/// Makes the driver that was asked for, or the readiness driver where the kernel refuses the other one. `plain`: nothing but
+/// the arena's bytes is ever written, and but one request at a time.
 pub(crate) fn make(
     choice: DriverChoice,
     route: Route,
-    plain: Option<Arc<RequestArena>>,
+    (arena, plain): (Arc<RequestArena>, bool),
     connections: usize,
 ) -> Result<Box<dyn Driver>, LoadError> {
     if choice != DriverChoice::Readiness
-        && let Some(arena) = plain
-        && let Ok(driver) = Completion::new(route.clone(), arena, connections)
+        && let Ok(driver) = Completion::new(route.clone(), (arena, plain), connections)
     {
         return Ok(Box::new(driver));
     }

@@ -58,5 +58,6 @@ pub use values::{Values, ValuesError};
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzzing {
+    pub use crate::protocol::http2::pieces::same_for_every_cut as same_for_every_cut_of_http2;
     pub use crate::reader::pieces::same_for_every_cut;
 }

@@ -4,7 +4,7 @@
 //! and bytes, and the [`Connection`](crate::connection::Connection) that owns it knows of sockets and TLS.
 
 mod http1;
-mod http2;
+pub(crate) mod http2;
 
 use std::fmt;
 

@@ -142,7 +142,12 @@ impl Thread {
             run_delay_ns: None,
             ticked_boot_ns: 0,
             halted_ns: 0,
-            driver: driver::make(spec.driver, route, settings.plain(), connections as usize)?,
+            driver: driver::make(
+                spec.driver,
+                route,
+                (settings.arena.clone(), settings.is_plain()),
+                connections as usize,
+            )?,
             worker: Worker::new(settings, sampler, pacer, connections),
             shared,
             commands,

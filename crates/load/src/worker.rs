@@ -67,10 +67,10 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The requests, where nothing but their bytes is ever written, and a connection has one of them under way.
-    pub(crate) fn plain(&self) -> Option<Arc<RequestArena>> {
-        let plain = crate::protocol::row(self.protocol).writes_rendered && self.protocol.lanes() == 1;
-        (plain && self.tls.is_none() && self.can_skip).then(|| self.arena.clone())
+    /// Whether nothing but the arena's bytes is ever written, and a connection has one request under way.
+    pub(crate) fn is_plain(&self) -> bool {
+        let row = crate::protocol::row(self.protocol);
+        row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none()
     }
 }
 

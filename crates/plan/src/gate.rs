@@ -379,14 +379,11 @@ fn limits(
 
 fn report_never_measured(site: &mut Site<'_>, figure: Figure, place: Span) {
     let (why, hint) = if figure.wants_more() {
-        (
-            "in open loop throughput is the rate that is given",
-            "bound a response time, or leave out `design.rate`",
-        )
+        ("in open loop throughput is the rate that is given", "bound a response time, or leave out the rate")
     } else {
         (
             "in closed loop there are no response times worth a limit",
-            "set `design.rate`, or a metric such as \"p99\", to have them measured in open loop",
+            "set a rate, or a metric such as \"p99\", to have them measured in open loop",
         )
     };
     let message = format!("`gate.{}` is never measured: {why}", figure.name());

@@ -195,6 +195,8 @@ fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
         unit => Quantity { value, unit }.to_string(),
     };
     match measured.high {
+        // One measurement: the figure itself.
+        Some(high) if measured.low == high => (figure(measured.value), "–".to_owned()),
         Some(high) => (figure(measured.value), format!("{} to {}", figure(measured.low), figure(high))),
         None => (format!("≥ {}", figure(measured.value)), format!("{} or more", figure(measured.low))),
     }

@@ -385,7 +385,8 @@ impl Repository {
         let is_id = |line: &str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
         match said {
             Some(commit) if is_id(&commit) => Ok(commit),
-            _ if self.ask_ref(reference)?.is_some() => Err(no_ref("it names no commit")),
+            // An id of 40 digits git takes as it is, there or not.
+            _ if !is_id(reference) && self.ask_ref(reference)?.is_some() => Err(no_ref("it names no commit")),
             _ => {
                 let message = format!("--against: {} has no commit `{reference}`", self.root.display());
                 Err(refused(message, self.hint(reference)?))

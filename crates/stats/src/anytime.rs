@@ -36,12 +36,11 @@ pub const SEQUENCE_G: f64 = 1.0;
 /// Several comparisons each take α/m.
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] for none, [`Error::Outside`] unless `g` is a positive number, [`Error::Outside`] unless
-/// 0 < `alpha` < 1.
+/// [`Error::TooFewBlocks`] for none, [`Error::Refused`] unless `g` is a positive number and 0 < `alpha` < 1.
 pub fn sequence_t(blocks: u32, g: f64, alpha: f64) -> Result<Option<f64>, Error> {
     check_share("error rate alpha", alpha)?;
     if !(g > 0.0 && g.is_finite()) {
-        return Err(Error::Outside { what: "g", value: g, range: "a positive finite number" });
+        return Err(Error::outside("g", g, "a positive finite number"));
     }
     if blocks < 1 {
         return Err(Error::TooFewBlocks { blocks, least: 1 });
@@ -85,12 +84,12 @@ pub struct Guard {
 /// best of scales and blocks that all agree, α = 0.05 takes ten blocks. No blocks give no evidence, and zeros add none.
 ///
 /// # Errors
-/// [`Error::Outside`] unless 0 < `alpha` < 1, [`Error::Outside`] unless `scale` is a positive number, and
+/// [`Error::Refused`] unless 0 < `alpha` < 1 and `scale` is a positive number, and
 /// [`Error::NotFinite`] with the block's index for a value that is not finite or so many scales large that its square is not.
 pub fn guard(d: &[f64], scale: f64, alpha: f64) -> Result<Guard, Error> {
     check_share("error rate alpha", alpha)?;
     if !(scale > 0.0 && scale.is_finite()) {
-        return Err(Error::Outside { what: "scale", value: scale, range: "a positive finite number" });
+        return Err(Error::outside("scale", scale, "a positive finite number"));
     }
     let blocks = blocks(d, 0)?;
     let (mut sum, mut squares) = (0.0_f64, 0.0_f64);

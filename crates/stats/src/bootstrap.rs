@@ -7,8 +7,8 @@
 //! from normal noise it misses the truth in 5 % of runs. Against skewed noise it helps; with heavy symmetric tails the
 //! t interval of [`crate::Estimate`] is the better one. `examples/resampling_rates.rs` measures all this.
 
-use crate::estimate::{blocks, has_spread, mean_and_sd};
-use crate::resampling::{BLOCKS_MIN, Draws};
+use crate::estimate::{as_ratios, blocks, has_spread, mean_and_sd};
+use crate::resampling::BLOCKS_MIN;
 use crate::student::check_share;
 use crate::{Error, Interval, Resampling};
 
@@ -24,7 +24,7 @@ const PURPOSE: [u8; 8] = *b"resample";
 /// blocks has s* = 0 and t* = ±∞, which is kept: leaving it out would make the interval too narrow.
 ///
 /// # Errors
-/// [`Error::Outside`], [`Error::Resamples`], [`Error::TooFewBlocks`] below six blocks, [`Error::NotFinite`] with the
+/// [`Error::Refused`] for a level or a number of resamples, [`Error::TooFewBlocks`] below six blocks, [`Error::NotFinite`] with the
 /// block's index, [`Error::NoSpread`] when all blocks gave one ratio, and [`Error::TooWide`] when an end is infinite (many
 /// blocks alike, or a level that so few resamples cannot reach).
 pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Result<Interval, Error> {
@@ -32,59 +32,38 @@ pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Result<Inte
     let mut draws = resampling.draws(PURPOSE)?;
     let blocks = blocks(d, BLOCKS_MIN)?;
     let (mean, sd) = mean_and_sd(d);
-    let ratio = mean.exp();
     if !has_spread(mean, sd) {
-        return Err(Error::NoSpread { blocks, ratio });
+        return Err(Error::NoSpread { blocks, ratio: mean.exp() });
     }
-    let (low, high) = ends(d, level, &drawn(d, resampling.resamples, &mut draws));
-    let (low, high) = (low.exp(), high.exp());
-    if low > 0.0 && high.is_finite() { Ok(Interval { low, high }) } else { Err(Error::TooWide { ratio }) }
-}
-
-/// What is kept of a resample.
-#[derive(Clone, Copy)]
-struct Resample {
-    mean: f64,
-    sd: f64,
-}
-
-impl Resample {
-    fn of(blocks: &[f64]) -> Self {
-        let (mean, sd) = mean_and_sd(blocks);
-        Self { mean, sd }
-    }
-
-    /// (mean* − mean) / (s*/√n). Resamples without spread lie infinitely far out, or at 0.
-    fn t(&self, mean: f64, root_n: f64) -> f64 {
-        let distance = self.mean - mean;
-        if has_spread(self.mean, self.sd) {
-            distance / (self.sd / root_n)
-        } else if has_spread(mean, distance.abs()) {
-            distance.signum() * f64::INFINITY
-        } else {
-            0.0
-        }
-    }
-}
-
-fn drawn(d: &[f64], count: u32, draws: &mut Draws) -> Vec<Resample> {
-    let mut blocks = vec![0.0; d.len()];
+    let mut resample = vec![0.0; d.len()];
     let one = |_| {
-        blocks.fill_with(|| d[draws.index(d.len())]);
-        Resample::of(&blocks)
+        resample.fill_with(|| d[draws.index(d.len())]);
+        t(&resample, mean)
     };
-    (0..count).map(one).collect()
+    let (low, high) = ends(d, level, (0..resampling.resamples).map(one).collect());
+    as_ratios(mean, low, high)
 }
 
-/// Both ends for the mean log ratio.
-fn ends(d: &[f64], level: f64, resamples: &[Resample]) -> (f64, f64) {
+/// Both ends for the mean log ratio, from t* of all resamples.
+fn ends(d: &[f64], level: f64, mut t: Vec<f64>) -> (f64, f64) {
     let (mean, sd) = mean_and_sd(d);
-    let root_n = (d.len() as f64).sqrt();
-    let mut t: Vec<f64> = resamples.iter().map(|resample| resample.t(mean, root_n)).collect();
     t.sort_by(f64::total_cmp);
-    let tail = (1.0 - level) / 2.0;
-    let error = sd / root_n;
+    let (tail, error) = ((1.0 - level) / 2.0, sd / (d.len() as f64).sqrt());
     (mean - quantile(&t, 1.0 - tail) * error, mean - quantile(&t, tail) * error)
+}
+
+/// (mean* − mean) / (s*/√n) of a resample. Those without spread lie infinitely far out, or at 0.
+fn t(resample: &[f64], mean: f64) -> f64 {
+    let root_n = (resample.len() as f64).sqrt();
+    let (mean_of_it, sd) = mean_and_sd(resample);
+    let distance = mean_of_it - mean;
+    if has_spread(mean_of_it, sd) {
+        distance / (sd / root_n)
+    } else if has_spread(mean, distance.abs()) {
+        distance.signum() * f64::INFINITY
+    } else {
+        0.0
+    }
 }
 
 /// The `p` quantile with straight lines between the values (type 7 of Hyndman & Fan 1996), which may be infinite.

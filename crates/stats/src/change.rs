@@ -60,8 +60,8 @@ struct Suspect {
 /// change need nine before it: of n points there are only so many orders.
 ///
 /// # Errors
-/// [`Error::Points`] above [`CHANGE_POINTS_MAX`], [`Error::NotFinite`] for a value, [`Error::StandardError`] for one that is no
-/// finite number of at least 0, [`Error::Resamples`].
+/// [`Error::NotFinite`] for a value; [`Error::Refused`] above [`CHANGE_POINTS_MAX`], for a standard error that is no finite number of
+/// at least 0, and for a number of resamples.
 pub fn changes(points: &[Measured], resampling: Resampling) -> Result<Vec<Change>, Error> {
     check(points)?;
     let mut draws = resampling.draws(PURPOSE)?;
@@ -89,14 +89,18 @@ pub fn changes(points: &[Measured], resampling: Resampling) -> Result<Vec<Change
 
 fn check(points: &[Measured]) -> Result<(), Error> {
     if points.len() > CHANGE_POINTS_MAX {
-        return Err(Error::Points { points: points.len(), most: CHANGE_POINTS_MAX });
+        let points = points.len();
+        return Err(Error::Refused(format!(
+            "{points} points are too many for a search for changes, at most {CHANGE_POINTS_MAX}"
+        )));
     }
-    for (index, point) in points.iter().enumerate() {
-        if !point.value.is_finite() {
-            return Err(Error::NotFinite { index, value: point.value });
+    for (index, &Measured { value, standard_error }) in points.iter().enumerate() {
+        if !value.is_finite() {
+            return Err(Error::NotFinite { index, value });
         }
-        if !(point.standard_error.is_finite() && point.standard_error >= 0.0) {
-            return Err(Error::StandardError { index, value: point.standard_error });
+        if !(standard_error.is_finite() && standard_error >= 0.0) {
+            let what = format!("point {index}: the standard error");
+            return Err(Error::outside(&what, standard_error, "a finite number of at least 0"));
         }
     }
     Ok(())

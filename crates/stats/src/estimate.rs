@@ -6,7 +6,7 @@
 //!
 //! Must not: drop or weigh blocks, or decide anything (see `verdict`).
 
-use crate::Error;
+use crate::{Error, Interval};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,14 +37,14 @@ impl Estimate {
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] below 2, [`Error::NotFinite`] for the first value that is not a finite number,
-    /// [`Error::Outside`] unless `critical_t` is positive and finite, [`Error::TooWide`] when an end overflows, and
+    /// [`Error::Refused`] unless `critical_t` is positive and finite, [`Error::TooWide`] when an end overflows, and
     /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is no interval of zero width: n equal
     /// numbers mean that the metric is deterministic (bytes per response) or coarser than its noise, and in neither
     /// case does s = 0 tell how far off it may be. The ratio is in the error and may be shown as what all blocks gave.
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
         let blocks = blocks(d, 2)?;
         if !(critical_t.is_finite() && critical_t > 0.0) {
-            return Err(Error::Outside { what: "critical t", value: critical_t, range: "a positive number" });
+            return Err(Error::outside("critical t", critical_t, "a positive number"));
         }
         let (mean, sd_log) = mean_and_sd(d);
         let ratio = mean.exp();
@@ -52,10 +52,7 @@ impl Estimate {
             return Err(Error::NoSpread { blocks, ratio });
         }
         let half_width = critical_t * sd_log / f64::from(blocks).sqrt();
-        let (low, high) = ((mean - half_width).exp(), (mean + half_width).exp());
-        if !(low > 0.0 && high.is_finite()) {
-            return Err(Error::TooWide { ratio });
-        }
+        let Interval { low, high } = as_ratios(mean, mean - half_width, mean + half_width)?;
         Ok(Self { blocks, ratio, low, high, sd_log, critical_t })
     }
 }
@@ -73,6 +70,13 @@ pub fn lag1(d: &[f64]) -> Option<f64> {
     let spread = sd.is_finite() && has_spread(mean, sd);
     let neighbours: f64 = d.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
     spread.then(|| neighbours / d.iter().map(|x| (x - mean).powi(2)).sum::<f64>())
+}
+
+/// The interval of a ratio from that of its logarithm.
+pub(crate) fn as_ratios(mean: f64, low: f64, high: f64) -> Result<Interval, Error> {
+    let (low, high) = (low.exp(), high.exp());
+    let is_told = low > 0.0 && high.is_finite();
+    is_told.then_some(Interval { low, high }).ok_or(Error::TooWide { ratio: mean.exp() })
 }
 
 /// How many blocks there are, once there are at least `least` and every value is a finite number.

@@ -68,7 +68,7 @@ pub struct BlockValues {
 /// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate.
 ///
 /// # Errors
-/// [`Error::Levels`] for a factor of fewer than two levels, [`Error::Combinations`] above [`COMBINATIONS_MAX`].
+/// [`Error::Refused`] for a factor of fewer than two levels, and above [`COMBINATIONS_MAX`].
 pub fn contrasts(factors: &[Factor]) -> Result<Vec<Contrast>, Error> {
     check(factors)?;
     let singles: Vec<Term> = (0..factors.len())
@@ -86,12 +86,15 @@ fn check(factors: &[Factor]) -> Result<(), Error> {
     let mut combinations = 1_usize;
     for Factor { name, levels } in factors {
         if levels.len() < 2 {
-            return Err(Error::Levels { factor: name.clone(), levels: levels.len() });
+            let levels = levels.len();
+            let text = format!("factor `{name}` has {levels} levels, at least 2 are needed for an effect");
+            return Err(Error::Refused(text));
         }
         combinations = combinations.saturating_mul(levels.len());
     }
     if combinations > COMBINATIONS_MAX {
-        return Err(Error::Combinations { most: COMBINATIONS_MAX });
+        let text = format!("the factors make more than {COMBINATIONS_MAX} combinations of levels");
+        return Err(Error::Refused(text));
     }
     Ok(())
 }
@@ -138,8 +141,8 @@ impl Contrast {
     /// That is sound only when a cell goes missing for reasons that have nothing to do with its value.
     ///
     /// # Errors
-    /// [`Error::Cells`] for a row of another length, [`Error::Unmeasured`] with block and cell for a value that is not a
-    /// positive finite number, whether or not the contrast needs it.
+    /// [`Error::Refused`] for a row of another length, and for a value that is not a positive finite number, whether or not the contrast
+    /// needs it.
     pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Result<BlockValues, Error> {
         let mut values = BlockValues { log_ratios: Vec::new(), blocks: Vec::new(), left_out: 0 };
         for (block, cells) in blocks.iter().enumerate() {
@@ -163,12 +166,14 @@ impl Contrast {
 
 fn check_block(block: usize, cells: &[Option<f64>], expected: usize) -> Result<(), Error> {
     if cells.len() != expected {
-        return Err(Error::Cells { block, cells: cells.len(), expected });
+        return Err(Error::cells(block, cells.len(), expected));
     }
     let measured = cells.iter().enumerate().filter_map(|(cell, y)| Some((cell, (*y)?)));
     for (cell, value) in measured {
         if !(value > 0.0 && value.is_finite()) {
-            return Err(Error::Unmeasured { block, cell, value });
+            return Err(Error::Refused(format!(
+                "block {block}, cell {cell}: the value is {value}; only positive finite numbers have a logarithm"
+            )));
         }
     }
     Ok(())

@@ -198,7 +198,7 @@ impl Latencies {
     /// Reads what [`Latencies::encode`] wrote; an empty text stands for no samples. What is read is packed.
     ///
     /// # Errors
-    /// [`Error::Histogram`] when a text is not base64, not a V2 histogram, damaged, or of another layout than ours.
+    /// [`Error::Refused`] when a text is not base64, not a V2 histogram, damaged, or of another layout than ours.
     pub fn decode(hdr: &str, censored: &str) -> Result<Self, Error> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
         Ok(Self { exact: Table::Packed(exact), censored: Table::Packed(censored) })

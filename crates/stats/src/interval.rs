@@ -5,7 +5,7 @@
 //! common may be taken out there. Must not: pair, drop or weigh blocks or runs, or decide anything.
 
 use crate::Error;
-use crate::estimate::{blocks, has_spread, mean_and_sd};
+use crate::estimate::{as_ratios, blocks, has_spread, mean_and_sd};
 use crate::student::{check_share, normal_z, two_sided_t_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Interval {
 /// `Ok(None)` when `total` is 0.
 ///
 /// # Errors
-/// [`Error::Outside`] unless 0 < `level` < 1. More hits than `total` count as `total`.
+/// [`Error::Refused`] unless 0 < `level` < 1. More hits than `total` count as `total`.
 pub fn wilson(hits: u64, total: u64, level: f64) -> Result<Option<Interval>, Error> {
     let z = normal_z(level)?;
     if total == 0 {
@@ -91,7 +91,7 @@ pub struct Welch {
 ///
 /// # Errors
 /// [`Error::TooFewBlocks`] unless each side has two runs, [`Error::NotFinite`] for a value that is no finite number,
-/// [`Error::NoSpread`] when the runs of both sides are alike, [`Error::TooWide`] when an end overflows, [`Error::Outside`]
+/// [`Error::NoSpread`] when the runs of both sides are alike, [`Error::TooWide`] when an end overflows, [`Error::Refused`]
 /// unless 0 < `level` < 1.
 pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> {
     check_share("confidence level", level)?;
@@ -108,10 +108,8 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
         (variance_1 + variance_2).powi(2) / (part(variance_1, first.len()) + part(variance_2, second.len()));
     let critical_t = two_sided_t_of(freedom, 1.0 - level);
     let half_width = critical_t * standard_error;
-    let (low, high) = ((mean_2 - mean_1 - half_width).exp(), (mean_2 - mean_1 + half_width).exp());
-    if !(low > 0.0 && high.is_finite()) {
-        return Err(Error::TooWide { ratio });
-    }
+    let difference = mean_2 - mean_1;
+    let Interval { low, high } = as_ratios(difference, difference - half_width, difference + half_width)?;
     Ok(Welch { ratio, low, high, freedom, critical_t })
 }
 

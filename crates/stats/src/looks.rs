@@ -51,11 +51,9 @@ impl Looks {
     /// them errs is at most α however they depend on each other).
     ///
     /// # Errors
-    /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`].
     pub fn new(comparisons: u32) -> Result<Self, Error> {
-        if comparisons == 0 {
-            return Err(Error::Comparisons { comparisons, most: COMPARISONS_MAX });
-        }
+        check_comparisons(comparisons)?;
         let row = |line: &str| {
             let (of, values) = line.split_once(',')?;
             let enough = of.parse().is_ok_and(|of: u32| of >= comparisons);
@@ -64,7 +62,7 @@ impl Looks {
         };
         // The lines rise, and where a number has none the next larger one has a higher boundary.
         let found = TABLE.lines().filter(|line| !line.starts_with('#')).find_map(row);
-        let (look, ends) = found.ok_or(Error::Comparisons { comparisons, most: COMPARISONS_MAX })?;
+        let (look, ends) = found.expect("the table has a line for every number");
         Ok(Self { comparisons, look, ends })
     }
 
@@ -95,6 +93,14 @@ impl Looks {
         let place = blocks.min(BLOCKS_MAX).checked_sub(BLOCKS_MIN)?;
         self.ends.get(place as usize).map(|z| as_t(*z, blocks))
     }
+}
+
+/// Refuses numbers of comparisons that the tables do not have.
+pub(crate) fn check_comparisons(comparisons: u32) -> Result<u32, Error> {
+    let known = (1..=COMPARISONS_MAX).contains(&comparisons);
+    let refusal =
+        || format!("{comparisons} comparisons, the tables of looks hold for 1 to {COMPARISONS_MAX}");
+    known.then_some(comparisons).ok_or_else(|| Error::Refused(refusal()))
 }
 
 fn as_t(z: f64, blocks: u32) -> f64 {

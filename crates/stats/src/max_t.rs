@@ -8,7 +8,8 @@
 //! where a block lacks a candidate.
 
 use crate::estimate::blocks as checked;
-use crate::{ALPHA, COMPARISONS_MAX, Error, Resampling, plain_t};
+use crate::looks::{ALPHA, check_comparisons};
+use crate::{Error, Resampling, plain_t};
 
 /// Up to so many blocks all 2^n ways to flip are gone through; beyond, as many as the [`Resampling`] says are drawn.
 pub const EXACT_BLOCKS_MAX: u32 = 12;
@@ -31,8 +32,8 @@ const ROUNDING: f64 = 1e-12;
 /// Phipson & Smyth 2010.
 ///
 /// # Errors
-/// [`Error::Resamples`], [`Error::Comparisons`] for no candidate or more than [`COMPARISONS_MAX`], [`Error::Cells`] when rows differ
-/// in length, [`Error::NotFinite`] with the block's index.
+/// [`Error::Refused`] for a number of resamples, for no candidate or more than [`COMPARISONS_MAX`](crate::COMPARISONS_MAX), and when rows
+/// differ in length; [`Error::NotFinite`] with the block's index.
 pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Result<Option<f64>, Error> {
     let blocks = u32::try_from(log_ratios.len()).unwrap_or(u32::MAX);
     if blocks < JOINT_BLOCKS_MIN {
@@ -67,13 +68,10 @@ pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Result<Option
 /// How many candidates there are, in whole blocks of finite numbers.
 fn check(log_ratios: &[Vec<f64>]) -> Result<usize, Error> {
     let candidates = log_ratios.first().map_or(0, Vec::len);
-    if candidates == 0 || candidates > COMPARISONS_MAX as usize {
-        let comparisons = u32::try_from(candidates).unwrap_or(u32::MAX);
-        return Err(Error::Comparisons { comparisons, most: COMPARISONS_MAX });
-    }
+    check_comparisons(u32::try_from(candidates).unwrap_or(u32::MAX))?;
     for (block, row) in log_ratios.iter().enumerate() {
         if row.len() != candidates {
-            return Err(Error::Cells { block, cells: row.len(), expected: candidates });
+            return Err(Error::cells(block, row.len(), candidates));
         }
         if let Err(Error::NotFinite { value, .. }) = checked(row, 0) {
             return Err(Error::NotFinite { index: block, value });

@@ -7,6 +7,7 @@
 //! as the t of n − 1 degrees of freedom with the same two-sided tail. C comes from a simulation of 32 million runs for each N:
 //! `planned.csv`. New runs have [`crate::Looks`].
 
+use crate::looks::check_comparisons;
 use crate::{COMPARISONS_MAX, Error, critical_t_at};
 
 /// Numbers of blocks at which was looked, besides the last.
@@ -32,11 +33,9 @@ impl PlannedLooks {
     /// with the largest number of blocks not above that in the table.
     ///
     /// # Errors
-    /// [`Error::TooFewBlocks`] below six, [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    /// [`Error::TooFewBlocks`] below six, [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`].
     pub fn plan(blocks_max: u32, comparisons: u32) -> Result<Self, Error> {
-        if !(1..=COMPARISONS_MAX).contains(&comparisons) {
-            return Err(Error::Comparisons { comparisons, most: COMPARISONS_MAX });
-        }
+        check_comparisons(comparisons)?;
         let fits = |(last, of, _): &(u32, u32, f64)| *last <= blocks_max && *of >= comparisons;
         // The last of those that fit, with the fewest comparisons: rows rise in both.
         let best = rows().filter(fits).max_by_key(|(last, of, _)| (*last, COMPARISONS_MAX - *of));

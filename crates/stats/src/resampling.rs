@@ -30,7 +30,7 @@ impl Resampling {
     pub(crate) fn draws(self, purpose: [u8; 8]) -> Result<Draws, Error> {
         let (least, most) = (RESAMPLES_MIN, RESAMPLES_MAX);
         if !(least..=most).contains(&self.resamples) {
-            return Err(Error::Resamples { resamples: self.resamples, least, most });
+            return Err(Error::Refused(format!("{} resamples, not {least} to {most}", self.resamples)));
         }
         Ok(Draws(Pcg64Mcg::seed_from_u64(self.seed ^ u64::from_be_bytes(purpose))))
     }

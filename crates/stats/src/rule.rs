@@ -9,10 +9,8 @@
 //!
 //! Must not: see data. Which rule holds is settled before the first block.
 
-use crate::{
-    ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Error, Looks, PlannedLooks, SEQUENCE_G, plain_t,
-    sequence_t,
-};
+use crate::looks::check_comparisons;
+use crate::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, Error, Looks, PlannedLooks, SEQUENCE_G, plain_t, sequence_t};
 
 /// When an experiment looks, and how far a result must then be from nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +40,7 @@ impl Rule {
     /// A look after every block, for so many comparisons.
     ///
     /// # Errors
-    /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
     pub fn each_block(comparisons: u32, ended: bool) -> Result<Rule, Error> {
         Ok(Rule::EachBlock { looks: Looks::new(comparisons)?, ended })
     }
@@ -50,17 +48,17 @@ impl Rule {
     /// One look at the end.
     ///
     /// # Errors
-    /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
     pub fn once(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Once { comparisons: checked(comparisons)? })
+        Ok(Rule::Once { comparisons: check_comparisons(comparisons)? })
     }
 
     /// The confidence sequence of an old record.
     ///
     /// # Errors
-    /// [`Error::Comparisons`] outside 1 to [`COMPARISONS_MAX`].
+    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
     pub fn sequence(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Sequence { comparisons: checked(comparisons)? })
+        Ok(Rule::Sequence { comparisons: check_comparisons(comparisons)? })
     }
 
     /// Comparisons that share the error rate.
@@ -123,11 +121,4 @@ impl Rule {
             Rule::Sequence { .. } => sequence_t(blocks, SEQUENCE_G, alpha).ok()?,
         }
     }
-}
-
-fn checked(comparisons: u32) -> Result<u32, Error> {
-    if !(1..=COMPARISONS_MAX).contains(&comparisons) {
-        return Err(Error::Comparisons { comparisons, most: COMPARISONS_MAX });
-    }
-    Ok(comparisons)
 }

@@ -28,14 +28,14 @@ pub type Rows = Vec<Vec<bool>>;
 /// The smallest design with a column for each setting. One of more than twelve rows is split by a column that no setting has.
 ///
 /// # Errors
-/// [`Error::Outside`] for no setting and for more than [`SETTINGS_MAX`].
+/// [`Error::Refused`] for no setting and for more than [`SETTINGS_MAX`].
 pub fn designs(settings: usize, seed: u64) -> Result<Vec<Rows>, Error> {
     let fits = |first: &&&str| first.len() >= settings + usize::from(first.len() >= ROWS_MAX);
-    let first = FIRST_ROWS.iter().find(fits).filter(|_| settings > 0).ok_or(Error::Outside {
-        what: "the number of settings",
-        value: settings as f64,
-        range: "1 to 22",
-    })?;
+    let first = FIRST_ROWS
+        .iter()
+        .find(fits)
+        .filter(|_| settings > 0)
+        .ok_or_else(|| Error::outside("the number of settings", settings as f64, "1 to 22"))?;
     let first: Vec<bool> = first.bytes().map(|sign| sign == b'+').collect();
     let columns = first.len();
     let turned = (0..columns).map(|by| (0..columns).map(|at| first[(at + by) % columns]).collect());
@@ -211,16 +211,12 @@ impl ScreenLooks {
     /// Looks after these numbers of pairs, for so many effects that share an error rate (Bonferroni: their estimates are uncorrelated).
     ///
     /// # Errors
-    /// [`Error::Outside`] unless `looks` rise and 0 < `alpha` < 1.
+    /// [`Error::Refused`] unless `looks` rise and 0 < `alpha` < 1.
     pub fn new(looks: &[u32], effects: usize, alpha: f64) -> Result<ScreenLooks, Error> {
         let rises = looks.windows(2).all(|pair| pair[0] < pair[1]);
         let last = looks.last().filter(|_| rises).copied().unwrap_or(0);
         if last == 0 {
-            return Err(Error::Outside {
-                what: "the last look",
-                value: 0.0,
-                range: "rising numbers of pairs",
-            });
+            return Err(Error::outside("the last look", 0.0, "rising numbers of pairs"));
         }
         let each = alpha / effects.max(1) as f64;
         let least = normal_z(1.0 - each)?;

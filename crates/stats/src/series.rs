@@ -127,7 +127,7 @@ fn difference_and_t(first: &[f64], second: &[f64]) -> (f64, f64) {
 /// safe, for the true one ends at cos(π/(n + 1)).
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] below 4 blocks, [`Error::Outside`] unless 0 < `alpha` < 1.
+/// [`Error::TooFewBlocks`] below 4 blocks, [`Error::Refused`] unless 0 < `alpha` < 1.
 pub fn lag1_critical(blocks: u32, alpha: f64) -> Result<f64, Error> {
     check_share("error rate alpha", alpha)?;
     if blocks < 4 {

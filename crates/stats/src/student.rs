@@ -14,7 +14,7 @@ use std::f64::consts::{PI, SQRT_2};
 /// metric takes its critical values from [`crate::Looks`].
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Outside`] unless 0 < `level` < 1.
+/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Refused`] unless 0 < `level` < 1.
 pub fn plain_t(blocks: u32, level: f64) -> Result<f64, Error> {
     check_share("confidence level", level)?;
     two_sided_t(blocks, 1.0 - level)
@@ -25,11 +25,11 @@ pub fn plain_t(blocks: u32, level: f64) -> Result<f64, Error> {
 /// This carries a boundary made for known spread over to an estimated one (Jennison & Turnbull 2000, section 3.8).
 ///
 /// # Errors
-/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Outside`] unless `z` is a positive number.
+/// [`Error::TooFewBlocks`] below 2 blocks, [`Error::Refused`] unless `z` is a positive number.
 pub fn critical_t_at(z: f64, blocks: u32) -> Result<f64, Error> {
     let p = two_sided(z);
     if !(z > 0.0 && p > 0.0) {
-        return Err(Error::Outside { what: "critical t", value: z, range: "a positive number" });
+        return Err(Error::outside("critical t", z, "a positive number"));
     }
     two_sided_t(blocks, p)
 }
@@ -51,9 +51,9 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Refuses what is no share: a level or an error rate.
-pub(crate) fn check_share(what: &'static str, value: f64) -> Result<(), Error> {
+pub(crate) fn check_share(what: &str, value: f64) -> Result<(), Error> {
     let inside = value > 0.0 && value < 1.0;
-    inside.then_some(()).ok_or(Error::Outside { what, value, range: "between 0 and 1" })
+    inside.then_some(()).ok_or_else(|| Error::outside(what, value, "between 0 and 1"))
 }
 
 /// Probability outside ±t with so many degrees of freedom, which need not be whole; 1 for what is no number.

@@ -78,7 +78,8 @@ pub fn blocks_for(ln_ratio: f64, sd_log: f64, power: f64, rule: &Rule) -> Option
         let room = |t: f64| effect * f64::from(blocks).sqrt() / sd_log - t;
         rule.forecast_t(blocks).is_some_and(|t| room(t) >= z)
     };
-    first_true(BLOCKS_MIN, BLOCKS_NEEDED_MAX, found)
+    let all: Vec<u32> = (BLOCKS_MIN..=BLOCKS_NEEDED_MAX).collect();
+    all.get(all.partition_point(|blocks| !found(*blocks))).copied()
 }
 
 /// The least true difference, as the natural logarithm of a ratio, that is found with probability `power` in `blocks` blocks:
@@ -88,21 +89,4 @@ pub fn effect_found(blocks: u32, sd_log: f64, power: f64, rule: &Rule) -> Option
     let t = if blocks < BLOCKS_MIN { None } else { rule.forecast_t(blocks) };
     t.map(|t| (t + z) * sd_log / f64::from(blocks).sqrt())
         .filter(|effect| *effect > 0.0 && effect.is_finite())
-}
-
-/// The first number in `from..=to` from which on `holds` is true, by halving; `None` when it is false at `to`.
-fn first_true(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-    if from > to || !holds(to) {
-        return None;
-    }
-    let (mut low, mut high) = (from, to);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    Some(low)
 }

@@ -16,7 +16,7 @@ use crate::step::{Confirmation, Known};
 const VERSION: u32 = 1;
 
 /// What became of a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Worth {
     /// To be set.
@@ -32,11 +32,12 @@ pub enum Worth {
     /// It did not start, answered otherwise, or fell over.
     Failed,
     /// It was not tried.
+    #[default]
     Skipped,
 }
 
 /// A setting, and what was found of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tried {
     /// The setting.
     pub name: String,
@@ -136,14 +137,8 @@ impl Advice {
         let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
         let skipped = skipped.iter().map(|(name, why)| Tried {
             name: name.clone(),
-            level: String::new(),
-            verdict: Worth::Skipped,
-            effect: None,
-            memory: None,
             why: Some(why.clone()),
-            more_s: None,
-            cost: String::new(),
-            source: String::new(),
+            ..Tried::default()
         });
         Advice {
             advice_version: VERSION,
@@ -201,10 +196,7 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
 
 fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     let spec = tuning.spec();
-    let known = |metric: Metric| {
-        let [ratio, low, high] = seen?.ratios.iter().find(|(of, _)| *of == metric)?.1;
-        Some(Known { ratio, low, high })
-    };
+    let known = |metric: Metric| Some(seen?.iter().find(|(of, _)| *of == metric)?.1);
     let effect = known(spec.metric);
     let good = |known: &Known| if spec.metric.wants_more() { known.low > 1.0 } else { known.high < 1.0 };
     let limit = |keep: &crate::Keep| {
@@ -296,26 +288,15 @@ impl Advice {
                 LimitState::Open => notes.push(format!("whether they keep the limit {limit} is open")),
             }
         }
-        let detail = format!("{metric} {value} (95 % CI {between}), confirmed on fresh runs");
-        match confirmed.holds {
-            true => answer(
-                self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect::<Vec<_>>().join(", "),
-                Tone::Good,
-                "set these",
-                detail,
-                notes,
-            ),
+        let set: Vec<&str> = self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect();
+        let (subject, tone, word, how) = match confirmed.holds {
+            true => (set.join(", "), Tone::Good, "set these", ", confirmed on fresh runs"),
             false => {
-                let detail = format!("{metric} {value} (95 % CI {between}) on fresh runs");
-                answer(
-                    "what seemed to help did not hold".to_owned(),
-                    Tone::Doubtful,
-                    "set nothing",
-                    detail,
-                    notes,
-                )
+                let subject = "what seemed to help did not hold".to_owned();
+                (subject, Tone::Doubtful, "set nothing", " on fresh runs")
             }
-        }
+        };
+        answer(subject, tone, word, format!("{metric} {value} (95 % CI {between}){how}"), notes)
     }
 
     fn table_of(&self, heading: &str, rows: &[(Worth, Tone, &str)]) -> Block {

@@ -4,7 +4,9 @@ use analysis::Conclusion;
 use model::Metric;
 use record::{Record, Witness};
 
-use crate::step::Confirmation;
+use stats::Estimate;
+
+use crate::step::{Confirmation, Known};
 
 /// Share of requests without an expected response above which a row's figures mean nothing.
 const FAILED_SHARE_MAX: f64 = 0.001;
@@ -53,13 +55,10 @@ pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>>
 /// What a confirmation shows; `None` where a finding forbids a conclusion.
 pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
     let verdict = conclusion.comparisons.first().filter(|_| !conclusion.is_void())?;
-    let own = verdict.estimate.as_ref().map(|of| (verdict.metric, [of.ratio, of.low, of.high]));
+    let own = verdict.estimate.as_ref().map(|estimate| (verdict.metric, estimate));
     let others = verdict.exploratory.iter().filter(|other| other.metric != verdict.metric);
-    let others = others.map(|other| {
-        let estimate = &other.estimate;
-        (other.metric, [estimate.ratio, estimate.low, estimate.high])
-    });
-    Some(Confirmation { ratios: own.into_iter().chain(others).collect() })
+    let all = own.into_iter().chain(others.map(|other| (other.metric, &other.estimate)));
+    Some(all.map(|(of, &Estimate { ratio, low, high, .. })| (of, Known { ratio, low, high })).collect())
 }
 
 /// Whether a service answers a setting's trial as it answered without it.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::overlay::merge;
 
 /// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// What reports call it.
     pub name: String,
@@ -68,15 +68,8 @@ pub enum Change {
 impl Setting {
     /// A setting of one level.
     fn of_one(name: &str, changes: Vec<Change>) -> Setting {
-        let level = Level { name: name.to_owned(), changes };
-        Setting {
-            name: name.to_owned(),
-            levels: vec![level],
-            screened: 0,
-            cost: String::new(),
-            source: String::new(),
-            seen: String::new(),
-        }
+        let levels = vec![Level { name: name.to_owned(), changes }];
+        Setting { name: name.to_owned(), levels, ..Setting::default() }
     }
 
     /// The variables that its levels set, with their values.

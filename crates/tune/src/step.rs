@@ -63,12 +63,8 @@ pub struct Took {
     pub block_s: f64,
 }
 
-/// What the confirmation shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Confirmation {
-    /// For each metric that has one: ratio, low, high.
-    pub ratios: Vec<(Metric, [f64; 3])>,
-}
+/// What the confirmation shows, for each metric that has an interval: what is chosen over the service as it is.
+pub type Confirmation = Vec<(Metric, Known)>;
 
 /// What is to be found out.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +91,7 @@ pub struct TooShort {
     pub needed_s: f64,
 }
 
-/// What is known of a setting's effect on a metric.
+/// What is known of an effect on a metric: a setting's, or that of all that is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Known {
     /// On over off.

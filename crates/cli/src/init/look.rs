@@ -28,7 +28,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 const COMPOSE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Files in the order in which they are asked, each with what is read from it.
-const FILES: [(&str, Finder); 11] = [
+const FILES: [(&str, Finder); 12] = [
     ("Procfile", procfile),
     ("package.json", package_json),
     ("pyproject.toml", python),
@@ -36,6 +36,7 @@ const FILES: [(&str, Finder); 11] = [
     ("go.mod", go),
     ("Cargo.toml", cargo),
     ("server.js", |_, _| node("server.js", &["node", "server.js"], &[])),
+    ("server.mjs", |_, _| node("server.mjs", &["node", "server.mjs"], &[])),
     ("Dockerfile", dockerfile),
     ("compose.yaml", |folder, _| compose(folder, "compose.yaml")),
     ("compose.yml", |folder, _| compose(folder, "compose.yml")),

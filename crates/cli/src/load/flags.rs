@@ -26,4 +26,4 @@ Examples:
     proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
       --expect-status 200,404
   Several requests by weight (docs/mix-file.md), all latencies kept:
-    proofload load http://127.0.0.1:3000 --mix shop.toml --hdr latencies.hlog";
+    proofload load http://127.0.0.1:3000 --mix mix.toml --hdr latencies.hlog";

@@ -7,6 +7,7 @@ mod capacity;
 mod captures;
 mod compare;
 mod doctor;
+mod documented;
 mod elsewhere;
 mod explain;
 mod files;

@@ -38,7 +38,7 @@ pub(crate) fn thread_name(thread: Thread) -> String {
 }
 
 /// What was sampled of all processes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// By thread and chain. The empty chain is of those that there was no room for.
     counts: HashMap<Thread, HashMap<Box<[u64]>, u64>>,
@@ -56,15 +56,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Nothing, of threads with these names.
     pub fn of(names: HashMap<Thread, String>) -> Tally {
-        Tally {
-            counts: HashMap::new(),
-            names,
-            addresses_left: ADDRESSES_MAX,
-            threads_max: THREADS_MAX,
-            lost: HashMap::new(),
-            throttled: 0,
-            broken: 0,
-        }
+        Tally { names, addresses_left: ADDRESSES_MAX, threads_max: THREADS_MAX, ..Tally::default() }
     }
 
     /// Takes in records of samples of these processes.

@@ -17,6 +17,8 @@ const FORMAT: &str = "output of --prof-process --preprocess";
 /// States in which V8 does no JavaScript, as `StateTag` of its API numbers them, and what the other profile calls them.
 const STATES: [(u32, &str); 5] =
     [(1, "(garbage collector)"), (2, "(compiler)"), (3, "(compiler)"), (4, "(compiler)"), (8, "(idle)")];
+/// V8's own time between two ticks.
+const OWN_US: i64 = 1000;
 
 /// Reads it.
 ///
@@ -29,7 +31,8 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
         Growing { functions: vec![None; file.code.len()], code: file.code, ..Growing::default() };
     let mut ticks = file.ticks;
     ticks.sort_by(|one, other| one.tm.total_cmp(&other.tm));
-    let usual = usual_us(&ticks);
+    let between = ticks.windows(2).map(|pair| (pair[1].tm - pair[0].tm) as i64);
+    let usual = usual_us(between).unwrap_or(OWN_US);
     let start_us = ticks.first().map_or(0, |tick| tick.tm as i64);
     let after = |ticks: usize| start_us.saturating_add(usual.saturating_mul(ticks as i64));
     let mut samples = Vec::with_capacity(ticks.len());
@@ -50,16 +53,11 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, start_us, end_us, summed: true, notes })
 }
 
-/// The median of the times between ticks; a millisecond, V8's own, where there are none.
-fn usual_us(ticks: &[Tick]) -> i64 {
-    const OWN_US: i64 = 1000;
-    let between = ticks.windows(2).map(|pair| (pair[1].tm - pair[0].tm) as i64).filter(|us| *us > 0);
-    let mut between: Vec<i64> = between.collect();
-    if between.is_empty() {
-        return OWN_US;
-    }
-    let middle = between.len() / 2;
-    *between.select_nth_unstable(middle).1
+/// The median of intervals; `None` where none is longer than nothing.
+pub(crate) fn usual_us(intervals: impl Iterator<Item = i64>) -> Option<i64> {
+    let mut all: Vec<i64> = intervals.filter(|us| *us > 0).collect();
+    let middle = all.len() / 2;
+    (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
 }
 
 #[derive(Deserialize)]

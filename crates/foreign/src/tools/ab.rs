@@ -25,20 +25,13 @@ pub static AB: Row = Row {
 };
 
 fn begins(text: &str) -> Option<Beginning> {
-    let later = [
-        "Server Software:",
-        "Server Hostname:",
-        "Document Path:",
-        "Concurrency Level:",
-        "Requests per second:",
-        "Time taken for tests:",
-    ];
+    let later = "Server Software:|Server Hostname:|Document Path:|Concurrency Level:|Requests per second:|Time taken for tests:";
     match text {
         _ if text.starts_with("This is ApacheBench") => Beginning::FIRST,
         _ if text.starts_with("Benchmarking ") && text.contains("(be patient)") => {
             Some(Beginning { certain: true, first: false })
         }
-        _ if starts(text, &later) => Beginning::LATER,
+        _ if starts(text, later) => Beginning::LATER,
         _ => None,
     }
 }
@@ -83,21 +76,10 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
 
 /// Lines without a figure that is read.
 fn plain(text: &str) -> Taken {
-    let known = [
-        "This is ApacheBench",
-        "Copyright ",
-        "Licensed to The Apache",
-        "Benchmarking ",
-        "Completed ",
-        "Finished ",
-        "Connection Times (ms)",
-        "min mean",
-        "min  mean",
-        "Percentage of the requests served",
-        "..done",
-    ];
+    let known = "This is ApacheBench|Copyright |Licensed to The Apache|Benchmarking |Completed |Finished |Connection Times (ms)|\
+                 min mean|min  mean|Percentage of the requests served|..done";
     let progress = text.split_whitespace().all(|word| word.trim_end_matches('%').parse::<u64>().is_ok());
-    let ours = starts(text, &known) || text.ends_with("(across all concurrent requests)");
+    let ours = starts(text, known) || text.ends_with("(across all concurrent requests)");
     if ours || (progress && !text.is_empty()) { Taken::Ours } else { Taken::Foreign }
 }
 
@@ -329,10 +311,10 @@ impl Asked {
             )),
             (self.cookies.len() > 1, When::Always, "All cookies are sent. ab sends the last -C only.".into()),
             (!self.any_length, When::Always,
-                "ab counts an answer whose length is not the first one's as failed (Length). Here lengths are not compared, as \
+                "ab counts a response whose length is not the first one's as failed (Length). Here lengths are not compared, as \
                  with its -l.".into()),
             (true, When::NotGood,
-                "ab counts every answer in Requests per second, whatever its status. Throughput here is good answers.".into()),
+                "ab counts every response in Requests per second, whatever its status. Throughput here is successful responses.".into()),
             (true, When::TimedOut, format!(
                 "ab ends the whole run once nothing at all has come for {}. Here each request has that time to itself.",
                 period(self.timeout_s)
@@ -344,7 +326,7 @@ impl Asked {
             (true, When::Always, "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.".into()),
             (self.html, When::Always,
                 "-w, -x, -y and -z do nothing: there is no HTML. --json, given before the --, prints everything.".into()),
-            (self.verbose, When::Always, "-v does nothing: answers are not printed. curl -v shows one.".into()),
+            (self.verbose, When::Always, "-v does nothing: responses are not printed. curl -v shows one.".into()),
         ]
     }
 }

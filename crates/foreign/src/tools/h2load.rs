@@ -45,14 +45,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             let us = |at: usize| words.get(at).and_then(|word| number::micros(word, Lone::Decimal));
             draft.moments(us(2), us(3), us(1));
         }
-        "time for connect" | "time to 1st byte" => {}
         "req/s" => draft.whole = true,
-        "progress"
-        | "Application protocol"
-        | "TLS Protocol"
-        | "Cipher"
-        | "Server Temp Key"
-        | "UDP datagram" => {}
         _ => return plain(text, draft),
     }
     Taken::Ours
@@ -67,16 +60,9 @@ fn plain(text: &str, draft: &mut Draft) -> Taken {
         }
         return Taken::Ours;
     }
-    let known = [
-        "starting benchmark",
-        "Warm-up ",
-        "Main benchmark",
-        "Stopped all clients",
-        "min max mean",
-        "min  ",
-        "Stopping all",
-    ];
-    if starts(text, &known) { Taken::Ours } else { Taken::Foreign }
+    let known = "starting benchmark|Warm-up |Main benchmark|Stopped all clients|min max mean|min  |Stopping all|time for connect:|time to 1st byte:|progress:|\
+                 Application protocol:|TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:";
+    if starts(text, known) { Taken::Ours } else { Taken::Foreign }
 }
 
 /// `finished in 1.00s, 1234.50 req/s, 5.00MB/s`

@@ -107,39 +107,25 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
         return Taken::Ours;
     }
     if let Some((_, rest)) = text.split_once(" looping VUs for ") {
-        let length = rest.split_whitespace().next().and_then(|word| number::micros(word, Lone::Decimal));
-        keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
+        take_length(rest, draft);
         return Taken::Ours;
     }
     // `* open: 100.00 iterations/s for 10s (maxVUs: 50)`
     if let Some((before, rest)) = text.split_once(" iterations/s for ") {
         let rate = before.rsplit(' ').next().and_then(|word| number::figure(word, Lone::Decimal));
         draft.run.load.rate_per_s = rate.filter(|rate| *rate > 0.0);
-        let length = rest.split_whitespace().next().and_then(|word| number::micros(word, Lone::Decimal));
-        keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
+        take_length(rest, draft);
         return Taken::Ours;
     }
-    let known = [
-        "execution:",
-        "script:",
-        "output:",
-        "scenarios:",
-        "running (",
-        "default ",
-        "* ",
-        "█ ",
-        "{ ",
-        "✓ ",
-        "✗ ",
-        "↳",
-        "HTTP",
-        "EXECUTION",
-        "NETWORK",
-        "CUSTOM",
-        "WARN",
-        "INFO",
-    ];
-    if starts(text, &known) { Taken::Ours } else { Taken::Foreign }
+    let known = "execution:|script:|output:|scenarios:|running (|default |* |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
+                 WARN|INFO";
+    if starts(text, known) { Taken::Ours } else { Taken::Foreign }
+}
+
+/// How long the load was to last: the first word.
+fn take_length(text: &str, draft: &mut Draft) {
+    let length = text.split_whitespace().next().and_then(|word| number::micros(word, Lone::Decimal));
+    keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
 }
 
 fn from_json(value: &Value) -> Option<Run> {

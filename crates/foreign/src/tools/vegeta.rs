@@ -29,10 +29,10 @@ pub static VEGETA: Row = Row {
 };
 
 fn begins(text: &str) -> Option<Beginning> {
-    let row = |titles: &[&str]| starts(text, titles) && text.contains('[') && text.contains("total, ");
+    let row = |titles: &str| starts(text, titles) && text.contains('[') && text.contains("total, ");
     match text {
         _ if text.starts_with("Requests") && text.contains("[total, rate") => Beginning::FIRST_OF_SEVERAL,
-        _ if row(&["Requests", "Duration", "Latencies"]) => Beginning::LATER,
+        _ if row("Requests|Duration|Latencies") => Beginning::LATER,
         _ => None,
     }
 }
@@ -60,7 +60,12 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "Latencies" => latencies(&names, &value, draft),
         "Bytes In" => draft.run.bytes = value("total").and_then(|count| number::figure(count, Lone::Decimal)),
         "Bytes Out" | "Success" => {}
-        "Status Codes" => statuses(rest, draft),
+        // `[code:count]  0:535  200:665`
+        "Status Codes" => {
+            let pairs = rest.split_whitespace().filter_map(|word| word.split_once(':'));
+            statuses(pairs.map(|(code, count)| (code, number::whole(count))), draft);
+            draft.whole = true;
+        }
         _ => return Taken::Foreign,
     }
     Taken::Ours
@@ -84,24 +89,18 @@ fn latencies<'t>(names: &[&str], value: &impl Fn(&str) -> Option<&'t str>, draft
     }
 }
 
-/// `[code:count]  0:535  200:665`; 0 stands for requests without a response.
-fn statuses(rest: &str, draft: &mut Draft) {
-    let (mut status, mut other) = (0, 0_u64);
-    for (code, count) in rest.split_whitespace().filter_map(|word| word.split_once(':')) {
-        count_status(code, number::whole(count).unwrap_or(0), &mut status, &mut other);
+/// Responses by status; 0 stands for requests without one.
+fn statuses<'t>(counts: impl Iterator<Item = (&'t str, Option<u64>)>, draft: &mut Draft) {
+    let (mut status, mut other) = (0_u64, 0_u64);
+    for (code, count) in counts {
+        let into = match code.chars().next() {
+            Some('0') => &mut other,
+            Some('4'..='9') => &mut status,
+            _ => continue,
+        };
+        *into = into.saturating_add(count.unwrap_or(0));
     }
-    draft.run.failures.status = Some(status);
-    draft.run.failures.other = Some(other);
-    draft.whole = true;
-}
-
-fn count_status(code: &str, count: u64, status: &mut u64, other: &mut u64) {
-    match code.chars().next() {
-        Some('0') => *other = other.saturating_add(count),
-        Some('1'..='3') => {}
-        Some(c) if c.is_ascii_digit() => *status = status.saturating_add(count),
-        _ => {}
-    }
+    (draft.run.failures.status, draft.run.failures.other) = (Some(status), Some(other));
 }
 
 fn from_json(value: &Value) -> Option<Run> {
@@ -116,11 +115,7 @@ fn from_json(value: &Value) -> Option<Run> {
     draft.run.duration_s = seconds("duration").map(|attack| attack + seconds("wait").unwrap_or(0.0));
     let us = |key: &str| at(value, &["latencies", key]).map(|ns| ns / 1e3);
     draft.moments(us("mean"), None, us("max"));
-    let (mut status, mut other) = (0, 0);
-    for code in keys_at(value, "status_codes") {
-        count_status(code, count_at(value, &["status_codes", code]).unwrap_or(0), &mut status, &mut other);
-    }
-    draft.run.failures.status = Some(status);
-    draft.run.failures.other = Some(other);
+    let codes = keys_at(value, "status_codes");
+    statuses(codes.map(|code| (code.as_str(), count_at(value, &["status_codes", code]))), &mut draft);
     ended(draft, &value["latencies"], 1e-3, |key| key.strip_suffix("th"))
 }

@@ -44,7 +44,7 @@ const fn wrk(tool: Tool, name: &'static str) -> Row {
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
-        _ if starts(text, &["Thread Stats", "Requests/sec:"]) || is_total(text, false) => Beginning::LATER,
+        _ if starts(text, "Thread Stats|Requests/sec:") || is_total(text, false) => Beginning::LATER,
         _ => None,
     }
 }
@@ -155,6 +155,7 @@ const GRAMMAR_LONG: &[(&str, char)] = &[
 const CALIBRATION_S: u64 = 10;
 
 /// A checked command line.
+#[derive(Debug, Default)]
 struct Asked {
     tool: Tool,
     threads: u64,
@@ -176,9 +177,7 @@ fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
     // What follows the URL is for scripts.
     let url = given.plain.into_iter().next().unwrap_or_default();
     let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
-    let (rate, latency, batches, headers) = (None, false, false, Vec::new());
-    let mut asked =
-        Asked { tool, threads, connections, duration_s, timeout_s, rate, latency, batches, headers, url };
+    let mut asked = Asked { tool, threads, connections, duration_s, timeout_s, url, ..Asked::default() };
     for (key, value) in given.options {
         asked.option(key, value)?;
     }
@@ -296,7 +295,7 @@ impl Asked {
         let (wrk, wrk2) = (self.tool == Tool::Wrk, self.tool == Tool::Wrk2);
         [
             (true, When::NotGood, format!(
-                "{tool} counts every answer in Requests/sec, whatever its status. Throughput here is good answers."
+                "{tool} counts every response in Requests/sec, whatever its status. Throughput here is successful responses."
             )),
             (true, When::Always, format!(
                 "Transfer is in units of 1000 bytes. {tool}'s KB and MB are of 1024, so that it shows a smaller number for the \
@@ -315,10 +314,10 @@ impl Asked {
             (wrk2 && self.batches, When::Always,
                 "-B says nothing here: a connection has one request at a time, and each is measured.".into()),
             (wrk, When::TimedOut,
-                "wrk waits on after --timeout, and leaves such an answer out of its percentiles. Here the request ends then, and is \
+                "wrk waits on after --timeout, and leaves such a response out of its percentiles. Here the request ends then, and is \
                  in them as at least that long (≥).".into()),
             (wrk, When::Always,
-                "After each slow answer wrk adds latencies that it did not measure, against coordinated omission, which can move all \
+                "After each slow response wrk adds latencies that it did not measure, against coordinated omission, which can move all \
                  its percentiles. Here is what was measured; with --rate, waiting is too.".into()),
             (true, When::Always, format!(
                 "{tool}'s Avg, Stdev and +/- Stdev are not printed, for latencies are not normally distributed: read the \

@@ -96,7 +96,7 @@ fn a_difference_from_wrk_is_told_where_it_makes_one() {
         ("-t12 -c400 u", fine, "Asked for 400 connections, wrk opens 396"),
         ("-t12 -c12 u", Came { processors: 2, ..fine }, "12 threads"),
         ("u", Came { not_good: 1, ..fine }, "whatever its status"),
-        ("u", Came { timed_out: 1, ..fine }, "leaves such an answer out of its percentiles"),
+        ("u", Came { timed_out: 1, ..fine }, "leaves such a response out of its percentiles"),
         ("u", fine, "User-Agent, which wrk does not send"),
         ("-H A:b u", fine, "-H \"A:b\" is sent"),
         ("-H none u", fine, "-H \"none\" has no colon"),

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
-use model::{Ask, Asked, AskedOpen, Level, Rate};
+use model::{Asked, Rate};
 use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
-use crate::environment::{Failure, OpenSpec, SliceSpec, elapsed};
+use crate::environment::{Failure, SliceSpec, elapsed};
 use crate::tuning::BLOCKS_MIN;
 
 /// Most of the budget that the search before the first block may take.
@@ -133,12 +133,7 @@ impl Dispatcher<'_> {
         let limit_s = limit_s(&self.plan.design);
         let order = self.schedule.order(self.block);
         let most_s = self.plan.design.budget.as_secs_f64() * PILOT_SHARE / order.len() as f64;
-        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
-        for variant in order {
-            self.search_once(variant, limit_s, most_s)?;
-            self.stop_all()?;
-        }
-        self.plan = self.writer.record().header.plan.clone();
+        self.one_by_one(order, |this, variant| this.search_once(variant, limit_s, most_s))?;
         let variants = self.plan.variants.len();
         let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(WARM_UP_S), limit_s);
         let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
@@ -204,9 +199,7 @@ impl Dispatcher<'_> {
     }
 
     fn at_limit_per_s(&self, variant: usize) -> Result<f64, Failure> {
-        let trials = self.writer.record().blocks.last().map(|block| block.trials.as_slice());
-        let trial = trials.unwrap_or_default().iter().rev().find(|trial| trial.variant() == variant);
-        trial.and_then(at_limit_per_s).ok_or_else(|| {
+        self.trial(variant).and_then(at_limit_per_s).ok_or_else(|| {
             let name = &self.plan.variants[variant].name;
             Failure::Pointless(format!(
                 "{name} had no successful response in closed loop, so there is no rate to begin with; look at what it does with \
@@ -260,17 +253,10 @@ impl Dispatcher<'_> {
         if let Some(problem) = rate.problem() {
             return Err(Failure::Pointless(format!("a rate was found that cannot be asked for: {problem}")));
         }
-        let process = self.plan.design.arrivals;
-        let seed = self.schedule.arrivals_seed(self.block, step);
-        let (until, open) = (elapsed(seconds), OpenSpec { rate, arrivals: process, seed });
-        let mut slice = self.environment.load(variant, SliceSpec { kind, until, open: Some(open) })?;
-        let ask = match rate {
-            Rate::Constant(per_s) => Ask::At(Level::PerSecond(per_s)),
-            Rate::Ramp { from_per_s, to_per_s, .. } => {
-                Ask::Ramp(Level::PerSecond(from_per_s), Level::PerSecond(to_per_s))
-            }
-        };
-        slice.asked = Some(Asked { until, open: Some(AskedOpen { ask, rate, process, seed }) });
+        let open = Some(self.asked(rate, self.schedule.arrivals_seed(self.block, step)));
+        let until = elapsed(seconds);
+        let mut slice = self.environment.load(variant, SliceSpec { kind, until, open })?;
+        slice.asked = Some(Asked { until, open });
         match kind {
             SliceKind::Measured => self.keep_slice(slice),
             // Limits are meant to break there.

@@ -4,10 +4,10 @@
 //! missing, with the reason.
 
 use analysis::Outcome;
-use model::{Absence, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
+use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
 
 use super::{Dispatcher, Doing, LabError, News, Progress, ending};
-use crate::environment::{CaptureSpec, Failure, OpenSpec, SliceSpec, Start, elapsed};
+use crate::environment::{CaptureSpec, Failure, SliceSpec, Start, elapsed};
 use crate::explaining::{self, Captures, ROUNDS, TRIALS};
 use crate::schedule::Schedule;
 
@@ -144,17 +144,12 @@ impl Dispatcher<'_> {
             capture: Some(number),
         })?;
         self.tell_trial(Doing::WarmingUp, variant);
+        let warm_up = |seconds, open| SliceSpec { kind: SliceKind::WarmUp, until: elapsed(seconds), open };
         if captures.warm_up_s > 0.0 {
-            let spec = SliceSpec { kind: SliceKind::WarmUp, until: elapsed(captures.warm_up_s), open: None };
-            self.environment.load(variant, spec)?;
+            self.environment.load(variant, warm_up(captures.warm_up_s, None))?;
         }
         if let Some(open) = self.open_of_round(round, 0) {
-            let spec = SliceSpec {
-                kind: SliceKind::WarmUp,
-                until: elapsed(self.settings.settle_s),
-                open: Some(open),
-            };
-            self.environment.load(variant, spec)?;
+            self.environment.load(variant, warm_up(self.settings.settle_s, Some(open)))?;
         }
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
@@ -170,9 +165,9 @@ impl Dispatcher<'_> {
     }
 
     /// When requests of a window are due, the same for every variant of the round; `None` in closed loop.
-    fn open_of_round(&self, round: u32, window: u32) -> Option<OpenSpec> {
+    fn open_of_round(&self, round: u32, window: u32) -> Option<AskedOpen> {
         let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
         let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
-        Some(OpenSpec { rate: Rate::Constant(rate_per_s), arrivals: self.plan.design.arrivals, seed })
+        Some(self.asked(Rate::Constant(rate_per_s), seed))
     }
 }

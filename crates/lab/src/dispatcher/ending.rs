@@ -14,25 +14,14 @@ pub(super) fn of_failure(
     failure: Failure,
     secrets: &Secrets,
 ) -> Result<(EndReason, Result<(), LabError>), WriteError> {
-    let hidden = |what: String| secrets.hide(&what);
+    let what = secrets.hide(&failure.to_string());
     Ok(match failure {
         Failure::Interrupted => (EndReason::Interrupted, Ok(())),
         Failure::Pointless(why) => (EndReason::Void(why), Ok(())),
         Failure::BudgetTooSmall { needed_s } => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
-        Failure::Service(what) => {
-            let what = hidden(what);
-            (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
-        }
-        Failure::Preparation(what) => {
-            let what = hidden(what);
-            (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
-        }
-        Failure::Generator(what) => {
-            let what = hidden(what);
-            (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
-        }
-        Failure::GeneratorsLost(_) => {
-            let what = failure.to_string();
+        Failure::Service(_) => (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what))),
+        Failure::Preparation(_) => (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what))),
+        Failure::Generator(_) | Failure::GeneratorsLost(_) => {
             (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
         }
         Failure::Record(error) => return Err(error),

@@ -6,7 +6,7 @@
 use record::{Event, GeneratorLost};
 
 use super::{Dispatcher, News, Progress, Update};
-use crate::environment::{Connected, Connecting, Failure, Lost};
+use crate::environment::{Connected, Connecting, Failure, Lost, lost_text};
 
 impl Dispatcher<'_> {
     /// Has all generators there, and keeps who they are and who was gone. One that was lost is tried for once.
@@ -51,7 +51,7 @@ impl Dispatcher<'_> {
         let may_go_on = self.may_drop_one_more(self.blocks_kept());
         self.stop_all()?;
         self.keep_lost(lost)?;
-        let why = text(lost);
+        let why = lost_text(lost);
         self.keep(Event::BlockDropped { block: self.block, why: why.clone() })?;
         if may_go_on {
             return Ok(());
@@ -63,7 +63,7 @@ impl Dispatcher<'_> {
     /// The failure that a run ends with for want of these.
     pub(super) fn without(&mut self, lost: &[Lost]) -> Result<Failure, Failure> {
         self.keep_lost(lost)?;
-        Ok(Failure::Generator(text(lost)))
+        Ok(Failure::Generator(lost_text(lost)))
     }
 
     fn keep_lost(&mut self, lost: &[Lost]) -> Result<(), Failure> {
@@ -73,8 +73,4 @@ impl Dispatcher<'_> {
 
 fn lost_in(block: u32, Lost { generator, why }: &Lost) -> Event {
     Event::GeneratorLost(GeneratorLost { block, generator: generator.clone(), why: why.clone() })
-}
-
-fn text(lost: &[Lost]) -> String {
-    lost.iter().map(|lost| lost.why.as_str()).collect::<Vec<_>>().join("; ")
 }

@@ -7,7 +7,7 @@ use plan::Measure;
 use record::{EndReason, Event, SliceKind};
 
 use super::Dispatcher;
-use crate::environment::{Failure, OpenSpec, SliceSpec};
+use crate::environment::{Failure, SliceSpec};
 
 impl Dispatcher<'_> {
     /// The whole measurement, in one block that counts.
@@ -65,12 +65,8 @@ impl Dispatcher<'_> {
     fn slice_as(&mut self, kind: SliceKind, asked: Asked) -> Result<(), Failure> {
         self.pause_if_wanted()?;
         self.tell_trial(super::doing(kind), 0);
-        let open = asked.open.map(|AskedOpen { rate, process, seed, .. }| OpenSpec {
-            rate,
-            arrivals: process,
-            seed,
-        });
-        let mut slice = self.environment.load(0, SliceSpec { kind, until: asked.until, open })?;
+        let spec = SliceSpec { kind, until: asked.until, open: asked.open };
+        let mut slice = self.environment.load(0, spec)?;
         slice.asked = Some(asked);
         self.keep(Event::Slice(Box::new(slice)))?;
         if self.environment.is_stop_wanted() { Err(Failure::Interrupted) } else { Ok(()) }

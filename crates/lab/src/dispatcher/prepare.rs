@@ -42,12 +42,7 @@ impl Dispatcher<'_> {
         {
             return Ok(());
         }
-        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
-        for variant in order {
-            self.start(variant)?;
-            self.stop_all()?;
-        }
-        self.plan = self.writer.record().header.plan.clone();
+        self.one_by_one(order, Self::start)?;
         (self.began_s, self.paused_s) = (self.environment.now_s(), 0.0);
         Ok(())
     }

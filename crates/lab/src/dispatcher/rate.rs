@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use analysis::capacity;
-use model::Rate;
+use model::{Ask, AskedOpen, Level, Rate};
 use record::{Event, RateChosen, SliceKind};
 
 use super::Dispatcher;
-use crate::environment::{Failure, OpenSpec};
+use crate::environment::Failure;
 use crate::tuning;
 
 impl Dispatcher<'_> {
@@ -44,34 +44,37 @@ impl Dispatcher<'_> {
 
     /// When requests of this slice of every trial of the block are due, slice 0 being the one that does not count; `None` in
     /// closed loop.
-    pub(super) fn open(&self, slice: u32) -> Option<OpenSpec> {
+    pub(super) fn open(&self, slice: u32) -> Option<AskedOpen> {
         let chosen = self.writer.record().rate.as_ref()?;
         let seed = self.schedule.arrivals_seed(self.block, slice);
         let over = Duration::from_secs_f64(self.settings.slice_s);
         let rate = chosen.ramp_per_s.map_or(Rate::Constant(chosen.per_s), |(from_per_s, to_per_s)| {
             Rate::Ramp { from_per_s, to_per_s, over }
         });
-        Some(OpenSpec { rate, arrivals: self.plan.design.arrivals, seed })
+        Some(self.asked(rate, seed))
+    }
+
+    /// An open loop at a rate as it is.
+    pub(super) fn asked(&self, rate: Rate, seed: u64) -> AskedOpen {
+        let ask = match rate {
+            Rate::Constant(per_s) => Ask::At(Level::PerSecond(per_s)),
+            Rate::Ramp { from_per_s, to_per_s, .. } => {
+                Ask::Ramp(Level::PerSecond(from_per_s), Level::PerSecond(to_per_s))
+            }
+        };
+        AskedOpen { ask, rate, process: self.plan.design.arrivals, seed }
     }
 
     /// Successful responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
     /// ends and so never counts.
     fn capacities(&mut self) -> Result<Vec<Option<f64>>, Failure> {
         let order = self.schedule.order(self.block);
-        self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
         let seconds = tuning::capacity_s(&self.plan.design, order.len());
-        for variant in order {
-            self.start(variant)?;
-            self.load(variant, SliceKind::Capacity, seconds, None)?;
-            self.stop_all()?;
-        }
-        self.plan = self.writer.record().header.plan.clone();
-        let block = self.writer.record().blocks.iter().find(|block| block.number == self.block);
-        let trials = block.map(|block| block.trials.as_slice()).unwrap_or_default();
-        let capacity = |variant: usize| {
-            let trial = trials.iter().find(|trial| trial.variant() == variant)?;
-            capacity::second_half_per_s(trial.slices.first()?)
-        };
+        self.one_by_one(order, |this, variant| {
+            this.start(variant)?;
+            this.load(variant, SliceKind::Capacity, seconds, None)
+        })?;
+        let capacity = |variant: usize| capacity::second_half_per_s(self.trial(variant)?.slices.first()?);
         Ok((0..self.plan.variants.len()).map(capacity).collect())
     }
 

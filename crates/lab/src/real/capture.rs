@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use explain::perf::Sampler;
+use machine::clock::monotonic_ns;
 use model::{Absence, Capture, CaptureKind, CapturedService, Missing, SliceKind};
 use remote::services::ServiceHandle;
-use rustix::time::{ClockId, clock_gettime};
 use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Wanted};
 
-use self::native::Native;
 use self::observation::{Observation, Outcome};
 use super::processes::cut_at;
 use super::services::{check_alive, failed_on};
-use super::{Living, RealEnvironment, file_name};
+use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, SliceSpec, elapsed};
 use crate::explaining;
 
@@ -33,15 +33,11 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 /// Of a variant's name in a file's name, in bytes.
 const NAME_BYTES_MAX: usize = 80;
 
-/// What the services of a trial had used by one moment, each with the whole of its processes.
-struct Look(Vec<(u64, Vec<ProcessThreads>)>);
-
-impl Look {
-    fn at(services: &mut [ServiceHandle]) -> Result<Look, Failure> {
-        let look = |service: &mut ServiceHandle| Ok((service.sample()?.cpu_ns, service.threads()?));
-        let looks = services.iter_mut().map(look).collect::<Result<_, Error>>();
-        looks.map(Look).map_err(|error| failed_on(error, services.iter()))
-    }
+/// What the services of a trial have used so far, each with the whole of its processes.
+fn looks(services: &mut [ServiceHandle]) -> Result<Vec<(u64, Vec<ProcessThreads>)>, Failure> {
+    let look = |service: &mut ServiceHandle| Ok((service.sample()?.cpu_ns, service.threads()?));
+    let looks = services.iter_mut().map(look).collect::<Result<_, Error>>();
+    looks.map_err(|error| failed_on(error, services.iter()))
 }
 
 impl RealEnvironment {
@@ -60,20 +56,20 @@ impl RealEnvironment {
                 return Ok(explaining::without(&self.plan, (wanted.round, variant, wanted.kind), missing));
             }
         };
-        let before = Look::at(&mut self.living_of(variant)?.services)?;
-        let start_ns = now_ns();
+        let before = looks(&mut self.living_of(variant)?.services)?;
+        let start_ns = monotonic_ns();
         let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
         let slice = self.loaded(variant, spec)?;
-        let end_ns = now_ns();
+        let end_ns = monotonic_ns();
         let services = &mut self.living_of(variant)?.services;
-        let after = Look::at(services)?;
+        let after = looks(services)?;
         services.iter_mut().try_for_each(check_alive)?;
-        let mut stacks = native.stop();
+        let mut stacks = native::stop(native);
         let results = self.disarm(variant, armings)?;
         let (directories, name) = (self.directories(variant), self.name_in_files(variant));
         let plan = Arc::clone(&self.plan);
         let services = &self.living_of(variant)?.services;
-        let looks = before.0.into_iter().zip(after.0).zip(results);
+        let looks = before.into_iter().zip(after).zip(results);
         let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
             let (armed, folder, secrets) = (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
             let observation =
@@ -107,11 +103,6 @@ impl RealEnvironment {
                 + slice.counts.broken,
             services: observed.collect(),
         })
-    }
-
-    fn living_of(&mut self, variant: usize) -> Result<&mut Living, Failure> {
-        let living = self.living.iter_mut().find(|living| living.variant == variant);
-        living.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
     }
 
     /// The folder of a round's profiles, by its place in the record and on disk.
@@ -167,7 +158,11 @@ impl RealEnvironment {
     }
 
     /// Begins to sample stacks of all processes, where they are what is captured; else why the kernel refuses.
-    fn begin_stacks(&mut self, variant: usize, kind: CaptureKind) -> Result<Result<Native, String>, Failure> {
+    fn begin_stacks(
+        &mut self,
+        variant: usize,
+        kind: CaptureKind,
+    ) -> Result<Result<Option<Sampler>, String>, Failure> {
         let services = &self.living_of(variant)?.services;
         let pids: Vec<u32> = services
             .iter()
@@ -227,9 +222,4 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
     let thread = if agent.thread == 0 { String::new() } else { format!("-{}", agent.thread) };
     let ending = if kind == CaptureKind::Heap { "heapprofile" } else { "cpuprofile" };
     format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
-}
-
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

@@ -18,7 +18,7 @@ use services::{Sample, Watched};
 use super::loading::host;
 use super::requests::{requests, tls};
 use super::witness::{is_harmless, plain};
-use super::{RealEnvironment, network};
+use super::{RealEnvironment, hinted, network};
 use crate::environment::Failure;
 use crate::url::{Reached, reach, unseen, watched};
 
@@ -62,25 +62,18 @@ impl Loaded {
 
     /// The same in the record's words.
     pub fn kept(&self) -> record::Deployed {
-        let address = self.address().to_string();
-        match self {
-            Loaded::Cluster { service, deployed, behind } => record::Deployed {
-                service: service.clone(),
-                place: deployed.place(),
-                address,
-                addresses: Vec::new(),
-                unseen: None,
-                pods: pods_kept(behind.pods.clone()),
-            },
-            Loaded::Url { service, origin, reached, watched } => record::Deployed {
-                service: service.clone(),
-                place: origin.clone(),
-                address,
-                addresses: reached.addresses.clone(),
-                unseen: watched.as_ref().err().cloned(),
-                pods: Vec::new(),
-            },
-        }
+        let (service, place) = match self {
+            Loaded::Cluster { service, deployed, .. } => (service, deployed.place()),
+            Loaded::Url { service, origin, .. } => (service, origin.clone()),
+        };
+        let (addresses, unseen, pods) = match self {
+            Loaded::Cluster { behind, .. } => (Vec::new(), None, pods_kept(behind.pods.clone())),
+            Loaded::Url { reached, watched, .. } => {
+                (reached.addresses.clone(), watched.as_ref().err().cloned(), Vec::new())
+            }
+        };
+        let (service, address) = (service.clone(), self.address().to_string());
+        record::Deployed { service, place, address, addresses, unseen, pods }
     }
 
     /// The processes there, with the name of their service, where they are seen.
@@ -144,15 +137,11 @@ impl RealEnvironment {
                 },
                 // An API server that is restarted says nothing of the service.
                 Err(error) if *error.blame() == Blame::Away => error,
-                Err(error) => return Err(failed(&service.name, &error, error.hint().map(str::to_owned))),
+                Err(error) => return Err(failed(&service.name, &error)),
             };
-            if self.stop.is_requested() {
-                return Err(Failure::Interrupted);
+            if !self.looks_again(until)? {
+                return Err(failed(&service.name, &refusal));
             }
-            if Instant::now() >= until {
-                return Err(failed(&service.name, &refusal, refusal.hint().map(str::to_owned)));
-            }
-            thread::sleep(LOOK_AGAIN);
         }
     }
 
@@ -179,14 +168,22 @@ impl RealEnvironment {
                 }
                 Err(why) => why,
             };
-            if self.stop.is_requested() {
-                return Err(Failure::Interrupted);
-            }
-            if Instant::now() >= until {
+            if !self.looks_again(until)? {
                 return Err(Failure::Service(format!("{}: {why}", self.called(service))));
             }
+        }
+    }
+
+    /// Waits for a while before another look; `false` where there is no time for one.
+    fn looks_again(&self, until: Instant) -> Result<bool, Failure> {
+        if self.stop.is_requested() {
+            return Err(Failure::Interrupted);
+        }
+        let in_time = Instant::now() < until;
+        if in_time {
             thread::sleep(LOOK_AGAIN);
         }
+        Ok(in_time)
     }
 
     /// A service as whoever asked for it knows it: in a load from flags nobody has named it.
@@ -224,12 +221,9 @@ impl RealEnvironment {
             if counts.successful >= u64::from(generators) && counts.successful == counts.sent {
                 return turned_away(variant, &self.called(entry), &request, address, &counts);
             }
-            if self.stop.is_requested() {
-                return Err(Failure::Interrupted);
-            }
             // It does not become another one by waiting.
             let refused = counts.errors.iter().any(|error| error.cause == Cause::Certificate);
-            if refused || Instant::now() >= until {
+            if !self.looks_again(if refused { Instant::now() } else { until })? {
                 let hint = "\n  hint: `load.tls.ca` (--cacert) names the authority that signed it, `load.tls.server_name` what it is for; \
                             `load.tls.insecure` (--insecure) takes any";
                 return Err(Failure::Service(format!(
@@ -245,7 +239,6 @@ impl RealEnvironment {
                     if refused { hint } else { "" }
                 )));
             }
-            thread::sleep(LOOK_AGAIN);
         }
     }
 }
@@ -320,9 +313,8 @@ fn turning(status: u16) -> Option<&'static str> {
     }
 }
 
-fn failed(service: &str, error: &dyn std::error::Error, hint: Option<String>) -> Failure {
-    let hint = hint.map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
-    Failure::Service(format!("service {service}: {error}{hint}"))
+fn failed(service: &str, error: &remote::Error) -> Failure {
+    Failure::Service(format!("service {service}: {error}{}", hinted(error.hint())))
 }
 
 /// What came back: `status 503`, `no answer: refused (connect)`.

@@ -11,9 +11,10 @@ use std::time::Duration;
 use load::{LoadSpec, Until};
 use plan::Plan;
 use record::{Counts, Generator, GeneratorPart};
-use remote::generators::{Fleet, FleetError, Ran};
+use remote::generators::{Fleet, FleetError, Generator as There, Ran};
 use remote::{Error, Waiting, Wanted};
 
+use super::hinted;
 use crate::environment::{Connected, Connecting, Failure, Lost};
 use crate::stop::Stop;
 
@@ -32,14 +33,6 @@ pub(super) struct Elsewhere {
     fleet: Option<Fleet>,
     /// Why those are gone that are, by their places.
     gone: BTreeMap<usize, String>,
-}
-
-/// How a load is divided.
-pub(super) struct Division<'a> {
-    /// Threads of each generator, where the plan says so.
-    pub threads: Option<u32>,
-    /// Processors of those on this machine.
-    pub cpus: &'a [usize],
 }
 
 impl Elsewhere {
@@ -82,13 +75,12 @@ impl Elsewhere {
         fleet: &mut Fleet,
         watch: &mut dyn FnMut(Connecting<'_>),
     ) -> Result<Connected, Failure> {
-        let missing = fleet.missing();
-        let lost = self.lost_of(fleet);
+        let (missing, names) = (fleet.missing(), fleet.generators());
+        let lost = self.named(&names, &fleet.take_lost());
         if missing.is_empty() {
             return Ok(Connected { generators: Vec::new(), lost });
         }
         let mut given_up = Vec::new();
-        let names = fleet.generators();
         for places in remote::together(&self.plan.generators, &missing) {
             match self.replace(fleet, &places, watch) {
                 Ok(()) => {}
@@ -143,13 +135,11 @@ impl Elsewhere {
         self.all(Fleet::compare_clocks)
     }
 
-    /// Gives each its part of a load, in place of what it had before.
-    pub fn give(&mut self, spec: &LoadSpec, division: &Division<'_>) -> Result<(), Failure> {
+    /// Gives each its part of a load, in place of what it had before: on so many threads of each, where the plan says so, and those on
+    /// this machine on these processors.
+    pub fn give(&mut self, spec: &LoadSpec, threads: Option<u32>, cpus: &[usize]) -> Result<(), Failure> {
         let local = self.plan.generators.local;
-        self.all(|fleet| {
-            let specs = divided(spec, division, local, &fleet.generators());
-            fleet.give(specs)
-        })
+        self.all(|fleet| fleet.give(divided(spec, threads, (local, cpus), &fleet.generators())))
     }
 
     /// One window of all of them together. It ends early when the user wants no more.
@@ -186,36 +176,26 @@ impl Elsewhere {
 
     fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<(), Failure> {
         let done = call(self.fleet()?);
-        done.map_err(|errors| match errors.iter().find_map(refusal) {
+        done.map_err(|errors| match errors.iter().find(|error| error.is_refusal) {
             // Another in its place would refuse it too.
-            Some(why) => Failure::Generator(why),
+            Some(error) => Failure::Generator(error.to_string()),
             None => self.lost(errors),
         })
     }
 
     fn lost(&mut self, errors: Vec<FleetError>) -> Failure {
-        Failure::GeneratorsLost(self.named(errors))
-    }
-
-    /// Those that were not reported yet.
-    fn lost_of(&mut self, fleet: &mut Fleet) -> Vec<Lost> {
-        let names = fleet.generators();
-        let errors = fleet.take_lost();
-        self.remember(&names, &errors);
-        errors.iter().map(lost).collect()
-    }
-
-    fn named(&mut self, errors: Vec<FleetError>) -> Vec<Lost> {
         let names = self.fleet.as_ref().map(Fleet::generators).unwrap_or_default();
-        self.remember(&names, &errors);
-        errors.iter().map(lost).collect()
+        Failure::GeneratorsLost(self.named(&names, &errors))
     }
 
-    fn remember(&mut self, generators: &[remote::generators::Generator], errors: &[FleetError]) {
-        for error in errors {
-            let place = generators.iter().position(|generator| generator.name == error.generator);
+    /// Those that are gone, of these generators; it is kept in mind why.
+    fn named(&mut self, generators: &[There], errors: &[FleetError]) -> Vec<Lost> {
+        let lost = errors.iter().map(|error| {
+            let place = generators.iter().position(|there| there.name == error.generator);
             self.gone.extend(place.map(|place| (place, error.to_string())));
-        }
+            Lost { generator: error.generator.clone(), why: error.to_string() }
+        });
+        lost.collect()
     }
 }
 
@@ -227,29 +207,28 @@ fn generate_here(arguments: &[&str]) -> Command {
 }
 
 fn generators(fleet: &Fleet) -> Vec<Generator> {
-    let told =
-        |remote::generators::Generator { name, host, processors }| Generator { name, host, processors };
+    let told = |There { name, host, processors }| Generator { name, host, processors };
     fleet.generators().into_iter().map(told).collect()
 }
 
 /// The parts of a load, in the order of the generators: those on this machine have its processors, one after the other.
 fn divided(
     spec: &LoadSpec,
-    division: &Division<'_>,
-    local: u32,
-    generators: &[remote::generators::Generator],
+    threads: Option<u32>,
+    (local, cpus): (u32, &[usize]),
+    generators: &[There],
 ) -> Vec<LoadSpec> {
-    let cpus = u32::try_from(division.cpus.len()).unwrap_or(u32::MAX);
+    let cpus_here = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let threads = |place: u32, connections: u32| {
         let processors = generators.get(place as usize).map_or(1, |generator| generator.processors);
         let elsewhere = || processors.min(connections / CONNECTIONS_PER_THREAD);
-        let fitting = || if place < local { cpus / local.max(1) } else { elsewhere() };
-        division.threads.unwrap_or_else(fitting).max(1)
+        let fitting = || if place < local { cpus_here / local.max(1) } else { elsewhere() };
+        threads.unwrap_or_else(fitting).max(1)
     };
     let count = u32::try_from(generators.len()).unwrap_or(u32::MAX);
     let mut next = 0;
     let mut place = |(index, spec): (u32, LoadSpec)| {
-        let cpus = if index < local { division.cpus } else { &[] };
+        let cpus = if index < local { cpus } else { &[] };
         let first = next;
         next += spec.threads as usize;
         let taken = (first..next).filter_map(|thread| cpus.get(thread % cpus.len().max(1)).copied());
@@ -258,25 +237,13 @@ fn divided(
     (0..).zip(spec.divided_among(count, threads)).map(&mut place).collect()
 }
 
-fn lost(error: &FleetError) -> Lost {
-    Lost { generator: error.generator.clone(), why: error.to_string() }
-}
-
-/// Why a generator refused a request; `None` where it is gone.
-fn refusal(error: &FleetError) -> Option<String> {
-    error.is_refusal.then(|| error.to_string())
-}
-
 fn sentences(errors: &[FleetError]) -> String {
     errors.iter().map(FleetError::to_string).collect::<Vec<_>>().join("\n  ")
 }
 
 /// What could not be had, each with its hint.
 fn told(errors: &[Error]) -> String {
-    let one = |error: &Error| {
-        let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
-        format!("generator {error}{hint}")
-    };
+    let one = |error: &Error| format!("generator {error}{}", hinted(error.hint()));
     errors.iter().map(one).collect::<Vec<_>>().join("\n  ")
 }
 
@@ -286,19 +253,14 @@ mod tests {
 
     use super::*;
 
-    fn generator(processors: u32) -> remote::generators::Generator {
-        remote::generators::Generator { name: "g".into(), host: "h".into(), processors }
+    fn generator(processors: u32) -> There {
+        There { name: "g".into(), host: "h".into(), processors }
     }
 
-    fn parts(
-        connections: u32,
-        threads: Option<u32>,
-        generators: &[remote::generators::Generator],
-    ) -> Vec<(u32, u32, Vec<usize>)> {
+    fn parts(connections: u32, threads: Option<u32>, generators: &[There]) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
         let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
-        let division = Division { threads, cpus: &[6, 7] };
-        let parts = divided(&spec, &division, 2, generators);
+        let parts = divided(&spec, threads, (2, &[6, 7]), generators);
         parts.into_iter().map(|part| (part.connections, part.threads, part.cpus)).collect()
     }
 

@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use load::{Address, Arrivals, Generator, LoadSpec, Until};
-use model::FailureKind;
+use model::{AskedOpen, FailureKind};
 use plan::{Plan, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::Network;
 
-use super::elsewhere::{Division, Elsewhere};
+use super::elsewhere::Elsewhere;
 use super::keeping::kept;
 use super::requests::{requests, tls};
 use super::services::check_alive;
-use super::{RealEnvironment, network};
-use crate::environment::{Failure, OpenSpec, SliceSpec};
+use super::{RealEnvironment, living_of, network};
+use crate::environment::{Failure, SliceSpec};
 use crate::stop::Stop;
 
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
@@ -34,7 +34,7 @@ pub(super) struct Wanted<'a> {
     pub variant: &'a Variant,
     /// Where the entry listens.
     pub address: &'a Address,
-    pub open: Option<OpenSpec>,
+    pub open: Option<AskedOpen>,
     /// Of which request is sent when, in closed loop.
     pub seed: u64,
 }
@@ -59,8 +59,7 @@ impl RealEnvironment {
     ) -> Result<Loader, Failure> {
         match &mut self.elsewhere {
             Some(elsewhere) => {
-                let division = Division { threads, cpus: &self.division.generator };
-                elsewhere.give(&spec, &division).map(|()| Loader::Elsewhere)
+                elsewhere.give(&spec, threads, &self.division.generator).map(|()| Loader::Elsewhere)
             }
             None => {
                 let start = || Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()));
@@ -84,9 +83,8 @@ impl RealEnvironment {
 
     /// One window of load, without what services and machine used meanwhile.
     pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        let made = self.window(variant, wanted.until);
-        let living = self.living.iter_mut().find(|living| living.variant == variant);
-        let living = living.ok_or_else(|| no_such(variant))?;
+        let living = living_of(&mut self.living, variant)?;
+        let made = ran(&mut living.loader, &mut self.elsewhere, &self.stop, wanted.until);
         living.idle_since = Some(Instant::now());
         living.services.iter_mut().try_for_each(check_alive)?;
         // Where nothing is compared what there is counts, and is kept with all its details.
@@ -116,12 +114,6 @@ impl RealEnvironment {
         })
     }
 
-    fn window(&mut self, variant: usize, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
-        let living = self.living.iter_mut().find(|living| living.variant == variant);
-        let loader = &mut living.ok_or_else(|| no_such(variant))?.loader;
-        ran(loader, &mut self.elsewhere, &self.stop, until)
-    }
-
     /// One window of a load that belongs to no living trial.
     pub(super) fn run(
         &mut self,
@@ -134,11 +126,8 @@ impl RealEnvironment {
     /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
     /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
     /// opened before the window.
-    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<OpenSpec>) -> Result<(), Failure> {
-        let Some(index) = self.living.iter().position(|living| living.variant == variant) else {
-            return Err(no_such(variant));
-        };
-        let living = &mut self.living[index];
+    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<AskedOpen>) -> Result<(), Failure> {
+        let living = self.living_of(variant)?;
         if open.is_none() && living.idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
             return Ok(());
         }
@@ -146,7 +135,7 @@ impl RealEnvironment {
         let plan = self.plan.clone();
         let wanted = Wanted { plan: &plan, variant: &plan.variants[variant], address: &address, open, seed };
         let renewed = self.loader(&wanted, network.as_ref());
-        let living = &mut self.living[index];
+        let living = self.living_of(variant)?;
         living.network = network;
         (living.loader, living.idle_since) = (renewed?, None);
         living.requests_seed = seed.wrapping_add(1);
@@ -200,10 +189,6 @@ pub(super) fn host(variant: &Variant, address: &Address) -> String {
     url.map_or_else(|| address.to_string(), plan::Url::authority)
 }
 
-fn arrivals(open: OpenSpec) -> Arrivals {
-    Arrivals::Open { rate: open.rate, process: open.arrivals, seed: open.seed }
-}
-
-fn no_such(variant: usize) -> Failure {
-    Failure::Generator(format!("variant {variant} does not live"))
+fn arrivals(AskedOpen { rate, process, seed, .. }: AskedOpen) -> Arrivals {
+    Arrivals::Open { rate, process, seed }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plan::{Generators, Load};
 use services::{Error, Network};
 
+use super::hinted;
 use crate::environment::Failure;
 
 /// Longest wait for a connection to open, over loopback.
@@ -50,6 +51,5 @@ pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration 
 }
 
 fn failed(error: Error) -> Failure {
-    let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
-    Failure::Generator(format!("{error}{hint}"))
+    Failure::Generator(format!("{error}{}", hinted(error.hint())))
 }

@@ -5,7 +5,7 @@ use record::Prepared;
 use services::{Blame, Cache, Error, Preparing};
 
 use super::services::last_words;
-use super::{LOGS, RealEnvironment, file_name};
+use super::{LOGS, RealEnvironment, file_name, hinted};
 use crate::environment::Failure;
 
 impl RealEnvironment {
@@ -35,6 +35,6 @@ fn failed(error: Error) -> Failure {
     if *error.blame() == Blame::Cancelled {
         return Failure::Interrupted;
     }
-    let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
-    Failure::Preparation(format!("{error}{}{hint}", last_words(error.tail().unwrap_or_default())))
+    let last_words = last_words(error.tail().unwrap_or_default());
+    Failure::Preparation(format!("{error}{last_words}{}", hinted(error.hint())))
 }

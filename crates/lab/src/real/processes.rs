@@ -19,9 +19,9 @@ use super::services::failed_at;
 use crate::environment::Failure;
 
 /// Processes of a service that are kept.
-const PROCESSES_MAX: usize = 64;
+pub(super) const PROCESSES_MAX: usize = 64;
 /// Of a command line, in bytes.
-const COMMAND_BYTES_MAX: usize = 512;
+pub(super) const COMMAND_BYTES_MAX: usize = 512;
 /// Between two looks at somebody else's socket. A worker that ends just then may be taken for a stranger, but not twice.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
@@ -149,25 +149,23 @@ fn kept(sight: &Sight, watch: &Watch, secrets: &Secrets) -> Vec<ProcessSeen> {
     let told = |(name, value): (&String, &String)| {
         (name.clone(), watch.told(name, &plan::masked(Some(name), &secrets.hide(value))))
     };
-    let kept = |process: &services::ProcessInfo| {
-        let mut command = command_line(&process.argv, secrets);
-        cut_at(&mut command, COMMAND_BYTES_MAX);
-        ProcessSeen {
-            pid: process.id.pid,
-            parent: process.ppid,
-            command,
-            listens: sight.listeners.contains(&process.id.pid),
-            marked: process.marked,
-            environment: process.environ.iter().map(told).collect(),
-        }
+    let kept = |process: &services::ProcessInfo| ProcessSeen {
+        pid: process.id.pid,
+        parent: process.ppid,
+        command: command_line(&process.argv, secrets, COMMAND_BYTES_MAX),
+        listens: sight.listeners.contains(&process.id.pid),
+        marked: process.marked,
+        environment: process.environ.iter().map(told).collect(),
     };
     sight.processes.iter().take(PROCESSES_MAX).map(kept).collect()
 }
 
-/// A command line as it is kept. Secrets are masked before anything is cut off, or half of one would stay.
-pub(super) fn command_line(argv: &[String], secrets: &Secrets) -> String {
+/// At most so many bytes of a command line as it is kept. Secrets are masked before anything is cut off, or half of one would stay.
+pub(super) fn command_line(argv: &[String], secrets: &Secrets, bytes: usize) -> String {
     let words: Vec<String> = plan::masked_words(argv).iter().map(|word| secrets.hide(word)).collect();
-    words.join(" ")
+    let mut line = words.join(" ");
+    cut_at(&mut line, bytes);
+    line
 }
 
 /// Cuts a text to so many bytes, or a few less where a character stands there.

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::time::Duration;
 
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
@@ -12,12 +11,10 @@ use remote::services::{RemoteService, ServiceHandle};
 use services::{AgentHost, Blame, Error, Placement, Ports};
 
 use super::deployed::Loaded;
-use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, network, processes};
+use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, hinted, network, processes};
+use crate::deployed::REACH_PATIENCE;
 use crate::environment::{Failure, Start};
 use crate::remote_hosts::Machine;
-
-/// How long a connection to an entry on another machine may take to open before it counts as out of reach.
-const REACH_PATIENCE: Duration = Duration::from_secs(5);
 
 type Addresses = BTreeMap<String, IpAddr>;
 
@@ -188,12 +185,8 @@ pub(super) fn failed(error: Error) -> Failure {
     if *error.blame() == Blame::Cancelled {
         return Failure::Interrupted;
     }
-    let hint = error.hint().map(|hint| format!("\n  hint: {hint}"));
-    Failure::Service(format!(
-        "{error}{}{}",
-        last_words(error.tail().unwrap_or_default()),
-        hint.unwrap_or_default()
-    ))
+    let last_words = last_words(error.tail().unwrap_or_default());
+    Failure::Service(format!("{error}{last_words}{}", hinted(error.hint())))
 }
 
 /// The same; where a machine is lost it names the services that ran there.

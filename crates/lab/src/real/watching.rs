@@ -27,12 +27,7 @@ pub(super) struct View {
     /// Of this machine; `None` where nothing of the run is at work here, so that what it does is nobody's business.
     machine: Option<Look>,
     /// Of each machine elsewhere on which services live.
-    hosts: BTreeMap<String, Host>,
-}
-
-struct Host {
-    machine: Look,
-    spin_ns: Option<u64>,
+    hosts: BTreeMap<String, HostView>,
 }
 
 impl RealEnvironment {
@@ -45,7 +40,7 @@ impl RealEnvironment {
         let services = self.joined(samples, &seen)?;
         let services = self.with_watched(services);
         let (tcp, machine) = (self.tcp(loaded, &seen), self.look());
-        Ok(View { services, tcp, machine, hosts: Self::hosts(&seen) })
+        Ok(View { services, tcp, machine, hosts: seen })
     }
 
     /// Right after it: the machine first.
@@ -59,7 +54,7 @@ impl RealEnvironment {
         tcp.extend(self.tcp_elsewhere(loaded, &seen));
         let mut services = self.joined(samples, &seen)?;
         services.extend(watched);
-        Ok(View { services, tcp, machine, hosts: Self::hosts(&seen) })
+        Ok(View { services, tcp, machine, hosts: seen })
     }
 
     /// These, and behind them what every living trial has used that loads processes which ran already and may be seen.
@@ -136,13 +131,6 @@ impl RealEnvironment {
         Some(Look::now(&self.cpus, &self.quota_files, helpers_ns))
     }
 
-    fn hosts(seen: &BTreeMap<String, HostView>) -> BTreeMap<String, Host> {
-        let host = |(host, view): (&String, &HostView)| {
-            (host.clone(), Host { machine: view.machine.clone(), spin_ns: view.spin_ns })
-        };
-        seen.iter().map(host).collect()
-    }
-
     /// Loopback is one network for all trials; a link is a trial's own. An entry elsewhere has its machine's.
     fn tcp(&self, loaded: &[usize], seen: &BTreeMap<String, HostView>) -> BTreeMap<usize, TcpCounters> {
         let here = TcpCounters::read();
@@ -208,7 +196,7 @@ pub(super) fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: O
     let here = before.machine.as_ref().zip(after.machine.as_ref());
     let machine = here.map(|(before, after)| before.until(after, used_on(None))).unwrap_or_default();
     let spin_ns = spin_ns.filter(|_| here.is_some());
-    let there = |(host, before): (&String, &Host)| {
+    let there = |(host, before): (&String, &HostView)| {
         let machine = before.machine.until(&after.hosts.get(host)?.machine, used_on(Some(host)));
         Some((host.clone(), MachineUse { spin_ns: before.spin_ns, ..machine }))
     };

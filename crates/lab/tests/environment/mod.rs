@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use model::Until;
+use model::{AskedOpen, Until};
 use plan::{Plan, Preparation};
 use proofload_lab::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, Lost, OpenSpec, SliceSpec, Start,
-    Turn, Update, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, LabError, Lost, SliceSpec, Start, Turn, Update,
+    elapsed,
 };
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -77,7 +77,7 @@ pub struct Simulated {
     /// Effect of each variant on log response time.
     pub slower: Vec<f64>,
     /// The arrivals that each slice in open loop was asked for, by variant and block.
-    pub arrivals: Vec<(usize, u32, OpenSpec)>,
+    pub arrivals: Vec<(usize, u32, AskedOpen)>,
     /// The trials that were started.
     pub starts: Vec<Start>,
     /// The windows that were captured, by variant.
@@ -370,7 +370,7 @@ fn plain(slice: Slice) -> Slice {
 }
 
 /// The slice as if nobody had answered in time.
-fn timed_out(slice: Slice, open: Option<OpenSpec>) -> Slice {
+fn timed_out(slice: Slice, open: Option<AskedOpen>) -> Slice {
     let open = open.map(|open| {
         let due = open.rate.due_by(slice.counts.window_ns as f64 / 1e9) as u64;
         let mut response = Latencies::new();

@@ -91,22 +91,18 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
 }
 
 #[test]
-fn one_variant_alone_is_measured_for_longer_than_two_slices() {
-    let mut plan = plan(1);
-    plan.design.blocks = Some(8);
-    let record = finished(plan, 5, &mut Simulated::new(5, &[0.0]));
-    let allocation = record.allocation.as_ref().expect("it was settled");
-    let within_sd = allocation.within_sd.expect("it was measured");
-    assert!((0.01..0.03).contains(&within_sd), "{allocation:?}");
-}
-
-#[test]
-fn the_spread_within_trials_is_what_was_planted_also_where_the_machine_wavers() {
-    let record = finished(plan(4), 8, &mut Simulated::new(8, &[0.0, 0.1, -0.3, 0.0]));
-    let allocation = record.allocation.expect("it was settled");
-    let within_sd = allocation.within_sd.expect("it was measured");
-    // 0.02 of slices, and a little for counts that are whole numbers.
-    assert!((0.017..0.024).contains(&within_sd), "{allocation:?}");
+fn the_spread_within_trials_is_what_was_planted_for_one_variant_and_for_several() {
+    let mut alone = plan(1);
+    alone.design.blocks = Some(8);
+    for (seed, plan, effects, range) in
+        [(5, alone, vec![0.0], 0.01..0.03), (8, plan(4), vec![0.0, 0.1, -0.3, 0.0], 0.017..0.024)]
+    {
+        let record = finished(plan, seed, &mut Simulated::new(seed, &effects));
+        let allocation = record.allocation.expect("it was settled");
+        let within_sd = allocation.within_sd.expect("it was measured");
+        // 0.02 of slices, and a little for counts that are whole numbers.
+        assert!(range.contains(&within_sd), "{allocation:?}");
+    }
 }
 
 #[test]

@@ -5,8 +5,13 @@
 
 mod frame;
 mod hpack;
+#[cfg(any(test, fuzzing))]
+#[path = "http2/tests/pieces.rs"]
+pub(crate) mod pieces;
 mod request;
 mod response;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -261,7 +266,7 @@ impl Http2 {
     /// What the bytes amounted to.
     fn settle(&mut self, under_way: usize, recorder: &mut Recorder<'_>) -> Effect {
         let can_send = self.leaving.is_none() && self.peer.streams != Some(0);
-        self.was_ready |= can_send && self.peer.streams.is_some();
+        self.was_ready |= can_send && self.peer.streams.is_some() && self.ending.is_none();
         let is_barred = self.was_ready && !can_send && self.streams.is_empty();
         self.barred_ns = is_barred.then(|| self.barred_ns.unwrap_or(recorder.now_ns));
         if self.unread_answers > UNREAD_ANSWERS_MAX {

@@ -175,12 +175,15 @@ fn refs_that_are_none_are_told_with_what_to_do() {
     assert!(message.ends_with("/shop has no commit `mian`") && hint.contains("git branch --all") && usage);
     // A checkout as CI has it: shallow, of one commit.
     repository.git(&["branch", "release"]);
+    let before = repository.git(&["rev-parse", "HEAD"]).trim().to_owned();
     repository.write("shop/api/server.js", "2");
     repository.commit();
     let url = format!("file://{}", repository.path("shop").display());
     repository.git_in("", &["clone", "--quiet", "--depth=1", &url, "clone"]);
     let text = format!("name = \"x\"\n[services.api]\n{API}\n");
     let plan = plan::parse(&text, &repository.path("clone")).unwrap();
+    let (message, hint, _) = refused(repository.find_in(&plan, &before));
+    assert!(message.contains("has no commit") && hint.contains("fetch-depth: 0"), "{message}: {hint}");
     let (_, hint, _) = refused(repository.find_in(&plan, "origin/release"));
     assert!(hint.contains("shallow") && hint.contains("git fetch --depth=1 origin release"), "{hint}");
     repository

@@ -40,8 +40,8 @@ pub struct Band {
 /// reading the blocks.
 ///
 /// # Errors
-/// [`Error::Outside`] unless each is within 0 to 1, [`Error::Outside`], [`Error::Resamples`], [`Error::TooFewBlocks`] below six
-/// blocks, [`Error::NoLatencies`] with the index of an empty block.
+/// [`Error::TooFewBlocks`] below six blocks; [`Error::Refused`] unless each share is within 0 to 1, for a number of resamples, and for an
+/// empty block.
 pub fn quantile_bands(
     blocks: &[Latencies],
     quantiles: &[f64],
@@ -50,7 +50,7 @@ pub fn quantile_bands(
 ) -> Result<Vec<Band>, Error> {
     check_share("confidence level", level)?;
     if let Some(&value) = quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-        return Err(Error::Outside { what: "quantile", value, range: "within 0 to 1; p99 is 0.99" });
+        return Err(Error::outside("quantile", value, "within 0 to 1; p99 is 0.99"));
     }
     let mut draws = resampling.draws(PURPOSE)?;
     let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
@@ -58,7 +58,7 @@ pub fn quantile_bands(
         return Err(Error::TooFewBlocks { blocks: count, least: BLOCKS_MIN });
     }
     if let Some(block) = blocks.iter().position(Latencies::is_empty) {
-        return Err(Error::NoLatencies { block });
+        return Err(Error::Refused(format!("block {block} has no latencies")));
     }
     let merged = Merged::new(blocks);
     let mut drawn = vec![Vec::new(); quantiles.len()];
@@ -137,7 +137,8 @@ impl Merged {
 
 /// For each cell that any block hit, in rising order, each block's samples up to and with that cell.
 struct Sums {
-    cells: Vec<u64>,
+    /// Each with its row below.
+    cells: Vec<(u64, usize)>,
     /// One row a cell, one column a block.
     up_to: Vec<u64>,
     blocks: usize,
@@ -154,14 +155,14 @@ impl Sums {
         let mut running = vec![0; blocks.len()];
         for cell in hits.chunk_by(|one, other| one.0 == other.0) {
             cell.iter().for_each(|&(_, block, count)| running[block] += count);
-            sums.cells.push(cell[0].0);
+            sums.cells.push((cell[0].0, sums.cells.len()));
             sums.up_to.extend_from_slice(&running);
         }
         sums
     }
 
-    fn up_to(&self, cell: usize, weights: &[u64]) -> u64 {
-        let row = &self.up_to[cell * self.blocks..][..self.blocks];
+    fn up_to(&self, row: usize, weights: &[u64]) -> u64 {
+        let row = &self.up_to[row * self.blocks..][..self.blocks];
         row.iter().zip(weights).map(|(samples, weight)| samples * weight).sum()
     }
 
@@ -171,16 +172,8 @@ impl Sums {
 
     /// The cell of the sample of `rank` (from 1), [`OPEN`] when there are fewer.
     fn nth(&self, weights: &[u64], rank: u64) -> u64 {
-        let (mut low, mut high) = (0, self.cells.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.up_to(middle, weights) >= rank {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        self.cells.get(low).copied().unwrap_or(OPEN)
+        let at = self.cells.partition_point(|(_, row)| self.up_to(*row, weights) < rank);
+        self.cells.get(at).map_or(OPEN, |(cell, _)| *cell)
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn from_text(text: &str) -> Result<Packed, Error> {
     if text.is_empty() {
         return Ok(Packed::default());
     }
-    let bytes = STANDARD.decode(text).map_err(|cause| Error::Histogram(format!("not base64: {cause}")))?;
+    let bytes = STANDARD.decode(text).map_err(|cause| damaged(format!("not base64: {cause}")))?;
     let plain = inflate(&bytes)?;
     check_head(&plain)?;
     cells(&plain[PLAIN_HEAD_BYTES..])
@@ -52,14 +52,12 @@ fn check_head(plain: &[u8]) -> Result<(), Error> {
     let (low, high) = (u64::from_be_bytes(word(plain, 16)), u64::from_be_bytes(word(plain, 24)));
     let ratio = f64::from_be_bytes(word(plain, 32));
     if (low, high, digits) != (LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS.into()) {
-        return Err(Error::Histogram(format!(
+        return Err(damaged(format!(
             "layout is {low} to {high} with {digits} digits, expected {LOWEST_NS} to {HIGHEST_NS} with {SIGNIFICANT_DIGITS}"
         )));
     }
     if offset != 0 || ratio != 1.0 {
-        return Err(Error::Histogram(format!(
-            "has an offset of {offset} and a ratio of {ratio}, expected 0 and 1"
-        )));
+        return Err(damaged(format!("has an offset of {offset} and a ratio of {ratio}, expected 0 and 1")));
     }
     Ok(())
 }
@@ -74,8 +72,7 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
     let mut packer = Packer::default();
     let mut cell = 0_u64;
     while !numbers.is_empty() {
-        let number =
-            take(&mut numbers).ok_or_else(|| Error::Histogram("cut off in its last number".into()))?;
+        let number = take(&mut numbers).ok_or_else(|| damaged("cut off in its last number"))?;
         // Zigzag: the lowest bit is the sign.
         if number & 1 == 1 {
             cell = cell.saturating_add((number >> 1) + 1);
@@ -84,9 +81,8 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
         let count = number >> 1;
         if count > 0 {
             let fits = u32::try_from(cell).ok().filter(|cell| *cell < CELLS);
-            let place = fits.ok_or_else(|| Error::Histogram(format!("has more than {CELLS} cells")))?;
-            let too_many =
-                |_| Error::Histogram(format!("has {count} samples in one cell, at most {}", u32::MAX));
+            let place = fits.ok_or_else(|| damaged(format!("has more than {CELLS} cells")))?;
+            let too_many = |_| damaged(format!("has {count} samples in one cell, at most {}", u32::MAX));
             packer.push(place, u32::try_from(count).map_err(too_many)?);
         }
         cell = cell.saturating_add(1);
@@ -98,19 +94,23 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
 ///
 /// Its head may be damaged too, so the size is bounded here, and the claimed length must be the one that is there.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Error> {
-    let deflated = bytes.get(HEAD_BYTES..).ok_or_else(|| Error::Histogram("cut off in its head".into()))?;
+    let deflated = bytes.get(HEAD_BYTES..).ok_or_else(|| damaged("cut off in its head"))?;
     let mut inflated = Vec::new();
     ZlibDecoder::new(deflated)
         .take(INFLATED_BYTES_MAX + 1)
         .read_to_end(&mut inflated)
-        .map_err(|cause| Error::Histogram(format!("cannot be inflated: {cause}")))?;
+        .map_err(|cause| damaged(format!("cannot be inflated: {cause}")))?;
     if inflated.len() as u64 > INFLATED_BYTES_MAX {
-        return Err(Error::Histogram(format!("inflates to more than {INFLATED_BYTES_MAX} bytes")));
+        return Err(damaged(format!("inflates to more than {INFLATED_BYTES_MAX} bytes")));
     }
     let rest = inflated.len().checked_sub(PLAIN_HEAD_BYTES);
     let as_claimed = |rest: usize| inflated[4..8] == (rest as u32).to_be_bytes();
     if !inflated.starts_with(&V2_COOKIE) || !rest.is_some_and(as_claimed) {
-        return Err(Error::Histogram("not in the V2 form, or cut off".into()));
+        return Err(damaged("not in the V2 form, or cut off"));
     }
     Ok(inflated)
+}
+
+fn damaged(why: impl std::fmt::Display) -> Error {
+    Error::Refused(format!("stored histogram: {why}"))
 }

@@ -116,12 +116,13 @@ impl<W: Write> IntervalLog<W> {
 fn explanations() -> [String; 3] {
     let hour_s = HIGHEST_NS / 1_000_000_000;
     [
-        "Values in histograms are nanoseconds, Interval_Max is milliseconds, the other times are seconds.".into(),
+        "Values in histograms are nanoseconds, Interval_Max is milliseconds, the other times are seconds."
+            .into(),
         format!(
-            "A tag that ends in \"censored\" holds requests that got no answer, or one after more than {hour_s} s, \
+            "A tag that ends in \"censored\" holds requests that got no response, or one after more than {hour_s} s, \
              each at its age: it took at least that long."
         ),
-        "So percentiles of the answered requests alone leave those out, and percentiles of both tags together are \
+        "So percentiles of the other tags alone leave those out, and percentiles of both tags together are \
          lower bounds."
             .into(),
     ]

@@ -4,11 +4,10 @@
 
 use std::borrow::Cow;
 use std::iter::Peekable;
-use std::ops::Range;
 
 use hdrhistogram::Histogram;
 
-use super::packed::{Packed, PackedCells, cell_of, lowest};
+use super::packed::{Packed, cell_of, lowest};
 use super::table;
 
 /// A histogram of our one layout.
@@ -58,12 +57,14 @@ impl Table {
     }
 
     /// The cells that were hit, rising, each with its samples.
-    pub fn cells(&self) -> Cells<'_> {
+    pub fn cells(&self) -> Box<dyn Iterator<Item = (u32, u64)> + '_> {
         match self {
             Self::Open(histogram) => {
-                Cells::Open(histogram, cell_of(histogram.min())..cell_of(histogram.max()) + 1)
+                let all = cell_of(histogram.min())..cell_of(histogram.max()) + 1;
+                let counted = all.map(|cell| (cell, u64::from(histogram.count_at(lowest(cell)))));
+                Box::new(counted.filter(|(_, count)| *count > 0))
             }
-            Self::Packed(packed) => Cells::Packed(packed.cells()),
+            Self::Packed(packed) => Box::new(packed.cells()),
         }
     }
 
@@ -99,27 +100,6 @@ fn add_packed(sum: &mut Histogram<u32>, more: &Packed) {
 impl PartialEq for Table {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.cells().eq(other.cells())
-    }
-}
-
-/// See [`Table::cells`].
-pub(super) enum Cells<'a> {
-    /// With the cells that are still to be looked at.
-    Open(&'a Histogram<u32>, Range<u32>),
-    Packed(PackedCells<'a>),
-}
-
-impl Iterator for Cells<'_> {
-    type Item = (u32, u64);
-
-    fn next(&mut self) -> Option<(u32, u64)> {
-        match self {
-            Self::Open(histogram, cells) => cells.find_map(|cell| {
-                let count = histogram.count_at(lowest(cell));
-                (count > 0).then_some((cell, count.into()))
-            }),
-            Self::Packed(cells) => cells.next(),
-        }
     }
 }
 

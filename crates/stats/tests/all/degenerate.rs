@@ -18,7 +18,7 @@ fn an_estimate_needs_two_finite_blocks_that_differ() {
     let error = Estimate::of(&[0.1, zero_throughput], 2.0);
     assert_eq!(error, Err(Error::NotFinite { index: 1, value: f64::NEG_INFINITY }));
     for critical_t in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(Estimate::of(&[0.1, 0.2], critical_t), Err(Error::Outside { .. })));
+        assert!(matches!(Estimate::of(&[0.1, 0.2], critical_t), Err(Error::Refused(_))));
     }
     assert!(matches!(Estimate::of(&[-500.0, 500.0], 9.0), Err(Error::TooWide { .. })));
 }
@@ -35,10 +35,10 @@ fn equal_blocks_have_a_ratio_and_no_interval() {
 #[test]
 fn levels_outside_zero_to_one_are_refused() {
     for level in OUTSIDE {
-        assert!(matches!(plain_t(6, level), Err(Error::Outside { .. })));
-        assert!(matches!(wilson(1, 10, level), Err(Error::Outside { .. })));
-        assert!(matches!(quantile_bands(&[], &[0.5], level, THOUSAND), Err(Error::Outside { .. })));
-        assert!(matches!(bootstrap_t(&[], level, THOUSAND), Err(Error::Outside { .. })));
+        assert!(matches!(plain_t(6, level), Err(Error::Refused(_))));
+        assert!(matches!(wilson(1, 10, level), Err(Error::Refused(_))));
+        assert!(matches!(quantile_bands(&[], &[0.5], level, THOUSAND), Err(Error::Refused(_))));
+        assert!(matches!(bootstrap_t(&[], level, THOUSAND), Err(Error::Refused(_))));
     }
     assert_eq!(wilson(0, 0, 0.95), Ok(None));
 }
@@ -106,16 +106,16 @@ fn the_number_of_slices_follows_the_costs_and_stays_in_its_range() {
 #[test]
 fn error_rates_and_constants_outside_their_range_are_refused() {
     for alpha in OUTSIDE {
-        assert!(matches!(sequence_t(6, 1.0, alpha), Err(Error::Outside { .. })));
-        assert!(matches!(guard(&[], 1.0, alpha), Err(Error::Outside { .. })));
+        assert!(matches!(sequence_t(6, 1.0, alpha), Err(Error::Refused(_))));
+        assert!(matches!(guard(&[], 1.0, alpha), Err(Error::Refused(_))));
     }
     for constant in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(sequence_t(6, constant, 0.05), Err(Error::Outside { what: "g", .. })));
-        assert!(matches!(guard(&[], constant, 0.05), Err(Error::Outside { what: "scale", .. })));
+        assert!(matches!(sequence_t(6, constant, 0.05), Err(Error::Refused(_))));
+        assert!(matches!(guard(&[], constant, 0.05), Err(Error::Refused(_))));
     }
     for resamples in [0, 999, 1_000_001] {
         let error = bootstrap_t(&[], 0.95, Resampling { resamples, seed: 1 });
-        assert_eq!(error, Err(Error::Resamples { resamples, least: 1_000, most: 1_000_000 }));
+        assert!(matches!(error, Err(Error::Refused(_))), "{resamples}");
     }
 }
 
@@ -168,11 +168,11 @@ fn several_candidates_are_judged_in_whole_finite_blocks_with_spread() {
     assert_eq!(of(&[]), Ok(None));
     for candidates in [0, 65] {
         let error = of(&vec![vec![0.1; candidates]; 8]);
-        assert_eq!(error, Err(Error::Comparisons { comparisons: candidates as u32, most: 64 }));
+        assert!(matches!(error, Err(Error::Refused(_))), "{candidates}");
     }
     let mut rows = vec![vec![0.1, 0.2]; 8];
     rows[1] = vec![0.1];
-    assert_eq!(of(&rows), Err(Error::Cells { block: 1, cells: 1, expected: 2 }));
+    assert!(matches!(of(&rows), Err(Error::Refused(_))));
     rows[1] = vec![0.1, f64::INFINITY];
     assert!(matches!(of(&rows), Err(Error::NotFinite { index: 1, .. })));
     assert_eq!(of(&vec![vec![0.1, 0.0]; 8]), Ok(None), "without any spread there are no intervals");
@@ -194,7 +194,7 @@ fn a_band_needs_six_blocks_with_latencies_and_is_open_where_requests_were_given_
     }
     let mut blocks = vec![some.clone(); 6];
     for q in [-0.1, 1.1, f64::NAN] {
-        assert!(matches!(band(&blocks, q), Err(Error::Outside { .. })));
+        assert!(matches!(band(&blocks, q), Err(Error::Refused(_))));
     }
     let same = band(&blocks, 0.5).expect("samples");
     assert_eq!((same.low_ns, same.high, same.quantile), (50, Quantile::Exact(50), Quantile::Exact(50)));
@@ -204,5 +204,5 @@ fn a_band_needs_six_blocks_with_latencies_and_is_open_where_requests_were_given_
     assert!(matches!(open.high, Quantile::AtLeast(ns) if ns >= 90) && open.low_ns <= 95, "{open:?}");
     assert!(band(&blocks, 0.5).expect("samples").high.is_exact(), "the median does not see them");
     blocks[4] = Latencies::new();
-    assert_eq!(band(&blocks, 0.5), Err(Error::NoLatencies { block: 4 }));
+    assert!(matches!(band(&blocks, 0.5), Err(Error::Refused(_))));
 }

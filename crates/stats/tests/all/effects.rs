@@ -1,6 +1,6 @@
 //! Contrasts of a factorial: that they find what was planted, and leave out what is missing and nothing else.
 
-use proofload_stats::{Contrast, Error, Estimate, Factor, contrasts, plain_t};
+use proofload_stats::{Contrast, Factor, contrasts};
 use proptest::prelude::*;
 
 fn factor(name: &str, levels: &[&str]) -> Factor {
@@ -35,20 +35,6 @@ fn a_contrast_says_what_is_held_against_what() {
 }
 
 #[test]
-fn two_levels_each_make_orthogonal_contrasts() {
-    for factors in 1..=5 {
-        let all = contrasts(&numbered(&vec![2; factors])).expect("few levels");
-        assert_eq!(all.len(), factors + factors * (factors - 1) / 2);
-        for (place, one) in all.iter().enumerate() {
-            for other in &all[place + 1..] {
-                let product: f64 = one.coefficients.iter().zip(&other.coefficients).map(|(c, d)| c * d).sum();
-                assert_eq!(product, 0.0, "{} and {}", one.name, other.name);
-            }
-        }
-    }
-}
-
-#[test]
 fn a_block_with_a_hole_is_left_out_where_the_hole_matters_and_nowhere_else() {
     let all = contrasts(&numbered(&[3])).expect("few levels");
     let blocks = [
@@ -69,10 +55,12 @@ fn what_has_no_logarithm_is_named_by_block_and_cell() {
     for value in [0.0, -1.0, f64::INFINITY, f64::NAN] {
         let blocks = [good.clone(), vec![Some(1.0), Some(1.0), Some(value), None]];
         let error = all[0].values(&blocks);
-        assert!(matches!(error, Err(Error::Unmeasured { block: 1, cell: 2, .. })), "{value}: {error:?}");
+        let error = error.expect_err("no logarithm").to_string();
+        assert!(error.starts_with("block 1, cell 2: "), "{value}: {error}");
     }
     let short = [good.clone(), vec![Some(1.0); 3]];
-    assert_eq!(all[0].values(&short), Err(Error::Cells { block: 1, cells: 3, expected: 4 }));
+    let error = all[0].values(&short).expect_err("too short").to_string();
+    assert_eq!(error, "block 1 has 3 values, the design has 4");
     let none = all[0].values(&[]).expect("nothing is wrong with nothing");
     assert_eq!((none.log_ratios.len(), none.left_out), (0, 0));
 }
@@ -81,11 +69,11 @@ fn what_has_no_logarithm_is_named_by_block_and_cell() {
 fn designs_that_vary_nothing_or_too_much_are_refused() {
     assert_eq!(contrasts(&[]), Ok(vec![]));
     for levels in [0, 1] {
-        let error = contrasts(&numbered(&[2, levels]));
-        assert_eq!(error, Err(Error::Levels { factor: "b".to_owned(), levels }));
+        let error = contrasts(&numbered(&[2, levels])).expect_err("nothing varies").to_string();
+        assert!(error.starts_with(&format!("factor `b` has {levels} levels")), "{error}");
     }
     let many = vec![factor("x", &["0", "1"]); 11];
-    assert_eq!(contrasts(&many), Err(Error::Combinations { most: 1_024 }));
+    assert!(contrasts(&many).is_err());
     assert_eq!(contrasts(&many[..10]).expect("1,024").len(), 10 + 45);
 }
 
@@ -139,14 +127,4 @@ proptest! {
             }
         }
     }
-}
-
-#[test]
-fn an_interaction_is_estimated_like_any_ratio() {
-    let all = contrasts(&numbered(&[2, 2])).expect("few levels");
-    // b halves y without a, and doubles it with a: a ratio of ratios of 4, give or take per cents.
-    let block = |wobble: f64| vec![Some(100.0), Some(50.0 * wobble), Some(100.0), Some(200.0)];
-    let values = all[2].values(&[0.98, 1.0, 1.01, 1.02, 0.99, 1.03].map(block)).expect("positive");
-    let estimate = Estimate::of(&values.log_ratios, plain_t(6, 0.95).expect("valid")).expect("spread");
-    assert!(estimate.low < 4.0 && 4.0 < estimate.high && estimate.high / estimate.low < 1.1, "{estimate:?}");
 }

@@ -12,3 +12,10 @@ mod properties;
 mod simulation;
 mod vectors;
 mod verdicts;
+
+fn filled(exact: &[u64], censored: &[u64]) -> proofload_stats::Latencies {
+    let mut latencies = proofload_stats::Latencies::new();
+    exact.iter().for_each(|&ns| latencies.record(ns));
+    censored.iter().for_each(|&ns| latencies.censor(ns));
+    latencies
+}

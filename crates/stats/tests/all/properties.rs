@@ -5,6 +5,8 @@ use proofload_stats::{
 };
 use proptest::prelude::*;
 
+use crate::filled;
+
 fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(-2.0..2.0_f64, 6..40)
 }
@@ -12,13 +14,6 @@ fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
 fn samples() -> impl Strategy<Value = Vec<u64>> {
     // Spread over all magnitudes, from nanoseconds to the hour.
     prop::collection::vec((0..42_u32, 0..1_u64 << 20).prop_map(|(shift, x)| (x << shift) >> 20), 0..60)
-}
-
-fn filled(exact: &[u64], censored: &[u64]) -> Latencies {
-    let mut latencies = Latencies::new();
-    exact.iter().for_each(|&ns| latencies.record(ns));
-    censored.iter().for_each(|&ns| latencies.censor(ns));
-    latencies
 }
 
 fn mirrored(verdict: Verdict) -> Verdict {

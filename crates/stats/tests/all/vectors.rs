@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::filled;
 use proofload_stats::*;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -40,13 +41,6 @@ fn close(ours: f64, theirs: f64, tolerance: f64) {
 #[track_caller]
 fn near(ours: f64, theirs: f64, tolerance: f64) {
     assert!((ours - theirs).abs() <= tolerance * theirs.abs() + 1e-15, "ours {ours}, theirs {theirs}");
-}
-
-fn filled(exact: &[u64], censored: &[u64]) -> Latencies {
-    let mut latencies = Latencies::new();
-    exact.iter().for_each(|&ns| latencies.record(ns));
-    censored.iter().for_each(|&ns| latencies.censor(ns));
-    latencies
 }
 
 #[test]

@@ -7,10 +7,10 @@ fits, and p is the share of all orders of eight points, or of many drawn by NumP
 """
 
 import itertools
-import json
-import pathlib
 
 import numpy as np
+
+from kept import keep
 
 SEED = 20261122
 SIDE = 3
@@ -76,10 +76,7 @@ def rows():
 
 
 def main():
-    made_by = f"python3 make_change.py, NumPy {np.__version__}, seed {SEED}"
-    lines = ",\n".join(json.dumps(row) for row in rows())
-    path = pathlib.Path(__file__).with_name("change.json")
-    path.write_text(f'{{\n"made_by": {json.dumps(made_by)},\n"rows": [\n{lines}\n]\n}}\n')
+    keep("change.json", {"made_by": f"python3 make_change.py, NumPy {np.__version__}, seed {SEED}", "rows": rows()})
 
 
 main()

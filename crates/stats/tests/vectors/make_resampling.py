@@ -7,12 +7,12 @@ of closed forms, Kronecker products in place of places. The tests read the kept 
 """
 
 import itertools
-import json
-import pathlib
 
 import numpy as np
 import scipy
 from scipy import integrate, optimize, stats
+
+from kept import keep
 
 SEED = 20261122
 random = np.random.default_rng(SEED)
@@ -156,16 +156,7 @@ def main():
         "designs": designs(),
         "bands": bands(),
     }
-    path = pathlib.Path(__file__).with_name("resampling.json")
-    lines = [f"{json.dumps(key)}: {rows_text(value)}" for key, value in vectors.items()]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def rows_text(value):
-    """One row a line, so that a change shows as the lines it changes."""
-    if isinstance(value, str):
-        return json.dumps(value)
-    return "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]"
+    keep("resampling.json", vectors)
 
 
 main()

@@ -6,12 +6,12 @@ Everything is computed here by another road than in the crate: SciPy's tests, an
 and each variant. The tests read the kept JSON and need no Python.
 """
 
-import json
-import pathlib
 
 import numpy as np
 import scipy
 from scipy import stats
+
+from kept import keep
 
 SEED = 20261122
 random = np.random.default_rng(SEED)
@@ -109,16 +109,7 @@ def main():
         "places": places(),
         "neighbours": neighbours(),
     }
-    path = pathlib.Path(__file__).with_name("series.json")
-    lines = [f"{json.dumps(key)}: {rows_text(value)}" for key, value in vectors.items()]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def rows_text(value):
-    """One row a line, so that a change shows as the lines it changes."""
-    if isinstance(value, str):
-        return json.dumps(value)
-    return "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]"
+    keep("series.json", vectors)
 
 
 main()

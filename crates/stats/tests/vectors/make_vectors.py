@@ -7,14 +7,14 @@ NumPy, and brute force over every place a censored sample could take. The tests 
 """
 
 import itertools
-import json
-import pathlib
 from fractions import Fraction
 from math import ceil
 
 import numpy as np
 import scipy
 from scipy import stats
+
+from kept import keep
 
 SEED = 20261121
 random = np.random.default_rng(SEED)
@@ -169,16 +169,7 @@ def main():
         "mser5": mser5(),
         "censored_quantiles": censored_quantiles(),
     }
-    path = pathlib.Path(__file__).with_name("vectors.json")
-    lines = [f"{json.dumps(key)}: {rows_text(value)}" for key, value in vectors.items()]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def rows_text(value):
-    """One row a line, so that a change shows as the lines it changes."""
-    if isinstance(value, str):
-        return json.dumps(value)
-    return "[\n" + ",\n".join(json.dumps(row) for row in value) + "\n]"
+    keep("vectors.json", vectors)
 
 
 main()

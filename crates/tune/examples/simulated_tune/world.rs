@@ -2,7 +2,7 @@
 
 use model::Metric;
 use proofload_tune::{
-    Confirmation, Figures, Level, Outcome, Purpose, Row, Setting, Spec, State, Step, Took, Tuning,
+    Figures, Known, Level, Outcome, Purpose, Row, Setting, Spec, State, Step, Took, Tuning,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -77,7 +77,7 @@ impl World {
             tuning.take(self.outcome(&step, seconds, &mut random));
         }
         if let Some(Some(confirmation)) = tuning.confirmed() {
-            came.confirmed = confirmation.ratios.first().map(|(_, ratio)| *ratio);
+            came.confirmed = confirmation.first().map(|(_, known)| [known.ratio, known.low, known.high]);
         }
         let holds = came.confirmed.is_some_and(|[_, low, _]| low > 1.0);
         let is_set = |of: &usize| holds && tuning.chosen()[*of] > 0 && tuning.states()[*of] == State::Better;
@@ -106,9 +106,8 @@ impl World {
         let ratios: Vec<f64> =
             (0..step.blocks).map(|_| truth + self.sd * (normal(random) - normal(random))).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
-        let estimate = stats::Estimate::of(&ratios, t).expect("spread");
-        let ratio = [estimate.ratio, estimate.low, estimate.high];
-        Outcome::Confirmed(Some(Confirmation { ratios: vec![(Metric::Throughput, ratio)] }))
+        let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
+        Outcome::Confirmed(Some(vec![(Metric::Throughput, Known { ratio, low, high })]))
     }
 }
 

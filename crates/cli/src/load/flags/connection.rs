@@ -28,7 +28,7 @@ pub struct Connection {
     /// Requests under way on each connection of --http2, if the server allows as many [default: 10]
     #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=1000))]
     streams: Option<u32>,
-    /// Requests that each connection sends without waiting for their answers (HTTP/1.1 pipelining). No browser does it
+    /// Requests that each connection sends without waiting for responses (HTTP/1.1 pipelining). No browser does it
     #[arg(long, value_name = "N", conflicts_with = "http2", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pipeline: Option<u32>,
     /// Connect to this unix socket; the URL still says host and path

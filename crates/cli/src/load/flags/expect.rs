@@ -1,4 +1,4 @@
-//! What an answer must be to count as good.
+//! What a response must be to count as a success.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ const SHA256: &str = "sha256:";
 /// More than any content that is loaded for its throughput.
 const CONTENT_BYTES_MAX: u64 = 1 << 30;
 
-/// Flags about answers.
+/// Flags about responses.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Expectations")]
 pub struct Expect {
-    /// The status codes that count as good, separated by commas [default: any 2xx]
+    /// The status codes of a success, separated by commas [default: any 2xx]
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
     expect_status: Vec<u16>,
     /// A header that must be there with this value; NAME alone: with any. Several values of a name are alternatives, NAME: with none
@@ -27,10 +27,10 @@ pub struct Expect {
     /// How long the content must be, in bytes as they are sent: compressed if it is compressed
     #[arg(long, value_name = "N")]
     expect_bytes: Option<u64>,
-    /// What the content must be once it is decompressed: that of FILE, or what has this SHA-256. Sampled answers are compared
+    /// What the content must be once it is decompressed: that of FILE, or what has this SHA-256. Sampled responses are compared
     #[arg(long, value_name = "FILE|sha256:HEX")]
     expect_body: Option<String>,
-    /// Read one answer in N in full and decode it; 0: none
+    /// Read one response in N in full and decode it; 0: none
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub sample: u64,
 }
@@ -42,7 +42,7 @@ impl Expect {
     /// If the expected content cannot be read, or none would be looked at.
     pub fn contract(&self) -> Result<Contract, Failed> {
         if self.expect_body.is_some() && self.sample == 0 {
-            let problem = "--expect-body compares sampled answers, and --sample 0 takes none";
+            let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
             return Err(Failed::usage(problem).hint("--sample 1 compares all, the default one in 10000"));
         }
         Ok(Contract {

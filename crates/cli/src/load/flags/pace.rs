@@ -63,7 +63,7 @@ pub enum Driver {
     Auto,
     /// epoll
     Readiness,
-    /// io_uring, or epoll where it is refused and where TLS, HTTP/2, pipelining or a unix socket need it
+    /// io_uring, or epoll where it is refused
     Completion,
 }
 

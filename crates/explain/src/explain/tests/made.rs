@@ -213,8 +213,7 @@ impl Profiles for Made {
     fn cpu(&self, file: &ProfileFile, _: Window, _: &str) -> Result<Cut, Note> {
         let cut_off = || Note::new(DoubtKind::ProfileCutOff, "cut off");
         let (tree, notes) = (self.trees.get(&file.path).cloned().ok_or_else(cut_off)?, self.notes.clone());
-        let (busy_ns, covered_ns) = (tree.total(), WINDOW_NS as f64);
-        Ok(Cut { tree, busy_ns, covered_ns, capped_ns: 0.0, samples: 1000, notes })
+        Ok(Cut { tree, covered_ns: WINDOW_NS as f64, capped_ns: 0.0, samples: 1000, notes })
     }
 
     fn native(&self, file: &ProfileFile, _: &str) -> Result<ThreadTrees, Note> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use explain::NativeProfile;
-use explain::perf::Sampler;
+use explain::perf::{PerfError, Sampler};
 use model::{Absence, CaptureKind, CapturedService, Missing, ProfileFile};
 
 use super::Folder;
@@ -14,36 +14,29 @@ use super::Folder;
 /// A little more than a millisecond of CPU time, so as not to keep step with what happens every one.
 const PERIOD: Duration = Duration::from_micros(1001);
 
-/// Sampling that goes on, where it is what is captured.
-pub(super) struct Native(Option<Sampler>);
-
 /// What came of it, by process.
 pub(super) struct Stacks(BTreeMap<u32, NativeProfile>);
 
-/// Begins to sample these processes, if that is what is captured.
+/// Begins to sample these processes, where that is what is captured.
 ///
 /// # Errors
 /// Why it cannot be done, with what to do about it.
-pub(super) fn start(kind: CaptureKind, pids: &[u32]) -> Result<Native, String> {
+pub(super) fn start(kind: CaptureKind, pids: &[u32]) -> Result<Option<Sampler>, String> {
     // Where all services run on other machines there is nothing to sample here.
     if kind != CaptureKind::Native || pids.is_empty() {
-        return Ok(Native(None));
+        return Ok(None);
     }
-    match Sampler::start(pids, PERIOD) {
-        Ok(sampler) => Ok(Native(Some(sampler))),
-        Err(error) => {
-            let hint = error.hint().map(|hint| format!("; {hint}"));
-            Err(format!("no native stacks: {error}{}", hint.unwrap_or_default()))
-        }
-    }
+    let refused = |error: PerfError| {
+        let hint = error.hint().map(|hint| format!("; {hint}"));
+        format!("no native stacks: {error}{}", hint.unwrap_or_default())
+    };
+    Sampler::start(pids, PERIOD).map(Some).map_err(refused)
 }
 
-impl Native {
-    /// Ends sampling.
-    pub fn stop(self) -> Stacks {
-        let profiles = self.0.map(Sampler::stop).unwrap_or_default();
-        Stacks(profiles.into_iter().map(|profile| (profile.pid, profile)).collect())
-    }
+/// Ends sampling, where there is any.
+pub(super) fn stop(sampler: Option<Sampler>) -> Stacks {
+    let profiles = sampler.map(Sampler::stop).unwrap_or_default();
+    Stacks(profiles.into_iter().map(|profile| (profile.pid, profile)).collect())
 }
 
 impl Stacks {

@@ -6,13 +6,9 @@ use plan::Secrets;
 use remote::services::ServiceHandle;
 use services::{Agent, ProcessThreads, Role, Take, ThreadCpu};
 
-use super::super::processes::{command_line, cut_at};
+use super::super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line};
 use super::Folder;
 
-/// Of a command line, in bytes.
-const COMMAND_BYTES_MAX: usize = 512;
-/// Processes of a service that are kept.
-const PROCESSES_MAX: usize = 64;
 /// Of a program's name.
 const NODE: &str = "node";
 
@@ -43,13 +39,11 @@ impl Observation<'_> {
         let agents = self.agents();
         let process = |now: &ProcessThreads| {
             let before = self.before.iter().find(|before| before.id == now.id);
-            let mut command = command_line(&now.argv, self.secrets);
-            cut_at(&mut command, COMMAND_BYTES_MAX);
             let inside = agents.iter().filter(|(agent, _)| agent.pid == now.id.pid);
             CapturedProcess {
                 pid: now.id.pid,
                 parent: now.parent,
-                command,
+                command: command_line(&now.argv, self.secrets, COMMAND_BYTES_MAX),
                 threads: now.used_since(before).into_iter().map(thread).collect(),
                 agents: inside.map(|(agent, result)| self.seen(agent, *result)).collect(),
                 native: None,
@@ -168,9 +162,7 @@ impl Observation<'_> {
 }
 
 fn named(process: &ProcessThreads, secrets: &Secrets) -> String {
-    let mut command = command_line(&process.argv, secrets);
-    cut_at(&mut command, 80);
-    format!("{command} (pid {})", process.id.pid)
+    format!("{} (pid {})", command_line(&process.argv, secrets, 80), process.id.pid)
 }
 
 fn thread(used: ThreadCpu) -> ThreadUse {

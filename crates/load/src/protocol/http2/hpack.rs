@@ -14,7 +14,7 @@ use crate::reader::{HEAD_LIMIT_BYTES, HEADERS_LIMIT};
 use table::STATIC;
 
 /// How much either table may hold: the size that both sides begin with (RFC 7541, section 4.2).
-const TABLE_BYTES: usize = 4096;
+pub(super) const TABLE_BYTES: usize = 4096;
 /// What an entry costs beside its name and its value (RFC 7541, section 4.1).
 const ENTRY_BYTES: usize = 32;
 
@@ -107,6 +107,11 @@ impl Decoder {
             block: Vec::new(),
             strings: Vec::new(),
         }
+    }
+
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn table_size(&self) -> usize {
+        self.table_bytes
     }
 
     /// What was decoded last.
