@@ -12,7 +12,7 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
                long = { api.env = { MODE = \"mix\", DELAY_MS = 60 } }",
         load: "connections = 64\ntimeout = \"5s\"\n\
                requests = [{ name = \"fast\", path = \"/\", weight = 4 }, { name = \"slow\", path = \"/slow\" }]",
-        design: "metric = \"p50\"\nendpoint = \"slow\"\nrate = \"10%\"\nslice = \"500ms\"\n\
+        design: "metric = \"p50\"\nendpoint = \"slow\"\nrate = \"10%\"\nslice = \"500ms\"\nslices = 4\n\
                  cpus = \"shared\"\nwarmup = \"300ms\"\nbudget = \"120s\"",
         ..Draft::default()
     });
