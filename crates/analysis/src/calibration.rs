@@ -156,7 +156,7 @@ impl Found {
         let later_s = budget_s - (first_block_s - block_s).max(0.0);
         let fit = (later_s / block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
         let blocks = fit.min(BLOCKS_MAX);
-        let rule = Rule::each_block(1, true).ok();
+        let rule = Rule::each_block(1, None).ok();
         let difference = rule.and_then(|rule| difference_found(&rule, blocks, sd_log));
         Found { budget_s, blocks, difference }
     }

@@ -40,6 +40,16 @@ pub enum Outcome {
     Invalid,
 }
 
+impl Outcome {
+    /// Whether it is an answer, so that going on would buy nothing.
+    pub fn is_decided(self) -> bool {
+        match self {
+            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
+            Outcome::Inconclusive | Outcome::Invalid => false,
+        }
+    }
+}
+
 impl From<Outcome> for Tone {
     fn from(outcome: Outcome) -> Tone {
         match outcome {
@@ -192,7 +202,7 @@ impl Judge<'_> {
             return None;
         }
         let of = |block: &BlockFigures| block.difference(metric, asked.baseline, asked.candidate);
-        let d = self.blocks.iter().map(of).collect::<Option<Vec<f64>>>()?;
+        let d = shared(self.blocks, asked).map(of).collect::<Option<Vec<f64>>>()?;
         let mean = stats::MeanInterval::of(&d, estimate.critical_t)?;
         Some(Difference { unit, value: mean.value, low: mean.low, high: mean.high })
     }
@@ -202,7 +212,7 @@ impl Judge<'_> {
             return None;
         }
         let plain = |block: &BlockFigures| block.plain_log_ratio(metric, asked.baseline, asked.candidate);
-        self.estimate(&self.blocks.iter().map(plain).collect::<Option<Vec<f64>>>()?)?.ok()
+        self.estimate(&shared(self.blocks, asked).map(plain).collect::<Option<Vec<f64>>>()?)?.ok()
     }
 
     /// The metrics without a verdict, once for each comparison: with its first metric.
@@ -259,10 +269,19 @@ fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess
     stats::joint_t(&rows, resampling).ok()?
 }
 
-/// The log-ratio of each complete block; `None` without blocks, or where any has no value.
+/// The log-ratio of each complete block in which both were measured; `None` without blocks, or where any has no value.
 pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
     let ratio = |block: &BlockFigures| block.log_ratio(metric, asked.baseline, asked.candidate);
-    blocks.iter().map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+    shared(blocks, asked).map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+}
+
+/// The blocks in which both were measured: what is decided is measured no further.
+fn shared<'a>(
+    blocks: &'a [BlockFigures],
+    asked: &plan::Comparison,
+) -> impl Iterator<Item = &'a BlockFigures> {
+    let both = [asked.baseline, asked.candidate];
+    blocks.iter().filter(move |block| both.iter().all(|index| block.variants[*index].is_some()))
 }
 
 pub(crate) fn judged(verdict: Verdict) -> Outcome {

@@ -224,7 +224,8 @@ impl Bench<'_> {
     fn amount(&self, figure: Figure, index: usize) -> Found {
         self.has_success(index, Ruling::Fail)?;
         let Some(metric) = figure.metric() else { return self.failed(index) };
-        let values = self.blocks.iter().map(|block| block.sample(metric, index));
+        let measured = self.blocks.iter().filter(|block| block.variants[index].is_some());
+        let values = measured.map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
             return Err((Ruling::Inconclusive, without_value(metric)));
         };

@@ -117,11 +117,15 @@ impl Conclusion {
 
     /// Whether every comparison has an answer, so that going on would buy nothing.
     pub fn is_decided(&self) -> bool {
-        let decided = |comparison: &Comparison| match comparison.outcome {
-            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
-            Outcome::Inconclusive | Outcome::Invalid => false,
-        };
-        !self.comparisons.is_empty() && self.comparisons.iter().all(decided)
+        let mut comparisons = self.comparisons.iter();
+        !self.comparisons.is_empty() && comparisons.all(|comparison| comparison.outcome.is_decided())
+    }
+
+    /// Whether a variant has to be measured further for any of its comparisons.
+    pub fn wants(&self, variant: usize) -> bool {
+        let mut its =
+            self.comparisons.iter().filter(|of| of.baseline == variant || of.candidate == variant).peekable();
+        its.peek().is_none() || its.any(|comparison| !comparison.outcome.is_decided())
     }
 
     /// Whether the factors' effects are the answer, and comparisons of single variants details of it: no factor changes what another does.

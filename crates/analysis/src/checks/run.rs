@@ -157,7 +157,8 @@ fn each_missing(
     check: impl Fn(&Variant<'_>, Metric, Missing<'_>) -> Option<Seen>,
 ) -> Vec<Seen> {
     let of = |metric: Metric, variant: &Variant<'_>| {
-        let without = run.blocks.iter().filter(|block| block.value(metric, variant.index).is_none());
+        let measured = run.blocks.iter().filter(|block| block.variants[variant.index].is_some());
+        let without = measured.filter(|block| block.value(metric, variant.index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
         let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
         let missing = Missing { metric, without: without.len(), blocks: run.blocks.len(), first };

@@ -304,7 +304,8 @@ type Heard = Result<(), Cause>;
 
 impl Http2 {
     fn read(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Heard {
-        while self.ending.is_none() {
+        // What follows the end is nothing any more.
+        while !(self.leaving.is_some() && self.streams.is_empty()) {
             let Some(frame) = self.reading.frame else {
                 let Some(head) = gather(&mut self.reading.held, &mut bytes, HEAD_BYTES) else {
                     return Ok(());
