@@ -45,10 +45,12 @@ pub(crate) fn check(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck>
 pub(crate) fn finding(aa: &AaCheck) -> Option<Finding> {
     let estimate = aa.estimate.as_ref().filter(|_| aa.differs)?;
     let (label, metric) = (&aa.label, aa.metric.name());
-    let (change, interval) = quantity::change(estimate);
     Some(Finding::void(
         Check::AaDiffers,
-        evidence!("{label}: {metric} differs by {change} ({interval}), and the two are the same"),
+        evidence!(
+            "{label}: {metric} differs by {}, and the two are the same",
+            quantity::change_told(estimate)
+        ),
         "the machine makes up differences of this size, or the copies share something that the one takes from the other (a port, a file, a \
          cache); no difference of this run may be believed",
     ))

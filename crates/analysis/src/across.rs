@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::essentials::{Conditions, Essentials, plan_mark};
 use crate::metric::BlockFigures;
+use crate::spread::mean;
 use crate::{Conclusion, conclude};
 
 /// Two machines whose memory differs by less, as a share, may be one: kernels keep a little more or less for themselves.
@@ -136,13 +137,11 @@ fn shifted(
     };
     let shift = |(metric, here, there): (Metric, usize, usize)| {
         let (first, second) = (logs(&blocks.0, metric, here), logs(&blocks.1, metric, there));
-        let mean = |logs: &[f64]| (logs.iter().sum::<f64>() / logs.len() as f64).exp();
         let variant = &after.header.plan.variants[there].name;
         let (sessions, width) = half_width(sessions, variant, metric, level);
-        let (one, other) = (mean(&first), mean(&second));
+        let (one, other) = (mean(first.iter().copied())?.exp(), mean(second.iter().copied())?.exp());
         let ratio = other / one;
-        let whole = !first.is_empty() && !second.is_empty();
-        whole.then(|| Shift {
+        Some(Shift {
             variant: variant.clone(),
             metric,
             before: one,

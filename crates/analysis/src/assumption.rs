@@ -99,14 +99,12 @@ fn independent(comparisons: &[Comparison]) -> Shown {
         return (Unchecked, evidence.into());
     };
     let chance = 1.0 / f64::from(blocks).sqrt();
-    let standing = if lag1 > lag1_sds(comparisons.len()) * chance { Doubtful } else { Supported };
+    // Of several correlations the highest is above what one is by chance: they share the error.
+    let level = 1.0 - LAG1_ALPHA / comparisons.len() as f64;
+    let sds = stats::plain_t(MANY_BLOCKS, level).unwrap_or(f64::INFINITY);
+    let standing = if lag1 > sds * chance { Doubtful } else { Supported };
     let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
     (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}").into())
-}
-
-/// Standard deviations beyond which the highest of so many correlations is no chance: many have a high one among them.
-fn lag1_sds(comparisons: usize) -> f64 {
-    stats::plain_t(MANY_BLOCKS, 1.0 - LAG1_ALPHA / comparisons.max(1) as f64).unwrap_or(f64::INFINITY)
 }
 
 fn even_noise(comparisons: &[Comparison]) -> Shown {
@@ -126,16 +124,16 @@ fn even_noise(comparisons: &[Comparison]) -> Shown {
 }
 
 fn looks_kept(record: &Record) -> Shown {
-    let reason = record.ended.as_ref().map(|ended| &ended.reason);
-    use EndReason::{GeneratorFailed, Interrupted, PreparationFailed, ServiceFailed};
-    let (standing, evidence) = match (record.header.plan.design.looks, reason) {
+    let (standing, evidence) = match (record.header.plan.design.looks, record.end()) {
         (LookRule::EachBlock | LookRule::Always, _) => (
             Supported,
             "the intervals hold after each block, whoever stops it; whether it was one of several runs is yours to know",
         ),
         (LookRule::Once | LookRule::Planned, None) => (Unchecked, "it has no end: it goes on, or was killed"),
-        (_, Some(Interrupted)) => (Doubtful, "it was interrupted, perhaps because of what it showed"),
-        (_, Some(ServiceFailed(_) | GeneratorFailed(_) | PreparationFailed(_))) => {
+        (_, Some(EndReason::Interrupted)) => {
+            (Doubtful, "it was interrupted, perhaps because of what it showed")
+        }
+        (_, Some(reason)) if reason.failure().is_some() => {
             (Unchecked, "it ended by a failure, and not by its rule")
         }
         (_, Some(_)) => {

@@ -147,11 +147,7 @@ impl Noise {
 
     /// The smallest true difference that the largest run finds, as [`Noise::blocks_to_find`] counts.
     pub fn least_difference(&self, design: &Design, estimates: usize) -> Option<f64> {
-        self.difference_found(BLOCKS_MAX, design, estimates)
-    }
-
-    fn difference_found(&self, blocks: u32, design: &Design, estimates: usize) -> Option<f64> {
-        difference_found(&rule_of(design.looks, estimates)?, blocks, self.sd_log)
+        difference_found(&rule_of(design.looks, estimates)?, BLOCKS_MAX, self.sd_log)
     }
 }
 
@@ -160,7 +156,7 @@ impl Found {
         let later_s = budget_s - (first_block_s - block_s).max(0.0);
         let fit = (later_s / block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
         let blocks = fit.min(BLOCKS_MAX);
-        let rule = Rule::each_block(1, true).ok();
+        let rule = Rule::each_block(1, None).ok();
         let difference = rule.and_then(|rule| difference_found(&rule, blocks, sd_log));
         Found { budget_s, blocks, difference }
     }
@@ -172,7 +168,7 @@ impl Steal {
         let slices = blocks.flat_map(|block| &block.trials).flat_map(Trial::measured);
         let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share_max()).collect();
         Steal {
-            mean_share: mean(&shares).unwrap_or(0.0),
+            mean_share: mean(shares.iter().copied()).unwrap_or(0.0),
             max_share: shares.iter().copied().fold(0.0, f64::max),
         }
     }

@@ -13,8 +13,9 @@ use serde::Serialize;
 use stats::Interval;
 use stats::capacity::{Bounds, widened};
 
-use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX};
-use crate::spread::mean;
+use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share};
+use crate::spread::{geometric_mean, mean};
+use crate::variant::{slices, trials};
 
 mod search;
 
@@ -84,10 +85,7 @@ pub enum LimitedBy {
 impl LimitedBy {
     /// Whether it is no limit of the service, so that it may bear more.
     pub fn is_of_client(self) -> bool {
-        match self {
-            LimitedBy::Client | LimitedBy::Connections => true,
-            LimitedBy::Cpu | LimitedBy::Waiting | LimitedBy::Unknown => false,
-        }
+        matches!(self, LimitedBy::Client | LimitedBy::Connections)
     }
 }
 
@@ -144,7 +142,7 @@ impl Capacity {
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
         let bounds =
             found.as_ref().and_then(|found| widened(&logs, found.clause.limit_s(), found.window_s).ok());
-        let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(&logs).map(f64::exp));
+        let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
@@ -172,25 +170,14 @@ impl Capacity {
     }
 }
 
-/// Every trial of a variant, that of the search before the first block among them.
-fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
-    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
-    blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant)
-}
-
-fn slices(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
-    trials(record, variant).flat_map(|trial| &trial.slices)
-}
-
 /// What a variant did at its limit, in closed loop: in the mean over its trials.
 pub(crate) fn at_limit(record: &Record, variant: usize) -> Option<f64> {
-    let logs: Vec<f64> = trials(record, variant).filter_map(at_limit_per_s).map(f64::ln).collect();
-    mean(&logs).map(f64::exp)
+    geometric_mean(trials(record, variant).filter_map(at_limit_per_s))
 }
 
 fn cores(slices: &[&Slice]) -> Option<f64> {
     let used_ns: u64 = slices.iter().map(|slice| slice.services_cpu_ns()).sum();
-    let wall_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
+    let wall_ns: u64 = slices.iter().map(|slice| slice.counts.wall_ns()).sum();
     let seen = slices.iter().any(|slice| !slice.services.is_empty());
     (seen && wall_ns > 0).then(|| used_ns as f64 / wall_ns as f64)
 }
@@ -215,11 +202,9 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     let opens = || near.iter().filter_map(|slice| slice.counts.open.as_ref());
     let (due, queued) =
         opens().fold((0, 0), |(due, queued), open| (due + open.intended, queued + open.queued));
-    let busiest =
-        near.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect::<Vec<f64>>();
     let used = cores_at_limit(record, variant);
     let is_busy = |cores: f64| cores >= BUSY_SHARE * cores.round().max(1.0);
-    if mean(&busiest).is_some_and(|share| share > GENERATOR_SHARE_MAX) && !used.is_some_and(is_busy) {
+    if generator_share(&near) > GENERATOR_SHARE_MAX && !used.is_some_and(is_busy) {
         return LimitedBy::Client;
     }
     if queued as f64 > QUEUED_SHARE_MAX * due as f64 {
@@ -276,7 +261,7 @@ impl RatePoint {
             quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)
         };
         RatePoint {
-            per_s: mean(&point.iter().map(|(_, rate, _)| *rate).collect::<Vec<f64>>()).unwrap_or(0.0),
+            per_s: mean(point.iter().map(|(_, rate, _)| *rate)).unwrap_or(0.0),
             requests: due,
             p50_us: quantile(0.5),
             p90_us: quantile(0.9),

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 
 use model::{Check, Evidence, Finding, Grade, Remedy};
 use plan::{Comparison, Plan};
-use record::{EndReason, Record, Slice, Trial, Witness};
+use record::{Record, Slice, Trial, Witness};
 
 use crate::metric::BlockFigures;
 use crate::no_success::{self, fruitless};
@@ -26,7 +26,7 @@ mod workers;
 
 pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 pub use client::{LateBegin, late_begin};
-pub(crate) use saturation::cpus;
+pub(crate) use saturation::{cpus, generator_share};
 pub use saturation::{per_core, waiting_variants};
 pub use treatment::WATCHED_VARIABLES;
 
@@ -218,11 +218,6 @@ impl<'a> Run<'a> {
         Some([self.variants.get(asked.baseline)?, self.variants.get(asked.candidate)?])
     }
 
-    /// Why it ended; `None` while it goes on.
-    fn end(&self) -> Option<&'a EndReason> {
-        self.record.ended.as_ref().map(|ended| &ended.reason)
-    }
-
     /// What is known of a variant that waits; `None` of one that works.
     fn waiting(&self, variant: usize) -> Option<&saturation::Waiting> {
         let of_each = || self.variants.iter().map(|of| saturation::Waiting::of(self, of)).collect();
@@ -307,7 +302,7 @@ fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
 }
 
 fn wall_ns(slices: &[&Slice]) -> f64 {
-    total(slices, |slice| slice.counts.window_ns + slice.counts.drain_ns).max(1) as f64
+    total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }
 
 /// The first few of several things, and that there are more.

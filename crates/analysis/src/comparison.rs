@@ -12,6 +12,7 @@ use crate::forecast;
 use crate::metric::{BlockFigures, metrics};
 use crate::no_success::{self, NoSuccess};
 use crate::rule;
+use crate::spread::mean;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: u32 = 2_000;
@@ -37,6 +38,16 @@ pub enum Outcome {
     /// A finding forbids any conclusion.
     #[serde(rename = "void")]
     Invalid,
+}
+
+impl Outcome {
+    /// Whether it is an answer, so that going on would buy nothing.
+    pub fn is_decided(self) -> bool {
+        match self {
+            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
+            Outcome::Inconclusive | Outcome::Invalid => false,
+        }
+    }
 }
 
 impl From<Outcome> for Tone {
@@ -136,7 +147,7 @@ impl Judge<'_> {
         // What is void prints instead of a number, never beside it.
         let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
-        let primary = found.clone().and_then(Result::ok);
+        let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
         let outcome = match &primary {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
@@ -152,8 +163,11 @@ impl Judge<'_> {
             baseline: asked.baseline,
             candidate: asked.candidate,
             metric,
-            without_spread: found.and_then(Result::err).and_then(same_ratio),
-            ratio_so_far: ratios.as_ref().filter(|_| rule::may_look(self.record)).map(|d| mean(d).exp()),
+            without_spread: match found {
+                Some(Err(Error::NoSpread { ratio, .. })) => Some(ratio),
+                _ => None,
+            },
+            ratio_so_far: ratios.clone().filter(|_| rule::may_look(self.record)).and_then(mean).map(f64::exp),
             blocks_needed,
             seconds_needed: forecast::seconds(self.record, blocks_needed),
             cross_check: primary.as_ref().and_then(cross),
@@ -183,7 +197,14 @@ impl Judge<'_> {
         metric: Metric,
         estimate: &Estimate,
     ) -> Option<Difference> {
-        Difference::of(self.blocks, asked, metric, estimate.critical_t)
+        let unit = metric.unit();
+        if unit == Unit::PerS {
+            return None;
+        }
+        let of = |block: &BlockFigures| block.difference(metric, asked.baseline, asked.candidate);
+        let d = shared(self.blocks, asked).map(of).collect::<Option<Vec<f64>>>()?;
+        let mean = stats::MeanInterval::of(&d, estimate.critical_t)?;
+        Some(Difference { unit, value: mean.value, low: mean.low, high: mean.high })
     }
 
     fn per_second(&self, asked: &plan::Comparison, metric: Metric) -> Option<Estimate> {
@@ -191,7 +212,7 @@ impl Judge<'_> {
             return None;
         }
         let plain = |block: &BlockFigures| block.plain_log_ratio(metric, asked.baseline, asked.candidate);
-        self.estimate(&self.blocks.iter().map(plain).collect::<Option<Vec<f64>>>()?)?.ok()
+        self.estimate(&shared(self.blocks, asked).map(plain).collect::<Option<Vec<f64>>>()?)?.ok()
     }
 
     /// The metrics without a verdict, once for each comparison: with its first metric.
@@ -248,21 +269,19 @@ fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess
     stats::joint_t(&rows, resampling).ok()?
 }
 
-/// The log-ratio of each complete block; `None` without blocks, or where any has no value.
+/// The log-ratio of each complete block in which both were measured; `None` without blocks, or where any has no value.
 pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
     let ratio = |block: &BlockFigures| block.log_ratio(metric, asked.baseline, asked.candidate);
-    blocks.iter().map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+    shared(blocks, asked).map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
 }
 
-fn same_ratio(error: Error) -> Option<f64> {
-    match error {
-        Error::NoSpread { ratio, .. } => Some(ratio),
-        _ => None,
-    }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+/// The blocks in which both were measured: what is decided is measured no further.
+fn shared<'a>(
+    blocks: &'a [BlockFigures],
+    asked: &plan::Comparison,
+) -> impl Iterator<Item = &'a BlockFigures> {
+    let both = [asked.baseline, asked.candidate];
+    blocks.iter().filter(move |block| both.iter().all(|index| block.variants[*index].is_some()))
 }
 
 pub(crate) fn judged(verdict: Verdict) -> Outcome {
@@ -286,25 +305,6 @@ pub struct Difference {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-}
-
-impl Difference {
-    /// `None` where a block has no value, all differ by the same, or the metric is no cost.
-    pub(crate) fn of(
-        blocks: &[BlockFigures],
-        asked: &plan::Comparison,
-        metric: Metric,
-        critical_t: f64,
-    ) -> Option<Difference> {
-        let unit = metric.unit();
-        if unit == Unit::PerS {
-            return None;
-        }
-        let of = |block: &BlockFigures| block.difference(metric, asked.baseline, asked.candidate);
-        let d = blocks.iter().map(of).collect::<Option<Vec<f64>>>()?;
-        let mean = stats::MeanInterval::of(&d, critical_t)?;
-        Some(Difference { unit, value: mean.value, low: mean.low, high: mean.high })
-    }
 }
 
 /// What methods that assume less say to the blocks of an estimate. They qualify it; the verdict is the interval's alone.

@@ -2,18 +2,18 @@
 //!
 //! Nothing here is concluded anew: estimates and verdicts are those of [`Conclusion`]. Must not be the only place of anything.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use model::quantity;
+use model::{Digest, quantity};
 use plan::{LookRule, Metric, Plan};
 use record::{Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use stats::{Estimate, plain_t};
 
 use crate::checks::cpus;
 use crate::comparison::Outcome;
 use crate::metric::{BlockFigures, metrics};
+use crate::spread::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
@@ -212,25 +212,18 @@ fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
 fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let (plan, blocks) = (&record.header.plan, BlockFigures::all(record));
     let copy = plan.aa.as_ref().map(|aa| aa.candidate);
-    let void = |variant| conclusion.findings.iter().any(|finding| finding.voids(variant, variant));
-    let shown = (0..plan.variants.len()).filter(|variant| Some(*variant) != copy && !void(*variant));
-    let of = |variant: usize| {
-        let figure = {
-            let blocks = &blocks;
-            move |metric: Metric| {
-                let logs: Vec<f64> =
-                    blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect();
-                figure(&plan.variants[variant].name, metric, &logs)
-            }
-        };
-        metrics(record).filter_map(figure).collect::<Vec<_>>()
+    let shown = 0..plan.variants.len();
+    let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
+    let of = |(variant, metric): (usize, Metric)| {
+        let logs: Vec<f64> = blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect();
+        figure(&plan.variants[variant].name, metric, &logs)
     };
-    shown.flat_map(of).collect()
+    shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
 }
 
 fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
-    let blocks = u32::try_from(logs.len()).ok().filter(|blocks| *blocks > 0)?;
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let blocks = u32::try_from(logs.len()).ok()?;
+    let value = mean(logs.iter().copied())?.exp();
     let estimate = plain_t(blocks, LEVEL).and_then(|t| Estimate::of(logs, t));
     let standard_error = match &estimate {
         Ok(estimate) => Some(estimate.sd_log / f64::from(blocks).sqrt()),
@@ -238,7 +231,7 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
         Err(_) => None,
     };
     let interval = estimate.ok().map(|estimate| (estimate.low, estimate.high));
-    Some(Figure { variant: variant.to_owned(), metric, value: mean.exp(), blocks, interval, standard_error })
+    Some(Figure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
 }
 
 /// A mark of what a plan asks for: the same for two plans that differ only in how long they may take, in their seed, in what is
@@ -255,14 +248,9 @@ pub fn plan_mark(plan: &Plan) -> String {
     let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
     let folders = services.filter_map(|service| Some(&mut service.command_mut()?.directory));
     for folder in folders.chain(plan.prepare.iter_mut().map(|prepare| &mut prepare.directory)) {
-        *folder = last_part(folder);
+        *folder = folder.file_name().map_or_else(|| folder.clone(), PathBuf::from);
     }
     // Plain values with text keys cannot fail to become JSON.
     let text = serde_json::to_vec(&plan).unwrap_or_default();
-    let letters = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    letters.chars().take(MARK_LETTERS).collect()
-}
-
-fn last_part(folder: &Path) -> PathBuf {
-    folder.file_name().map_or_else(|| folder.to_owned(), PathBuf::from)
+    Digest::of(&text).to_string()[..MARK_LETTERS].to_owned()
 }

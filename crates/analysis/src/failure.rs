@@ -2,43 +2,15 @@
 //!
 //! Must not: judge how many are too many; that is a check.
 
-use std::collections::BTreeMap;
-use std::fmt;
-
-use model::Phase;
 use record::{Record, Slice};
 
 use crate::variant::measured;
-
-/// Where in a request's life it failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FailedIn {
-    /// The connection failed in this phase.
-    Connection(Phase),
-    /// A response came and was not what is expected.
-    Response,
-    /// It was given up.
-    TimeOut,
-    /// The window ended before it, or before it could be sent.
-    Unfinished,
-}
-
-impl fmt::Display for FailedIn {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FailedIn::Connection(phase) => phase.fmt(formatter),
-            FailedIn::Response => formatter.pad("response"),
-            FailedIn::TimeOut => formatter.pad("time-out"),
-            FailedIn::Unfinished => formatter.pad("unfinished"),
-        }
-    }
-}
 
 /// One way to fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Where in a request's life.
-    pub phase: FailedIn,
+    pub phase: String,
     /// What happened, in words.
     pub cause: String,
     /// How often, in the measured slices of complete blocks.
@@ -49,41 +21,41 @@ pub struct Failure {
 
 /// All ways in which requests of a variant failed, by its index in the plan, the most frequent first.
 pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
-    let mut counts: BTreeMap<(FailedIn, String), (u64, Option<&str>)> = BTreeMap::new();
-    for slice in measured(record, index) {
-        each_way(slice, |phase, cause, count, example| {
-            let known = counts.entry((phase, cause)).or_default();
-            known.0 += count;
-            known.1 = known.1.or(example);
-        });
-    }
-    let failure = |((phase, cause), (count, example)): ((FailedIn, String), (u64, Option<&str>))| Failure {
+    let ways = measured(record, index).flat_map(ways).filter(|way| way.count > 0);
+    let alike = model::grouped(ways.map(|way| ((way.phase.clone(), way.cause.clone()), way)));
+    let together = |((phase, cause), ways): ((String, String), Vec<Failure>)| Failure {
         phase,
         cause,
-        count,
-        example: example.map(str::to_owned),
+        count: ways.iter().map(|way| way.count).sum(),
+        example: ways.into_iter().find_map(|way| way.example),
     };
-    let mut all: Vec<Failure> = counts.into_iter().map(failure).filter(|failure| failure.count > 0).collect();
+    let mut all: Vec<Failure> = alike.into_iter().map(together).collect();
     all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
     all
 }
 
-fn each_way<'a>(slice: &'a Slice, mut add: impl FnMut(FailedIn, String, u64, Option<&'a str>)) {
-    let (late, mut given_up) = ("no response in time".to_owned(), 0);
+fn ways(slice: &Slice) -> Vec<Failure> {
+    let (late, mut given_up) = ("no response in time", 0);
+    let mut ways = Vec::new();
+    let mut add = |phase: &str, cause: &str, count: u64, example: Option<&String>| {
+        let (phase, cause, example) = (phase.to_owned(), cause.to_owned(), example.cloned());
+        ways.push(Failure { phase, cause, count, example });
+    };
     for error in &slice.counts.errors {
+        let phase = error.phase.to_string();
         if error.is_request_timeout() {
             given_up += error.count;
-            add(FailedIn::TimeOut, format!("{late}, in the phase {}", error.phase), error.count, None);
+            add("time-out", &format!("{late}, in the phase {phase}"), error.count, None);
         } else {
-            add(FailedIn::Connection(error.phase), error.cause.to_string(), error.count, None);
+            add(&phase, &error.cause.to_string(), error.count, None);
         }
     }
     for failure in &slice.counts.contract_failures {
-        add(FailedIn::Response, failure.kind.to_string(), failure.count, Some(&failure.example));
+        add("response", &failure.kind.to_string(), failure.count, Some(&failure.example));
     }
     let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
-    add(FailedIn::TimeOut, late, slice.counts.timed_out.saturating_sub(given_up), None);
-    let under_way = "under way when the window ended".to_owned();
-    add(FailedIn::Unfinished, under_way, slice.counts.unfinished, None);
-    add(FailedIn::Unfinished, "due and never sent".to_owned(), unsent, None);
+    add("time-out", late, slice.counts.timed_out.saturating_sub(given_up), None);
+    add("unfinished", "under way when the window ended", slice.counts.unfinished, None);
+    add("unfinished", "due and never sent", unsent, None);
+    ways
 }

@@ -61,6 +61,24 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    fn of(entry: &GateEntry, subject: Subject, name: &str, found: Found) -> Judgement {
+        let (measured, ruling, reason) = match found {
+            Ok(measured) => (Some(measured), measured.ruling(&entry.limit), None),
+            Err((ruling, reason)) => (None, ruling, Some(reason)),
+        };
+        Judgement {
+            limit: entry.limit,
+            subject,
+            name: name.to_owned(),
+            line: entry.line,
+            measured,
+            ruling,
+            reason,
+            blocks_needed: None,
+            seconds_needed: None,
+        }
+    }
+
     /// What kind of thing it is about, in a word.
     pub fn subject_word(&self) -> &'static str {
         match self.subject {
@@ -121,22 +139,12 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
     let Some(ended) = &record.ended else {
         return Some((Unfit::Unfinished, "the run has no end: it goes on, or was killed".to_owned()));
     };
-    match &ended.reason {
-        EndReason::Interrupted => {
-            let why = "it was interrupted, and who stops a run may have seen what it showed".to_owned();
-            return Some((Unfit::Interrupted, why));
-        }
-        EndReason::ServiceFailed(why)
-        | EndReason::PreparationFailed(why)
-        | EndReason::GeneratorFailed(why) => {
-            return Some((Unfit::Failed, why.clone()));
-        }
-        EndReason::Decided
-        | EndReason::LastLook
-        | EndReason::BudgetSpent
-        | EndReason::BudgetTooSmall { .. }
-        | EndReason::Measured
-        | EndReason::Void(_) => {}
+    if ended.reason == EndReason::Interrupted {
+        let why = "it was interrupted, and who stops a run may have seen what it showed".to_owned();
+        return Some((Unfit::Interrupted, why));
+    }
+    if let Some(why) = ended.reason.failure() {
+        return Some((Unfit::Failed, why.to_owned()));
     }
     let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)?;
     let number = void.check.number();
@@ -173,38 +181,21 @@ type Found = Result<Measured, (Ruling, String)>;
 
 impl Bench<'_> {
     fn judge(&self, entry: &GateEntry, subject: Subject) -> Judgement {
-        let limit = entry.limit;
+        let (plan, limit) = (&self.record.header.plan, entry.limit);
         let (found, name) = match subject {
-            Subject::Comparison(index) => {
-                (self.change(limit.figure, index), &self.record.header.plan.comparisons[index].label)
-            }
-            Subject::Variant(index) => {
-                (self.amount(limit.figure, index), &self.record.header.plan.variants[index].name)
-            }
+            Subject::Comparison(index) => (self.change(limit.figure, index), &plan.comparisons[index].label),
+            Subject::Variant(index) => (self.amount(limit.figure, index), &plan.variants[index].name),
         };
-        let (measured, ruling, reason) = match found {
-            Ok(measured) => (Some(measured), measured.ruling(&limit), None),
-            Err((ruling, reason)) => (None, ruling, Some(reason)),
-        };
-        let (ruling, reason) = match self.record.damage.first() {
-            Some(damage) if ruling == Ruling::Pass => {
-                (Ruling::Inconclusive, Some(format!("the record is damaged, and passes nothing: {damage}")))
-            }
-            _ => (ruling, reason),
-        };
-        let inconclusive = measured.filter(|_| ruling == Ruling::Inconclusive);
-        let blocks_needed = inconclusive.and_then(|measured| self.blocks_needed(&measured, &limit, subject));
-        Judgement {
-            limit,
-            subject,
-            name: name.clone(),
-            line: entry.line,
-            measured,
-            ruling,
-            reason,
-            blocks_needed,
-            seconds_needed: forecast::seconds(self.record, blocks_needed),
+        let mut judged = Judgement::of(entry, subject, name, found);
+        if let (Ruling::Pass, Some(damage)) = (judged.ruling, self.record.damage.first()) {
+            judged.ruling = Ruling::Inconclusive;
+            judged.reason = Some(format!("the record is damaged, and passes nothing: {damage}"));
         }
+        let inconclusive = judged.measured.filter(|_| judged.ruling == Ruling::Inconclusive);
+        judged.blocks_needed =
+            inconclusive.and_then(|measured| self.blocks_needed(&measured, &limit, subject));
+        judged.seconds_needed = forecast::seconds(self.record, judged.blocks_needed);
+        judged
     }
 
     /// Candidate over baseline: as the report has it where it gives a verdict, else from the gate's own family.
@@ -233,7 +224,8 @@ impl Bench<'_> {
     fn amount(&self, figure: Figure, index: usize) -> Found {
         self.has_success(index, Ruling::Fail)?;
         let Some(metric) = figure.metric() else { return self.failed(index) };
-        let values = self.blocks.iter().map(|block| block.sample(metric, index));
+        let measured = self.blocks.iter().filter(|block| block.variants[index].is_some());
+        let values = measured.map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
             return Err((Ruling::Inconclusive, without_value(metric)));
         };

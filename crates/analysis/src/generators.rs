@@ -51,9 +51,7 @@ pub fn generators(record: &Record) -> Vec<GeneratorShare> {
 fn of(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> GeneratorShare {
     let told = record.generators.iter().find(|generator| generator.name == name);
     let requests: u64 = parts.iter().map(|part| part.sent).sum();
-    let mean_of = |of: fn(&GeneratorPart) -> Option<f64>| {
-        mean(&parts.iter().filter_map(|part| of(part)).collect::<Vec<f64>>())
-    };
+    let mean_of = |of: fn(&GeneratorPart) -> Option<f64>| mean(parts.iter().filter_map(|part| of(part)));
     let most_us =
         |of: fn(&GeneratorPart) -> u64| parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3;
     let lost = record.generators_lost.iter().filter(|lost| lost.generator == name).count();

@@ -39,7 +39,7 @@ pub use checks::{per_core, waiting_variants};
 pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
 pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
-pub use failure::{FailedIn, Failure, failures};
+pub use failure::{Failure, failures};
 pub use forecast::{POWER, Pace, blocks_to_find, budget_s};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use generators::{GeneratorShare, generators};
@@ -50,7 +50,7 @@ pub use model::{Check, Finding, Grade, Unit};
 pub use no_success::NoSuccess;
 pub use pointless::{fruitless, untreated, void_for_good};
 pub use rule::{rule, rule_of};
-pub use series::{Grid, Series, grids, ratios_by_block, series};
+pub use series::{Series, ratios_by_block, series};
 pub use service::{SERVING_SHARE_MIN, ServiceCost};
 pub use spread::Spread;
 pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
@@ -110,13 +110,22 @@ impl Conclusion {
         self.findings.iter().any(|finding| finding.grade == Grade::Invalid)
     }
 
+    /// Whether one forbids conclusions about this variant.
+    pub fn voids(&self, variant: usize) -> bool {
+        self.findings.iter().any(|finding| finding.voids(variant, variant))
+    }
+
     /// Whether every comparison has an answer, so that going on would buy nothing.
     pub fn is_decided(&self) -> bool {
-        let decided = |comparison: &Comparison| match comparison.outcome {
-            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::NoSuccess => true,
-            Outcome::Inconclusive | Outcome::Invalid => false,
-        };
-        !self.comparisons.is_empty() && self.comparisons.iter().all(decided)
+        let mut comparisons = self.comparisons.iter();
+        !self.comparisons.is_empty() && comparisons.all(|comparison| comparison.outcome.is_decided())
+    }
+
+    /// Whether a variant has to be measured further for any of its comparisons.
+    pub fn wants(&self, variant: usize) -> bool {
+        let mut its =
+            self.comparisons.iter().filter(|of| of.baseline == variant || of.candidate == variant).peekable();
+        its.peek().is_none() || its.any(|comparison| !comparison.outcome.is_decided())
     }
 
     /// Whether the factors' effects are the answer, and comparisons of single variants details of it: no factor changes what another does.

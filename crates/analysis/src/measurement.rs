@@ -82,7 +82,7 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     let trial = record.blocks.last().and_then(|block| block.trials.last());
     let slices = || trial.into_iter().flat_map(|trial| &trial.slices);
     let of = |kind| slices().filter(move |slice| slice.kind == kind);
-    let interrupted = matches!(record.ended.as_ref().map(|end| &end.reason), Some(EndReason::Interrupted));
+    let interrupted = record.end() == Some(&EndReason::Interrupted);
     let window = |slice| trial.map(|trial| Window::of(record, trial, slice, interrupted));
     let capacity = of(SliceKind::Capacity).next().and_then(window);
     let windows: Vec<Window<'_>> = of(SliceKind::Measured).filter_map(window).collect();
@@ -207,6 +207,8 @@ impl<'a> Window<'a> {
             // It has no pods, and its own processes are none that we know.
             return None;
         }
+        let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
+        let is_overloaded = queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX);
         let (grade, remedy) = match finding.check {
             // They are about trials that are compared, and about what whoever names a URL knows.
             Check::ValueMissing | Check::QuantileUnresolved | Check::AlreadyRunning => return None,
@@ -223,7 +225,7 @@ impl<'a> Window<'a> {
                 Grade::Warning,
                 "the client was at its limit, and the service may do more than this: more threads, or another machine",
             ),
-            Check::RateNotKept if self.is_overloaded() => (
+            Check::RateNotKept if is_overloaded => (
                 Grade::Warning,
                 "requests waited for a connection, and the response time contains the wait: more connections, or the \
                                   service is overloaded",
@@ -235,6 +237,10 @@ impl<'a> Window<'a> {
             Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
                 (finding.grade, "it is part of these figures, and a quieter machine would show others")
             }
+            Check::CertificatesUnchecked => (
+                finding.grade,
+                "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own",
+            ),
             _ => return Some(finding),
         };
         let finding = Finding { grade, remedy: remedy.into(), ..finding };
@@ -254,11 +260,6 @@ impl<'a> Window<'a> {
                 .into();
         }
         finding
-    }
-
-    fn is_overloaded(&self) -> bool {
-        let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
-        queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX)
     }
 
     /// Whether any request succeeded.
@@ -307,7 +308,7 @@ impl<'a> Window<'a> {
 
     /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
     fn own(&self) -> impl Iterator<Item = Finding> {
-        [self.waiting(), self.short(), self.connections_missing(), self.contents_differ(), self.unknown()]
+        [self.waiting(), self.short(), self.connections_missing(), self.contents_differ()]
             .into_iter()
             .flatten()
     }
@@ -339,16 +340,6 @@ impl<'a> Window<'a> {
         let seen = evidence!("{open} of {asked} connections were open when the window began";
             open = Quantity::count(alive), asked = Quantity::count(asked));
         missing.then(|| self.warning(Check::ConnectionChurn, seen, "the others joined when they could"))
-    }
-
-    /// Nobody's identity was checked.
-    fn unknown(&self) -> Option<Finding> {
-        let insecure =
-            self.load?.tls.as_ref().is_some_and(|tls| tls.insecure) && self.slice.counts.responses > 0;
-        let seen = "certificates were not checked: who responded is not known";
-        let remedy =
-            "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own";
-        insecure.then(|| Finding::note(Check::CertificatesUnchecked, seen, remedy))
     }
 
     /// Requests that are all the same, and whose responses are not.

@@ -78,8 +78,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
                 let ns = slice.counts.open.as_ref()?.response.quantile(q)?.ns();
                 (ns > 0).then(|| (ns as f64).ln())
             };
-            let logs = slices.map(log).collect::<Option<Vec<f64>>>()?;
-            crate::spread::mean(&logs)
+            crate::spread::mean(slices.map(log).collect::<Option<Vec<f64>>>()?)
         }
     }
 }
@@ -131,10 +130,10 @@ impl Sample {
             Sampler::Ratio { parts, scale } => exact(ratio(trial.measured().map(parts)) * scale),
             Sampler::Trial(value) => exact(value(trial)?),
             Sampler::Search => return None,
-            Sampler::Response => match quantile(response?, metric.quantile()?)? {
-                Quantile::Exact(ns) => exact(ns as f64 / 1e3),
-                Quantile::AtLeast(ns) => Sample { value: ns as f64 / 1e3, at_least: true },
-            },
+            Sampler::Response => {
+                let found = quantile(response?, metric.quantile()?)?;
+                Sample { value: found.ns() as f64 / 1e3, at_least: !found.is_exact() }
+            }
         };
         (sample.value.is_finite() && sample.value > 0.0).then_some(sample)
     }
@@ -165,6 +164,15 @@ pub(crate) struct BlockFigures {
 impl BlockFigures {
     /// Those of every complete block.
     pub fn all(record: &Record) -> Vec<BlockFigures> {
+        let mut blocks = BlockFigures::of(record, record.complete_blocks());
+        if record.header.plan.design.pooled {
+            pool(record, &mut blocks);
+        }
+        blocks
+    }
+
+    /// Those of some blocks, each by itself.
+    pub fn of<'a>(record: &Record, blocks: impl Iterator<Item = &'a Block>) -> Vec<BlockFigures> {
         let variants = record.header.plan.variants.len();
         let per_core = per_core(record);
         let of = |block: &Block| BlockFigures {
@@ -172,10 +180,7 @@ impl BlockFigures {
             variants: (0..variants).map(|index| trial(block, index).map(Figures::of)).collect(),
             per_core,
         };
-        let mut blocks = record.complete_blocks().map(of).collect::<Vec<_>>();
-        if record.header.plan.design.pooled {
-            pool(record, &mut blocks);
-        }
+        let mut blocks = blocks.map(of).collect::<Vec<_>>();
         if record.pacing() == Pacing::Search {
             search(record, &mut blocks);
         }
@@ -272,15 +277,13 @@ impl Pooled {
     /// `None` where too few requests bear the quantile.
     fn of(all: &Latencies, metric: Metric) -> Option<Pooled> {
         let q = metric.quantile()?;
-        let (ns, at_least) = match quantile(all, q)? {
-            Quantile::Exact(ns) => (ns, false),
-            Quantile::AtLeast(ns) => (ns, true),
-        };
+        let found = quantile(all, q)?;
+        let ns = found.ns();
         // Far enough for many responses between, near enough to be the slope there.
         let near = q.min(1.0 - q) / 2.0;
         let log = |q: f64| Some((all.quantile(q)?.ns().max(1) as f64).ln());
         let slope = (log(q + near)? - log(q - near)?) / (2.0 * near);
-        Some(Pooled { ns, at_least, share: share_within(all, ns), slope })
+        Some(Pooled { ns, at_least: !found.is_exact(), share: share_within(all, ns), slope })
     }
 
     fn added_by(&self, block: &Latencies, weight: f64) -> Option<Sample> {

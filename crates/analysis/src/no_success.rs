@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 
 use model::quantity::span;
-use model::{Cause, FailureKind, Phase};
+use model::{Cause, ErrorCount, FailureKind, Phase};
 use record::{Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::variant::slices;
 
 /// Ways to fail that are told apart.
 const WAYS_MAX: usize = 3;
@@ -46,10 +48,7 @@ pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
 
 fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
     // What counts for nothing is neither a failure nor a success.
-    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
-    let trials = blocks.flat_map(|block| &block.trials);
-    let trials = trials.filter(|trial| trial.variant() == variant);
-    let slices: Vec<&Slice> = trials.flat_map(|trial| &trial.slices).filter(|slice| counts(slice)).collect();
+    let slices: Vec<&Slice> = slices(record, variant).filter(|slice| counts(slice)).collect();
     fruitless(&slices).then(|| told(&slices, record.header.plan.variants.get(variant)))
 }
 
@@ -87,19 +86,14 @@ fn ways(slices: &[&Slice], late: &str, expected: &[u16]) -> Vec<(String, u64)> {
         for (status, count) in slice.counts.status.iter().filter(|(status, _)| !expected.contains(status)) {
             add(format!("status {status}"), *count);
         }
-        for failure in
-            slice.counts.contract_failures.iter().filter(|failure| failure.kind != FailureKind::Status)
-        {
+        let failures = slice.counts.contract_failures.iter();
+        for failure in failures.filter(|failure| failure.kind != FailureKind::Status) {
             let example = *examples.entry(&failure.kind).or_insert(&failure.example);
             add(format!("{} ({example})", failure.kind), failure.count);
         }
         // A request that was given up is counted above.
-        for error in slice
-            .counts
-            .errors
-            .iter()
-            .filter(|error| error.cause != Cause::Timeout || error.phase == Phase::Connect)
-        {
+        let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
+        for error in slice.counts.errors.iter().filter(|error| !given_up(error)) {
             add(format!("{} {}", error.phase, error.cause), error.count);
         }
     }

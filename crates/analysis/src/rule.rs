@@ -30,18 +30,17 @@ pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
 /// The rule of a run that is still to come, in which so many estimates share the chance to err.
 pub fn rule_of(looks: LookRule, members: usize) -> Option<Rule> {
     match looks {
-        LookRule::EachBlock | LookRule::Planned => Rule::each_block(count(members), false).ok(),
+        LookRule::EachBlock | LookRule::Planned => Rule::each_block(count(members), None).ok(),
         LookRule::Once => Rule::once(count(members)).ok(),
         LookRule::Always => Rule::sequence(count(members)).ok(),
     }
 }
 
-/// Whether the run ended for a reason that does not depend on what it found.
-fn ended_by_plan(record: &Record) -> bool {
-    matches!(
-        record.ended.as_ref().map(|ended| &ended.reason),
-        Some(EndReason::BudgetSpent | EndReason::LastLook | EndReason::Measured)
-    )
+/// The blocks of a run that ended for a reason that does not depend on what it found.
+fn ended_by_plan(record: &Record) -> Option<u32> {
+    let by_plan =
+        matches!(record.end(), Some(EndReason::BudgetSpent | EndReason::LastLook | EndReason::Measured));
+    by_plan.then(|| record.blocks_kept())
 }
 
 fn count(members: usize) -> u32 {

@@ -6,12 +6,11 @@
 use std::collections::BTreeSet;
 
 use model::Metric;
-use plan::Plan;
 use record::{Block, Record};
 
-use crate::capacity;
 use crate::comparison::Comparison;
-use crate::metric::{Figures, metrics, trial};
+use crate::metric::{BlockFigures, metrics};
+use crate::spread::geometric_mean;
 
 /// One metric's value in each block, for each variant.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,32 +30,18 @@ pub struct Series {
 pub fn series(record: &Record) -> Vec<Series> {
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     let variants = record.header.plan.variants.len();
-    let numbers = |blocks: &mut dyn Iterator<Item = &&Block>| blocks.map(|block| block.number).collect();
-    let blocks: Vec<u32> = numbers(&mut ended.iter());
-    let dropped: Vec<u32> = numbers(&mut ended.iter().filter(|block| block.dropped.is_some()));
-    let empty = |metric: Metric| Series {
-        of: metric,
-        blocks: blocks.clone(),
-        dropped: dropped.clone(),
-        values: vec![Vec::with_capacity(blocks.len()); variants],
-    };
-    let mut all: Vec<Series> = metrics(record).map(empty).collect();
-    let capacities: Vec<_> = (0..variants).map(|variant| capacity::found(record, variant)).collect();
-    for block in &ended {
-        for (variant, capacities) in capacities.iter().enumerate() {
-            // One trial's histograms at a time: there may be ten thousand blocks.
-            let figures = trial(block, variant).map(Figures::of);
-            for series in &mut all {
-                let value = if series.of == Metric::Capacity {
-                    capacities.get(&block.number).copied()
-                } else {
-                    figures.as_ref().and_then(|figures| figures.value(series.of))
-                };
-                series.values[variant].push(value);
-            }
+    let figures = BlockFigures::of(record, ended.iter().copied());
+    let of = |metric: Metric| {
+        let of_variant =
+            |variant: usize| figures.iter().map(|block| block.value(metric, variant)).collect::<Vec<_>>();
+        Series {
+            of: metric,
+            blocks: ended.iter().map(|block| block.number).collect(),
+            dropped: ended.iter().filter(|of| of.dropped.is_some()).map(|of| of.number).collect(),
+            values: (0..variants).map(of_variant).collect(),
         }
-    }
-    all
+    };
+    metrics(record).map(of).collect()
 }
 
 impl Series {
@@ -66,11 +51,13 @@ impl Series {
         self.blocks.iter().map(|block| !dropped.contains(block)).collect()
     }
 
-    /// A variant's geometric mean over the blocks that count; `None` where one of them has no value, or there are none.
-    pub(crate) fn mean(&self, variant: usize) -> Option<f64> {
-        let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
-        let logs = counting.map(|(value, _)| value.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
-        (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+    /// Geometric mean over the blocks that count, and over these variants; `None` where one of them has no value.
+    pub fn mean(&self, variants: impl IntoIterator<Item = usize>) -> Option<f64> {
+        let of = |variant: usize| {
+            let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
+            geometric_mean(counting.map(|(value, _)| *value).collect::<Option<Vec<f64>>>()?)
+        };
+        geometric_mean(variants.into_iter().map(of).collect::<Option<Vec<f64>>>()?)
     }
 }
 
@@ -83,52 +70,4 @@ pub fn ratios_by_block(all: &[Series], comparison: &Comparison) -> Vec<f64> {
     let of = |variant: usize| series.values.get(variant).map(Vec::as_slice).unwrap_or_default();
     let pairs = of(comparison.candidate).iter().zip(of(comparison.baseline)).zip(series.counts());
     pairs.filter(|(_, counts)| *counts).filter_map(|((one, other), _)| Some((*one)? / (*other)?)).collect()
-}
-
-/// A metric over two factors: geometric means over trials, and over the levels of all other factors.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Grid {
-    /// The metric.
-    pub metric: Metric,
-    /// Index of one factor in the plan.
-    pub across: usize,
-    /// Index of another.
-    pub lines: usize,
-    /// A row for each level of `lines`, with a value for each level of `across`: per second, in microseconds, or in bytes; `None` where
-    /// a variant has none.
-    pub values: Vec<Vec<Option<f64>>>,
-}
-
-/// Each pair of factors once, the first of the plan across, for each of the series; none with fewer than two factors.
-pub fn grids(record: &Record, all: &[Series]) -> Vec<Grid> {
-    let plan = &record.header.plan;
-    let factors = plan.factors.len();
-    let pairs = (0..factors).flat_map(|across| (across + 1..factors).map(move |lines| (across, lines)));
-    let pairs: Vec<(usize, usize)> = pairs.collect();
-    all.iter().flat_map(|series| of_metric(plan, series, &pairs)).collect()
-}
-
-fn of_metric(plan: &Plan, series: &Series, pairs: &[(usize, usize)]) -> Vec<Grid> {
-    let means: Vec<Option<f64>> = (0..plan.variants.len()).map(|variant| series.mean(variant)).collect();
-    let grid = |(across, lines): &(usize, usize)| {
-        let row = |line: &String| {
-            let cell = |level: &String| cell(plan, &means, [(*across, level), (*lines, line)]);
-            plan.factors[*across].levels.iter().map(cell).collect()
-        };
-        let values = plan.factors[*lines].levels.iter().map(row).collect();
-        Grid { metric: series.of, across: *across, lines: *lines, values }
-    };
-    pairs.iter().map(grid).collect()
-}
-
-/// The variants that have both levels, without the copy of the baseline, which would count twice.
-fn cell(plan: &Plan, means: &[Option<f64>], levels: [(usize, &String); 2]) -> Option<f64> {
-    let copy = plan.aa.as_ref().map(|aa| aa.candidate);
-    let has = |variant: &plan::Variant| {
-        levels.iter().all(|(factor, level)| variant.levels.get(&plan.factors[*factor].name) == Some(*level))
-    };
-    let variants = plan.variants.iter().zip(means).enumerate();
-    let chosen = variants.filter(|(index, (variant, _))| copy != Some(*index) && has(variant));
-    let logs = chosen.map(|(_, (_, mean))| mean.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
-    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }

@@ -38,7 +38,7 @@ impl Spread {
             };
             let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
             // The slices of one pass are neighbours in time. A variant alone shares them with none.
-            let shared = |pass: usize| mean(&trials.iter().map(|trial| trial[pass]).collect::<Vec<f64>>());
+            let shared = |pass: usize| mean(trials.iter().map(|trial| trial[pass]));
             let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
             let common: Vec<f64> = (0..passes).filter_map(shared).collect();
             for (trial, logs) in counted.iter().zip(&trials) {
@@ -60,11 +60,16 @@ impl Spread {
 
     /// Lag-1 autocorrelation of the slices of a trial, the mean over trials; `None` where no trial has three slices.
     pub fn slices_lag1(&self) -> Option<f64> {
-        let lags: Vec<f64> = self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)).collect();
-        mean(&lags)
+        mean(self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)))
     }
 }
 
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// That of ratios and of positive figures.
+pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    mean(values.into_iter().map(f64::ln)).map(f64::exp)
 }

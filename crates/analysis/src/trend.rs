@@ -131,7 +131,7 @@ pub struct Shifted {
 pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
     let judged = records.last().map_or(Metric::Throughput, |newest| newest.essentials.metric);
     let metric = asked.metric.unwrap_or(judged);
-    let shown = Shown { metric, variant: asked.variant };
+    let asked = Asked { metric: Some(metric), ..asked };
     let mut trend = Trend {
         metric,
         records: Vec::new(),
@@ -143,14 +143,14 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
         conditions: None,
     };
     // In the order of the newest record, which is what whoever looks has in mind.
-    for line in records.iter().rev().flat_map(|dated| shown.lines(dated.essentials)) {
+    for line in records.iter().rev().flat_map(|dated| asked.lines(dated.essentials)) {
         if !trend.lines.iter().any(|known| known.variants == line.variants) {
             trend.lines.push(line);
         }
     }
     trend.lines.sort_by_key(|line| line.of == LineOf::Figure);
     for dated in records {
-        trend.take(dated, shown);
+        trend.take(dated, asked);
     }
     trend.lines.retain(|line| !line.points.is_empty());
     let starts: Vec<usize> = trend.stretches.iter().map(|stretch| stretch.first).collect();
@@ -161,7 +161,7 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
 }
 
 impl Trend {
-    fn take(&mut self, dated: &Dated<'_>, shown: Shown<'_>) {
+    fn take(&mut self, dated: &Dated<'_>, asked: Asked<'_>) {
         let essentials = dated.essentials;
         if essentials.ended.is_none() {
             self.unfinished += 1;
@@ -170,9 +170,9 @@ impl Trend {
         let index = self.records.len();
         let mut any = false;
         for line in &mut self.lines {
-            let point = shown.point(essentials, line);
+            let point = asked.point(index, essentials, line);
             any |= point.is_some();
-            line.points.extend(point.map(|point| Point { record: index, ..point }));
+            line.points.extend(point);
         }
         match any {
             false if !essentials.void.is_empty() => self.void += 1,
@@ -193,24 +193,18 @@ impl Trend {
     }
 }
 
-/// Which of a record's values are shown.
-#[derive(Clone, Copy)]
-struct Shown<'a> {
-    metric: Metric,
-    variant: Option<&'a str>,
-}
-
-impl Shown<'_> {
+impl Asked<'_> {
     fn compared(self, essentials: &Essentials) -> impl Iterator<Item = &Compared> {
         let asked = move |one: &&Compared| {
-            one.metric == self.metric && self.variant.is_none_or(|name| one.of.iter().any(|of| of == name))
+            self.metric == Some(one.metric)
+                && self.variant.is_none_or(|name| one.of.iter().any(|of| of == name))
         };
         essentials.compared.iter().filter(asked)
     }
 
     fn figures(self, essentials: &Essentials) -> impl Iterator<Item = &Figure> {
         let asked = move |one: &&Figure| {
-            one.metric == self.metric && self.variant.is_none_or(|name| one.variant == name)
+            self.metric == Some(one.metric) && self.variant.is_none_or(|name| one.variant == name)
         };
         essentials.figures.iter().filter(asked)
     }
@@ -230,8 +224,7 @@ impl Shown<'_> {
         ratios.chain(self.figures(essentials).map(figure))
     }
 
-    fn point(self, essentials: &Essentials, line: &Line) -> Option<Point> {
-        let record = 0;
+    fn point(self, record: usize, essentials: &Essentials, line: &Line) -> Option<Point> {
         match line.of {
             LineOf::Ratio => {
                 let estimates = self.compared(essentials).filter(|one| one.of.as_slice() == line.variants);

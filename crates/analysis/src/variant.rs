@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Cause, Phase};
 use plan::Metric;
-use record::{ErrorCount, Record, Slice, Trial};
+use record::{EndpointCounts, ErrorCount, Record, Slice, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Interval, Latencies};
@@ -12,6 +12,7 @@ use stats::{Interval, Latencies};
 use crate::metric::{BlockFigures, Figures, trial};
 use crate::no_success::{self, NoSuccess};
 use crate::service::{self, ServiceCost, median};
+use crate::spread::geometric_mean;
 
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
@@ -106,11 +107,8 @@ impl Variant {
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
             services: service::costs(&trials, mean(Metric::CpuPerRequest)),
-            busy_cores: per(
-                sum(Slice::services_cpu_ns),
-                sum(|slice| slice.counts.window_ns + slice.counts.drain_ns),
-            )
-            .filter(|_| is_started),
+            busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.counts.wall_ns()))
+                .filter(|_| is_started),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
                 .filter(|_| is_started),
             response_time: Metric::latencies().filter_map(|of| response_time(&figures, of)).collect(),
@@ -138,11 +136,6 @@ fn response_time(figures: &[&Figures], metric: Metric) -> Option<ResponseTime> {
     Some(ResponseTime { metric, us, at_least: samples.iter().any(|sample| sample.at_least) })
 }
 
-fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let logs: Vec<f64> = values.map(f64::ln).collect();
-    (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
-}
-
 fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let ok: u64 = slices.iter().map(|slice| slice.counts.successful).sum();
     let mut cpu = BTreeMap::<String, u64>::new();
@@ -153,28 +146,20 @@ fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
 }
 
 fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
-    let mut endpoints: Vec<Endpoint> = Vec::new();
-    for counts in slices.iter().flat_map(|slice| &slice.counts.endpoints) {
-        match endpoints.iter_mut().find(|known| known.name == counts.name) {
-            Some(known) => {
-                known.sent += counts.sent;
-                known.ok += counts.successful;
-                known.failed += counts.failed();
-            }
-            None => endpoints.push(Endpoint {
-                name: counts.name.clone(),
-                sent: counts.sent,
-                ok: counts.successful,
-                failed: counts.failed(),
-                ok_per_s: None,
-            }),
-        }
-    }
     let window_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns).sum();
-    for endpoint in endpoints.iter_mut().filter(|_| window_ns > 0) {
-        endpoint.ok_per_s = Some(endpoint.ok as f64 / window_ns as f64 * 1e9);
-    }
-    endpoints
+    let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints);
+    let endpoint = |(name, all): (&str, Vec<&EndpointCounts>)| {
+        let sum = |of: fn(&EndpointCounts) -> u64| all.iter().map(|counts| of(counts)).sum::<u64>();
+        let ok = sum(|counts| counts.successful);
+        Endpoint {
+            name: name.to_owned(),
+            sent: sum(|counts| counts.sent),
+            ok,
+            failed: sum(EndpointCounts::failed),
+            ok_per_s: (window_ns > 0).then(|| ok as f64 / window_ns as f64 * 1e9),
+        }
+    };
+    model::grouped(counts.map(|counts| (counts.name.as_str(), counts))).into_iter().map(endpoint).collect()
 }
 
 fn errors(slices: &[&Slice]) -> Vec<ErrorCount> {
@@ -226,22 +211,32 @@ pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &S
     record.complete_blocks().filter_map(move |block| trial(block, index)).flat_map(Trial::measured)
 }
 
+/// A variant's trials in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
+pub(crate) fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
+    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
+    blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant)
+}
+
+/// All of their slices.
+pub(crate) fn slices(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
+    trials(record, variant).flat_map(|trial| &trial.slices)
+}
+
 /// Those of a trial: as in the record they are packed, and so is their sum.
 pub(crate) fn few_merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
     let histograms: Vec<&Latencies> = histograms.collect();
     let empty = if histograms.len() > FEW { Latencies::new() } else { Latencies::none() };
-    let mut all = histograms.into_iter().fold(empty, |mut all, more| {
-        all.merge(more);
-        all
-    });
+    let mut all = histograms.into_iter().fold(empty, with);
     all.pack();
     all
 }
 
 /// Those of many trials.
 pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Latencies {
-    histograms.fold(Latencies::new(), |mut all, more| {
-        all.merge(more);
-        all
-    })
+    histograms.fold(Latencies::new(), with)
+}
+
+fn with(mut all: Latencies, more: &Latencies) -> Latencies {
+    all.merge(more);
+    all
 }

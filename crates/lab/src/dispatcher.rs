@@ -89,6 +89,8 @@ struct Dispatcher<'a> {
     costs: Option<Costs>,
     /// Variants whose trials live, in the order in which they were started.
     living: Vec<usize>,
+    /// Variants that are still measured: all, until comparisons are decided.
+    measured: Vec<usize>,
     /// About how long the captures still take; `None` while there are none.
     captures_left_s: Option<f64>,
     /// How trials are measured where capacity is.
@@ -106,6 +108,7 @@ impl<'a> Dispatcher<'a> {
         let settings = Settings::first(&plan);
         let began_s = environment.now_s();
         Dispatcher {
+            measured: (0..plan.variants.len()).collect(),
             plan,
             schedule,
             settings,
@@ -193,13 +196,25 @@ impl Dispatcher<'_> {
         }
         let decided =
             || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion);
-        if rule.is_some_and(|rule| rule.is_look(kept)) && decided() {
-            return Some(EndReason::Decided);
+        if rule.is_some_and(|rule| rule.is_look(kept)) {
+            if decided() {
+                return Some(EndReason::Decided);
+            }
+            self.let_go(conclusion);
         }
         if kept >= last {
             return Some(EndReason::LastLook);
         }
         self.out_of_time()
+    }
+
+    /// What has its answer is measured no further, and leaves its time to the others. Not where variants are judged together: by effects
+    /// of factors, by limits, or against a copy.
+    fn let_go(&mut self, conclusion: &Conclusion) {
+        let together = !conclusion.effects.is_empty() || !self.plan.gate.is_empty() || self.plan.aa.is_some();
+        if !together && self.search.is_none() {
+            self.measured.retain(|variant| conclusion.wants(*variant));
+        }
     }
 
     /// A block is begun only if one as it is set now ends within the budget.
@@ -210,7 +225,8 @@ impl Dispatcher<'_> {
 
     fn run_block(&mut self) -> Result<(), Failure> {
         let began_s = self.elapsed_s();
-        let order = self.schedule.order(self.block);
+        let mut order = self.schedule.order(self.block);
+        order.retain(|variant| self.measured.contains(variant));
         self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
         if live_together(&self.plan) {
             self.run_together(&order)?;
@@ -291,7 +307,8 @@ impl Dispatcher<'_> {
     fn measure_in_turns(&mut self) -> Result<(), Failure> {
         for number in 0..self.settings.slices {
             self.pause_if_wanted()?;
-            let order = self.schedule.turns(self.block, number, self.settings.turns());
+            let mut order = self.schedule.turns(self.block, number, self.settings.turns());
+            order.retain(|variant| self.living.contains(variant));
             self.tell_trial(Doing::Measuring, order[0]);
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
             let turn = Turn { seconds: turn_s, lead_s: self.settings.lead_s };
@@ -379,7 +396,7 @@ impl Dispatcher<'_> {
         if let Some(search) = &self.search {
             return Some(search.block_s(self.plan.variants.len()));
         }
-        Some(self.settings.block_s(self.plan.variants.len(), self.costs.as_ref()?))
+        Some(self.settings.block_s(self.measured.len(), self.costs.as_ref()?))
     }
 
     /// Keeps an event, and tells it.

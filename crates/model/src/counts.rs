@@ -317,6 +317,11 @@ impl Counts {
         }
     }
 
+    /// The window with its drain: for so long there was load.
+    pub fn wall_ns(&self) -> u64 {
+        self.window_ns + self.drain_ns
+    }
+
     /// Requests that there were to send: those due in open loop, those sent in closed loop.
     pub fn due(&self) -> u64 {
         self.open.as_ref().map_or(self.sent, |open| open.intended)

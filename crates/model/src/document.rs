@@ -324,6 +324,16 @@ impl Table {
         Table { heading: heading.into(), columns, rows: Vec::new() }
     }
 
+    /// One whose first columns are names, and the others figures.
+    pub fn of_figures<'a>(
+        heading: impl Into<String>,
+        names: impl IntoIterator<Item = (&'a str, Fit)>,
+        figures: impl IntoIterator<Item = &'a str>,
+    ) -> Table {
+        let figures = figures.into_iter().map(|name| (name, Fit::Figure));
+        Table::new(heading, names.into_iter().chain(figures))
+    }
+
     /// Adds a row.
     pub fn push(&mut self, cells: Vec<Cell>) {
         self.rows.push(Row::Cells(cells));

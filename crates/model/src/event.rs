@@ -322,6 +322,16 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// What failed, in words; `None` where nothing did.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            EndReason::GeneratorFailed(why)
+            | EndReason::ServiceFailed(why)
+            | EndReason::PreparationFailed(why) => Some(why),
+            _ => None,
+        }
+    }
+
     /// Its name in records and events.
     pub fn name(&self) -> &'static str {
         match self {

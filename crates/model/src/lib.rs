@@ -32,11 +32,17 @@ pub use slice::*;
 
 /// Each once, where it first comes.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut known = Vec::new();
-    for one in all {
-        if !known.contains(&one) {
-            known.push(one);
+    grouped(all.into_iter().map(|one| (one, ()))).into_iter().map(|(one, _)| one).collect()
+}
+
+/// Values with the same key together, keys and values in the order in which they come.
+pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
         }
     }
-    known
+    groups
 }

@@ -276,7 +276,12 @@ pub fn change(estimate: &Estimate) -> (String, String) {
 
 /// Both in one text: `+29 % (+10 % to +52 %)`.
 pub fn change_told(estimate: &Estimate) -> String {
-    let (value, interval) = change(estimate);
+    interval_told(estimate.ratio, estimate.low, estimate.high)
+}
+
+/// A ratio with the ends of its interval in brackets: `+12.3 % (+9.8 % to +14.9 %)`.
+pub fn interval_told(ratio: f64, low: f64, high: f64) -> String {
+    let (value, interval) = interval(ratio, low, high);
     format!("{value} ({interval})")
 }
 

@@ -98,18 +98,18 @@ impl Slice {
 
     /// CPU time of the load's threads on the machine of the run, in nanoseconds.
     pub fn client_cpu_here_ns(&self) -> u64 {
-        match self.generators.as_slice() {
-            [] => self.counts.generator.cpu_ns.iter().sum(),
-            parts => parts.iter().filter(|part| part.here).map(|part| part.cpu_ns).sum(),
-        }
+        self.here(|part| part.cpu_ns).unwrap_or_else(|| self.counts.generator.cpu_ns.iter().sum())
     }
 
     /// Connections that were opened for it from the machine of the run.
     pub fn connections_opened_here(&self) -> u64 {
-        match self.generators.as_slice() {
-            [] => self.counts.connections_opened,
-            parts => parts.iter().filter(|part| part.here).map(|part| part.connections_opened).sum(),
-        }
+        self.here(|part| part.connections_opened).unwrap_or(self.counts.connections_opened)
+    }
+
+    /// What the generators of this machine did of something, where there are several.
+    fn here(&self, of: fn(&GeneratorPart) -> u64) -> Option<u64> {
+        let here = self.generators.iter().filter(|part| part.here).map(of);
+        (!self.generators.is_empty()).then(|| here.sum())
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Slice,
-    SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, EndReason, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen,
+    Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.
@@ -86,6 +86,11 @@ impl Trial {
 }
 
 impl Record {
+    /// Why the run ended; `None` for one that was killed, or is still going on.
+    pub fn end(&self) -> Option<&EndReason> {
+        self.ended.as_ref().map(|ended| &ended.reason)
+    }
+
     /// A record in which nothing has happened yet.
     pub fn new(directory: PathBuf, header: Header) -> Record {
         Record {

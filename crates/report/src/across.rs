@@ -63,12 +63,10 @@ impl Report for Compared<'_> {
 }
 
 fn table(metric: Metric, shifts: &[Shift]) -> Table {
-    let figures = ["before", "after", "change", "interval", "blocks"].map(|name| (name, Fit::Figure));
-    let columns = [("variant", Fit::Wrapped)].into_iter().chain(figures);
-    let mut table = Table::new(metric.row().title, columns);
+    let figures = ["before", "after", "change", "interval", "blocks"];
+    let mut table = Table::of_figures(metric.row().title, [("variant", Fit::Wrapped)], figures);
     let figure = |value| Quantity { value, unit: metric.unit() };
-    let of_metric: Vec<&Shift> = shifts.iter().filter(|shift| shift.metric == metric).collect();
-    for shift in of_metric {
+    for shift in shifts.iter().filter(|shift| shift.metric == metric) {
         let (low, high) = shift.interval.unwrap_or((shift.ratio, shift.ratio));
         let (change, ends) = interval(shift.ratio, low, high);
         let ends = match shift.interval {

@@ -1,7 +1,7 @@
 //! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
 
 use analysis::{Calibration, Conclusion, Copies, Noise};
-use model::quantity::{interval, share, signed, span};
+use model::quantity::{interval_told, share, signed, span};
 use plan::Plan;
 use record::Record;
 use serde::Serialize;
@@ -154,8 +154,7 @@ impl Calibrated<'_> {
 }
 
 fn copies(copies: &Copies) -> String {
-    let (value, interval) = interval(copies.ratio, copies.low, copies.high);
-    format!("{value} ({interval})")
+    interval_told(copies.ratio, copies.low, copies.high)
 }
 
 /// What each budget finds.
@@ -181,14 +180,10 @@ fn table(calibration: &Calibration) -> Table {
 fn lines(calibration: &Calibration) -> Vec<Line> {
     let mut lines: Vec<Line> =
         calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise))).collect();
+    let (each, first) = (span(calibration.block_s), span(calibration.first_block_s));
     lines.push(Line::new(
         "cost",
-        format!(
-            "a block of both copies took {}, the first one {}; {} blocks",
-            span(calibration.block_s),
-            span(calibration.first_block_s),
-            calibration.blocks
-        ),
+        format!("a block of both copies took {each}, the first one {first}; {} blocks", calibration.blocks),
     ));
     let steal = calibration.steal;
     lines.push(Line::new(

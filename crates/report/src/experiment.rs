@@ -210,7 +210,7 @@ pub(crate) fn standing_word(standing: Standing) -> &'static str {
 
 /// Whose own words tell why the run failed.
 fn said_by(record: &Record) -> Option<&'static str> {
-    match record.ended.as_ref().map(|ended| &ended.reason) {
+    match record.end() {
         Some(EndReason::ServiceFailed(_)) => Some("the service"),
         Some(EndReason::PreparationFailed(_)) => Some("its command"),
         Some(_) | None => None,

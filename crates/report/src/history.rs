@@ -6,7 +6,9 @@ use analysis::{
     Compared, Conclusion, Essentials, Line as Course, LineOf, Outcome, Point, Shifted, TREND_SEED, Trend,
 };
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone, Verdict};
-use model::quantity::{Quantity, Unit, bytes, change, change_alone, interval, many, share, span};
+use model::quantity::{
+    Quantity, Unit, bytes, change, change_alone, change_told, interval, many, share, span,
+};
 use record::{EndReason, Environment, Record};
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
@@ -106,13 +108,11 @@ impl Report for List<'_> {
 impl List<'_> {
     /// What the letters stand for.
     fn machines(&self) -> Vec<(&str, String)> {
-        let mut known: Vec<(&str, String)> = Vec::new();
-        for listed in self.records {
-            let (Some(mark), Ok(found)) = (&listed.machine, listed.found) else { continue };
-            if !known.iter().any(|(other, _)| other == mark) {
-                known.push((mark, machine_line(&found.environment)));
-            }
-        }
+        let told = self.records.iter();
+        let told = told.filter_map(|listed| Some((listed.machine.as_deref()?, listed.found.ok()?)));
+        let known = model::grouped(told).into_iter();
+        let mut known: Vec<(&str, String)> =
+            known.map(|(mark, found)| (mark, machine_line(&found[0].environment))).collect();
         known.sort_by_key(|(mark, _)| (mark.len(), *mark));
         known
     }
@@ -184,12 +184,7 @@ fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
     let judged: Vec<(&Compared, Outcome)> = essentials.judged().collect();
     let decided =
         judged.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Invalid | Outcome::Inconclusive));
-    let void = || {
-        let word = ["invalid"].into_iter().map(str::to_owned);
-        let numbers = essentials.void.join(", ");
-        let words = word.chain((!numbers.is_empty()).then_some(numbers));
-        (Tone::Bad, words.collect::<Vec<_>>().join(" "))
-    };
+    let void = || (Tone::Bad, format!("invalid {}", essentials.void.join(", ")).trim_end().to_owned());
     match judged.as_slice() {
         [] if !essentials.void.is_empty() => void(),
         _ if interrupted && !decided => (Tone::Faint, "interrupted".to_owned()),
@@ -202,10 +197,8 @@ fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
 
 fn one(compared: &Compared, outcome: Outcome) -> String {
     let word = answer::word(outcome, compared.metric);
-    let estimate = compared.estimate.as_ref().map(|estimate| {
-        let (value, interval) = change(estimate);
-        format!(" {value} ({interval}) {}", compared.metric.name())
-    });
+    let metric = compared.metric.name();
+    let estimate = compared.estimate.as_ref().map(|estimate| format!(" {} {metric}", change_told(estimate)));
     format!("{word}{}", estimate.unwrap_or_default())
 }
 
@@ -219,18 +212,11 @@ fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
         Outcome::Equivalent,
         Outcome::Inconclusive,
     ];
-    let mut words: Vec<(Outcome, &str, usize)> = Vec::new();
-    for outcome in ORDER {
-        for (compared, _) in judged.iter().filter(|(_, of)| *of == outcome) {
-            let word = answer::word(outcome, compared.metric);
-            match words.iter_mut().find(|(_, known, _)| *known == word) {
-                Some((_, _, count)) => *count += 1,
-                None => words.push((outcome, word, 1)),
-            }
-        }
-    }
-    let text: Vec<String> = words.iter().map(|(_, word, count)| format!("{count} {word}")).collect();
-    let worst = words.first().map_or(Outcome::Inconclusive, |(outcome, _, _)| *outcome);
+    let in_order = ORDER.iter().flat_map(|outcome| judged.iter().filter(move |(_, of)| of == outcome));
+    let words = in_order.map(|(compared, outcome)| (answer::word(*outcome, compared.metric), *outcome));
+    let words = model::grouped(words);
+    let text: Vec<String> = words.iter().map(|(word, all)| format!("{} {word}", all.len())).collect();
+    let worst = words.first().map_or(Outcome::Inconclusive, |(_, all)| all[0]);
     (worst.into(), text.join(", "))
 }
 

@@ -12,7 +12,6 @@ mod forecast;
 mod foreign;
 mod form;
 mod gate;
-mod html;
 mod markdown;
 mod measurement;
 mod shell;

@@ -158,16 +158,10 @@ impl<'a> Loaded<'a> {
     fn latencies(&self, window: &Window<'_>) -> Table {
         let kinds = kinds(window);
         if !self.distribution {
-            let quantiles = QUANTILES.map(|(name, _)| (name, Fit::Figure));
-            let mut table = Table::new("", [("latency", Fit::Whole)].into_iter().chain(quantiles));
-            for (name, latencies) in kinds {
-                let cells = QUANTILES.iter().map(|(_, q)| at(latencies, *q));
-                table.push([Cell::text(name)].into_iter().chain(cells).collect());
-            }
-            return table;
+            return latencies(&kinds);
         }
-        let columns = kinds.iter().map(|(name, _)| (*name, Fit::Figure));
-        let mut table = Table::new("", [("latency", Fit::Whole)].into_iter().chain(columns));
+        let columns = kinds.iter().map(|(name, _)| *name);
+        let mut table = Table::of_figures("", [("latency", Fit::Whole)], columns);
         for (name, q) in DISTRIBUTION {
             let cells = kinds.iter().map(|(_, latencies)| at(latencies, q));
             table.push([Cell::text(name)].into_iter().chain(cells).collect());
@@ -269,6 +263,15 @@ fn kinds<'a>(window: &Window<'a>) -> Vec<(&'static str, &'a Latencies)> {
     first.into_iter().chain([("first byte", &counts.first_byte)]).chain(opening).collect()
 }
 
+fn latencies(kinds: &[(&str, &Latencies)]) -> Table {
+    let mut table = Table::of_figures("", [("latency", Fit::Whole)], QUANTILES.map(|(name, _)| name));
+    for (name, latencies) in kinds {
+        let cells = QUANTILES.iter().map(|(_, q)| at(latencies, *q));
+        table.push([Cell::text(*name)].into_iter().chain(cells).collect());
+    }
+    table
+}
+
 /// Quantiles for which there are too few samples are not shown.
 fn shown(latencies: &Latencies, q: f64) -> Option<Quantile> {
     latencies.quantile(q).filter(|_| q == 1.0 || latencies.resolves(q))
@@ -288,12 +291,7 @@ fn lines(window: &Window<'_>) -> Vec<Line> {
     let counts = &window.slice.counts;
     let mut lines = vec![
         Line::new("requests", requests(window)),
-        Line::new(
-            "throughput",
-            window
-                .throughput_per_s()
-                .map_or(NONE.to_owned(), |per_s| format!("{}, successful responses", rate(per_s))),
-        ),
+        throughput(window),
         Line::new("transfer", transfer(window)),
     ];
     lines.extend(pace(window));
@@ -310,6 +308,11 @@ fn lines(window: &Window<'_>) -> Vec<Line> {
 }
 
 /// How many responses had each status, and what was wrong with those that were not expected.
+fn throughput(window: &Window<'_>) -> Line {
+    let told = window.throughput_per_s().map(|per_s| format!("{}, successful responses", rate(per_s)));
+    Line::new("throughput", told.unwrap_or(NONE.to_owned()))
+}
+
 fn outcomes(window: &Window<'_>) -> Vec<Line> {
     let counts = &window.slice.counts;
     let status: Vec<String> =
@@ -550,17 +553,12 @@ fn steps(of: &Measurement<'_>) -> Table {
 
 /// Findings of the same check in several slices as one, with each slice's own below the first.
 fn remarks(findings: &[Finding]) -> Vec<Remark> {
-    let mut remarks: Vec<(model::Check, Remark)> = Vec::new();
-    for finding in findings {
-        let known = remarks.iter_mut().find(|(check, remark)| {
-            *check == finding.check && remark.grade == finding.grade && remark.remedy == *finding.remedy.text
-        });
-        match known {
-            Some((_, remark)) => remark.cases.push(finding.evidence.to_string()),
-            None => remarks.push((finding.check, finding.into())),
-        }
-    }
-    remarks.into_iter().map(|(_, remark)| remark).collect()
+    let alike = findings.iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
+    let remark = |(_, all): (_, Vec<&Finding>)| {
+        let cases = all[1..].iter().map(|of| of.evidence.to_string()).collect();
+        Remark { cases, ..all[0].into() }
+    };
+    model::grouped(alike).into_iter().map(remark).collect()
 }
 
 /// One row for each slice and figure.

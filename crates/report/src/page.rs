@@ -12,11 +12,11 @@ pub use model::*;
 
 use std::collections::BTreeMap;
 
-use ::explain::Why;
+use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{lines, markup, shown as shown_text};
-use analysis::{Comparison, Conclusion, Effect, Failure, Grid, Kind, Series};
+use analysis::{Comparison, Conclusion, Effect, Failure, Kind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
@@ -25,7 +25,6 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::experiment::{Measured, answer, capacity, headline, state, tables};
-use crate::html::{elements, filled, in_script, source_of};
 use crate::plot::{Ground, Plot};
 use crate::shell::shell_line;
 use crate::validity::paragraphs;
@@ -33,11 +32,19 @@ use crate::validity::paragraphs;
 /// Built from `web/`, and kept here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
 
-/// The page of a value.
+/// The page of a value: the template's marks, each of which is there once and in this order, replaced in one pass. What is put in is not
+/// looked at again.
 pub fn page_of(data: &PageData) -> String {
-    let text = embedded(data);
     let title = markup(&shown_text(&data.title));
-    filled(TEMPLATE, &[("title", title.as_str()), ("policy", &policy()), ("data", &text)])
+    let mut page = String::new();
+    let mut rest = TEMPLATE;
+    for (mark, value) in [("{{policy}}", policy()), ("{{title}}", title), ("{{data}}", embedded(data))] {
+        let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+        page += before;
+        page += &value;
+        rest = after;
+    }
+    page + rest
 }
 
 /// JSON Schema (draft 2020-12) of the value that a page is drawn from: `web/` makes its own types of it.
@@ -49,17 +56,16 @@ pub fn page_schema() -> Value {
 /// The page's own scripts and styles run, and nothing else: nothing is loaded, sent or framed. Trusted Types make a browser that knows them
 /// refuse every assignment of text as markup, the page's own included.
 fn policy() -> String {
-    let data = |attributes: &str| attributes.contains("application/json");
-    let sources = |name: &str| {
-        let texts = elements(TEMPLATE, name).into_iter().filter(|(attributes, _)| !data(attributes));
-        let sources: Vec<String> = texts.map(|(_, text)| format!("'{}'", source_of(text))).collect();
-        if sources.is_empty() { "'none'".to_owned() } else { sources.join(" ") }
+    // The build of the page sees to it that there is one of each.
+    let source = |begin: &str, end: &str| {
+        let text = TEMPLATE.split_once(begin).and_then(|(_, rest)| rest.split_once(end));
+        text.map_or_else(|| "'none'".to_owned(), |(text, _)| format!("'{}'", source_of(text)))
     };
     format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'",
-        sources("script"),
-        sources("style")
+        source("<script type=\"module\">", "</script>"),
+        source("<style>", "</style>")
     )
 }
 
@@ -68,7 +74,10 @@ fn embedded(data: &PageData) -> String {
     // Plain structs with finite numbers cannot fail to become JSON.
     let mut value = serde_json::to_value(data).unwrap_or(Value::Null);
     clean(&mut value);
-    in_script(&value.to_string())
+    // `</script` and `<!--` would end or change the script; the last two end a line in older readers of JavaScript.
+    ['<', '>', '&', '\u{2028}', '\u{2029}']
+        .into_iter()
+        .fold(value.to_string(), |json, c| json.replace(c, &format!("\\u{:04x}", u32::from(c))))
 }
 
 /// Shows characters that mislead as replacement characters; lines stay lines.
@@ -133,7 +142,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         place: pairs(of.place()),
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
-        command: given(header),
+        command: shell_line(&header.command),
         repeat: again(header),
         left_out: Vec::new(),
     };
@@ -214,7 +223,7 @@ fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
     };
     let one = |(index, of): (usize, &analysis::Variant)| Variant {
         name: of.name.clone(),
-        void: conclusion.findings.iter().any(|finding| finding.voids(index, index)),
+        void: conclusion.voids(index),
         trials: trials(index),
         requests: of.requests,
     };
@@ -226,7 +235,7 @@ fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) 
     let of_variant = |(index, of): (usize, &analysis::Variant)| {
         let row = |failure: Failure| ErrorRow {
             variant: index,
-            phase: failure.phase.to_string(),
+            phase: failure.phase,
             cause: failure.cause,
             count: failure.count,
             requests: of.requests,
@@ -371,30 +380,38 @@ fn interactions(record: &Record, conclusion: &Conclusion, all: &[Series]) -> Vec
         return Vec::new();
     }
     let plan = &record.header.plan;
-    analysis::grids(record, all).iter().filter_map(|grid| interaction(plan, grid)).collect()
+    let factors = || plan.factors.iter().enumerate();
+    let pairs =
+        || factors().flat_map(|(at, one)| plan.factors[at + 1..].iter().map(move |other| (one, other)));
+    let of = |series| pairs().filter_map(move |(across, lines)| interaction(plan, series, across, lines));
+    all.iter().flat_map(of).collect()
 }
 
-/// `None` where there is nothing to draw.
-fn interaction(plan: &Plan, grid: &Grid) -> Option<Interaction> {
-    let values = |row: &Vec<Option<f64>>| row.iter().map(|value| shown(*value)).collect();
+/// In each cell the variants that have both levels, without the copy of the baseline, which would count twice.
+fn interaction(plan: &Plan, series: &Series, across: &Factor, lines: &Factor) -> Option<Interaction> {
+    let copy = plan.aa.as_ref().map(|aa| aa.candidate);
+    let cell = |level: &String, line: &String| {
+        let has =
+            |variant: &plan::Variant, factor: &Factor, level| variant.levels.get(&factor.name) == Some(level);
+        let variants = plan.variants.iter().enumerate().filter(|(index, variant)| {
+            copy != Some(*index) && has(variant, across, level) && has(variant, lines, line)
+        });
+        shown(series.mean(variants.map(|(index, _)| index)))
+    };
+    let row = |line| across.levels.iter().map(|level| cell(level, line)).collect();
+    let values: Vec<Vec<Option<f64>>> = lines.levels.iter().map(row).collect();
     let named = |factor: &Factor| (factor.name.clone(), factor.levels.clone());
-    let any = grid.values.iter().flatten().any(Option::is_some);
-    any.then(|| Interaction {
-        metric: grid.metric.row().heading.to_owned(),
-        unit: grid.metric.unit(),
-        across: named(&plan.factors[grid.across]),
-        lines: named(&plan.factors[grid.lines]),
-        values: grid.values.iter().map(values).collect(),
+    values.iter().flatten().any(Option::is_some).then(|| Interaction {
+        metric: series.of.row().heading.to_owned(),
+        unit: series.of.unit(),
+        across: named(across),
+        lines: named(lines),
+        values,
     })
 }
 
 /// Flags of `run` and `calibrate` that a repetition has its own values for.
 const REPLACED: [&str; 2] = ["--seed", "--out"];
-
-/// The command as it was given.
-fn given(header: &Header) -> String {
-    shell_line(&header.command)
-}
 
 /// The same with the record's seed, and into a folder of its own.
 fn again(header: &Header) -> String {

@@ -20,6 +20,7 @@ use self::curve::Curve;
 use self::drawing::{Drawing, Font, Hold, Rgb, Shape, Text, painted, written};
 use crate::axis::{Axis, Mark};
 use crate::experiment::{Measured, answer, findings_of};
+use crate::page::Ratio;
 
 mod curve;
 mod drawing;
@@ -56,17 +57,9 @@ struct Row {
     /// The verdict.
     word: String,
     /// `None` where no number may be shown, or there is none.
-    span: Option<Span>,
+    span: Option<Ratio>,
     /// The estimate as the other forms print it, or why there is none.
     told: String,
-}
-
-/// An estimate with its interval, as ratios.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Span {
-    ratio: f64,
-    low: f64,
-    high: f64,
 }
 
 impl Plot {
@@ -121,7 +114,7 @@ fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
         name: format!("{}{metric}", comparison.label),
         outcome: comparison.outcome,
         word: answer::word(comparison.outcome, comparison.metric).to_uppercase(),
-        span: comparison.estimate.as_ref().map(|of| Span { ratio: of.ratio, low: of.low, high: of.high }),
+        span: comparison.estimate.as_ref().map(Into::into),
         told: told.unwrap_or_else(detail),
     }
 }
@@ -169,9 +162,10 @@ const REACH: f64 = 4.0;
 const EMPTY: f64 = 0.04;
 
 /// An axis that shows the margin and all intervals.
-fn axis_of(spans: &[Span], margin: f64) -> Axis {
+fn axis_of(spans: &[Ratio], margin: f64) -> Axis {
     let band = (1.0 + margin.max(0.0)).ln();
-    let furthest = spans.iter().map(|span| span.ratio.ln().abs()).fold(band, f64::max).max(NARROWEST / 2.0);
+    let furthest =
+        spans.iter().map(|span| span.estimate.ln().abs()).fold(band, f64::max).max(NARROWEST / 2.0);
     let limit = furthest * REACH;
     let low = spans.iter().map(|span| span.low.ln()).fold(-band, f64::min).max(-limit);
     let high = spans.iter().map(|span| span.high.ln()).fold(band, f64::max).min(limit);
@@ -323,7 +317,7 @@ impl Sheet {
         let begin = match row.span.zip(ruler) {
             Some((span, ruler)) => {
                 self.lane(ruler, (lane - 12.0, 24.0));
-                self.interval(ruler.axis, (span.low, span.ratio, span.high), (lane, fill));
+                self.interval(ruler.axis, span, (lane, fill));
                 FIGURES
             }
             None => MARGIN,
@@ -334,7 +328,7 @@ impl Sheet {
     }
 
     /// A bar with its ends, which are arrows where it goes on beyond the axis, and the estimate on it.
-    fn interval(&mut self, axis: Axis, (low, ratio, high): (f64, f64, f64), (y, fill): (f64, Rgb)) {
+    fn interval(&mut self, axis: Axis, Ratio { estimate, low, high }: Ratio, (y, fill): (f64, Rgb)) {
         let (left, right) = (x(axis, low), x(axis, high));
         self.area((left, y - 3.0), ((right - left).max(1.0), 6.0), fill);
         for (end, outwards) in [(low, -1.0), (high, 1.0)] {
@@ -347,7 +341,7 @@ impl Sheet {
             }
         }
         // A ring of the ground's colour, so that it is seen on a bar that is shorter than it.
-        let x = x(axis, ratio);
+        let x = x(axis, estimate);
         self.shapes.push(Shape::Circle { x, y, radius: 6.5, fill: self.palette.ground });
         self.shapes.push(Shape::Circle { x, y, radius: 5.0, fill });
     }
@@ -429,8 +423,8 @@ mod tests {
 
     #[test]
     fn an_interval_without_end_does_not_squeeze_the_others() {
-        let wide = Span { ratio: 1.02, low: 1e-9, high: 1e9 };
-        let axis = axis_of(&[wide, Span { ratio: 1.1, low: 1.05, high: 1.15 }], 0.03);
+        let wide = Ratio { estimate: 1.02, low: 1e-9, high: 1e9 };
+        let axis = axis_of(&[wide, Ratio { estimate: 1.1, low: 1.05, high: 1.15 }], 0.03);
         assert!(!axis.holds(wide.low) && !axis.holds(wide.high));
         assert_eq!((x(axis, wide.low), x(axis, wide.high)), AXIS);
         assert!((x(axis, 1.15) - x(axis, 1.05)) > 40.0);

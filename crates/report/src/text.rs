@@ -48,7 +48,9 @@ fn blocks<'a>(all: &'a [Block], before: &mut Option<&'a Block>, width: usize, ou
 fn drawn(block: &Block, width: usize) -> String {
     match block {
         Block::Heading(tone, text) => styled(style(*tone), &clean(text)) + "\n",
-        Block::Paragraph(tone, text) => paragraph(*tone, text, width),
+        Block::Paragraph(tone, text) => {
+            styled(style(*tone), wrapped(&clean(text), "", "", width).trim_end()) + "\n"
+        }
         Block::Answers(answers) => answers.iter().map(|of| answer(of, width)).collect(),
         Block::Verdicts(answers) => verdicts(answers, width),
         Block::Table(table) => table_drawn(table, width),
@@ -61,13 +63,11 @@ fn drawn(block: &Block, width: usize) -> String {
             told + &command.unwrap_or_default()
         }
         Block::Lines(all) => lines(all, width),
-        Block::Steps(steps) => steps.iter().map(|step| named(FAINT, "next", &clean(step), width)).collect(),
+        Block::Steps(steps) => {
+            steps.iter().map(|step| in_margin((FAINT, "next", NAMES), &clean(step), width)).collect()
+        }
         Block::Folded(..) => String::new(),
     }
-}
-
-fn paragraph(tone: Tone, text: &str, width: usize) -> String {
-    styled(style(tone), wrapped(&clean(text), "", "", width).trim_end()) + "\n"
 }
 
 fn answer(answer: &Answer, width: usize) -> String {
@@ -155,12 +155,7 @@ fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A line with its name in the margin.
-fn named(style: Style, name: &str, line: &str, width: usize) -> String {
-    in_margin((style, name, NAMES), line, width)
-}
-
-/// The same with so many columns for names.
+/// A line with its name in the margin, which has so many columns.
 fn in_margin((style, name, names): (Style, &str, usize), line: &str, width: usize) -> String {
     let margin = " ".repeat(names + 2);
     let wrapped = wrapped(line, &margin, &margin, width);
@@ -219,8 +214,7 @@ fn table_drawn(table: &Table, width: usize) -> String {
     let align = |at: &usize| table.columns[*at].fit == Fit::Figure;
     let right: Vec<bool> = kept.iter().map(align).collect();
     out += &row(&headings.collect::<Vec<_>>(), &right, &widths);
-    let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) + 2;
-    out += &format!("{}\n", "─".repeat(total.min(width)));
+    out += &format!("{}\n", "─".repeat((total(&widths) + 1).min(width)));
     let mut texts = texts.iter();
     for of in &table.rows {
         match of {
@@ -241,6 +235,11 @@ fn table_drawn(table: &Table, width: usize) -> String {
     out
 }
 
+/// What columns take that are so wide, with the gaps between them.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1) + 1
+}
+
 /// The columns that are shown, and how wide each is.
 fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Vec<usize>) {
     let natural = |at: usize| {
@@ -248,23 +247,19 @@ fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Ve
         let least = if table.columns[at].fit == Fit::Drawing { DRAWING_MIN } else { 0 };
         cells.max().unwrap_or(0).max(display_width(&table.columns[at].heading)).max(least)
     };
-    let total = |kept: &[usize], of: &dyn Fn(usize) -> usize| {
-        kept.iter().map(|at| of(*at)).sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1
-    };
     // What names need at least: one long name must not cost all others their columns.
     let needed = |at: usize| match table.columns[at].fit {
         Fit::Figure | Fit::Whole | Fit::Drawing => natural(at),
         Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle => natural(at).min(width * 2 / 5),
     };
     let mut kept: Vec<usize> = (0..table.columns.len()).collect();
-    while total(&kept, &needed) > width {
+    while total(&kept.iter().map(|at| needed(*at)).collect::<Vec<_>>()) > width {
         let spare = |at: &&usize| table.columns[**at].spare;
         let Some(last) = kept.iter().filter(|at| spare(at) > 0).max_by_key(spare).copied() else { break };
         kept.retain(|at| *at != last);
     }
     let mut widths: Vec<usize> = kept.iter().map(|at| natural(*at)).collect();
-    let mut over =
-        (widths.iter().sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1).saturating_sub(width);
+    let mut over = total(&widths).saturating_sub(width);
     let gives = |at: usize| {
         matches!(table.columns[at].fit, Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle)
     };
@@ -274,7 +269,7 @@ fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Ve
         widths[widest] -= 1;
         over -= 1;
     }
-    let used = widths.iter().sum::<usize>() + GAP * kept.len().saturating_sub(1) + 1;
+    let used = total(&widths);
     let drawing = |place: &usize| table.columns[kept[*place]].fit == Fit::Drawing;
     if let Some(place) = (0..kept.len()).find(drawing) {
         widths[place] = (widths[place] + width.saturating_sub(used)).min(DRAWING_MAX);
@@ -293,7 +288,8 @@ fn cell((cell, text): (&Cell, &str), fit: Fit, axis: Option<(Axis, Unit)>, width
     match cell {
         Cell::Word(tone, _) => Drawn { lines: vec![cut(text, width, fit)], style: style(*tone) },
         Cell::Interval(value, interval) => {
-            let bar = axis.map(|axis| bar(axis, (value.value, *interval), width));
+            let bar =
+                axis.map(|(axis, unit)| bar(axis, (value.value, *interval), width, unit == Unit::Ratio));
             plain(vec![bar.unwrap_or_default()])
         }
         Cell::Course(values, breaks) => plain(vec![course(values, breaks, width)]),
@@ -412,11 +408,7 @@ fn ends((axis, unit): (Axis, Unit), columns: usize) -> Option<String> {
 }
 
 /// An interval in so many columns, of ratios with a mark at 1: `  ├──●───┤  ┊`.
-fn bar((axis, unit): (Axis, Unit), point: Point, columns: usize) -> String {
-    bar_on(axis, point, columns, unit == Unit::Ratio)
-}
-
-fn bar_on(axis: Axis, (value, interval): Point, columns: usize, one: bool) -> String {
+fn bar(axis: Axis, (value, interval): Point, columns: usize, one: bool) -> String {
     let column = |value: f64| (axis.place(value) * (columns.max(1) - 1) as f64).round();
     let last = columns.saturating_sub(1) as f64;
     let mut drawn = vec![' '; columns];
@@ -509,10 +501,10 @@ mod tests {
     fn an_interval_lies_where_its_figures_say() {
         let points = [(1.0, Some((0.5, 2.0))), (2.0, Some((1.0, 4.0)))];
         let axis = axis(&points);
-        assert_eq!(bar_on(axis, points[0], 13, true), "├───●───┤");
-        assert_eq!(bar_on(axis, points[1], 13, true), "    ├───●───┤");
+        assert_eq!(bar(axis, points[0], 13, true), "├───●───┤");
+        assert_eq!(bar(axis, points[1], 13, true), "    ├───●───┤");
         // ln 3 lies at 10.3 of 12 columns, and the end is beyond the axis.
-        assert_eq!(bar_on(axis, (3.5, Some((3.0, 99.0))), 13, true), "    ┊     ├●›");
+        assert_eq!(bar(axis, (3.5, Some((3.0, 99.0))), 13, true), "    ┊     ├●›");
     }
 
     #[test]
@@ -521,7 +513,7 @@ mod tests {
         points.push((1.01, Some((0.001, 900.0))));
         let (low, high) = axis(&points).ends();
         assert!(low > 0.9 && high < 1.1, "{low} {high}");
-        assert!(bar_on(axis(&points), points[9], 20, false).starts_with('‹'));
+        assert!(bar(axis(&points), points[9], 20, false).starts_with('‹'));
     }
 
     #[test]

@@ -19,8 +19,9 @@ pub enum Rule {
     EachBlock {
         /// The boundaries.
         looks: Looks,
-        /// Whether the run has ended, for a reason that does not depend on the result: its last block then has the boundary of the end.
-        ended: bool,
+        /// How many blocks a run has that has ended for a reason that does not depend on the result: that many have the boundary of
+        /// the end, fewer are what a comparison had when it was decided at a look.
+        ended: Option<u32>,
     },
     /// One look when the run ends.
     Once {
@@ -41,7 +42,7 @@ impl Rule {
     ///
     /// # Errors
     /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn each_block(comparisons: u32, ended: bool) -> Result<Rule, Error> {
+    pub fn each_block(comparisons: u32, ended: Option<u32>) -> Result<Rule, Error> {
         Ok(Rule::EachBlock { looks: Looks::new(comparisons)?, ended })
     }
 
@@ -82,7 +83,7 @@ impl Rule {
     pub fn level(&self, blocks: u32) -> f64 {
         let alpha = ALPHA / f64::from(self.comparisons());
         match self {
-            Rule::EachBlock { looks, ended } => looks.level(blocks, *ended),
+            Rule::EachBlock { looks, ended } => looks.level(blocks, *ended == Some(blocks)),
             Rule::Once { .. } => 1.0 - alpha,
             Rule::Planned(looks) => 1.0 - alpha / f64::from(looks.looks()),
             // Without a last look: shares 1 / (n (n + 1)) of all n add up to 1.
@@ -101,8 +102,10 @@ impl Rule {
     /// The critical t of a run that has, or ended after, `blocks` blocks; `None` where there is no interval yet, or none any more.
     pub fn critical_t(&self, blocks: u32) -> Option<f64> {
         match self {
-            Rule::EachBlock { looks, ended: false } => looks.look_t(blocks),
-            Rule::EachBlock { looks, ended: true } => looks.end_t(blocks).filter(|_| blocks <= BLOCKS_MAX),
+            Rule::EachBlock { looks, ended } if *ended == Some(blocks) && blocks <= BLOCKS_MAX => {
+                looks.end_t(blocks)
+            }
+            Rule::EachBlock { looks, .. } => looks.look_t(blocks),
             Rule::Planned(looks) => looks.critical_t(blocks),
             Rule::Once { .. } | Rule::Sequence { .. } => self.forecast_t(blocks),
         }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
-use stats::Quantile;
 use stats::capacity::{Process, Reading, capacities, expected_slope, placed, slope};
 
 use crate::metric::trial;
+use crate::spread::mean;
 use crate::variant::few_merged;
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
@@ -107,10 +107,8 @@ pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
     if rank > count as f64 {
         return Some(f64::INFINITY);
     }
-    match responses.quantile(rank / count as f64)? {
-        Quantile::Exact(ns) => Some(ns as f64 / 1e9),
-        Quantile::AtLeast(_) => Some(f64::INFINITY),
-    }
+    let quantile = responses.quantile(rank / count as f64)?;
+    Some(if quantile.is_exact() { quantile.ns() as f64 / 1e9 } else { f64::INFINITY })
 }
 
 /// The rate of a slice in open loop.
@@ -165,7 +163,7 @@ pub(super) struct Found {
 
 impl Found {
     fn mean(&self) -> f64 {
-        self.logs.values().sum::<f64>() / self.logs.len() as f64
+        mean(self.logs.values().copied()).unwrap_or(f64::INFINITY)
     }
 
     pub(super) fn of(record: &Record, variant: usize) -> Option<Found> {
@@ -190,15 +188,11 @@ impl Found {
                 of_kind(trial, SliceKind::Probe).filter_map(|slice| Some((self::rate(slice)?, vec![slice]))),
             );
         }
-        if processes.is_empty() {
-            return None;
-        }
-        let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
         let mut logs: Vec<f64> = processes.iter().map(|process| process.rate.ln()).collect();
         let mut slope = 1.0;
         // The slope is of the capacity that follows from it; its error is of second order, so that this settles at once.
         for _ in 0..3 {
-            slope = clause.slope(mean(&logs).exp(), &lower);
+            slope = clause.slope(mean(logs.iter().copied())?.exp(), &lower);
             logs = capacities(&processes, slope);
         }
         Some(Found { clause, slope, logs: numbers.into_iter().zip(logs).collect(), window_s })

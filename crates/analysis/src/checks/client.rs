@@ -8,6 +8,7 @@ use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, T
 use stats::Latencies;
 
 use super::run::blocks_min;
+use super::saturation::generator_share;
 use super::{Run, Seen, Variant, either, first_few, trials, warning};
 use crate::spread::mean;
 use crate::variant::merged;
@@ -72,12 +73,10 @@ fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
     for part in slices.iter().flat_map(|slice| &slice.generators) {
         of_each.entry(&part.name).or_default().extend(part.busiest_share);
     }
-    let means = of_each.into_iter().filter_map(|(name, shares)| Some((Some(name), mean(&shares)?)));
-    means.max_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_else(|| {
-        let shares: Vec<f64> =
-            slices.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
-        (None, mean(&shares).unwrap_or(0.0))
-    })
+    let means = of_each.into_iter().filter_map(|(name, shares)| Some((Some(name), mean(shares)?)));
+    means
+        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+        .unwrap_or_else(|| (None, generator_share(slices)))
 }
 
 fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
@@ -189,8 +188,7 @@ pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
     if lost.is_empty() {
         return None;
     }
-    let failed =
-        matches!(record.ended.as_ref().map(|ended| &ended.reason), Some(EndReason::GeneratorFailed(_)));
+    let failed = matches!(record.end(), Some(EndReason::GeneratorFailed(_)));
     let few = record.complete_blocks().count() < blocks_min(record) && !plan.comparisons.is_empty();
     let told = |lost: &GeneratorLost| match lost.block {
         0 => format!("before the first block {}", lost.why),
@@ -257,7 +255,7 @@ fn began_late(record: &Record) -> Option<Seen> {
     let late: Vec<LateBegin<'_>> = slices.iter().filter_map(|slice| late_begin(slice)).collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
     let counted = trials(record).flat_map(Trial::measured).filter(|slice| slice.generators.len() > 1);
-    let missing = mean(&counted.map(missing_share).collect::<Vec<f64>>()).unwrap_or(0.0);
+    let missing = mean(counted.map(missing_share)).unwrap_or(0.0);
     let (name, of) = (&worst.part.name, slices.len());
     let evidence = evidence!(
         "{name} began {late} after the others in a window of {window}, and in {hit} of {of} slices some generator was late; of the load \

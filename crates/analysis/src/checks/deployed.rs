@@ -101,23 +101,19 @@ impl Changes {
                 let found = difference(then, trial.begin);
                 let restarted = !restarts(then, trial.begin).is_empty();
                 let said = found.map(|what| format!("before block {} {what}", trial.block));
-                if restarted && last.counts {
-                    changes.within.extend(said)
-                } else {
-                    changes.between.extend(said)
-                }
+                changes.told(restarted && last.counts).extend(said);
             }
             let found = trial.end.and_then(|end| difference(trial.begin, end));
             let said = found.map(|what| format!("in block {} {what}", trial.block));
-            if trial.counts {
-                changes.within.extend(said)
-            } else {
-                changes.between.extend(said)
-            }
+            changes.told(trial.counts).extend(said);
             changes.unseen += usize::from(trial.end.is_none());
             before = Some(trial);
         }
         changes
+    }
+
+    fn told(&mut self, under_load: bool) -> &mut Vec<String> {
+        if under_load { &mut self.within } else { &mut self.between }
     }
 }
 

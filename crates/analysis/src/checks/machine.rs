@@ -202,7 +202,7 @@ impl<'a> Fetched<'a> {
         let slices: Vec<&Slice> = block.trials.iter().filter(of_variant).flat_map(Trial::measured).collect();
         let services = slices.iter().flat_map(|slice| &slice.services);
         let bytes: u64 = services.map(|service| service.read_bytes).sum();
-        let wall_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
+        let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
         (wall_ns > 0).then_some(Self { block, bytes, wall_ns })
     }
 
@@ -234,12 +234,12 @@ pub(super) struct Stretch<'a> {
 
 impl Stretch<'_> {
     pub fn sum(&self, of: impl Fn(&Slice) -> u64) -> u64 {
-        self.slices.iter().map(|slice| of(slice)).sum()
+        total(&self.slices, of)
     }
 
     /// Time under load, drains included.
     pub fn wall_ns(&self) -> u64 {
-        self.sum(|slice| slice.counts.window_ns + slice.counts.drain_ns)
+        self.sum(|slice| slice.counts.wall_ns())
     }
 
     /// Whether all that was counted in it is of this variant, or of nobody's doing.

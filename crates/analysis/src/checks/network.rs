@@ -9,6 +9,7 @@ use record::{Record, Slice};
 use super::machine::{Stretch, stretches};
 use super::work::FAILED_SHARE_MAX;
 use super::{Run, Seen, Variant, either, total, warning};
+use crate::variant::slices;
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
@@ -38,7 +39,7 @@ pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Opti
     }
     let on_link = plan.load.network.is_some();
     let slices = own(record, variant.index, on_link);
-    let apart = on_link || is_entry_elsewhere(plan);
+    let apart = on_link || plan.entry_service().is_some_and(|entry| !entry.is_here());
     let opened = slices.iter().filter_map(|slice| opened_by_services(slice, apart));
     let (opened, answered) =
         opened.fold((0, 0), |(opened, answered), (more, responses)| (opened + more, answered + responses));
@@ -59,26 +60,14 @@ pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Opti
     ))
 }
 
-/// All slices of a variant in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
-fn all_of(record: &Record, variant: usize) -> impl Iterator<Item = &Slice> {
-    let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());
-    let trials = blocks.flat_map(|block| &block.trials).filter(move |trial| trial.variant() == variant);
-    trials.flat_map(|trial| &trial.slices)
-}
-
 /// Slices of a variant during which nobody else's connections were counted.
 fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     if on_link {
-        return all_of(record, variant).collect();
+        return slices(record, variant).collect();
     }
     let alone = stretches(record).into_iter().filter(|stretch| stretch.belongs_to(variant));
     let alone = alone.flat_map(|stretch| stretch.slices);
-    all_of(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
-}
-
-/// Whether the entry has another machine's network than the generator.
-fn is_entry_elsewhere(variant: &plan::Variant) -> bool {
-    variant.services.iter().any(|service| service.name == variant.entry && !service.is_here())
+    slices(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
 }
 
 /// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the
@@ -95,7 +84,7 @@ fn opened_by_services(slice: &Slice, apart: bool) -> Option<(u64, u64)> {
 /// No local port was left for a new connection, or soon none would be.
 pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (record, index) = (run.record, variant.index);
-    let slices: Vec<&Slice> = all_of(record, index).collect();
+    let slices: Vec<&Slice> = slices(record, index).collect();
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
     let refused = errors.filter(|error| error.cause == Cause::AddressExhausted);
     let refused: u64 = refused.map(|error| error.count).sum();
@@ -150,8 +139,7 @@ impl Held {
             // On a link a trial has a network of its own, of which nobody else tells.
             for slice in stretch.slices.iter().filter(|other| other.machine.tcp == slice.machine.tcp) {
                 held.due += slice.counts.due();
-                held.connections_ns += u128::from(slice.connections)
-                    * u128::from(slice.counts.window_ns + slice.counts.drain_ns);
+                held.connections_ns += u128::from(slice.connections) * u128::from(slice.counts.wall_ns());
             }
         }
         held
@@ -170,15 +158,8 @@ impl Held {
 pub(super) fn backlog_full(run: &Run<'_>) -> Vec<Seen> {
     let stretches = stretches(run.record);
     // In turns all variants tell the same; that is one finding.
-    let mut found: Vec<(Held, Vec<&Variant<'_>>)> = Vec::new();
-    for variant in &run.variants {
-        let held = Held::of(&stretches, variant.index);
-        match found.iter_mut().find(|(same, _)| *same == held) {
-            _ if held.drops == 0 => {}
-            Some((_, variants)) => variants.push(variant),
-            None => found.push((held, vec![variant])),
-        }
-    }
+    let held = run.variants.iter().map(|variant| (Held::of(&stretches, variant.index), variant));
+    let found = model::grouped(held.filter(|(held, _)| held.drops > 0));
     found.into_iter().map(|(held, variants)| held_up(&held, &variants)).collect()
 }
 

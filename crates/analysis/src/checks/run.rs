@@ -18,7 +18,7 @@ pub(super) fn damage(run: &Run<'_>) -> Vec<Seen> {
 }
 
 pub(super) fn pointless(run: &Run<'_>) -> Option<Seen> {
-    let Some(EndReason::Void(why)) = run.end() else { return None };
+    let Some(EndReason::Void(why)) = run.record.end() else { return None };
     Some(void(
         format!("the run was stopped because going on was pointless: {why}"),
         "change what it names, then run again; the services' output lies in the record's logs",
@@ -63,7 +63,7 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     if blocks >= least || run.plan.comparisons.is_empty() {
         return None;
     }
-    let remedy = match run.end() {
+    let remedy = match run.record.end() {
         // A run that goes on may get them yet, and one that was stopped as void has a better reason.
         None | Some(EndReason::Void(_)) => return None,
         Some(EndReason::BudgetTooSmall { needed_s }) => {
@@ -157,7 +157,8 @@ fn each_missing(
     check: impl Fn(&Variant<'_>, Metric, Missing<'_>) -> Option<Seen>,
 ) -> Vec<Seen> {
     let of = |metric: Metric, variant: &Variant<'_>| {
-        let without = run.blocks.iter().filter(|block| block.value(metric, variant.index).is_none());
+        let measured = run.blocks.iter().filter(|block| block.variants[variant.index].is_some());
+        let without = measured.filter(|block| block.value(metric, variant.index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
         let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
         let missing = Missing { metric, without: without.len(), blocks: run.blocks.len(), first };

@@ -12,6 +12,7 @@ use record::{Record, ServiceUse, Slice, SliceKind, Trial};
 use super::client::GENERATOR_SHARE_MAX;
 use super::{Run, Seen, Variant, total, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
+use crate::spread::mean;
 use crate::variant::merged;
 
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
@@ -271,12 +272,12 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
 
 /// Whether the generator was at its limit, or a quota held the services back.
 fn is_at_limit(slices: &[&Slice]) -> bool {
-    generator_share(slices) > GENERATOR_SHARE_MAX || is_held_back(slices)
+    let held_ns = total(slices, |slice| slice.machine.throttled_ns_max());
+    generator_share(slices) > GENERATOR_SHARE_MAX || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
 }
 
-fn generator_share(slices: &[&Slice]) -> f64 {
-    let shares: Vec<f64> = slices.iter().filter_map(|slice| slice.counts.generator.busiest_share()).collect();
-    shares.iter().sum::<f64>() / shares.len().max(1) as f64
+pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
+    mean(slices.iter().filter_map(|slice| slice.counts.generator.busiest_share())).unwrap_or(0.0)
 }
 
 /// How near its services were to a limit in these slices of a trial, on the machine where they were nearest.
@@ -348,8 +349,4 @@ pub(crate) fn cpus(trial: &Trial, on: impl Fn(Option<&str>) -> bool) -> usize {
     let services = trial.started.services.iter().filter(|service| on(service.host.as_deref()));
     let each = services.flat_map(|service| service.cpus.iter().map(|cpu| (service.host.as_deref(), *cpu)));
     each.collect::<BTreeSet<_>>().len()
-}
-
-fn is_held_back(slices: &[&Slice]) -> bool {
-    total(slices, |slice| slice.machine.throttled_ns_max()) as f64 > THROTTLED_MAX * wall_ns(slices)
 }

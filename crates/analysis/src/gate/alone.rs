@@ -15,28 +15,13 @@ pub(super) fn judgements(
 ) -> Vec<Judgement> {
     let amounts = entries.iter().filter(|entry| !entry.limit.bound.is_change());
     let of_entry = |entry: &GateEntry| {
-        let judge = |window: &Window<'_>| judgement(entry, window, record);
+        let judge = |window: &Window<'_>| {
+            let found = figure(entry.limit.figure, window, record);
+            Judgement::of(entry, Subject::Variant(0), &window.name, found)
+        };
         measured.windows.iter().map(judge).collect::<Vec<_>>()
     };
     amounts.flat_map(of_entry).collect()
-}
-
-fn judgement(entry: &GateEntry, window: &Window<'_>, record: &Record) -> Judgement {
-    let (measured, ruling, reason) = match figure(entry.limit.figure, window, record) {
-        Ok(measured) => (Some(measured), measured.ruling(&entry.limit), None),
-        Err((ruling, reason)) => (None, ruling, Some(reason)),
-    };
-    Judgement {
-        limit: entry.limit,
-        subject: Subject::Variant(0),
-        name: window.name.clone(),
-        line: entry.line,
-        measured,
-        ruling,
-        reason,
-        blocks_needed: None,
-        seconds_needed: None,
-    }
 }
 
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {

@@ -28,12 +28,7 @@ impl Family {
             }
             _ => false,
         };
-        let mut members: Vec<&(Figure, Subject)> = Vec::new();
-        for figure in figures.iter().filter(|figure| !has_verdict(figure)) {
-            if !members.contains(&figure) {
-                members.push(figure);
-            }
-        }
+        let members = model::distinct(figures.iter().filter(|figure| !has_verdict(figure)));
         let count = members.len().max(1);
         // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
         let rule = if plan.comparisons.is_empty() {

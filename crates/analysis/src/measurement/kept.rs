@@ -43,25 +43,23 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// As people read it.
+    /// In words.
     pub fn words(self) -> &'static str {
-        match self {
-            Kept::Up => "kept up",
-            Kept::Behind => "fell behind",
-            Kept::Failing => "errors",
-            Kept::ClientLate => "client late",
-            Kept::NoSuccess => "no success",
-        }
+        self.told().0
     }
 
-    /// As JSON has it, where names stay.
+    /// As programs know it.
     pub fn name(self) -> &'static str {
+        self.told().1
+    }
+
+    fn told(self) -> (&'static str, &'static str) {
         match self {
-            Kept::Up => "kept_up",
-            Kept::Behind => "fell_behind",
-            Kept::Failing => "not_good",
-            Kept::ClientLate => "client_late",
-            Kept::NoSuccess => "no_answer",
+            Kept::Up => ("kept up", "kept_up"),
+            Kept::Behind => ("fell behind", "fell_behind"),
+            Kept::Failing => ("errors", "not_good"),
+            Kept::ClientLate => ("client late", "client_late"),
+            Kept::NoSuccess => ("no success", "no_answer"),
         }
     }
 }
@@ -219,11 +217,9 @@ impl Window<'_> {
     }
 
     fn service_time_s(&self) -> f64 {
-        match self.slice.counts.latency.quantile(SERVICE_TIME_Q) {
-            Some(Quantile::Exact(ns)) => ns as f64 / 1e9,
-            // So many had no response: nothing is excused.
-            Some(Quantile::AtLeast(_)) | None => 0.0,
-        }
+        let quantile = self.slice.counts.latency.quantile(SERVICE_TIME_Q);
+        // Where so many had no response nothing is excused.
+        quantile.filter(|quantile| quantile.is_exact()).map_or(0.0, |quantile| quantile.ns() as f64 / 1e9)
     }
 }
 

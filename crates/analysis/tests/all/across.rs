@@ -3,7 +3,7 @@
 use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, across, conclude};
 use record::{RateChosen, Record};
 
-use crate::given::sound;
+use crate::given::{slices, sound};
 
 #[test]
 fn a_record_beside_itself_has_not_moved() {
@@ -18,10 +18,7 @@ fn a_record_beside_itself_has_not_moved() {
 #[test]
 fn a_service_that_became_slower_shows_by_how_much() {
     let mut after = sound();
-    let trials = after.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    for slice in trials.flat_map(|trial| &mut trial.slices) {
-        slice.counts.window_ns *= 2;
-    }
+    slices(&mut after).for_each(|slice| slice.counts.window_ns *= 2);
     let seen = across(&sound(), &after, &[]);
     let slower = seen.shifts.iter().filter(|shift| shift.metric == plan::Metric::Throughput);
     let ratios: Vec<f64> = slower.map(|shift| shift.ratio).collect();
@@ -72,11 +69,9 @@ fn another_load_is_left_out_and_named() {
 fn session(day: usize, faster: f64) -> Record {
     let mut record = sound();
     record.header.created = format!("2026-10-{day:02}T00:00:00Z");
-    for slice in
-        record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
-    {
+    slices(&mut record).for_each(|slice| {
         slice.counts.window_ns = (slice.counts.window_ns as f64 / faster) as u64;
-    }
+    });
     record
 }
 

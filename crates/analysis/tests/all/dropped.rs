@@ -3,7 +3,7 @@
 use proofload_analysis::{Calibration, Grade, Outcome, conclude};
 use record::{Event, Record};
 
-use crate::given::sound;
+use crate::given::{slices, sound};
 
 /// The sound record with these blocks dropped, in which all went wrong that can.
 fn dropped(blocks: &[u32]) -> Record {
@@ -14,13 +14,10 @@ fn dropped(blocks: &[u32]) -> Record {
             why: format!("the host gave {}0 % of the CPU time to others", block),
         });
     }
-    let spoilt = record.blocks.iter_mut().filter(|block| block.dropped.is_some());
-    for trial in spoilt.flat_map(|block| &mut block.trials) {
-        for slice in trial.slices.iter_mut() {
-            (slice.counts.successful, slice.counts.successful_in_window, slice.counts.timed_out) =
-                (0, 0, slice.counts.sent);
-            slice.machine.steal_share = 0.5;
-        }
+    for slice in slices(&mut record).filter(|slice| blocks.contains(&slice.block)) {
+        (slice.counts.successful, slice.counts.successful_in_window, slice.counts.timed_out) =
+            (0, 0, slice.counts.sent);
+        slice.machine.steal_share = 0.5;
     }
     record
 }

@@ -3,7 +3,7 @@
 use proofload_analysis::{Grade, differences};
 use record::{Environment, MachineUse, Record, Slice};
 
-use crate::given::{said, slices, sound};
+use crate::given::{said, slices, sound, trials};
 
 const HOST: &str = "ssh://bench-1";
 
@@ -12,8 +12,7 @@ fn elsewhere() -> Record {
     let mut record = sound();
     let there = Environment { cpus: 8, ..Environment::default() };
     record.header.environment.hosts.insert(HOST.into(), there);
-    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    for service in trials.flat_map(|trial| &mut trial.started.services) {
+    for service in trials(&mut record).flat_map(|trial| &mut trial.started.services) {
         (service.host, service.cpus) = (Some(HOST.into()), (0..8).collect());
     }
     slices(&mut record).for_each(|slice| there_mut(slice).steal_share = 0.0);

@@ -1,5 +1,6 @@
 //! That a gate keeps its promises: intervals against limits, nothing judged that must not be, and as few false alarms as it says.
 
+use crate::given;
 use crate::made::gates::Course;
 use crate::made::{give, slices, sound};
 use plan::{Figure, GateEntry};
@@ -103,9 +104,7 @@ fn unanswered(each: u64) -> Record {
     let mut record = sound();
     record.header.plan.design.metric = plan::Metric::P50;
     record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
-    for slice in
-        record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
-    {
+    for slice in given::slices(&mut record) {
         let mut response = Latencies::new();
         for index in 0..5000 {
             response.record(1_000_000 + 10_000 * u64::from(slice.block) + 100 * index);

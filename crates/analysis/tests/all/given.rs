@@ -7,7 +7,7 @@ use plan::{Command, Ready, Service, Source};
 use proofload_analysis::{Finding, Grade, Outcome, conclude};
 use record::{Record, Slice, Trial};
 
-pub use crate::made::sound;
+pub use crate::made::{slices as slices_of, sound};
 
 /// All trials.
 pub fn trials(record: &mut Record) -> impl Iterator<Item = &mut Trial> {
@@ -22,11 +22,6 @@ pub fn trials_of(record: &mut Record, variant: usize) -> impl Iterator<Item = &m
 /// All slices.
 pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
     trials(record).flat_map(|trial| &mut trial.slices)
-}
-
-/// Those of a variant.
-pub fn slices_of(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
-    trials_of(record, variant).flat_map(|trial| &mut trial.slices)
 }
 
 /// The checks that speak of a record, with their grades.

@@ -4,7 +4,7 @@ use plan::Service;
 use proofload_analysis::{Grade, conclude};
 use record::{Cause, ErrorCount, Phase, Record, Slice, SliceKind, TcpUse, Witness};
 
-use crate::given::{Plant, each_is_found, evidence, found, service, slices, slices_of, sound};
+use crate::given::{Plant, each_is_found, evidence, found, service, slices, slices_of, sound, trials};
 
 /// TCP's counters of a slice, made where there were none.
 fn tcp(slice: &mut Slice) -> &mut TcpUse {
@@ -173,9 +173,7 @@ fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_close
     slices_of(&mut record, 1).for_each(|slice| slice.counts.connections_opened = slice.counts.responses);
     let headers = vec![("connection".into(), "Close".into())];
     let witness = Witness { status: 200, headers, repeats: true, ..Witness::default() };
-    for trial in record.blocks.iter_mut().flat_map(|block| &mut block.trials) {
-        trial.started.witnesses = vec![witness.clone()];
-    }
+    trials(&mut record).for_each(|trial| trial.started.witnesses = vec![witness.clone()]);
     assert!(evidence(&record).ends_with("; it responds with `connection: close`"), "{}", evidence(&record));
     record.header.plan.variants[1].load.requests[0].headers =
         vec![("Connection".into(), "keep-alive, close".into())];

@@ -1,6 +1,7 @@
 //! Checks of figures over time and order: each finds what is planted and from which size on, and next to nothing in runs of which
 //! nothing is the matter but noise. `examples/series_rates.rs` has the same with more runs, as tables.
 
+use crate::given;
 use crate::made::{Maker, Run, leak, slices, sound};
 use proofload_analysis::{Grade, conclude};
 use record::Record;
@@ -31,12 +32,8 @@ fn found(record: &Record) -> Vec<&'static str> {
 }
 
 fn evidence(record: &Record, check: &str) -> String {
-    let findings = conclude(record).findings;
-    findings
-        .into_iter()
-        .find(|finding| finding.check.name() == check)
-        .map(|finding| finding.evidence.to_string())
-        .unwrap_or_default()
+    let told = given::said(record).into_iter().find(|(found, ..)| *found == check);
+    told.map(|(.., evidence)| evidence).unwrap_or_default()
 }
 
 #[test]
@@ -168,30 +165,22 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     assert_eq!(found(&waiting(0.75, [20.0, 12.0])), [""; 0], "what the host takes looks alike");
     // Two processes on one processor are at its limit, though none is at its own.
     let mut shared = waiting(0.45, [20.0, 12.0]);
-    for variant in 0..2 {
-        for slice in slices(&mut shared, variant) {
-            let other = slice.services[0].clone();
-            slice.services.push(record::ServiceUse { service: "proxy".into(), ..other });
-        }
+    for slice in given::slices(&mut shared) {
+        let other = slice.services[0].clone();
+        slice.services.push(record::ServiceUse { service: "proxy".into(), ..other });
     }
     assert_eq!(found(&shared), [""; 0]);
     // A worker with one thread is at its limit, whatever else there is.
     let mut wide = waiting(0.95, [20.0, 12.0]);
-    for trial in wide.blocks.iter_mut().flat_map(|block| &mut block.trials) {
-        trial.started.services[0].cpus = vec![0, 1, 2, 3];
-    }
+    given::trials(&mut wide).for_each(|trial| trial.started.services[0].cpus = vec![0, 1, 2, 3]);
     assert_eq!(found(&wide), [""; 0]);
     // A quota is a limit, too, and so is a client.
     let mut held = waiting(0.3, [20.0, 12.0]);
-    (0..2).for_each(|variant| {
-        slices(&mut held, variant).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 10)
-    });
+    given::slices(&mut held).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 10);
     assert_eq!(found(&held), [""; 0]);
     let mut client = waiting(0.3, [20.0, 12.0]);
-    (0..2).for_each(|variant| {
-        slices(&mut client, variant)
-            .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
-    });
+    given::slices(&mut client)
+        .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
     assert_eq!(found(&client), [""; 0]);
 }
 
@@ -204,9 +193,7 @@ fn a_pause_that_both_make_is_told_instead() {
     assert_eq!(found(&waiting(0.1, [73.0, 73.1])), [unsaturated, unsaturated], "a pause, and nobody's timer");
     assert_eq!(found(&waiting(0.95, [40.5, 41.5])), [""; 0], "a queue at a service that works takes as long");
     let mut churning = waiting(0.1, [40.5, 41.5]);
-    (0..2).for_each(|variant| {
-        slices(&mut churning, variant).for_each(|slice| slice.counts.connections_opened = slice.counts.sent)
-    });
+    given::slices(&mut churning).for_each(|slice| slice.counts.connections_opened = slice.counts.sent);
     assert_eq!(
         found(&churning),
         [unsaturated, unsaturated],
@@ -226,10 +213,8 @@ fn responses_that_are_counted_in_lockstep_are_told() {
     assert_eq!(steps(&waiting(0.1, [10.0, 11.0])), 0, "fifty of them are steps below the margin");
     assert_eq!(steps(&waiting(0.95, [100.5, 101.5])), 0, "what works hands them out one after the other");
     let mut spread = waiting(0.1, [100.5, 101.5]);
-    for variant in 0..2 {
-        for slice in slices(&mut spread, variant) {
-            (0..300).for_each(|index| slice.counts.latency.record(1_000_000 * index));
-        }
+    for slice in given::slices(&mut spread) {
+        (0..300).for_each(|index| slice.counts.latency.record(1_000_000 * index));
     }
     assert_eq!(steps(&spread), 0, "cut anywhere");
 }
@@ -237,9 +222,7 @@ fn responses_that_are_counted_in_lockstep_are_told() {
 /// A run whose variant 1 asks for so many workers on so many processors, with work in such shares.
 fn cluster(workers: Option<u32>, cpus: usize, shares: &[u64]) -> Record {
     let mut record = Maker::new(7).clean(Run::new(8, 0.01));
-    for trial in
-        record.blocks.iter_mut().flat_map(|block| &mut block.trials).filter(|trial| trial.variant() == 1)
-    {
+    for trial in given::trials_of(&mut record, 1) {
         let started = &mut trial.started.services[0];
         (started.workers, started.cpus) = (workers, (0..cpus).collect());
         for slice in &mut trial.slices {

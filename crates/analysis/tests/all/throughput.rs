@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{Record, Slice, SliceKind};
 
-use crate::made::sound;
+use crate::given::{sound, trials};
 
 const CONNECTIONS: u32 = 16;
 
@@ -72,8 +72,7 @@ fn windows_of_few_responses_give_the_rate_of_long_ones() {
 fn busy(warm_up: f64, measured: [f64; 2]) -> Record {
     let mut record = sound();
     (record.header.plan.design.looks, record.header.plan.design.per_core) = (plan::LookRule::EachBlock, true);
-    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    for (number, trial) in trials.enumerate() {
+    for (number, trial) in trials(&mut record).enumerate() {
         trial.started.cpus_shared = false;
         let share = measured[trial.variant()];
         for service in &mut trial.started.services {

@@ -50,7 +50,7 @@ impl Dispatcher<'_> {
     }
 
     fn taken_from(&self, block: &Block) -> Taken {
-        let turns = self.plan.variants.len() > 1 && take_turns(&self.plan);
+        let turns = block.trials.len() > 1 && take_turns(&self.plan);
         Taken::of(block, turns, &self.writer.record().header.environment)
     }
 

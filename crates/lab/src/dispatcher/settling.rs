@@ -71,7 +71,7 @@ impl Dispatcher<'_> {
             allocation.slices = given;
             allocation.measured = false;
         } else {
-            let variants = self.plan.variants.len();
+            let variants = self.measured.len();
             let left_s = self.left_s();
             let kept = self.blocks_kept();
             let most = tuning::slices_within(left_s * SLACK, kept, variants, &self.settings, &costs);

@@ -59,6 +59,40 @@ fn each_block_is_a_look_and_the_last_of_a_spent_budget_asks_for_less() {
 }
 
 #[test]
+fn what_is_decided_is_measured_no_further_and_keeps_its_verdict() {
+    let run = |plan: Plan, seed| finished(plan, seed, &mut Simulated::new(seed, &[0.0, 0.6, 0.0, 0.012]));
+    let mut four = looking(4, LookRule::EachBlock);
+    (four.design.margin, four.design.budget) = (0.02, Duration::from_secs(400));
+    let (mut fewer, mut left_s) = (0, 0.0);
+    for seed in 0..6 {
+        let record = run(four.clone(), seed);
+        let conclusion = conclude(&record);
+        let estimates: Vec<_> =
+            conclusion.comparisons.iter().map(|of| of.estimate.expect("four blocks")).collect();
+        assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better);
+        let rule = Looks::new(3).expect("three comparisons");
+        for (estimate, candidate) in estimates.iter().zip(1..) {
+            let measured = record.complete_blocks().filter(|block| block.order.contains(&candidate)).count();
+            assert_eq!(estimate.blocks as usize, measured);
+            // Decided at a look: whatever ended the run has no part in it.
+            if estimate.blocks < blocks(&record) {
+                assert_eq!(Some(estimate.critical_t), rule.look_t(estimate.blocks));
+                assert!(conclusion.comparisons[candidate - 1].outcome.is_decided());
+                fewer += 1;
+            }
+        }
+        assert!(record.complete_blocks().all(|block| block.order.contains(&0)), "the baseline stays");
+        assert!(conclusion.findings.iter().all(|finding| finding.grade != analysis::Grade::Invalid));
+        left_s += four.design.budget.as_secs_f64() - record.ended.as_ref().expect("it ended").seconds;
+    }
+    assert!(fewer >= 6 && left_s > 0.0, "{fewer} left early");
+    // With a limit to hold all are measured to the end.
+    four.gate = plan::max_regression(&four.design, 0.05);
+    let record = run(four, 0);
+    assert!(record.complete_blocks().all(|block| block.order.len() == 4));
+}
+
+#[test]
 fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     let mut plan = looking(4, LookRule::Once);
     plan.design.blocks = Some(14);

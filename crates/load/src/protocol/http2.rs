@@ -266,7 +266,7 @@ impl Http2 {
     /// What the bytes amounted to.
     fn settle(&mut self, under_way: usize, recorder: &mut Recorder<'_>) -> Effect {
         let can_send = self.leaving.is_none() && self.peer.streams != Some(0);
-        self.was_ready |= can_send && self.peer.streams.is_some();
+        self.was_ready |= can_send && self.peer.streams.is_some() && self.ending.is_none();
         let is_barred = self.was_ready && !can_send && self.streams.is_empty();
         self.barred_ns = is_barred.then(|| self.barred_ns.unwrap_or(recorder.now_ns));
         if self.unread_answers > UNREAD_ANSWERS_MAX {
@@ -304,7 +304,8 @@ type Heard = Result<(), Cause>;
 
 impl Http2 {
     fn read(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Heard {
-        while self.ending.is_none() {
+        // What follows the end is nothing any more.
+        while !(self.leaving.is_some() && self.streams.is_empty()) {
             let Some(frame) = self.reading.frame else {
                 let Some(head) = gather(&mut self.reading.held, &mut bytes, HEAD_BYTES) else {
                     return Ok(());

@@ -1,7 +1,7 @@
 //! What variants bear, in words and as a table of response times over the rate. The sentence is the same wherever it stands.
 
 use analysis::{Capacity, Conclusion, LimitedBy, RatePoint};
-use model::document::{Answer, Cell, Fit, Table, Tone, Verdict};
+use model::document::{Answer, Cell, Table, Tone, Verdict};
 use model::quantity::{Quantity, rate, share, small_share, span, three_digits};
 use plan::Limit;
 use record::{EndReason, Record};
@@ -115,10 +115,7 @@ pub(crate) fn curves(conclusion: &Conclusion) -> Vec<Table> {
     let curve = |of: &Capacity| {
         let of_whom = if alone { String::new() } else { format!(" of {}", of.variant) };
         let figures = ["rate", "of capacity", "p50", "p90", "p99", "failed", "cores", "requests"];
-        let mut table = Table::new(
-            format!("Response times{of_whom} over the rate"),
-            figures.map(|name| (name, Fit::Figure)),
-        );
+        let mut table = Table::of_figures(format!("Response times{of_whom} over the rate"), [], figures);
         of.curve.iter().for_each(|point| table.push(row(of, point)));
         table
     };

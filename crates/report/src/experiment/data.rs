@@ -11,7 +11,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde::Serialize;
 use serde_json::Value;
-use stats::{Band, Latencies, Quantile, Resampling};
+use stats::{Band, Latencies, Resampling};
 
 /// Version of this form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -183,13 +183,14 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
     let resolved: Vec<f64> = shares.into_iter().filter(|share| all.resolves(*share)).collect();
     let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
     let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
-    let band = |index: usize| Some(band_us(bands.as_ref().ok()?.get(index)?));
+    let band = |index: usize| {
+        let Band { low_ns, high, .. } = bands.as_ref().ok()?.get(index)?;
+        Some(BandUs { low: us(*low_ns), high: high.is_exact().then(|| us(high.ns())) })
+    };
     let quantile = |(index, share): (usize, &f64)| {
-        let (ns, at_least) = match all.quantile(*share)? {
-            Quantile::Exact(ns) => (ns, false),
-            Quantile::AtLeast(ns) => (ns, true),
-        };
-        Some(LatencyQuantile { percent: PERCENT[index], us: us(ns), at_least, band_us: band(index) })
+        let found = all.quantile(*share)?;
+        let (us, at_least) = (us(found.ns()), !found.is_exact());
+        Some(LatencyQuantile { percent: PERCENT[index], us, at_least, band_us: band(index) })
     };
     Latency {
         variant,
@@ -212,14 +213,6 @@ fn grouped(blocks: &[Latencies]) -> Cow<'_, [Latencies]> {
         all
     });
     Cow::Owned(groups.collect())
-}
-
-fn band_us(band: &Band) -> BandUs {
-    let high = match band.high {
-        Quantile::Exact(ns) => Some(us(ns)),
-        Quantile::AtLeast(_) => None,
-    };
-    BandUs { low: us(band.low_ns), high }
 }
 
 fn us(ns: u64) -> f64 {

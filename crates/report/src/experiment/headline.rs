@@ -57,10 +57,7 @@ impl Clause {
 /// How the run stands.
 pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
     let is = |outcome| conclusion.comparisons.iter().any(|comparison| comparison.outcome == outcome);
-    let broken = match record.ended.as_ref().map(|ended| &ended.reason) {
-        None => true,
-        Some(reason) => failed(reason).is_some(),
-    };
+    let broken = record.end().is_none_or(|reason| reason.failure().is_some());
     match () {
         () if broken => State::Broken,
         () if is(Outcome::Invalid) || (conclusion.comparisons.is_empty() && conclusion.is_void()) => {
@@ -74,19 +71,12 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
 
 /// What failed, where the run ended because of it.
 fn failed(reason: &EndReason) -> Option<String> {
-    let (what, text) = match reason {
-        EndReason::ServiceFailed(text) => ("a service failed", text),
-        EndReason::PreparationFailed(text) => ("data that services need could not be made", text),
-        EndReason::GeneratorFailed(text) => ("the load generator failed", text),
-        EndReason::Decided
-        | EndReason::LastLook
-        | EndReason::BudgetSpent
-        | EndReason::BudgetTooSmall { .. }
-        | EndReason::Measured
-        | EndReason::Interrupted
-        | EndReason::Void(_) => return None,
+    let what = match reason {
+        EndReason::ServiceFailed(_) => "a service failed",
+        EndReason::PreparationFailed(_) => "data that services need could not be made",
+        _ => "the load generator failed",
     };
-    Some(format!("{what}: {}", in_one_line(text)))
+    Some(format!("{what}: {}", in_one_line(reason.failure()?)))
 }
 
 fn in_one_line(text: &str) -> String {
@@ -102,8 +92,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
     let plan = &record.header.plan;
     let told: Vec<&Comparison> = answer::groups(conclusion).flat_map(answer::told).collect();
     let so_far = || up_to_then(plan, conclusion, &told);
-    let ended = record.ended.as_ref().map(|ended| &ended.reason);
-    let clause = match (state(record, conclusion), ended) {
+    let clause = match (state(record, conclusion), record.end()) {
         (State::Broken, Some(reason)) => {
             Clause::words(format!("{}; {}", failed(reason).unwrap_or_default(), so_far()))
         }
@@ -142,15 +131,8 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
             begins_with_name: clauses.first().is_some_and(|one| one.begins_with_name),
         };
     }
-    let mut kinds: Vec<(&str, usize)> = Vec::new();
-    for one in all {
-        let word = answer::word(one.outcome, one.metric);
-        match kinds.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, number)) => *number += 1,
-            None => kinds.push((word, 1)),
-        }
-    }
-    let kinds: Vec<String> = kinds.iter().map(|(word, number)| format!("{number} {word}")).collect();
+    let kinds = model::grouped(all.iter().map(|one| (answer::word(one.outcome, one.metric), ())));
+    let kinds: Vec<String> = kinds.iter().map(|(word, ones)| format!("{} {word}", ones.len())).collect();
     let differs = |one: &&&Comparison| {
         one.metric == plan.design.metric && matches!(one.outcome, Outcome::Better | Outcome::Worse)
     };

@@ -89,11 +89,26 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
         false => "of fresh processes",
     };
     format!(
-        "{} {processes}{}, order random from seed {}; {end}",
+        "{} {processes}{}{}, order random from seed {}; {end}",
         conclusion.blocks,
         dropped_text(&conclusion.blocks_dropped),
+        let_go_text(record, conclusion.blocks),
         record.header.seed
     )
+}
+
+/// Variants that were measured in fewer blocks, because their comparisons were decided; nothing where there are none.
+fn let_go_text(record: &Record, blocks: u32) -> String {
+    let measured =
+        |index: &usize| record.complete_blocks().filter(|block| block.order.contains(index)).count();
+    let variants = record.header.plan.variants.iter().enumerate();
+    let fewer = variants.map(|(index, variant)| (&variant.name, measured(&index) as u32));
+    let told = fewer.filter(|(_, count)| *count < blocks).map(|(name, count)| format!("{name} in {count}"));
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(" ({}, whose comparisons were decided then)", told.join(", "))
 }
 
 /// What the machine did in the blocks that count for nothing; nothing where there are none.

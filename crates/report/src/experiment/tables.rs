@@ -27,34 +27,35 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let at_one_rate = record.pacing() == Pacing::Open;
     let quantiles: Vec<Metric> =
         if at_one_rate { Metric::latencies().filter(shown).collect() } else { Vec::new() };
-    let sizes = shows_size(conclusion);
-    let mut figures: Vec<&str> = quantiles.iter().map(|metric| metric.row().heading).collect();
-    figures.extend((!open).then(|| Metric::Throughput.row().heading));
-    figures.push(Metric::CpuPerRequest.row().heading);
-    figures.extend((!open).then_some("cores"));
-    figures.extend([Metric::PeakMemory.row().heading, "failed"]);
-    figures.extend(sizes.then_some("body"));
-    let figures = figures.into_iter().map(|name| (name, Fit::Figure));
-    let mut table = Table::new("", [("variant", Fit::Whole)].into_iter().chain(figures));
+    // Where all bodies have one size it tells nothing.
+    let sizes = conclusion.variants.iter().filter_map(|of| Some(of.body_bytes_per_response? as u64));
+    let several_sizes = model::distinct(sizes).len() > 1;
+    let heading = |metric: Metric| metric.row().heading;
+    type Figure = (bool, &'static str, fn(&Variant) -> Cell);
+    let others: [Figure; 6] = [
+        (!open, heading(Metric::Throughput), |of| Cell::figure(of.throughput_per_s.map(Quantity::per_s))),
+        (true, heading(Metric::CpuPerRequest), |of| Cell::figure(of.cpu_us_per_request.map(Quantity::us))),
+        (!open, "cores", |of| Cell::optional(of.busy_cores.map(|cores| format!("{cores:.2}")))),
+        (true, heading(Metric::PeakMemory), |of| peak(of.peak_rss_bytes)),
+        (true, "failed", |of| Cell::optional(of.failed_share.map(|_| failed(of)))),
+        (several_sizes, "body", |of| Cell::figure(of.body_bytes_per_response.map(Quantity::bytes))),
+    ];
+    let others = || others.iter().filter(|(shown, ..)| *shown);
+    let headings = quantiles.iter().map(|of| heading(*of)).chain(others().map(|(_, heading, _)| *heading));
+    let mut table = Table::of_figures("", [("variant", Fit::Whole)], headings);
     for (index, variant) in conclusion.variants.iter().enumerate() {
-        let mut cells = vec![Cell::text(name(conclusion, index, variant))];
-        cells.extend(quantiles.iter().map(|metric| response_time(variant, *metric)));
-        cells.extend((!open).then(|| Cell::figure(variant.throughput_per_s.map(Quantity::per_s))));
-        cells.push(Cell::figure(variant.cpu_us_per_request.map(Quantity::us)));
-        cells.extend((!open).then(|| Cell::optional(variant.busy_cores.map(|cores| format!("{cores:.2}")))));
-        cells.push(peak(variant.peak_rss_bytes));
-        cells.push(Cell::optional(variant.failed_share.map(|_| failed(variant))));
-        cells.extend(sizes.then(|| Cell::figure(variant.body_bytes_per_response.map(Quantity::bytes))));
-        table.push(cells);
+        let name = Cell::text(name(conclusion, index, variant));
+        let times = quantiles.iter().map(|metric| response_time(variant, *metric));
+        let figures = times.chain(others().map(|(.., cell)| cell(variant)));
+        table.push([name].into_iter().chain(figures).collect());
     }
     table
 }
 
 fn name(conclusion: &Conclusion, index: usize, variant: &Variant) -> String {
-    let void = conclusion.findings.iter().any(|finding| finding.voids(index, index));
     let mark = match variant.no_success {
         Some(_) => " (no success)",
-        None if void => " (invalid)",
+        None if conclusion.voids(index) => " (invalid)",
         None => "",
     };
     format!("{}{mark}", variant.name)
@@ -70,14 +71,6 @@ fn response_time(variant: &Variant, metric: Metric) -> Cell {
 
 fn peak(bytes: Option<u64>) -> Cell {
     Cell::figure(bytes.map(|bytes| Quantity::bytes(bytes as f64)))
-}
-
-/// Response sizes get a column only where they differ.
-fn shows_size(conclusion: &Conclusion) -> bool {
-    let sizes = conclusion.variants.iter().filter_map(|of| Some(of.body_bytes_per_response? as u64));
-    let mut sizes: Vec<u64> = sizes.collect();
-    sizes.dedup();
-    sizes.len() > 1
 }
 
 /// Beside a count that proves little, what the share may still be.
@@ -184,14 +177,13 @@ fn rows(table: &mut Table, variant: &Variant, rows: impl Iterator<Item = Vec<Cel
     }
 }
 
-fn named(heading: &str, names: [&str; 2], figures: &[&str]) -> Table {
-    let names = names.map(|name| (name, Fit::Whole));
-    Table::new(heading, names.into_iter().chain(figures.iter().map(|figure| (*figure, Fit::Figure))))
+fn named<const N: usize>(heading: &str, names: [&str; 2], figures: [&str; N]) -> Table {
+    Table::of_figures(heading, names.map(|name| (name, Fit::Whole)), figures)
 }
 
 fn services(variants: &[Variant]) -> Table {
     let figures = ["CPU/request", "share", "peak memory", "processes serving"];
-    let mut table = named("Cost by service", ["variant", "service"], &figures);
+    let mut table = named("Cost by service", ["variant", "service"], figures);
     let cells = |cost: &ServiceCost| {
         vec![
             Cell::text(&cost.service),
@@ -213,7 +205,7 @@ fn serving(cost: &ServiceCost) -> String {
 }
 
 fn endpoints(variants: &[Variant]) -> Table {
-    let mut table = named("By request", ["variant", "request"], &["sent", "successful", "failed"]);
+    let mut table = named("By request", ["variant", "request"], ["sent", "successful", "failed"]);
     let cells = |endpoint: &Endpoint| {
         let part = endpoint.failed as f64 / endpoint.sent.max(1) as f64;
         let part = if endpoint.failed > 0 { format!(" ({})", share(part)) } else { String::new() };
@@ -234,7 +226,7 @@ fn generators(all: &[GeneratorShare]) -> Table {
         rest => format!("Load by generator (and {rest} more in the JSON)"),
     };
     let figures = ["requests", "share", "busiest thread", "began late", "clock", "steal", "lost"];
-    let mut table = named(&heading, ["generator", "machine"], &figures);
+    let mut table = named(&heading, ["generator", "machine"], figures);
     for one in all.iter().take(GENERATORS_MAX) {
         table.push(vec![
             Cell::text(&one.name),

@@ -1,10 +1,9 @@
 //! The first screen of a load: what was asked, what came of it, how long it took, and what makes that doubtful.
 
 use analysis::Window;
-use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
-use model::quantity::{NONE, rate};
+use model::document::{Block, Document, Line, Tone};
 
-use super::{Loaded, QUANTILES, at, kinds, requests, service};
+use super::{Loaded, kinds, requests, service};
 use crate::experiment::brief::{invalid, warnings};
 use crate::form::Report;
 
@@ -20,7 +19,8 @@ impl Loaded<'_> {
         blocks.extend(super::capacity(of).map(|line| Block::Lines(vec![line])));
         blocks.extend([
             Block::Lines(lines(window)),
-            Block::Table(latencies(window)),
+            // What a user waits, or what a request took where nobody waits.
+            Block::Table(super::latencies(&kinds(window)[..1])),
             Block::Lines(warnings(findings)),
         ]);
         let notes = self.notes(of).into_iter().chain(self.differences.iter().cloned());
@@ -30,25 +30,11 @@ impl Loaded<'_> {
 }
 
 fn lines(window: &Window<'_>) -> Vec<Line> {
-    let throughput = window.throughput_per_s();
-    let throughput =
-        throughput.map_or(NONE.to_owned(), |per_s| format!("{}, successful responses", rate(per_s)));
-    let mut lines = vec![Line::new("requests", requests(window)), Line::new("throughput", throughput)];
+    let mut lines = vec![Line::new("requests", requests(window)), super::throughput(window)];
     lines.extend(super::verdict(window));
     lines.extend(service(window).map(|used| Line::new("service", used)));
     lines.extend(super::outcomes(window));
     lines.extend(super::errors(window));
     lines.extend(window.slice.counts.tls_error.as_ref().map(|error| Line::new("TLS error", error.clone())));
     lines
-}
-
-/// What a user waits, or what a request took where nobody waits.
-fn latencies(window: &Window<'_>) -> Table {
-    let quantiles = QUANTILES.map(|(name, _)| (name, Fit::Figure));
-    let mut table = Table::new("", [("latency", Fit::Whole)].into_iter().chain(quantiles));
-    for (name, latencies) in kinds(window).into_iter().take(1) {
-        let cells = QUANTILES.iter().map(|(_, q)| at(latencies, *q));
-        table.push([Cell::text(name)].into_iter().chain(cells).collect());
-    }
-    table
 }

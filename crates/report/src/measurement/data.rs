@@ -6,7 +6,7 @@ use analysis::{Finding, Measurement, Window};
 use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Rate, Until};
 use plan::Variant;
 use serde_json::{Map, Value, json};
-use stats::{Latencies, Quantile};
+use stats::Latencies;
 
 use super::{Loaded, QUANTILES};
 
@@ -245,11 +245,9 @@ fn endpoint(window: &Window<'_>, of: &EndpointCounts) -> Value {
 /// Microseconds by quantile, null where there are too few samples; and all samples: HdrHistogram V2, compressed, base64.
 fn times(latencies: &Latencies) -> Value {
     let bound = |q: f64| {
-        let us = |quantile: Quantile| quantile.ns() as f64 / 1e3;
-        super::shown(latencies, q).map(|quantile| match quantile {
-            Quantile::Exact(_) => json!(us(quantile)),
-            Quantile::AtLeast(_) => json!({ "at_least": us(quantile) }),
-        })
+        let quantile = super::shown(latencies, q)?;
+        let us = quantile.ns() as f64 / 1e3;
+        Some(if quantile.is_exact() { json!(us) } else { json!({ "at_least": us }) })
     };
     let quantiles: Map<String, Value> =
         QUANTILES.iter().map(|(name, q)| ((*name).to_owned(), json!(bound(*q)))).collect();

@@ -232,7 +232,7 @@ pub struct LatencyCurves {
 }
 
 /// The distribution of one variant's times.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyCurve {
     /// Requests in it.
     pub requests: u64,

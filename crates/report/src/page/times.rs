@@ -17,13 +17,16 @@ const EVEN_POINTS: usize = 91;
 
 /// Times of every kind that the record has, with curves of the first variants.
 pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
-    let of = |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| LatencyCurves {
-        kind: kind.to_owned(),
-        note,
-        curves: (0..record.header.plan.variants.len())
-            .map(|variant| if variant < DRAWN_MAX { curve(&times(record, variant)) } else { empty() })
-            .collect(),
-    };
+    let of =
+        |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| LatencyCurves {
+            kind: kind.to_owned(),
+            note,
+            curves: (0..record.header.plan.variants.len())
+                .map(|variant| {
+                    if variant < DRAWN_MAX { curve(&times(record, variant)) } else { LatencyCurve::default() }
+                })
+                .collect(),
+        };
     if !record.is_open_loop() {
         return vec![of("service time", Some(CLOSED.to_owned()), analysis::latencies_together)];
     }
@@ -38,10 +41,6 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
 const CLOSED: &str = "in closed loop each connection waits for its response before it sends the next request: these times follow from connections and \
                       throughput, compare nothing, and are not what users wait";
 const OPEN: &str = "from sent to done: without the time in which a request was due and found no connection free, which users wait too";
-
-fn empty() -> LatencyCurve {
-    LatencyCurve { requests: 0, censored: 0, points: Vec::new(), at_least_from: None }
-}
 
 fn curve(times: &Latencies) -> LatencyCurve {
     let shares = shares(times.count());

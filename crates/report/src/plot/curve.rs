@@ -10,6 +10,7 @@
 use analysis::{Capacity, RatePoint};
 use model::quantity::Quantity;
 use plan::Figure;
+use stats::Interval;
 
 use super::{Hold, MARGIN, Measured, RIGHT, SMALL_SIZE, Shape, Sheet};
 use crate::experiment::capacity::told;
@@ -26,10 +27,8 @@ const ABOVE_LIMIT: f64 = 6.0;
 #[derive(Debug)]
 pub(super) struct Curve {
     told: String,
-    points: Vec<RatePoint>,
     limits_us: Vec<f64>,
-    per_s: Option<f64>,
-    interval: Option<(f64, f64)>,
+    of: Capacity,
 }
 
 /// Those of all variants; none where capacity was not measured.
@@ -39,10 +38,8 @@ pub(super) fn all(of: &Measured<'_>) -> Vec<Curve> {
     let limits_us: Vec<f64> = times.collect();
     let curve = |capacity: &Capacity| Curve {
         told: told(of.record, capacity),
-        points: capacity.curve.clone(),
         limits_us: limits_us.clone(),
-        per_s: capacity.per_s,
-        interval: capacity.interval.map(|interval| (interval.low, interval.high)),
+        of: capacity.clone(),
     };
     of.conclusion.capacities.iter().map(curve).collect()
 }
@@ -55,9 +52,9 @@ impl Curve {
 
     /// The shortest and the longest time that there is room for.
     fn times_us(&self) -> Option<(f64, f64)> {
-        let medians = self.points.iter().filter_map(|point| point.p50_us);
+        let medians = self.of.curve.iter().filter_map(|point| point.p50_us);
         let low = medians.reduce(f64::min)?.min(self.limits_us.iter().copied().fold(f64::INFINITY, f64::min));
-        let p99 = self.points.iter().filter_map(|point| point.p99_us).fold(0.0, f64::max);
+        let p99 = self.of.curve.iter().filter_map(|point| point.p99_us).fold(0.0, f64::max);
         let limit = self.limits_us.iter().copied().fold(low, f64::max);
         Some((low * 0.7, p99.clamp(limit * 1.5, limit * ABOVE_LIMIT)))
     }
@@ -67,16 +64,17 @@ impl Sheet {
     pub(super) fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
         self.small(&curve.told);
-        let highest = curve.interval.map(|(_, high)| high);
-        let rates = curve.points.iter().map(|point| point.per_s);
-        let most = rates.chain(curve.per_s).chain(highest).fold(0.0, f64::max) * ROOM;
+        let Capacity { curve: points, per_s, interval, .. } = &curve.of;
+        let highest = interval.map(|interval| interval.high);
+        let rates = points.iter().map(|point| point.per_s);
+        let most = rates.chain(*per_s).chain(highest).fold(0.0, f64::max) * ROOM;
         let Some((low, high)) = curve.times_us().filter(|_| most > 0.0) else { return };
         let (top, bottom) = (self.y + 14.0, self.y + 14.0 + HEIGHT);
         let palette = self.palette;
         let x = |per_s: f64| LEFT + (per_s / most).clamp(0.0, 1.0) * (RIGHT - LEFT);
         let y = |us: f64| bottom - ((us.clamp(low, high) / low).ln() / (high / low).ln()) * HEIGHT;
-        if let Some((from, to)) = curve.interval {
-            self.area((x(from), top), ((x(to) - x(from)).max(1.0), HEIGHT), palette.band);
+        if let Some(Interval { low, high }) = *interval {
+            self.area((x(low), top), ((x(high) - x(low)).max(1.0), HEIGHT), palette.band);
         }
         for us in decades(low, high) {
             self.area((LEFT, y(us)), (RIGHT - LEFT, 1.0), palette.grid);
@@ -96,7 +94,7 @@ impl Sheet {
         for us in &curve.limits_us {
             self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), palette.worse);
         }
-        if let Some(per_s) = curve.per_s {
+        if let Some(per_s) = *per_s {
             self.area((x(per_s) - 1.0, top), (2.0, HEIGHT), palette.one);
         }
         type Time = fn(&RatePoint) -> Option<f64>;
@@ -106,7 +104,7 @@ impl Sheet {
             ("p99", |point| point.p99_us, palette.better),
         ];
         for (name, time, fill) in lines {
-            let points = curve.points.iter().filter_map(|point| Some((x(point.per_s), y(time(point)?))));
+            let points = points.iter().filter_map(|point| Some((x(point.per_s), y(time(point)?))));
             let points: Vec<(f64, f64)> = points.collect();
             self.line(&points, fill);
             if let Some((x, y)) = points.first() {

@@ -160,21 +160,16 @@ pub(super) fn written(drawing: &Drawing) -> String {
 
 fn shape_written(shape: &Shape) -> String {
     match shape {
-        Shape::Rectangle { x, y, width, height, fill } => format!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>",
-            short(*x),
-            short(*y),
-            short(*width),
-            short(*height),
-            hex(*fill)
-        ),
-        Shape::Circle { x, y, radius, fill } => {
+        Shape::Rectangle { x, y, width, height, fill } => {
+            let [x, y, width, height] = [*x, *y, *width, *height].map(short);
             format!(
-                "<circle cx=\"{}\" cy=\"{}\" r=\"{radius}\" fill=\"{}\"/>",
-                short(*x),
-                short(*y),
+                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"/>",
                 hex(*fill)
             )
+        }
+        Shape::Circle { x, y, radius, fill } => {
+            let [x, y] = [*x, *y].map(short);
+            format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"/>", hex(*fill))
         }
         Shape::Polygon { points, fill } => {
             let points: Vec<String> =
@@ -216,7 +211,10 @@ pub(super) fn painted(drawing: &Drawing) -> Option<Vec<u8>> {
     let font = Font::new();
     for shape in &drawing.shapes {
         let (path, fill) = match shape {
-            Shape::Rectangle { x, y, width, height, fill } => (rectangle(*x, *y, *width, *height), *fill),
+            Shape::Rectangle { x, y, width, height, fill } => {
+                let [x, y, width, height] = [*x, *y, *width, *height].map(|length| length as f32);
+                (Rect::from_xywh(x, y, width, height).map(PathBuilder::from_rect), *fill)
+            }
             Shape::Circle { x, y, radius, fill } => {
                 (PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), *fill)
             }
@@ -236,10 +234,6 @@ fn fill_path(pixmap: &mut Pixmap, path: &Path, [red, green, blue]: Rgb) {
     paint.set_color_rgba8(red, green, blue, 255);
     paint.anti_alias = true;
     pixmap.fill_path(path, &paint, FillRule::Winding, Transform::from_scale(SCALE, SCALE), None);
-}
-
-fn rectangle(x: f64, y: f64, width: f64, height: f64) -> Option<Path> {
-    Some(PathBuilder::from_rect(Rect::from_xywh(x as f32, y as f32, width as f32, height as f32)?))
 }
 
 fn polygon(points: &[(f64, f64)]) -> Option<Path> {

@@ -8,7 +8,7 @@ const PATHS: u32 = 20_000;
 const POWER: f64 = 0.8;
 
 fn rules() -> [Rule; 2] {
-    [Rule::each_block(1, false).expect("one"), Rule::once(1).expect("one")]
+    [Rule::each_block(1, None).expect("one"), Rule::once(1).expect("one")]
 }
 
 /// The share of runs with a true log-ratio of `effect`, in standard deviations of a block, that show it by the end of `blocks`

@@ -278,6 +278,10 @@ fn a_goaway_is_heard_out() {
     let books = effect(3, &[&goaway(3, ENHANCE_YOUR_CALM), &responses]);
     assert_eq!(books, "opened 1, 200 x 2, head stream-refused x 1, idle closed x 1");
     assert_eq!(effect(2, &[&goaway(i32::MAX as u32, NO_ERROR), &responses]), "opened 1, 200 x 2");
+    assert_eq!(
+        effect(2, &[&goaway(3, NO_ERROR), &responses, b"What follows is nothing."]),
+        "opened 1, 200 x 2"
+    );
     for_all_cuts(|cut| {
         let mut bench = bench(&get(), TEN, &settings(None), (cut, 13));
         bench.hear(&goaway(5, NO_ERROR));
@@ -374,6 +378,7 @@ fn who_never_says_settings_never_opens() {
         })
     };
     assert_eq!(greeted(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "opened 0, connect malformed x 1");
+    assert_eq!(greeted(&frame(SETTINGS, 0, 0, &[0, 5, 0, 0, 0, 1])), "opened 0, connect malformed x 1");
     assert_eq!(greeted(b""), "opened 0, connect closed-early x 1");
     assert_eq!(greeted(&goaway(0, ENHANCE_YOUR_CALM)), "opened 0, connect closed-early x 1");
     assert_eq!(
