@@ -340,7 +340,7 @@ pub struct Asked {
     /// Path that responds with a 2xx once the service is ready [default: when it responds at all]
     #[arg(long, value_name = "PATH", help_heading = "Load")]
     ready: Option<String>,
-    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: what --limit bounds, p99 with --rate, else throughput]
+    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: the response times that --limit bounds, p99 with --rate, else throughput]
     #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
     metric: Vec<String>,
     /// The smallest difference that matters [default: 3%]

@@ -219,11 +219,9 @@ impl Shelf {
     }
 
     fn unknown(&self, word: &str) -> Failed {
-        let (records, experiments, place) = (self.kept.len(), self.experiments().len(), self.place());
-        Failed::usage(format!(
-            "`{word}` is no path, none of the {records} records below {place}, and none of their {experiments} experiments"
-        ))
-        .hint(self.nearest(word))
+        let place = self.place();
+        Failed::usage(format!("`{word}` is no file or folder, and no record or experiment below {place}"))
+            .hint(self.nearest(word))
     }
 
     /// The names that may have been meant, as a hint.
