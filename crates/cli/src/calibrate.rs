@@ -12,8 +12,7 @@ use report::Calibrated;
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
 use crate::print::{self, FormArgs};
-use crate::run;
-use crate::run::{Course, How};
+use crate::run::{self, Course};
 
 /// Flags of `doctor calibrate`.
 #[derive(Debug, Args)]
@@ -55,16 +54,9 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     plan.design.explain = false;
     let directory =
         args.out.clone().unwrap_or_else(|| crate::records::claim(&format!("{}-calibration", plan.name)));
-    let course = Course {
-        experiment: &file.name(),
-        text: file.text()?,
-        plan,
-        directory: &directory,
-        how: How::Measured,
-        events: false,
-        yes: args.yes,
-    };
-    let (record, result) = run::carry(course)?;
+    let name = file.name();
+    let course = Course::new(&name, file.text()?, plan, &directory);
+    let (record, result) = run::carry(Course { yes: args.yes, ..course })?;
 
     let conclusion = analysis::conclude(&record);
     let calibrated = Calibrated {

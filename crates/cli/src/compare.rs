@@ -230,7 +230,7 @@ fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> 
     } else {
         DraftSource::command(text)
     };
-    let source = source.map_err(|error| Failed::usage(format!("`{text}`: {error}")).hint(error.hint()))?;
+    let source = source.map_err(|error| Failed::usage(format!("`{text}`: {error}")).hint(error.hint))?;
     Ok(DraftVariant { name: name.map(str::to_owned), source, from })
 }
 
@@ -340,7 +340,7 @@ pub struct Asked {
     /// Path that responds with a 2xx once the service is ready [default: when it responds at all]
     #[arg(long, value_name = "PATH", help_heading = "Load")]
     ready: Option<String>,
-    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: what --limit bounds, p99 with --rate, else throughput]
+    /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: the response times that --limit bounds, p99 with --rate, else throughput]
     #[arg(long, value_name = "METRIC", help_heading = "Verdict")]
     metric: Vec<String>,
     /// The smallest difference that matters [default: 3%]

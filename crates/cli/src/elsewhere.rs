@@ -78,7 +78,7 @@ pub fn check_urls(plan: &Plan) -> Result<(), Failed> {
         let code = if plan.measure.is_some() { exit::VOID } else { exit::SERVICE };
         lab::reach(url, variant.load.sources.first().copied()).map_err(|why| {
             Failed::new(code, format!("no request was sent: {why}"))
-                .hint("is the service running, and there?")
+                .hint("is the service running, and at this address?")
         })?;
     }
     Ok(())

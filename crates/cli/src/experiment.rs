@@ -9,7 +9,7 @@ use std::{fs, io};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use model::quantity::many;
-use plan::{Against, Building, NotDoubled, Plan, Problem, ReadError, Written};
+use plan::{Against, Building, Plan, Problem, ReadError, Refused, Written};
 use services::{Baseline, Cache, Preparing, Source, Worktree};
 
 use crate::exit::Failed;
@@ -138,7 +138,7 @@ pub fn checked_out(experiment: &Experiment, args: &AgainstArgs) -> anyhow::Resul
 
 fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
     let Some(reference) = &args.against else { return Ok(None) };
-    plan.check_here().map_err(|error| refused(reference, &error))?;
+    plan.check_here().map_err(|error| refused(reference, error))?;
     let building = match &args.build {
         Some(script) => Building {
             command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
@@ -156,11 +156,11 @@ fn doubled(plan: &Plan, base: &Plan, source: Source) -> anyhow::Result<Plan> {
     let name = source.against.baseline();
     let Source { against, builds, .. } = source;
     let doubled = plan.against(base, against, builds);
-    Ok(doubled.map_err(|error| refused(&name, &error))?)
+    Ok(doubled.map_err(|error| refused(&name, error))?)
 }
 
-fn refused(name: &str, error: &NotDoubled) -> Failed {
-    Failed::usage(format!("--against {name}: {error}")).hint(error.hint())
+fn refused(name: &str, error: Refused) -> Failed {
+    Failed::usage(format!("--against {name}: {error}")).hint(error.hint)
 }
 
 fn cache() -> Result<Cache, Failed> {

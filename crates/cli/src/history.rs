@@ -152,8 +152,11 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
 fn gathered() -> anyhow::Result<Gathered> {
     let root = records::root();
     let gathered = gather(root).map_err(|error| {
-        let code = if error.kind() == std::io::ErrorKind::NotFound { USAGE } else { SELF };
-        Failed::new(code, format!("{}: the folder of records cannot be read: {error}", root.display()))
+        let (code, what) = match error.kind() {
+            std::io::ErrorKind::NotFound => (USAGE, "there are no records yet"),
+            _ => (SELF, "the folder of records cannot be read"),
+        };
+        Failed::new(code, format!("{}: {what}: {error}", root.display()))
             .hint("`proofload run` makes it; --records DIR or PROOFLOAD_RECORDS name another")
     })?;
     if let Some(why) = &gathered.unkept {

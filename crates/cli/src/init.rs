@@ -74,15 +74,17 @@ pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         let message = format!("{}: it is there already", path.display());
         return Err(Failed::usage(message).hint("`proofload run --dry-run` says what it would do").into());
     }
-    let looked = look::look(&args.folder);
-    let Some(service) = looked.service else {
-        write(&path, TEMPLATE)?;
-        let (folder, lines) = (args.folder.display(), looked.lines.join("\n  "));
-        print::tell!("no service was found in {folder}; looked for:\n  {lines}");
-        print::tell!("written: {}, a template: say in it what is started", path.display());
-        return Ok(ExitCode::SUCCESS);
+    let service = match look::look(&args.folder) {
+        Ok(service) => service,
+        Err(lines) => {
+            write(&path, TEMPLATE)?;
+            let (folder, lines) = (args.folder.display(), lines.join("\n  "));
+            print::tell!("no service was found in {folder}; looked for:\n  {lines}");
+            print::tell!("written: {}, a template: say in it what is started", path.display());
+            return Ok(ExitCode::SUCCESS);
+        }
     };
-    looked.lines.iter().for_each(|line| print::talk(line));
+    print::tell!("found in {}", service.from);
     let start = (!args.no_start).then(|| started(&args.folder, &service)).transpose()?;
     let (seen, failure) = start.map_or((None, None), |start| match start {
         Ok(seen) => (Some(seen), None),

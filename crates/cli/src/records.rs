@@ -82,8 +82,7 @@ pub fn typed(path: &Path) -> PathBuf {
 /// If there is none, or several may be meant.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
-    let record =
-        record::open(&directory).map_err(|error| Failed::usage(error.to_string()).hint(error.hint()))?;
+    let record = record::open(&directory).map_err(|error| Failed::usage(&error).hint(error.hint))?;
     if record.ended.is_none() && record::is_being_written(&record.directory) {
         let (place, blocks) = (record.directory.display(), record.complete_blocks().count());
         print::tell!(
@@ -220,11 +219,9 @@ impl Shelf {
     }
 
     fn unknown(&self, word: &str) -> Failed {
-        let (records, experiments, place) = (self.kept.len(), self.experiments().len(), self.place());
-        Failed::usage(format!(
-            "`{word}` is no path, none of the {records} records below {place}, and none of their {experiments} experiments"
-        ))
-        .hint(self.nearest(word))
+        let place = self.place();
+        Failed::usage(format!("`{word}` is no file or folder, and no record or experiment below {place}"))
+            .hint(self.nearest(word))
     }
 
     /// The names that may have been meant, as a hint.

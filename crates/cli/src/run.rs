@@ -128,16 +128,9 @@ pub fn perform(
     let (plan, _worktree) = experiment::checked_out(experiment, against)?;
     let plan = prepared(plan)?;
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
-    let course = Course {
-        experiment: &experiment.name(),
-        text: experiment.text()?,
-        plan,
-        directory: &directory,
-        how: How::Measured,
-        events: flags.json,
-        yes: flags.yes,
-    };
-    let (record, result) = carry(course)?;
+    let name = experiment.name();
+    let course = Course::new(&name, experiment.text()?, plan, &directory);
+    let (record, result) = carry(Course { events: flags.json, yes: flags.yes, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let mut trials = record.blocks.iter().flat_map(|block| &block.trials);
     let nothing = result.is_err() && trials.all(|trial| trial.slices.is_empty());
@@ -171,6 +164,13 @@ pub struct Course<'a> {
     pub events: bool,
     /// Whether other machines may be loaded without asking.
     pub yes: bool,
+}
+
+impl<'a> Course<'a> {
+    /// One that is measured and told to nobody else, on this machine unless somebody says otherwise.
+    pub fn new(experiment: &'a str, text: String, plan: Plan, directory: &'a Path) -> Course<'a> {
+        Course { experiment, text, plan, directory, how: How::Measured, events: false, yes: false }
+    }
 }
 
 /// What is done of a plan.

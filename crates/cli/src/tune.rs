@@ -20,7 +20,7 @@ use crate::compare::{self, Asked};
 use crate::exit::{self, Failed};
 use crate::experiment;
 use crate::print::{self, AmountArgs, FormArgs};
-use crate::run::{self, Course, How, Ready};
+use crate::run::{self, Course, Ready};
 use crate::{records, signals};
 
 mod base;
@@ -393,15 +393,7 @@ impl Work<'_> {
         }
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
-        let course = Course {
-            experiment: &self.base.name,
-            text,
-            plan,
-            directory: &directory,
-            how: How::Measured,
-            events: false,
-            yes: true,
-        };
+        let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, &directory) };
         let Ready { writer, mut environment } = run::ready(course, self.stop.clone())?;
         let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
         let conclusion = analysis::conclude(&record);

@@ -2,7 +2,7 @@
 //!
 //! It reads the flags that matter to an audit, as the table of each tool has them, and steps over all others.
 
-use crate::number::{self, Lone};
+use crate::number;
 use crate::run::Load;
 use crate::shell;
 use crate::tools::{Meaning, Tool};
@@ -144,8 +144,7 @@ impl Load {
 
 /// Seconds; a bare number is seconds in every one of these tools.
 fn seconds(value: &str) -> Option<f64> {
-    let us =
-        number::micros(value, Lone::Decimal).or_else(|| Some(number::figure(value, Lone::Decimal)? * 1e6));
+    let us = number::us(value).or_else(|| Some(number::decimal(value)? * 1e6));
     us.map(|us| us / 1e6)
 }
 
@@ -154,7 +153,7 @@ fn rate(value: &str) -> Option<f64> {
     let (number, per) = value.split_once('/').unwrap_or((value, "1s"));
     let per = if per.starts_with(|c: char| c.is_ascii_digit()) { per.to_owned() } else { format!("1{per}") };
     let (count, _) = number::count(number)?;
-    let per_s = number::micros(&per, Lone::Decimal)? / 1e6;
+    let per_s = number::us(&per)? / 1e6;
     (count > 0 && per_s > 0.0).then_some(count as f64 / per_s)
 }
 

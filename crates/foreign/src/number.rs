@@ -78,6 +78,21 @@ pub fn micros(text: &str, lone: Lone) -> Option<f64> {
     None
 }
 
+/// The same as a program prints it that sets no thousands apart.
+pub fn us(text: &str) -> Option<f64> {
+    micros(text, Lone::Decimal)
+}
+
+/// The same in seconds.
+pub fn seconds(text: &str) -> Option<f64> {
+    us(text).map(|us| us / 1e6)
+}
+
+/// A number as such a program prints it.
+pub fn decimal(text: &str) -> Option<f64> {
+    figure(text, Lone::Decimal)
+}
+
 /// Microseconds of a unit of time.
 pub fn unit_us(unit: &str) -> Option<f64> {
     Some(match unit {

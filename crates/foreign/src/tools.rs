@@ -293,10 +293,7 @@ fn ended<'k>(
 ) -> Option<Run> {
     for (key, time) in times.as_object().into_iter().flatten() {
         let digits = percent(key).map(|digits| digits.replace('_', "."));
-        draft.quantile(
-            number::figure(&digits.unwrap_or_default(), Lone::Decimal),
-            at(time, &[]).map(|time| time * us),
-        );
+        draft.quantile(number::decimal(&digits.unwrap_or_default()), at(time, &[]).map(|time| time * us));
     }
     draft.run.latency.quantiles.sort_by(|one, other| one.percent.total_cmp(&other.percent));
     draft.whole = true;
@@ -325,7 +322,7 @@ fn is_start(text: &str, draft: &mut Draft) -> bool {
     let Some((what, url)) = rest.split_once(" test @ ").or_else(|| rest.split_once(" warmup @ ")) else {
         return false;
     };
-    draft.run.load.duration_s = number::micros(what, Lone::Decimal).map(|us| us / 1e6);
+    draft.run.load.duration_s = number::seconds(what);
     draft.run.load.requests = what.strip_suffix(" requests").and_then(number::whole);
     draft.run.url = url.split_whitespace().next().map(str::to_owned);
     true
@@ -366,7 +363,7 @@ fn starts(text: &str, beginnings: &str) -> bool {
 /// `50%` and `50.000%` and hey's `50%%`.
 fn percent(word: &str) -> Option<f64> {
     let digits = word.strip_suffix('%')?.trim_end_matches('%');
-    number::figure(digits, Lone::Decimal)
+    number::decimal(digits)
 }
 
 #[cfg(test)]

@@ -3,18 +3,17 @@
 //! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
 
 use analysis::Conclusion;
-use model::AskedOpen;
+use model::{Asked, AskedOpen};
 use plan::Plan;
 use record::{EndReason, Ended, Event, Record, Slice, SliceKind, Trial, WriteError, Writer};
 
-use crate::environment::{Environment, Failure, SliceSpec, Start, Turn, elapsed};
+use crate::environment::{Environment, Failure, Result, SliceSpec, Start, Turn, elapsed};
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
 mod capacity;
 mod capturing;
 mod dropping;
-mod ending;
 mod generators;
 mod measuring;
 mod pausing;
@@ -39,6 +38,9 @@ pub enum LabError {
     Record(#[from] WriteError),
 }
 
+/// Hears what is new, as it happens.
+pub type Watch<'a> = &'a mut dyn FnMut(&Update<'_>);
+
 /// Runs the plan of a record that was just made, and gives it back with everything that happened.
 ///
 /// A run that ended early (interrupted, void, budget spent) is not an error: the record says how it ended.
@@ -48,7 +50,7 @@ pub enum LabError {
 pub fn run(
     writer: Writer,
     environment: &mut dyn Environment,
-    watch: &mut dyn FnMut(&Update<'_>),
+    watch: Watch<'_>,
 ) -> (Record, Result<(), LabError>) {
     let mut dispatcher = Dispatcher::new(writer, environment, watch);
     let result = dispatcher.carry_through();
@@ -65,7 +67,7 @@ pub fn capture_only(
     writer: Writer,
     environment: &mut dyn Environment,
     rounds: u32,
-    watch: &mut dyn FnMut(&Update<'_>),
+    watch: Watch<'_>,
 ) -> (Record, Result<(), LabError>) {
     let mut dispatcher = Dispatcher::new(writer, environment, watch);
     let result = dispatcher.capture_alone(rounds);
@@ -78,7 +80,7 @@ struct Dispatcher<'a> {
     settings: Settings,
     writer: Writer,
     environment: &'a mut dyn Environment,
-    watch: &'a mut dyn FnMut(&Update<'_>),
+    watch: Watch<'a>,
     began_s: f64,
     /// For how long the run was paused since then.
     paused_s: f64,
@@ -98,11 +100,7 @@ struct Dispatcher<'a> {
 }
 
 impl<'a> Dispatcher<'a> {
-    fn new(
-        writer: Writer,
-        environment: &'a mut dyn Environment,
-        watch: &'a mut dyn FnMut(&Update<'_>),
-    ) -> Dispatcher<'a> {
+    fn new(writer: Writer, environment: &'a mut dyn Environment, watch: Watch<'a>) -> Dispatcher<'a> {
         let plan = writer.record().header.plan.clone();
         let schedule = Schedule::new(writer.record().header.seed, plan.variants.len());
         let settings = Settings::first(&plan);
@@ -137,7 +135,7 @@ impl Dispatcher<'_> {
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and_then(|reason| stopped.map(|()| reason)) {
             Ok(reason) => (reason, Ok(())),
-            Err(failure) => ending::of_failure(failure, &self.plan.secrets)?,
+            Err(failure) => self.ending(failure)?,
         };
         self.end(reason.clone())?;
         // Only now: whatever becomes of it, the record has its end.
@@ -145,7 +143,28 @@ impl Dispatcher<'_> {
         result
     }
 
-    fn blocks(&mut self) -> Result<EndReason, Failure> {
+    /// How the run ends after `failure`: as the record keeps it, and as the caller is told, without any secret.
+    ///
+    /// # Errors
+    /// If the record itself cannot be written, so that it cannot say either.
+    fn ending(&self, failure: Failure) -> Result<(EndReason, Result<(), LabError>), WriteError> {
+        let what = self.plan.secrets.hide(&failure.to_string());
+        Ok(match failure {
+            Failure::Interrupted => (EndReason::Interrupted, Ok(())),
+            Failure::Pointless(why) => (EndReason::Void(why), Ok(())),
+            Failure::BudgetTooSmall { needed_s } => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
+            Failure::Service(_) => (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what))),
+            Failure::Preparation(_) => {
+                (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
+            }
+            Failure::Generator(_) | Failure::GeneratorsLost(_) => {
+                (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
+            }
+            Failure::Record(error) => return Err(error),
+        })
+    }
+
+    fn blocks(&mut self) -> Result<EndReason> {
         self.connect()?;
         self.prepare()?;
         if let Some(measure) = self.plan.measure.clone() {
@@ -223,7 +242,7 @@ impl Dispatcher<'_> {
         (self.left_s() < block_s).then_some(EndReason::BudgetSpent)
     }
 
-    fn run_block(&mut self) -> Result<(), Failure> {
+    fn run_block(&mut self) -> Result<()> {
         let began_s = self.elapsed_s();
         let mut order = self.schedule.order(self.block);
         order.retain(|variant| self.measured.contains(variant));
@@ -240,7 +259,7 @@ impl Dispatcher<'_> {
     }
 
     /// Starts these variants, warms them, alternates slices among them, stops them.
-    fn run_together(&mut self, variants: &[usize]) -> Result<(), Failure> {
+    fn run_together(&mut self, variants: &[usize]) -> Result<()> {
         for &variant in variants {
             self.start(variant)?;
         }
@@ -277,7 +296,7 @@ impl Dispatcher<'_> {
     }
 
     /// Warms a service up at its limit, for that is what shows whether it is steady. The first block watches it, for no longer than it takes to see.
-    fn warm_up(&mut self, variant: usize) -> Result<(), Failure> {
+    fn warm_up(&mut self, variant: usize) -> Result<()> {
         let is_watched = self.settings.watched && self.block == 1;
         let most_s = self.settings.warm_up_s;
         let pieces: Vec<f64> = if is_watched { tuning::watch(most_s).collect() } else { vec![most_s] };
@@ -304,12 +323,11 @@ impl Dispatcher<'_> {
     }
 
     /// Measures all slices of a block, each in short turns among all trials.
-    fn measure_in_turns(&mut self) -> Result<(), Failure> {
+    fn measure_in_turns(&mut self) -> Result<()> {
         for number in 0..self.settings.slices {
-            self.pause_if_wanted()?;
             let mut order = self.schedule.turns(self.block, number, self.settings.turns());
             order.retain(|variant| self.living.contains(variant));
-            self.tell_trial(Doing::Measuring, order[0]);
+            self.begin(Doing::Measuring, order[0])?;
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
             let turn = Turn { seconds: turn_s, lead_s: self.settings.lead_s };
             for slice in self.environment.take_turns(&order, turn)? {
@@ -319,9 +337,8 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn start(&mut self, variant: usize) -> Result<(), Failure> {
-        self.pause_if_wanted()?;
-        self.tell_trial(Doing::Starting, variant);
+    fn start(&mut self, variant: usize) -> Result<()> {
+        self.begin(Doing::Starting, variant)?;
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
         let requests_seed = self.schedule.requests_seed(self.block);
         let wanted = Start { block: self.block, variant, padding_bytes, requests_seed, capture: None };
@@ -330,21 +347,26 @@ impl Dispatcher<'_> {
         self.keep(Event::TrialStarted(started))
     }
 
-    fn load(
-        &mut self,
-        variant: usize,
-        kind: SliceKind,
-        seconds: f64,
-        open: Option<AskedOpen>,
-    ) -> Result<(), Failure> {
-        self.pause_if_wanted()?;
-        self.tell_trial(doing(kind), variant);
-        let slice = self.environment.load(variant, SliceSpec { kind, until: elapsed(seconds), open })?;
+    fn load(&mut self, variant: usize, kind: SliceKind, seconds: f64, open: Option<AskedOpen>) -> Result<()> {
+        let slice = self.slice(variant, kind, Asked { until: elapsed(seconds), open })?;
         self.keep_slice(slice)
     }
 
+    fn slice(&mut self, variant: usize, kind: SliceKind, asked: Asked) -> Result<Slice> {
+        self.begin(doing(kind), variant)?;
+        let Asked { until, open } = asked;
+        self.environment.load(variant, SliceSpec { kind, until, open })
+    }
+
+    /// Tells what is done next, unless the user wants the run to wait before.
+    fn begin(&mut self, doing: Doing, variant: usize) -> Result<()> {
+        self.pause_if_wanted()?;
+        self.tell_trial(doing, variant);
+        Ok(())
+    }
+
     /// Keeps a slice. Where something failed in it, going on may be pointless.
-    fn keep_slice(&mut self, mut slice: Slice) -> Result<(), Failure> {
+    fn keep_slice(&mut self, mut slice: Slice) -> Result<()> {
         slice.waits = slice.kind == SliceKind::Measured && self.waiting.contains(&slice.variant);
         let (variant, fruitless, failing) =
             (slice.variant, slice.counts.successful == 0, slice.counts.successful < slice.counts.responses);
@@ -360,11 +382,7 @@ impl Dispatcher<'_> {
 
     /// Has a job done with each of these variants alone, in a block that never ends and so never counts. What is known of them by then
     /// is in the plan.
-    fn one_by_one(
-        &mut self,
-        order: Vec<usize>,
-        job: impl Fn(&mut Self, usize) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn one_by_one(&mut self, order: Vec<usize>, job: impl Fn(&mut Self, usize) -> Result<()>) -> Result<()> {
         self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
         for variant in order {
             job(self, variant)?;
@@ -380,7 +398,7 @@ impl Dispatcher<'_> {
         trials.iter().rev().find(|trial| trial.variant() == variant)
     }
 
-    fn stop_all(&mut self) -> Result<(), Failure> {
+    fn stop_all(&mut self) -> Result<()> {
         let mut result = Ok(());
         while let Some(variant) = self.living.pop() {
             if let Some(ended) = self.environment.stop(variant) {
@@ -400,7 +418,7 @@ impl Dispatcher<'_> {
     }
 
     /// Keeps an event, and tells it.
-    fn keep(&mut self, event: Event) -> Result<(), Failure> {
+    fn keep(&mut self, event: Event) -> Result<()> {
         let event = self.plan.secrets.hidden(event);
         self.tell(News::Event(&event));
         let has_new_costs = matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. });

@@ -101,6 +101,9 @@ pub struct Lost {
     pub why: String,
 }
 
+/// What came of a step, or why it could not be done.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 /// Why a step could not be done.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -156,46 +159,46 @@ pub trait Environment {
     ///
     /// # Errors
     /// If the user interrupts.
-    fn wait_for_user(&mut self) -> Result<(), Failure>;
+    fn wait_for_user(&mut self) -> Result<()>;
 
     /// Connects all generators that are processes of their own, or those of them that are gone once more. Nothing where there are none.
     /// `watch` hears what takes time.
     ///
     /// # Errors
     /// If one cannot be had, or the user interrupts.
-    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure>;
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected>;
 
     /// Makes data that services need, or finds it made. `watch` hears what takes time.
     ///
     /// # Errors
     /// If it cannot be made, or the user interrupts.
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure>;
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared>;
 
     /// Starts a variant's services and waits until they are ready.
     ///
     /// # Errors
     /// If one does not get ready, or the user interrupts.
-    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure>;
+    fn start(&mut self, start: Start) -> Result<TrialStarted>;
 
     /// Loads a living trial, while the other living ones stay idle.
     ///
     /// # Errors
     /// If a service dies meanwhile, the generator cannot work, or the user interrupts.
-    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure>;
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice>;
 
     /// Loads living trials turn by turn, each turn closed loop on the trial that `order` names. Gives one measured
     /// slice, the sum of its turns, for each variant in `order`, in order of their first turns.
     ///
     /// # Errors
     /// As [`Environment::load`].
-    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure>;
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>>;
 
     /// Loads a living trial once, and captures something from before the load until all that was sent is done. What could not be
     /// captured is told in what comes of it.
     ///
     /// # Errors
     /// As [`Environment::load`].
-    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure>;
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture>;
 
     /// Stops a living trial; `None` if it does not live.
     fn stop(&mut self, variant: usize) -> Option<TrialEnded>;

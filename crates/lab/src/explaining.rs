@@ -3,7 +3,7 @@
 //! Windows are as long for all variants, and what is captured is the same: what differs is theirs.
 
 use model::{Capture, CaptureKind, CapturedService, Missing, Slice};
-use plan::Plan;
+use plan::{Plan, Service, Variant};
 use record::{Record, Trial};
 
 /// Passes over all explained variants: the least from which a spread can be told.
@@ -125,6 +125,12 @@ fn responses_s(record: &Record, variant: usize) -> f64 {
     (RESPONSES_MIN * loaded_s / answered as f64).max(IN_A_ROW_MIN * slowest_s)
 }
 
+/// Where a service of a variant has its code; empty where nobody knows.
+pub(crate) fn directory(of: &Variant, service: &str) -> String {
+    let command = of.services.iter().find(|one| one.name == service).and_then(Service::command);
+    command.map(|command| command.directory.display().to_string()).unwrap_or_default()
+}
+
 /// The capture of a round, a variant and a kind that could not be made.
 pub(crate) fn without(
     plan: &Plan,
@@ -132,12 +138,9 @@ pub(crate) fn without(
     missing: Missing,
 ) -> Capture {
     let of = &plan.variants[variant];
-    let entry = of.services.iter().find(|service| service.name == of.entry);
     let service = CapturedService {
         service: of.entry.clone(),
-        directory: entry
-            .and_then(|service| Some(service.command()?.directory.display().to_string()))
-            .unwrap_or_default(),
+        directory: directory(of, &of.entry),
         cpu_ns: 0,
         processes: Vec::new(),
         missing: vec![missing],

@@ -17,7 +17,7 @@ mod tuning;
 mod url;
 
 pub use deployed::{DeployedError, DeployedServices};
-pub use dispatcher::{Doing, LabError, News, Progress, Update, capture_only, run};
+pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
 pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,

@@ -8,7 +8,6 @@ mod elsewhere;
 mod keeping;
 mod loading;
 mod network;
-mod preparing;
 mod processes;
 mod requests;
 mod services;
@@ -25,7 +24,7 @@ use std::time::Instant;
 
 use ::machine::clock::spin_ns;
 use ::remote::services::ServiceHandle;
-use ::services::{Division, Network, Preparing, Warden};
+use ::services::{Cache, Division, Network, Preparing, Warden};
 use load::{Address, DriverChoice};
 use plan::{Cpus, Plan, Preparation};
 use record::{Capture, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
@@ -36,7 +35,7 @@ use self::loading::{Loader, Wanted};
 use self::watching::{fill, idle_cpu_ns};
 use crate::deployed::DeployedServices;
 use crate::environment::{
-    CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn, elapsed,
+    CaptureSpec, Connected, Connecting, Environment, Failure, Result, SliceSpec, Start, Turn, elapsed,
 };
 use crate::remote_hosts::RemoteHosts;
 use crate::stop::Stop;
@@ -159,7 +158,7 @@ impl RealEnvironment {
 }
 
 impl RealEnvironment {
-    fn living_of(&mut self, variant: usize) -> Result<&mut Living, Failure> {
+    fn living_of(&mut self, variant: usize) -> Result<&mut Living> {
         living_of(&mut self.living, variant)
     }
 
@@ -173,7 +172,7 @@ impl RealEnvironment {
 }
 
 /// The living trial of a variant.
-fn living_of(living: &mut [Living], variant: usize) -> Result<&mut Living, Failure> {
+fn living_of(living: &mut [Living], variant: usize) -> Result<&mut Living> {
     let found = living.iter_mut().find(|living| living.variant == variant);
     found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
 }
@@ -196,20 +195,32 @@ impl Environment for RealEnvironment {
         self.stop.is_requested()
     }
 
-    fn wait_for_user(&mut self) -> Result<(), Failure> {
+    fn wait_for_user(&mut self) -> Result<()> {
         self.stop.wait_while_paused();
         if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
-    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected> {
         self.elsewhere.as_mut().map_or(Ok(Connected::default()), |elsewhere| elsewhere.connect(watch))
     }
 
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
-        self.make_data(step, watch)
+    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared> {
+        // What is to be done is known to the plan that was not masked.
+        let step = self.plan.prepare.iter().find(|real| real.name == step.name).unwrap_or(step);
+        let values =
+            self.plan.secrets.asked_by(step.command.iter().chain(step.env.values()).map(String::as_str));
+        let log = self.record.join(LOGS).join(format!("prepare-{}.log", file_name(&step.name)));
+        let cancelled = || self.stop.is_requested();
+        let made = Cache::of_this_user()
+            .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
+            .map_err(|error| self::services::failed_as(Failure::Preparation, error))?;
+        // Kept in mind for the services that will be started.
+        self.values.extend(::services::prepared_placeholders([(step.name.as_str(), made.path.as_path())]));
+        let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
+        Ok(Prepared { name, key, made: made.made, seconds, bytes: made.bytes })
     }
 
-    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
+    fn start(&mut self, start: Start) -> Result<TrialStarted> {
         let plan = Arc::clone(&self.plan);
         let variant = &plan.variants[start.variant];
         let began = Instant::now();
@@ -273,7 +284,7 @@ impl Environment for RealEnvironment {
         Ok(started)
     }
 
-    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let spin_ns = spin_ns();
         self.renew_generator(variant, wanted.open)?;
         let before = self.view_before(&[variant])?;
@@ -284,7 +295,7 @@ impl Environment for RealEnvironment {
         Ok(kept)
     }
 
-    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>, Failure> {
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>> {
         let spin_ns = spin_ns();
         let before = self.view_before(order)?;
         let mut slices: Vec<Slice> = Vec::new();
@@ -305,7 +316,7 @@ impl Environment for RealEnvironment {
         Ok(slices)
     }
 
-    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
+    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture> {
         self.captured(variant, wanted)
     }
 

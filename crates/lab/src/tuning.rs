@@ -60,7 +60,7 @@ pub const BLOCKS_MIN: u32 = stats::BLOCKS_MIN;
 pub const BLOCKS_AIM: u32 = 6;
 
 /// How each trial of the coming block is run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Settings {
     /// Length of the warm-up in seconds.
     pub warm_up_s: f64,
@@ -100,18 +100,8 @@ impl Settings {
         let gap_s = gap_s(plan);
         let slices = design.slices.unwrap_or(SLICES_FIRST as u32);
         let turn_s = TURN_MIN_S.min(slice_s);
-        let first = Settings {
-            warm_up_s,
-            watched,
-            settle_s,
-            slice_s,
-            turn_s,
-            lead_s: 0.0,
-            waited_s: 0.0,
-            gap_s,
-            slices,
-            measured_min_s: 0.0,
-        };
+        let first =
+            Settings { warm_up_s, watched, settle_s, slice_s, turn_s, gap_s, slices, ..Settings::default() };
         match design.rate {
             Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
             _ => first,
@@ -175,6 +165,22 @@ impl Settings {
     pub fn blocks_least_s(&self, design: &Design, variants: usize) -> f64 {
         let warm_up_s = design.warmup.map_or(WARM_UP_MIN_S, |warm_up| warm_up.as_secs_f64());
         f64::from(BLOCKS_MIN) * variants as f64 * (warm_up_s + self.settle_s + self.measured_min_s)
+    }
+
+    /// The longest warm-up with which as many blocks as there should be room for fit into the time left after the first.
+    pub fn warm_up_room_s(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> f64 {
+        let slices_s = SLICES_FIRST * (self.slice_s + costs.gap_s);
+        let slices_s = slices_s.max(self.measured_min_s) + self.settle_s;
+        let trial_s = left_s / (BLOCKS_ROOM - f64::from(blocks_done)) / variants.max(1) as f64;
+        (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
+    }
+
+    /// The most slices a trial with which the blocks that are still aimed at fit into the time left.
+    pub fn slices_within(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> u32 {
+        let trials = BLOCKS_AIM.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
+        let room_s = left_s / trials as f64 - costs.trial_s - self.warm_up_s - self.settle_s;
+        // Fewer than the metric wants are none at all: that is for the budget to be judged by.
+        (room_s / (self.slice_s + costs.gap_s)).floor().max(1.0).max(f64::from(self.slices_min())) as u32
     }
 
     /// Seconds that a block of so many variants takes at these costs.
@@ -273,20 +279,6 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
     WarmUp { seconds: longest_s.min(room_s), measured: true, steady_after_s }
 }
 
-/// The longest warm-up with which as many blocks as there should be room for fit into the time left after the first.
-pub fn warm_up_room_s(
-    left_s: f64,
-    blocks_done: u32,
-    variants: usize,
-    settings: &Settings,
-    costs: &Costs,
-) -> f64 {
-    let slices_s = SLICES_FIRST * (settings.slice_s + costs.gap_s);
-    let slices_s = slices_s.max(settings.measured_min_s) + settings.settle_s;
-    let trial_s = left_s / (BLOCKS_ROOM - f64::from(blocks_done)) / variants.max(1) as f64;
-    (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
-}
-
 /// The slices a trial from the variances of the blocks so far.
 pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
     let components = components(record, settings);
@@ -305,20 +297,6 @@ pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Alloca
         within_sd: components.as_ref().map(|components| components.within.sqrt()),
         trial_s: Some(trial_s),
     }
-}
-
-/// The most slices a trial with which the blocks that are still aimed at fit into the time left.
-pub fn slices_within(
-    left_s: f64,
-    blocks_done: u32,
-    variants: usize,
-    settings: &Settings,
-    costs: &Costs,
-) -> u32 {
-    let trials = BLOCKS_AIM.saturating_sub(blocks_done).max(1) as usize * variants.max(1);
-    let room_s = left_s / trials as f64 - costs.trial_s - settings.warm_up_s - settings.settle_s;
-    // Fewer than the metric wants are none at all: that is for the budget to be judged by.
-    (room_s / (settings.slice_s + costs.gap_s)).floor().max(1.0).max(f64::from(settings.slices_min())) as u32
 }
 
 /// Blocks that fit in all: those done, and those for which there is time.

@@ -72,7 +72,7 @@ pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
         Address::Tcp(address) => Watched::at(*address),
         Address::Unix(path) => Watched::at_socket(path),
     };
-    watched.map_err(|unseen| unseen.to_string())
+    watched.map_err(str::to_owned)
 }
 
 /// The variants behind URLs of whose processes nothing can be known, by index, with why. One process behind several variants may not be

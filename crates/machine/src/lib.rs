@@ -28,6 +28,6 @@ pub use facts::{
 };
 pub use git::{ELSEWHERE, git};
 pub use hazards::{Hazard, all as hazards};
-pub use programs::{output_of, run, run_keeping, version_of};
+pub use programs::{answer_of, output_of, run, run_keeping, version_of};
 pub use texts::Texts;
 pub use watch::{Busy, Reading, Spin, Watched, watch};

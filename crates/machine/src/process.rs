@@ -162,10 +162,7 @@ pub fn describe(pid: u32) -> String {
     if command.is_empty() {
         command = text(pid, "comm").trim_end().to_owned();
     }
-    if command.chars().count() > 80 {
-        command = command.chars().take(79).chain(['…']).collect();
-    }
-    format!("{command} (pid {pid})")
+    format!("{} (pid {pid})", model::text::cut(&command, 80))
 }
 
 /// The variables that a process was started with.

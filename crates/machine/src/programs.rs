@@ -44,6 +44,20 @@ pub fn output_of(command: &mut Command) -> Option<String> {
     Some(String::from_utf8_lossy(&said).lines().next().unwrap_or_default().trim().to_owned())
 }
 
+/// What a command prints, if it ends well in time; else why not, or the last line of what it complains.
+///
+/// # Errors
+/// In words.
+pub fn answer_of(command: &mut Command, patience: Duration) -> Result<String, String> {
+    let ran = run(command, patience).map_err(|error| error.to_string())?;
+    let output = ran.ok_or_else(|| format!("no answer within {} s", patience.as_secs()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(complaint.trim().lines().last().map_or_else(|| output.status.to_string(), str::to_owned))
+}
+
 /// Runs a command without input to its end, and with it whatever it leaves in its process group; `None` where that did not come in
 /// time. More than 64 MiB of what it prints is not kept, and who else holds its pipes is not waited for.
 ///

@@ -12,9 +12,10 @@ use smart_default::SmartDefault;
 
 use crate::draft::command_line;
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
-use crate::model::{Comparison, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
+use crate::model::{Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 use crate::prepare;
+use crate::problem::Refused;
 
 /// Digits of a commit that are shown to people.
 const COMMIT_DIGITS: usize = 7;
@@ -129,64 +130,6 @@ pub struct Building {
 /// What the factor is called, where the file has none of this name.
 const FACTOR: &str = "source";
 
-/// Why a plan cannot be held against another commit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotDoubled {
-    /// A block would have to run through too many.
-    #[error("{own} variants, here and at {baseline}, are {all}{}, at most {VARIANTS_MAX}", if *copy { " with the copy of `aa`" } else { "" })]
-    Variants {
-        /// Variants of the file.
-        own: usize,
-        /// The commit, by name.
-        baseline: String,
-        /// How many they would be.
-        all: usize,
-        /// Whether a copy is among them.
-        copy: bool,
-    },
-    /// All verdicts share one chance to err.
-    #[error("{comparisons} comparisons with {baseline} in {metrics} metrics are {} verdicts, at most {VERDICTS_MAX}", comparisons * metrics)]
-    Verdicts {
-        /// Comparisons, one for each variant of the file.
-        comparisons: usize,
-        /// The commit, by name.
-        baseline: String,
-        /// Metrics that get a verdict.
-        metrics: usize,
-    },
-    /// The commit is checked out and built on this machine.
-    #[error("service {service} runs on {host}, and a commit is checked out and built on this machine alone")]
-    Elsewhere {
-        /// The service.
-        service: String,
-        /// Its host.
-        host: String,
-    },
-    /// What runs already is of whatever commit it was made from.
-    #[error("service {service} runs already, and nothing of a commit is started")]
-    RunsAlready {
-        /// The service.
-        service: String,
-    },
-}
-
-impl NotDoubled {
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            NotDoubled::Elsewhere { .. } => {
-                "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \"/srv/shop-before\" }"
-            }
-            NotDoubled::RunsAlready { .. } => {
-                "have both run beside each other, and make a factor of where: before = { shop.url = \"http://127.0.0.1:4000\" }"
-            }
-            NotDoubled::Variants { .. } | NotDoubled::Verdicts { .. } => {
-                "leave out levels, or ask the question in several experiments"
-            }
-        }
-    }
-}
-
 impl Plan {
     /// The same plan with every directory of the working tree as it is at the commit. What is read from files, templates
     /// that is, stays as it is here: [`crate::read_at`] reads that too.
@@ -210,12 +153,7 @@ impl Plan {
     ///
     /// # Errors
     /// Where that makes more variants or verdicts than there may be.
-    pub fn against(
-        &self,
-        base: &Plan,
-        against: Against,
-        builds: Vec<Preparation>,
-    ) -> Result<Plan, NotDoubled> {
+    pub fn against(&self, base: &Plan, against: Against, builds: Vec<Preparation>) -> Result<Plan, Refused> {
         let own = self.own_variants();
         self.check_doubled(own.len(), &against)?;
         let factor = self.free_name(FACTOR);
@@ -244,13 +182,24 @@ impl Plan {
     ///
     /// # Errors
     /// With the first that does not.
-    pub fn check_here(&self) -> Result<(), NotDoubled> {
+    pub fn check_here(&self) -> Result<(), Refused> {
         for service in self.variants.iter().flat_map(|variant| &variant.services) {
-            let name = || service.name.clone();
+            let name = &service.name;
             match service.host() {
-                _ if service.command().is_none() => return Err(NotDoubled::RunsAlready { service: name() }),
+                _ if service.command().is_none() => {
+                    return Err(Refused::new(
+                        format!("service {name} runs already, and nothing of a commit is started"),
+                        "have both run beside each other, and make a factor of where: before = { shop.url = \"http://127.0.0.1:4000\" }",
+                    ));
+                }
                 Some(host) => {
-                    return Err(NotDoubled::Elsewhere { service: name(), host: host.to_owned() });
+                    return Err(Refused::new(
+                        format!(
+                            "service {name} runs on {host}, and a commit is checked out and built on this machine alone"
+                        ),
+                        "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \
+                         \"/srv/shop-before\" }",
+                    ));
                 }
                 None => {}
             }
@@ -263,15 +212,23 @@ impl Plan {
         &self.variants[..self.variants.len() - usize::from(self.aa.is_some())]
     }
 
-    fn check_doubled(&self, own: usize, against: &Against) -> Result<(), NotDoubled> {
-        let copy = self.aa.is_some();
+    fn check_doubled(&self, own: usize, against: &Against) -> Result<(), Refused> {
+        let refused = |message: String| {
+            Err(Refused::new(message, "leave out levels, or ask the question in several experiments"))
+        };
+        let (baseline, copy) = (against.baseline(), self.aa.is_some());
         let all = 2 * own + usize::from(copy);
         if all > VARIANTS_MAX {
-            return Err(NotDoubled::Variants { own, baseline: against.baseline(), all, copy });
+            let copy = if copy { " with the copy of `aa`" } else { "" };
+            return refused(format!(
+                "{own} variants, here and at {baseline}, are {all}{copy}, at most {VARIANTS_MAX}"
+            ));
         }
-        let metrics = self.design.metrics().count();
-        if own * metrics > VERDICTS_MAX {
-            return Err(NotDoubled::Verdicts { comparisons: own, baseline: against.baseline(), metrics });
+        let (metrics, verdicts) = (self.design.metrics().count(), own * self.design.metrics().count());
+        if verdicts > VERDICTS_MAX {
+            return refused(format!(
+                "{own} comparisons with {baseline} in {metrics} metrics are {verdicts} verdicts, at most {VERDICTS_MAX}"
+            ));
         }
         Ok(())
     }
@@ -351,26 +308,25 @@ impl Plan {
     ///
     /// `None` where there is no such variant.
     pub fn calibration(&self, of: usize) -> Option<Plan> {
-        let mut design = self.design.clone();
-        design.looks = LookRule::Once;
         let variant = self.variants.get(of)?.clone();
+        let design = Design { looks: LookRule::Once, ..self.design.clone() };
+        let variants = vec![variant];
         let mut plan = Plan {
-            name: self.name.clone(),
-            question: Some(format!("How far apart do two equal copies of {} come out here?", variant.name)),
+            question: Some(format!(
+                "How far apart do two equal copies of {} come out here?",
+                variants[0].name
+            )),
             factors: Vec::new(),
-            variants: vec![variant],
             comparisons: Vec::new(),
             aa: None,
-            prepare: Vec::new(),
-            building: self.building.clone(),
+            prepare: prepare::mentioned(self.prepare.clone(), &variants),
+            variants,
             against: None,
-            generators: self.generators.clone(),
             design,
             measure: None,
             gate: Vec::new(),
-            secrets: self.secrets.clone(),
+            ..self.clone()
         };
-        plan.prepare = prepare::mentioned(self.prepare.clone(), &plan.variants);
         let comparison = plan.push_copy(0);
         plan.comparisons.push(comparison);
         Some(plan)

@@ -12,7 +12,7 @@ use serde_json::Value as Schema;
 use toml::Value;
 
 use crate::model::Plan;
-use crate::problem::Problem;
+use crate::problem::{Problem, Refused};
 use crate::secret::anchored;
 use crate::{Against, SCHEMA, masked_words};
 
@@ -357,47 +357,20 @@ type Variables = Vec<(String, String)>;
 /// Words that a shell does something with, and a program does not.
 const OPERATORS: [&str; 9] = ["&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"];
 
-/// Why a text is no command line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoCommand {
-    /// A quote is never closed, or a backslash is the last character.
-    #[error("a quote is not closed")]
-    Open,
-    /// There is no program in it.
-    #[error("there is no program in it")]
-    NoProgram,
-    /// There is no image in it.
-    #[error("there is no image in it")]
-    NoImage,
-    /// It has an operator of shells.
-    #[error("no shell is involved, and `{0}` is for a shell")]
-    Operator(String),
-}
-
-impl NoCommand {
-    /// What to do about it.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Open => "quote the whole command once for your shell: 'node server.js --title \"a b\"'",
-            Self::NoProgram => "variables come first, then the program: 'NODE_ENV=production node server.js'",
-            Self::NoImage => "variables come first, then the image: 'MODE=fast shop:1.5'",
-            Self::Operator(_) => "ask for one: 'sh -c \"… && exec node server.js\"'",
-        }
-    }
-}
-
 impl DraftSource {
     /// Reads a command line: `NAME=value` before the program are variables.
     ///
     /// # Errors
     /// If it has no words that could be started.
-    pub fn command(text: &str) -> Result<DraftSource, NoCommand> {
+    pub fn command(text: &str) -> Result<DraftSource, Refused> {
         let (env, words) = split(text)?;
         if let Some(operator) = words.iter().find(|word| OPERATORS.contains(&word.as_str())) {
-            return Err(NoCommand::Operator(operator.clone()));
+            let message = format!("no shell is involved, and `{operator}` is for a shell");
+            return Err(Refused::new(message, "ask for one: 'sh -c \"… && exec node server.js\"'"));
         }
         if words.first().is_none_or(String::is_empty) {
-            return Err(NoCommand::NoProgram);
+            let hint = "variables come first, then the program: 'NODE_ENV=production node server.js'";
+            return Err(Refused::new("there is no program in it", hint));
         }
         Ok(DraftSource::Command { env, words })
     }
@@ -406,16 +379,19 @@ impl DraftSource {
     ///
     /// # Errors
     /// If there is no name in it.
-    pub fn image(text: &str) -> Result<DraftSource, NoCommand> {
+    pub fn image(text: &str) -> Result<DraftSource, Refused> {
         let (env, words) = split(text)?;
-        let (image, args) = words.split_first().ok_or(NoCommand::NoImage)?;
+        let hint = "variables come first, then the image: 'MODE=fast shop:1.5'";
+        let none = || Refused::new("there is no image in it", hint);
+        let (image, args) = words.split_first().ok_or_else(none)?;
         Ok(DraftSource::Image { env, image: image.clone(), args: args.to_vec() })
     }
 }
 
 /// The variables at the beginning, and the words behind them.
-fn split(text: &str) -> Result<(Variables, Vec<String>), NoCommand> {
-    let mut words = words(text).ok_or(NoCommand::Open)?;
+fn split(text: &str) -> Result<(Variables, Vec<String>), Refused> {
+    let hint = "quote the whole command once for your shell: 'node server.js --title \"a b\"'";
+    let mut words = words(text).ok_or_else(|| Refused::new("a quote is not closed", hint))?;
     let variables: Variables = words.iter().map_while(|word| variable(word)).collect();
     words.drain(..variables.len());
     Ok((variables, words))
@@ -511,12 +487,12 @@ mod tests {
         let env = vec![("A".to_owned(), "1".to_owned())];
         let args = vec!["--fast".to_owned()];
         assert_eq!(image, DraftSource::Image { env, image: "shop:1.4".to_owned(), args });
-        assert_eq!(DraftSource::image("A=1"), Err(NoCommand::NoImage));
-        assert_eq!(DraftSource::command("node 'a"), Err(NoCommand::Open));
-        assert_eq!(DraftSource::command("A=1 "), Err(NoCommand::NoProgram));
-        assert_eq!(
-            DraftSource::command("npm run build && node ."),
-            Err(NoCommand::Operator("&&".to_owned()))
-        );
+        let refused = |source: Result<DraftSource, Refused>, part: &str| {
+            assert!(source.is_err_and(|error| error.to_string().contains(part)), "{part}");
+        };
+        refused(DraftSource::image("A=1"), "no image");
+        refused(DraftSource::command("node 'a"), "quote");
+        refused(DraftSource::command("A=1 "), "no program");
+        refused(DraftSource::command("npm run build && node b.js"), "`&&` is for a shell");
     }
 }

@@ -168,6 +168,9 @@ pub fn limit(text: &str) -> Result<Limit, String> {
         let hint = did_you_mean(name, "figures", Figure::all().map(Figure::name));
         return Err(format!("there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"));
     };
+    if written.is_empty() {
+        return Err(format!("`{name}` has no bound; a limit is written \"p99 < 50ms\""));
+    }
     Limit::read(figure, written).map_err(|(reason, hint)| format!("`{written}` {reason}: {hint}"))
 }
 

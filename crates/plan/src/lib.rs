@@ -39,17 +39,14 @@ mod text_form;
 mod tree;
 mod url;
 
-pub use against::NotDoubled;
-pub use draft::{
-    Draft, DraftSource, DraftVariant, NoCommand, SERVICE, Setting, Written, command_line, words,
-};
+pub use draft::{Draft, DraftSource, DraftVariant, SERVICE, Setting, Written, command_line, words};
 pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regression};
 pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use outside::{open_file, read_file, read_text};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render, template_placeholders};
-pub use problem::{Problem, Problems, ReadError, did_you_mean};
+pub use problem::{Problem, Problems, ReadError, Refused, did_you_mean};
 pub use request::mix;
 pub use schema::schema;
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, veiled};

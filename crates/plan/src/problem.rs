@@ -99,6 +99,22 @@ pub enum ReadError {
     Problems(Problems),
 }
 
+/// Why something cannot be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Refused {
+    /// With what is wrong, in one line, and what to do about it.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Refused {
+        Refused { message: message.into(), hint: hint.into() }
+    }
+}
+
 /// The one of `known` that was probably meant by `word`, if any is near enough.
 ///
 /// Transpositions count as one slip (Damerau-Levenshtein), a word cut short (`prod`) or too long as well. About a third of

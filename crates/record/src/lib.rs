@@ -33,7 +33,7 @@ pub use model::{
     Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse,
     ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
 };
-pub use reader::{HEADER_BYTES_MAX, OpenError, is_being_written, open};
+pub use reader::{HEADER_BYTES_MAX, is_being_written, open};
 pub use summary::{Folder, SUMMARY};
 pub use writer::{WriteError, Writer};
 

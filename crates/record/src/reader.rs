@@ -2,8 +2,9 @@
 
 use std::fs::TryLockError;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use plan::Refused;
 use serde::Deserialize;
 
 use crate::seal::{Opened, Seal};
@@ -22,53 +23,8 @@ const EVENTS_BYTES_MAX: u64 = 8 << 30;
 /// After so many lines that cannot be read no more are looked at.
 const DAMAGE_MAX: usize = 1000;
 
-/// Why a folder could not be opened as a record.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// There is no such file, or it cannot be read.
-    #[error("{}: not a readable record: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// `record.json` is not what a record begins with.
-    #[error("{}: not a record's header: {source}", path.display())]
-    Header {
-        /// The file.
-        path: PathBuf,
-        /// Where and why.
-        source: serde_json::Error,
-    },
-    /// A newer Proofload wrote it.
-    #[error(
-        "{}: Proofload {by} wrote it in format {found}, which is newer than the newest that this one reads, {VERSION}",
-        path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The version found.
-        found: u32,
-        /// The Proofload that wrote it.
-        by: String,
-    },
-}
-
-impl OpenError {
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            OpenError::Io { .. } | OpenError::Header { .. } => {
-                "a record is the folder that `proofload run` names at its end".to_owned()
-            }
-            OpenError::Newer { by, .. } => {
-                format!("open it with Proofload {by} or newer; its report.html needs no Proofload at all")
-            }
-        }
-    }
-}
+/// Where somebody names something else.
+const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at its end";
 
 /// Opens the record in a folder, or the one that a file lies in.
 ///
@@ -77,7 +33,7 @@ impl OpenError {
 ///
 /// # Errors
 /// If there is no header, or a newer version wrote it.
-pub fn open(path: &Path) -> Result<Record, OpenError> {
+pub fn open(path: &Path) -> Result<Record, Refused> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
@@ -104,7 +60,7 @@ pub fn is_being_written(directory: &Path) -> bool {
 }
 
 /// The header, and what the first line of events follows from; none in a record of before lines had checksums.
-fn read_header(path: &Path) -> Result<(Header, Option<Seal>), OpenError> {
+fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
     /// The fields whose place never changes.
     #[derive(Deserialize)]
     struct Version {
@@ -113,10 +69,18 @@ fn read_header(path: &Path) -> Result<(Header, Option<Seal>), OpenError> {
         proofload: String,
     }
     let text = plan::read_file(path, HEADER_BYTES_MAX).map_err(at(path))?;
-    let header = |source| OpenError::Header { path: path.to_path_buf(), source };
+    let shown = path.display();
+    let header = |error: serde_json::Error| {
+        Refused::new(format!("{shown}: not a record's header: {error}"), A_RECORD_IS)
+    };
     let Version { version: found, proofload: by } = serde_json::from_slice(&text).map_err(header)?;
     if found > VERSION {
-        return Err(OpenError::Newer { path: path.to_path_buf(), found, by });
+        return Err(Refused::new(
+            format!(
+                "{shown}: Proofload {by} wrote it in format {found}, which is newer than the newest that this one reads, {VERSION}"
+            ),
+            format!("open it with Proofload {by} or newer; its report.html needs no Proofload at all"),
+        ));
     }
     let seal = (found >= SEALED_SINCE).then(|| Seal::of(&text));
     Ok((serde_json::from_slice(&text).map_err(header)?, seal))
@@ -164,7 +128,6 @@ fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Rec
     Ok(())
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
-    let path = path.to_path_buf();
-    |source| OpenError::Io { path, source }
+fn at(path: &Path) -> impl FnOnce(io::Error) -> Refused {
+    |error| Refused::new(format!("{}: not a readable record: {error}", path.display()), A_RECORD_IS)
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use proofload_record::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Event, OpenError, ProfileFile,
-    ThreadUse, VERSION, Writer, is_being_written, open,
+    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Event, ProfileFile, ThreadUse,
+    VERSION, Writer, is_being_written, open,
 };
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/v1");
@@ -107,9 +107,9 @@ fn of_two_that_begin_in_one_folder_at_once_one_gets_it() {
 fn what_cannot_be_opened_says_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let header = folder.path().join("record.json");
-    assert!(matches!(open(folder.path()), Err(OpenError::Io { .. })));
+    assert!(open(folder.path()).is_err_and(|error| error.to_string().contains("not a readable record")));
     fs::write(&header, "{}").expect("a file");
-    assert!(matches!(open(folder.path()), Err(OpenError::Header { .. })));
+    assert!(open(folder.path()).is_err_and(|error| error.to_string().contains("not a record's header")));
     let newer = fs::read_to_string(Path::new(KEPT).join("record.json")).expect("the header");
     let next = VERSION + 1;
     let newer =
@@ -120,7 +120,7 @@ fn what_cannot_be_opened_says_why() {
         "Proofload 9.9.0 wrote it in format {next}, which is newer than the newest that this one reads, {VERSION}"
     );
     assert!(error.to_string().ends_with(&expected), "{error}");
-    assert!(error.hint().contains("open it with Proofload 9.9.0 or newer"), "{}", error.hint());
+    assert!(error.hint.contains("open it with Proofload 9.9.0 or newer"), "{}", error.hint);
 }
 
 #[test]

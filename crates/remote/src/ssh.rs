@@ -489,16 +489,9 @@ pub fn address(destination: &str) -> Result<IpAddr, Error> {
         Error::new(format!("{destination}: {reason}"))
             .help("`services.NAME.address` says at which address its services are found")
     };
-    let asked = machine::run(Command::new("ssh").args(["-G", "--", destination]), ASKING_PATIENCE);
-    let said = asked.map_err(|error| failed(format!("ssh cannot be started: {error}")))?;
-    let late = || failed(format!("`ssh -G` gave no answer within {} s", ASKING_PATIENCE.as_secs()));
-    let said = said.ok_or_else(late)?;
-    if !said.status.success() {
-        let words = String::from_utf8_lossy(&said.stderr);
-        return Err(failed(format!("ssh does not know it: {}", words.trim())));
-    }
-    let name = host_name(&String::from_utf8_lossy(&said.stdout))
-        .ok_or_else(|| failed("ssh gives no name for it".to_owned()))?;
+    let said = machine::answer_of(Command::new("ssh").args(["-G", "--", destination]), ASKING_PATIENCE)
+        .map_err(|why| failed(format!("`ssh -G` does not tell where it is: {why}")))?;
+    let name = host_name(&said).ok_or_else(|| failed("ssh gives no name for it".to_owned()))?;
     let found = (name.as_str(), 0).to_socket_addrs();
     let found = found.map_err(|error| failed(format!("{name} has no address: {error}")))?;
     let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();

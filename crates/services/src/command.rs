@@ -83,7 +83,7 @@ pub(crate) fn prepare(
     };
     let asked_for = started.command.iter().chain(started.env.values()).any(|text| names_scratch(text));
     let mut spec = Spec {
-        program: program.clone(),
+        program,
         command: command.clone(),
         directory: started.directory.clone(),
         env_withheld: WITHHELD.map(str::to_owned).to_vec(),
@@ -95,17 +95,7 @@ pub(crate) fn prepare(
         group: placement.group,
         ..Spec::default()
     };
-    let wanted = Wanted {
-        service,
-        started,
-        command: &command,
-        program: &program,
-        path: &path,
-        workers,
-        scratch: &scratch,
-    };
-    let mut files = Vec::new();
-    launch(&wanted, &mut spec, &mut files)?;
+    let mut files = known.launch(&path, &mut spec)?;
     for (name, text) in &started.templates {
         files.push((name.clone(), known.render(name, text)?));
     }
@@ -367,20 +357,6 @@ pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
 //
 // It decides on words and files. Starting, counting and ending processes is others' business.
 
-/// A service's command as it stands in the experiment, filled in.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
-    pub service: &'a Service,
-    pub started: &'a Command,
-    pub command: &'a [String],
-    /// The file of its program.
-    pub program: &'a Path,
-    /// Folders in which programs are looked for, as in `PATH`.
-    pub path: &'a str,
-    pub workers: Option<u32>,
-    pub scratch: &'a Path,
-}
-
 /// As how many processes a service is to serve, on the CPUs that it gets.
 pub(crate) fn workers(command: &Command, placement: &Placement) -> Option<u32> {
     command.workers.map(|workers| match workers {
@@ -392,23 +368,19 @@ pub(crate) fn workers(command: &Command, placement: &Placement) -> Option<u32> {
     })
 }
 
-/// Changes what is executed to how the service's launcher starts it; files are those of its folder.
-///
-/// # Errors
-/// A command that the launcher cannot start, or a launcher that is not installed.
-pub(crate) fn launch(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) -> Result<(), Error> {
-    match wanted.started.launcher {
-        Launcher::Exec => Ok(()),
-        Launcher::Cluster => {
-            cluster(wanted, spec, files);
-            Ok(())
+impl Known<'_> {
+    /// Changes what is executed to how the service's launcher starts it: the files of its folder that this takes, by their names.
+    ///
+    /// # Errors
+    /// A command that the launcher cannot start, or a launcher that is not installed.
+    fn launch(&self, path: &str, spec: &mut Spec) -> Result<Vec<(String, String)>, Error> {
+        match self.started.launcher {
+            Launcher::Exec => Ok(Vec::new()),
+            Launcher::Cluster => Ok(vec![cluster(self, spec)]),
+            Launcher::Pm2Fork | Launcher::Pm2Cluster => Ok(vec![pm2(self, path, spec)?]),
         }
-        Launcher::Pm2Fork | Launcher::Pm2Cluster => pm2(wanted, spec, files),
     }
 }
-
-/// Files of the scratch folder, by their names in it.
-pub(crate) type Files = Vec<(String, String)>;
 
 /// Loaded into the primary process before the program.
 const PRELOAD: &str = include_str!("cluster.cjs");
@@ -416,14 +388,14 @@ const PRELOAD: &str = include_str!("cluster.cjs");
 const PRELOAD_NAME: &str = ".cluster.cjs";
 
 /// A Node.js program as several workers, by a file that is loaded before it; what that does, it says itself.
-fn cluster(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) {
-    let preload = wanted.scratch.join(PRELOAD_NAME).display().to_string();
+fn cluster(known: &Known<'_>, spec: &mut Spec) -> (String, String) {
+    let preload = known.scratch.join(PRELOAD_NAME).display().to_string();
     // First of all flags, so that it has set the stage before another file is loaded.
     spec.command.splice(1..1, ["--require".to_owned(), preload]);
-    spec.set("PROOFLOAD_WORKERS", wanted.workers.unwrap_or(1).to_string());
-    files.push((PRELOAD_NAME.to_owned(), PRELOAD.to_owned()));
+    spec.set("PROOFLOAD_WORKERS", known.workers.unwrap_or(1).to_string());
     // Its workers get SIGTERM from it, and a second one would mean "at once" to many programs.
     spec.head = Some(Head::First);
+    (PRELOAD_NAME.to_owned(), PRELOAD.to_owned())
 }
 
 // The launchers `pm2-fork` and `pm2-cluster`: a Node.js program started by the PM2 that is installed beside it.
@@ -445,27 +417,28 @@ const APP_LOG: &str = "app.log";
 /// caller's shell are not meant for this PM2.
 const WITHHELD_FROM_PM2: [&str; 5] = ["PM2_", "KEYMETRICS_", "OVER_HOME", "NODE_APP_INSTANCE", "pm_id"];
 
-fn pm2(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) -> Result<(), Error> {
-    let (service, directory) = (wanted.service, &wanted.started.directory);
-    spec.program = find(directory, wanted.path).ok_or_else(|| {
+fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String), Error> {
+    let (service, directory) = (known.service, &known.started.directory);
+    let pm2 = find(directory, path).ok_or_else(|| {
         Error::of(&service.name, "pm2 not found, by which it is to be started").help(format!(
             "install it with `npm install pm2` in {}; looked for node_modules/.bin/pm2 there and in all folders above, then in PATH: {}",
             directory.display(),
-            wanted.path
+            path
         ))
     })?;
     let node =
-        NodeCommand::parse(wanted.command).map_err(|error| wrong_command(&service.name, &error.reason))?;
-    let (home, file) = (wanted.scratch.join(HOME), wanted.scratch.join(ECOSYSTEM));
-    files.push((ECOSYSTEM.to_owned(), ecosystem(wanted, &node, &home.join(APP_LOG))));
+        NodeCommand::parse(&spec.command).map_err(|error| wrong_command(&service.name, &error.reason))?;
+    let (home, file) = (known.scratch.join(HOME), known.scratch.join(ECOSYSTEM));
+    let (ecosystem, names_node) = (ecosystem(known, &node, &home.join(APP_LOG)), node.node.contains('/'));
+    let program = std::mem::replace(&mut spec.program, pm2);
     spec.command = vec!["pm2".to_owned(), "start".to_owned(), file.display().to_string()];
     spec.set("PM2_HOME", home.display().to_string());
     // No banner in the output, and nobody else is told of it.
     spec.set("PM2_DISCRETE_MODE", "true".to_owned());
     spec.set("PM2_DISABLE_VERSION_CHECK", "true".to_owned());
-    if let Some(folder) = wanted.program.parent().filter(|_| node.node.contains('/')) {
+    if let Some(folder) = program.parent().filter(|_| names_node) {
         // PM2 runs the node that comes first in PATH.
-        spec.set("PATH", format!("{}:{}", folder.display(), wanted.path));
+        spec.set("PATH", format!("{}:{path}", folder.display()));
     }
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     spec.env_withheld
@@ -473,15 +446,15 @@ fn pm2(wanted: &Wanted<'_>, spec: &mut Spec, files: &mut Files) -> Result<(), Er
     // It starts again whatever ends before it has been asked itself.
     spec.head = Some(Head::Named(home.join(DAEMON_PID)));
     spec.logs = vec![home.join(DAEMON_LOG), home.join(APP_LOG)];
-    Ok(())
+    Ok((ECOSYSTEM.to_owned(), ecosystem))
 }
 
 /// What PM2 starts. Its defaults, but for what does not belong to how an app runs: `vizion` looks for a git repository.
 /// One log for all processes keeps their lines in order.
-fn ecosystem(wanted: &Wanted<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
-    let started = wanted.started;
+fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
+    let started = known.started;
     let mut app = json!({
-        "name": wanted.service.name,
+        "name": known.service.name,
         // As it is written: PM2 takes a path with a blank, which the directory may have, for a line of a shell.
         "script": node.script,
         "args": node.arguments,
@@ -495,7 +468,7 @@ fn ecosystem(wanted: &Wanted<'_>, node: &NodeCommand<'_>, log: &Path) -> String 
     });
     if started.launcher == Launcher::Pm2Cluster {
         app["exec_mode"] = json!("cluster");
-        app["instances"] = json!(wanted.workers.unwrap_or(1));
+        app["instances"] = json!(known.workers.unwrap_or(1));
     } else {
         app["exec_mode"] = json!("fork");
     }

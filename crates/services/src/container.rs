@@ -319,18 +319,9 @@ pub(crate) fn clean_up(commands: &[Vec<String>]) {
     }
 }
 
-/// What a command prints, if it ends well in time; else the last line of what it complains.
 fn output(words: &[String], patience: Duration) -> Result<String, String> {
     let Some((program, arguments)) = words.split_first() else { return Err("no command".to_owned()) };
-    let ran =
-        machine::run(Command::new(program).args(arguments), patience).map_err(|error| error.to_string())?;
-    let output = ran.ok_or_else(|| format!("no answer within {} s", patience.as_secs()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let complaint =
-        String::from_utf8_lossy(&output.stderr).trim().lines().last().unwrap_or_default().to_owned();
-    Err(if complaint.is_empty() { output.status.to_string() } else { complaint })
+    machine::answer_of(Command::new(program).args(arguments), patience)
 }
 
 /// The engine's program.

@@ -49,7 +49,7 @@ pub use running::{Running, Startup, start};
 pub use sample::{
     BY_PROCESS_MAX, CpuSource, ENDED_THREADS, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu,
 };
-pub use sight::{Listening, Sight, Unseen, Watched};
+pub use sight::{Listening, Sight, Watched};
 pub use source::{Baseline, Source, Worktree};
 pub use warden::warden_main;
 

@@ -5,16 +5,14 @@
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use machine::groups::{ControlGroup, counting};
 use machine::process::{self, Environ, ProcessId, Stat, text};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::process::Signal;
 
 use crate::container;
@@ -108,7 +106,7 @@ fn parent() -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Held {
     directory: PathBuf,
-    _lock: OwnedFd,
+    _lock: File,
 }
 
 impl Held {
@@ -155,11 +153,11 @@ fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Whoever has the lock is the only one who may remove the folder. It ends with its holder, however that ends.
-fn lock(directory: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let descriptor = open(directory, flags, Mode::empty())?;
-    flock(&descriptor, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(descriptor)
+fn lock(directory: &Path) -> io::Result<File> {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(directory)?;
+    folder.try_lock()?;
+    Ok(folder)
 }
 
 /// Removes the folder of a service whose warden was killed.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use machine::process::{self, ProcessId, Stat, describe};
-use machine::sockets::{self, Listener, listeners, open_sockets};
+use machine::sockets::{self, Listener, open_sockets};
 use model::Found;
 use plan::Service;
 use serde::{Deserialize, Serialize};
@@ -99,8 +99,7 @@ impl Running {
     /// The sockets on which its processes listen, in order of ports.
     fn own_listeners(&self) -> Vec<SocketAddr> {
         let alive = self.alive();
-        let ours: Vec<u64> =
-            alive.iter().filter_map(|stat| sockets::open_sockets(stat.id.pid)).flatten().collect();
+        let ours: Vec<u64> = alive.iter().filter_map(|stat| open_sockets(stat.id.pid)).flatten().collect();
         let listeners = sockets::listeners().into_iter().filter(|listener| ours.contains(&listener.inode));
         let mut all: Vec<SocketAddr> =
             listeners.map(|listener| SocketAddr::new(listener.address, listener.port)).collect();
@@ -202,23 +201,15 @@ struct Held {
 }
 
 fn held(alive: &[Stat]) -> Vec<Held> {
-    alive.iter().map(|stat| Held { pid: stat.id.pid, inodes: sockets::open_sockets(stat.id.pid) }).collect()
+    alive.iter().map(|stat| Held { pid: stat.id.pid, inodes: open_sockets(stat.id.pid) }).collect()
 }
 
 // The processes behind an address that somebody else started: found by who listens there, and sampled as a service's are.
 //
 // It sees those whose open files it may read, which are those of the same user. It neither starts nor stops anything.
 
-/// Why the processes behind an address are not seen.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unseen {
-    /// No socket of this machine's network listens there.
-    #[error("no process of this machine listens there")]
-    Nobody,
-    /// Another user's, or in another container.
-    #[error("whose process listens there may not be read: another user's, or one in a container")]
-    NotOurs,
-}
+const NOBODY: &str = "no process of this machine listens there";
+const NOT_OURS: &str = "whose process listens there may not be read: another user's, or one in a container";
 
 /// Processes that ran already, with all that they start.
 #[derive(Debug)]
@@ -235,9 +226,9 @@ impl Watched {
     ///
     /// # Errors
     /// If nobody listens there, or some who do may not be seen.
-    pub fn at(address: SocketAddr) -> Result<Watched, Unseen> {
-        let on_port: Vec<_> = listeners().into_iter().filter(|one| one.port == address.port()).collect();
-        let reached = sockets::reached(&on_port, address.ip());
+    pub fn at(address: SocketAddr) -> Result<Watched, &'static str> {
+        let listeners = on_port(address.port());
+        let reached = sockets::reached(&listeners, address.ip());
         Watched::holding(&reached.iter().map(|one| one.inode).collect::<Vec<_>>())
     }
 
@@ -245,13 +236,13 @@ impl Watched {
     ///
     /// # Errors
     /// As [`Watched::at`].
-    pub fn at_socket(path: &Path) -> Result<Watched, Unseen> {
+    pub fn at_socket(path: &Path) -> Result<Watched, &'static str> {
         Watched::holding(&sockets::unix_listeners(path))
     }
 
-    fn holding(inodes: &[u64]) -> Result<Watched, Unseen> {
+    fn holding(inodes: &[u64]) -> Result<Watched, &'static str> {
         if inodes.is_empty() {
-            return Err(Unseen::Nobody);
+            return Err(NOBODY);
         }
         let (mut holders, mut held) = (Vec::new(), BTreeSet::new());
         for stat in process::everyone() {
@@ -263,7 +254,7 @@ impl Watched {
             }
         }
         if inodes.iter().any(|inode| !held.contains(inode)) {
-            return Err(Unseen::NotOurs);
+            return Err(NOT_OURS);
         }
         let is_holder = |pid: u32| holders.iter().any(|other| other.id.pid == pid);
         let roots = holders.iter().filter(|stat| !is_holder(stat.ppid));
@@ -342,7 +333,7 @@ mod tests {
         let (sample, peak) = (found.sample(), found.peak_memory());
         assert!(sample.cpu_ns > 0 && sample.rss_bytes > 0 && peak > 0, "{sample:?}, peak {peak}");
         drop(socket);
-        assert_eq!(Watched::at(address).unwrap_err(), Unseen::Nobody);
+        assert_eq!(Watched::at(address).unwrap_err(), NOBODY);
     }
 
     #[test]
@@ -351,7 +342,7 @@ mod tests {
         let socket = UnixListener::bind(&path).unwrap();
         assert_eq!(Watched::at_socket(&path).unwrap().pid(), std::process::id());
         drop(socket);
-        assert_eq!(Watched::at_socket(&path).unwrap_err(), Unseen::Nobody);
+        assert_eq!(Watched::at_socket(&path).unwrap_err(), NOBODY);
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -57,11 +57,9 @@ pub fn sequence_t(blocks: u32, g: f64, alpha: f64) -> Result<Option<f64>, Error>
 /// ρ: roughly how much squared, scaled data there must be before the guard believes anything. Four blocks of one scale each.
 pub const GUARD_RHO: f64 = 4.0;
 
-/// What the guard says after some number of blocks.
+/// What the guard says of some number of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guard {
-    /// Blocks it has seen.
-    pub blocks: u32,
     /// Natural logarithm of the evidence against "no difference": 0 is none, ln 20 = 3.0 is what α = 0.05 asks for. May
     /// fall again as blocks come.
     pub ln_evidence: f64,
@@ -91,7 +89,7 @@ pub fn guard(d: &[f64], scale: f64, alpha: f64) -> Result<Guard, Error> {
     if !(scale > 0.0 && scale.is_finite()) {
         return Err(Error::outside("scale", scale, "a positive finite number"));
     }
-    let blocks = blocks(d, 0)?;
+    blocks(d, 0)?;
     let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
     for (index, value) in d.iter().enumerate() {
         let scaled = value / scale;
@@ -103,5 +101,5 @@ pub fn guard(d: &[f64], scale: f64, alpha: f64) -> Result<Guard, Error> {
     }
     let spread = squares + GUARD_RHO;
     let ln_evidence = sum * sum / (2.0 * spread) - (spread / GUARD_RHO).ln() / 2.0;
-    Ok(Guard { blocks, ln_evidence, rejects: ln_evidence > -alpha.ln() })
+    Ok(Guard { ln_evidence, rejects: ln_evidence > -alpha.ln() })
 }

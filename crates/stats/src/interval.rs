@@ -71,7 +71,7 @@ impl MeanInterval {
 }
 
 /// The ratio of two sides with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Welch {
     /// Ratio of the geometric means, second over first: 1.1 is ten per cent more.
     pub ratio: f64,
@@ -81,8 +81,6 @@ pub struct Welch {
     pub high: f64,
     /// Degrees of freedom (Satterthwaite 1946), from the smaller side's runs less one to all runs less two.
     pub freedom: f64,
-    /// The critical t the interval was made with.
-    pub critical_t: f64,
 }
 
 /// The interval of Welch (1947) for the difference of two means of logarithms, two-sided at `level` such as 0.95.
@@ -106,11 +104,10 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
     let part = |variance: f64, runs: usize| variance.powi(2) / (runs - 1) as f64;
     let freedom =
         (variance_1 + variance_2).powi(2) / (part(variance_1, first.len()) + part(variance_2, second.len()));
-    let critical_t = two_sided_t_of(freedom, 1.0 - level);
-    let half_width = critical_t * standard_error;
+    let half_width = two_sided_t_of(freedom, 1.0 - level) * standard_error;
     let difference = mean_2 - mean_1;
     let Interval { low, high } = as_ratios(difference, difference - half_width, difference + half_width)?;
-    Ok(Welch { ratio, low, high, freedom, critical_t })
+    Ok(Welch { ratio, low, high, freedom })
 }
 
 /// The mean of one side and the variance of that mean.

@@ -5,6 +5,8 @@
 //!               (does it start?)      (what does each do?)          (which is best?)        (what is it worth, on fresh runs?)
 //! ```
 
+use std::collections::BTreeMap;
+
 use model::Metric;
 use stats::{Mirrored, ScreenEffect, ScreenLooks, Screened};
 
@@ -86,7 +88,7 @@ struct Screen {
     /// What came of the others.
     halves: Vec<Half>,
     /// The blocks of whole pairs, for each metric.
-    blocks: Vec<(Metric, Vec<Vec<Mirrored>>)>,
+    blocks: BTreeMap<Metric, Vec<Vec<Mirrored>>>,
     /// Whether all of it can be judged per core-second.
     per_core: Option<bool>,
     looks: Option<ScreenLooks>,
@@ -247,7 +249,8 @@ impl Tuning {
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
         let factor = (critical_t * error / wanted).powi(2);
         let pair_s = self.screen.pairs as f64;
-        let rows = self.screen.blocks.first()?.1.iter().map(Vec::len).sum::<usize>() as f64 / pair_s.max(1.0);
+        let rows =
+            self.screen.blocks.values().next()?.iter().map(Vec::len).sum::<usize>() as f64 / pair_s.max(1.0);
         Some((factor - 1.0).max(0.5) * pair_s * 2.0 * rows * self.trial_s)
     }
 
@@ -388,11 +391,7 @@ impl Tuning {
         self.screen.per_core = Some(self.screen.per_core.unwrap_or(true) && per_core);
         for metric in Metric::ALL.iter().copied() {
             let rows = halves.chunks_exact(2).map(|pair| mirrored(pair, &open, metric));
-            let rows: Vec<Vec<Mirrored>> = rows.collect();
-            match self.screen.blocks.iter_mut().find(|(of, _)| *of == metric) {
-                Some((_, blocks)) => blocks.extend(rows),
-                None => self.screen.blocks.push((metric, rows)),
-            }
+            self.screen.blocks.entry(metric).or_default().extend(rows);
         }
         self.screen.pairs += 1;
         if LOOKS.contains(&self.screen.pairs) || self.screen.pairs == self.screen.pairs_max {
@@ -429,8 +428,7 @@ impl Tuning {
         // Per core-second it is the inverse of what a request costs.
         let inverse = metric == Metric::Throughput && self.per_core();
         let source = if inverse { Metric::CpuPerRequest } else { metric };
-        let blocks = &self.screen.blocks.iter().find(|(of, _)| *of == source)?.1;
-        let mut screened = stats::screened(blocks)?;
+        let mut screened = stats::screened(self.screen.blocks.get(&source)?)?;
         if inverse {
             screened.effects.iter_mut().flatten().for_each(|effect| effect.log = -effect.log);
         }
@@ -446,8 +444,12 @@ impl Tuning {
     }
 
     fn interactions(&self, among: &[usize], metric: Metric) -> Vec<([usize; 2], f64)> {
-        let blocks = self.screen.blocks.iter().find(|(of, _)| *of == metric).map(|(_, blocks)| blocks);
-        let found = blocks.filter(|_| among.len() > 1).and_then(|blocks| stats::interactions(blocks, among));
+        let found = self
+            .screen
+            .blocks
+            .get(&metric)
+            .filter(|_| among.len() > 1)
+            .and_then(|blocks| stats::interactions(blocks, among));
         let Some(found) = found else { return Vec::new() };
         let looks = ScreenLooks::new(&[1], found.pairs.len(), ALPHA);
         let Ok(critical_t) = looks.map(|looks| looks.critical_t(1, found.freedom)) else { return Vec::new() };

@@ -20,15 +20,6 @@ pub struct Service {
     pub variants: Vec<(&'static str, DraftSource)>,
 }
 
-/// What was seen.
-#[derive(Debug, PartialEq)]
-pub struct Looked {
-    /// The first service that was found.
-    pub service: Option<Service>,
-    /// What was looked for, and what came of it, a line each.
-    pub lines: Vec<String>,
-}
-
 type Finder = fn(&Path, &str) -> Result<Service, String>;
 
 /// Larger than any file that a person wrote.
@@ -52,23 +43,17 @@ const FILES: [(&str, Finder); 12] = [
     ("docker-compose.yml", |folder, _| compose(folder, "docker-compose.yml")),
 ];
 
-/// Looks at a folder.
-pub fn look(folder: &Path) -> Looked {
+/// Looks at a folder: the first service that is found, or what was looked for, and what came of it, a line each.
+pub fn look(folder: &Path) -> Result<Service, Vec<String>> {
     let mut lines = Vec::new();
     for (name, finder) in FILES {
-        let found = match plan::read_text(&folder.join(name), FILE_BYTES_MAX) {
-            Err(_) => Err("not there".to_owned()),
-            Ok(text) => finder(folder, &text),
-        };
-        match found {
-            Ok(service) => {
-                let lines = vec![format!("found in {}", service.from)];
-                return Looked { service: Some(service), lines };
-            }
+        let text = plan::read_text(&folder.join(name), FILE_BYTES_MAX);
+        match text.map_err(|_| "not there".to_owned()).and_then(|text| finder(folder, &text)) {
+            Ok(service) => return Ok(service),
             Err(why) => lines.push(format!("{name}: {why}")),
         }
     }
-    Looked { service: None, lines }
+    Err(lines)
 }
 
 fn source(words: &[impl ToString]) -> DraftSource {
@@ -149,17 +134,9 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
 fn compose(folder: &Path, file: &str) -> Result<Service, String> {
     let mut command = Command::new("docker");
     command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
-    let read = machine::run(&mut command, COMPOSE_PATIENCE)
-        .map_err(|error| format!("`docker compose` is to read it, and docker: {error}"))?;
-    let read = read.ok_or_else(|| {
-        format!("`docker compose config` gave no answer within {} s", COMPOSE_PATIENCE.as_secs())
-    })?;
-    if !read.status.success() {
-        let said = String::from_utf8_lossy(&read.stderr);
-        let said = said.trim().lines().next().unwrap_or("it failed");
-        return Err(format!("`docker compose` does not read it (is Compose 2 installed?): {said}"));
-    }
-    let project: Value = serde_json::from_slice(&read.stdout).map_err(|error| error.to_string())?;
+    let read = machine::answer_of(&mut command, COMPOSE_PATIENCE)
+        .map_err(|why| format!("`docker compose` does not read it (is Compose 2 installed?): {why}"))?;
+    let project: Value = serde_json::from_str(&read).map_err(|error| error.to_string())?;
     let services = project["services"].as_object().ok_or("no services")?;
     let of = |key: &str| services.iter().find(|(_, service)| service[key].get(0).is_some());
     let (name, service) =
@@ -242,8 +219,8 @@ mod tests {
             fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
             fs::write(folder.path().join(name), text).unwrap();
         }
-        match look(folder.path()).service {
-            Some(Service { variants, .. }) => variants
+        match look(folder.path()) {
+            Ok(Service { variants, .. }) => variants
                 .iter()
                 .map(|(name, source)| match source {
                     DraftSource::Command { env, words } => format!("{name}: {env:?} {}", words.join(" ")),
@@ -251,7 +228,7 @@ mod tests {
                 })
                 .collect::<Vec<_>>()
                 .join("\n"),
-            None => "nothing".to_owned(),
+            Err(_) => "nothing".to_owned(),
         }
     }
 

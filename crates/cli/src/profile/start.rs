@@ -108,16 +108,8 @@ fn capture(
         start.record.clone().unwrap_or_else(|| crate::records::claim(&format!("{}-profile", plan.name)));
     let rounds = start.rounds.unwrap_or(lab::ROUNDS);
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
-    let course = Course {
-        experiment: name,
-        text,
-        plan,
-        directory: &directory,
-        how: How::CapturesOnly { rounds },
-        events: false,
-        yes: false,
-    };
-    let (record, result) = run::carry(course)?;
+    let course = Course::new(name, text, plan, &directory);
+    let (record, result) = run::carry(Course { how: How::CapturesOnly { rounds }, ..course })?;
     // A run that was cut short has what was captured up to then.
     let Some(explanation) = explanation::kept(&record.directory) else {
         result.map_err(run::failed)?;

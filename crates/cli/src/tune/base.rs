@@ -68,7 +68,7 @@ impl Base {
             .into());
         }
         let source = DraftSource::command(command)
-            .map_err(|error| Failed::usage(format!("`{command}`: {error}")).hint(error.hint()))?;
+            .map_err(|error| Failed::usage(format!("`{command}`: {error}")).hint(error.hint))?;
         let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let mut settings = args.asked.settings()?;
         settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));

@@ -28,9 +28,6 @@ fn records_are_found_by_what_people_call_them() {
     let place = shelf();
     for (word, name) in [
         ("latest", "größe"),
-        ("latest~1", "simulated-20260102-000000"),
-        ("größe", "größe"),
-        ("simulated", "größe"),
         ("simulated~2", "simulated-20260101-000000"),
         ("records/simulated-20260101-000000/events.jsonl", "simulated-20260101-000000"),
     ] {
@@ -52,9 +49,7 @@ fn records_are_found_by_what_people_call_them() {
     elsewhere(&["history", "show"]).ends(0).prints(&["FASTER", "events.jsonl"]);
     assert_eq!(elsewhere(&["history", "--records", "/nowhere"]).ends(2).out, "");
     for (words, hint) in [
-        (&["report", "simulatde"][..], "simulated"),
-        (&["history", "compare", "simulated-", "latest"], "2 records"),
-        (&["profile", "latest~7"], "only 3 records"),
+        (&["profile", "latest~7"][..], "only 3 records"),
         (&["history", "trend", "simulatet"], "nearest names are simulated"),
         (&["history", "trend", "simulated", "--variant", "level1"], "level-1"),
         (&["history", "trend", "simulated", "--metric", "p99"], "throughput"),

@@ -12,19 +12,19 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
                long = { api.env = { MODE = \"mix\", DELAY_MS = 60 } }",
         load: "connections = 64\ntimeout = \"5s\"\n\
                requests = [{ name = \"fast\", path = \"/\", weight = 4 }, { name = \"slow\", path = \"/slow\" }]",
-        design: "metric = \"p50\"\nendpoint = \"slow\"\nrate = \"5%\"\nslice = \"500ms\"\nslices = 2\n\
+        design: "metric = \"p50\"\nendpoint = \"slow\"\nrate = \"10%\"\nslice = \"500ms\"\nslices = 4\n\
                  cpus = \"shared\"\nwarmup = \"300ms\"\nbudget = \"120s\"",
         ..Draft::default()
     });
     let check = place.said(&["run", "--dry-run", "experiment.toml"]);
     check.prints(&[
         "80 % fast, 20 % slow",
-        "p50 of the response time of slow",
-        "open loop: 5 % of what the slowest variant can do",
+        "p50 response time of slow",
+        "open loop: 10 % of what the slowest variant can do",
     ]);
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
     said.prints(&["p50 response time of slow", "By request", "generator and services shared processors"]);
-    said.prints(&["(5 % of the slowest capacity: "]);
+    said.prints(&["(10 % of the slowest capacity: "]);
     let record = place.opened();
     assert_eq!(record.damage, Vec::<String>::new());
     // Four in five of all requests are fast, so the median of all would show nothing.

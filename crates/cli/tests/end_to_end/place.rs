@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -330,6 +331,16 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 
 pub fn proofload() -> Command {
     Command::new(env!("CARGO_BIN_EXE_proofload"))
+}
+
+/// Whether a link can be made for a trial; says so where not, and not by a macro: the test runner would keep to itself what a passing test
+/// prints.
+pub fn has_links() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        let _ = writeln!(io::stderr(), "skipped: a link is made for each trial: networks take root");
+    }
+    is_root
 }
 
 /// An address on which nobody listens.

@@ -117,33 +117,20 @@ struct Pairs {
 
 impl Pairs {
     fn of(rated: &[(&Group, f64)]) -> Self {
-        let mut order: Vec<usize> = (0..rated.len()).collect();
-        order.sort_by(|one, other| rated[*one].1.total_cmp(&rated[*other].1));
-        let single: Vec<u64> = order.iter().map(|at| u64::from(rated[*at].0.rates.len() == 1)).collect();
         let mut pairs = Self { all: 0, near: 0, closest: None };
-        let (mut start, mut singles, mut singles_before) = (0, 0_u64, 0_u64);
-        // By rate, those near a label are a stretch that moves on with it.
-        for (end, at) in order.iter().enumerate() {
-            while rated[*at].1 / rated[order[start]].1 > 1.0 + HAND_WIDE {
-                singles -= single[start];
-                start += 1;
+        for (other, (later, fast)) in rated.iter().enumerate() {
+            for (one, (earlier, slow)) in rated[..other].iter().enumerate() {
+                let ratio = (fast / slow).max(slow / fast);
+                if pairs.closest.is_none_or(|(_, _, least)| ratio < least) {
+                    pairs.closest = Some((one, other, ratio));
+                }
+                if earlier.rates.len() == 1 || later.rates.len() == 1 {
+                    pairs.all += 1;
+                    pairs.near += u64::from(ratio <= 1.0 + HAND_WIDE);
+                }
             }
-            let within = (end - start) as u64;
-            pairs.near += if single[end] == 1 { within } else { singles };
-            pairs.all += if single[end] == 1 { end as u64 } else { singles_before };
-            if let Some(before) = end.checked_sub(1) {
-                pairs.consider(order[before], *at, rated[*at].1 / rated[order[before]].1);
-            }
-            singles += single[end];
-            singles_before += single[end];
         }
         pairs
-    }
-
-    fn consider(&mut self, one: usize, other: usize, ratio: f64) {
-        if self.closest.is_none_or(|(_, _, least)| ratio < least) {
-            self.closest = Some((one, other, ratio));
-        }
     }
 }
 

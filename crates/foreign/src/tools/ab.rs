@@ -56,7 +56,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "SSL/TLS Protocol" => run.url = run.url.take().map(|url| url.replacen("http://", "https://", 1)),
         "Document Path" => run.url = run.url.take().map(|url| url + value),
         "Concurrency Level" => run.load.connections = number::whole(first),
-        "Time taken for tests" => run.duration_s = number::figure(first, Lone::Decimal),
+        "Time taken for tests" => run.duration_s = number::decimal(first),
         "Complete requests" => return draft.requests(first),
         "Failed requests" => run.failures.other = number::whole(first),
         "Keep-Alive requests" => run.keep_alive_requests = number::whole(first),
@@ -86,7 +86,7 @@ fn plain(text: &str) -> Taken {
 /// `Time per request: 1610.3 [ms] (mean)`; the second such line divides by the connections.
 fn time(value: &str, first: &str, draft: &mut Draft) {
     if value.ends_with("(mean)") {
-        let us = number::figure(first, Lone::Decimal).map(|ms| ms * 1e3);
+        let us = number::decimal(first).map(|ms| ms * 1e3);
         keep(&mut draft.run.latency.mean_us, us);
     }
     // Last of what is always there; the tables after it may be switched off.
@@ -95,8 +95,7 @@ fn time(value: &str, first: &str, draft: &mut Draft) {
 
 /// `Total:  1 2 0.5 2 9` is min, mean, sd, median, max in milliseconds.
 fn moments(value: &str, draft: &mut Draft) {
-    let ms: Vec<Option<f64>> =
-        value.split_whitespace().map(|word| number::figure(word, Lone::Decimal)).collect();
+    let ms: Vec<Option<f64>> = value.split_whitespace().map(number::decimal).collect();
     if let [_, _, sd, _, max] = ms[..] {
         draft.run.latency.sd_us = sd.map(|ms| ms * 1e3);
         draft.run.latency.max_us = max.map(|ms| ms * 1e3);
@@ -109,7 +108,7 @@ fn quantile(text: &str, draft: &mut Draft) -> bool {
     let mut words = text.split_whitespace();
     let (Some(share), Some(ms)) = (words.next(), words.next()) else { return false };
     let Some(percent) = percent(share) else { return false };
-    draft.quantile(Some(percent), number::figure(ms, Lone::Decimal).map(|ms| ms * 1e3));
+    draft.quantile(Some(percent), number::decimal(ms).map(|ms| ms * 1e3));
     true
 }
 

@@ -42,7 +42,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             draft.run.bytes = exact.or_else(rounded);
         }
         "time for request" => {
-            let us = |at: usize| words.get(at).and_then(|word| number::micros(word, Lone::Decimal));
+            let us = |at: usize| number::us(words.get(at)?);
             draft.moments(us(2), us(3), us(1));
         }
         "req/s" => draft.whole = true,
@@ -68,7 +68,7 @@ fn plain(text: &str, draft: &mut Draft) -> Taken {
 /// `finished in 1.00s, 1234.50 req/s, 5.00MB/s`
 fn finished(rest: &str, draft: &mut Draft) -> Taken {
     let mut parts = rest.split(", ");
-    let seconds = parts.next().and_then(|time| number::micros(time, Lone::Decimal)).map(|us| us / 1e6);
+    let seconds = parts.next().and_then(number::seconds);
     let taken = keep(&mut draft.run.duration_s, seconds);
     if taken == Taken::Ours
         && let Some(rate) = parts.next().and_then(|part| part.strip_suffix(" req/s"))

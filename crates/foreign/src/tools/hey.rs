@@ -96,7 +96,7 @@ fn summary(text: &str, draft: &mut Draft) -> Taken {
 fn time_us(value: &str) -> Option<f64> {
     let (number, unit) = value.trim().split_once(' ')?;
     let us = number::unit_us(unit.split_whitespace().next()?)?;
-    Some(number::figure(number, Lone::Decimal)? * us)
+    Some(number::decimal(number)? * us)
 }
 
 /// A line below a title: `50% in 0.0012 secs`, `[200] 1000 responses`, or `[3] what went wrong`.

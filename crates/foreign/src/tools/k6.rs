@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Beginning, Meaning, Pace, Row, Tool, at, ended, starts, usual};
 use crate::draft::{Draft, Taken, keep};
-use crate::number::{self, Kilo, Lone};
+use crate::number::{self, Kilo};
 use crate::run::Run;
 
 /// What k6 prints.
@@ -48,8 +48,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let run = &mut draft.run;
     match name {
         "http_reqs" => {
-            run.requests_per_s =
-                words.get(1).and_then(|word| number::figure(word.strip_suffix("/s")?, Lone::Decimal));
+            run.requests_per_s = words.get(1).and_then(|word| number::decimal(word.strip_suffix("/s")?));
             draft.whole = true;
             return draft.requests(first);
         }
@@ -75,14 +74,14 @@ fn durations(words: &[&str], draft: &mut Draft) {
     let mut mean = None;
     let mut max = None;
     for (key, value) in words.iter().filter_map(|word| word.split_once('=')) {
-        let us = number::micros(value, Lone::Decimal);
+        let us = number::us(value);
         match key {
             "avg" => mean = us,
             "max" => max = us,
             "med" => draft.quantile(Some(50.0), us),
             key => {
                 let digits = key.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')'));
-                draft.quantile(digits.and_then(|digits| number::figure(digits, Lone::Decimal)), us);
+                draft.quantile(digits.and_then(number::decimal), us);
             }
         }
     }
@@ -112,7 +111,7 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
     }
     // `* open: 100.00 iterations/s for 10s (maxVUs: 50)`
     if let Some((before, rest)) = text.split_once(" iterations/s for ") {
-        let rate = before.rsplit(' ').next().and_then(|word| number::figure(word, Lone::Decimal));
+        let rate = before.rsplit(' ').next().and_then(number::decimal);
         draft.run.load.rate_per_s = rate.filter(|rate| *rate > 0.0);
         take_length(rest, draft);
         return Taken::Ours;
@@ -124,8 +123,7 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
 
 /// How long the load was to last: the first word.
 fn take_length(text: &str, draft: &mut Draft) {
-    let length = text.split_whitespace().next().and_then(|word| number::micros(word, Lone::Decimal));
-    keep(&mut draft.run.load.duration_s, length.map(|us| us / 1e6));
+    keep(&mut draft.run.load.duration_s, text.split_whitespace().next().and_then(number::seconds));
 }
 
 fn from_json(value: &Value) -> Option<Run> {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Beginning, Meaning, Pace, RateOf, Row, Tool, at, count_at, ended, keys_at, starts, usual};
 use crate::draft::{Draft, Part, Taken, keep};
-use crate::number::{self, Lone};
+use crate::number;
 use crate::run::Run;
 
 /// What vegeta prints.
@@ -53,12 +53,11 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     match title.trim() {
         "Requests" => return requests(&value, draft),
         "Duration" => {
-            let us = |name| value(name).and_then(|time| number::micros(time, Lone::Decimal));
-            draft.run.duration_s = us("total").map(|us| us / 1e6);
-            keep(&mut draft.run.load.duration_s, us("attack").map(|us| us / 1e6));
+            draft.run.duration_s = value("total").and_then(number::seconds);
+            keep(&mut draft.run.load.duration_s, value("attack").and_then(number::seconds));
         }
         "Latencies" => latencies(&names, &value, draft),
-        "Bytes In" => draft.run.bytes = value("total").and_then(|count| number::figure(count, Lone::Decimal)),
+        "Bytes In" => draft.run.bytes = value("total").and_then(number::decimal),
         "Bytes Out" | "Success" => {}
         // `[code:count]  0:535  200:665`
         "Status Codes" => {
@@ -74,7 +73,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
 fn requests<'t>(value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) -> Taken {
     let taken = draft.requests(value("total").unwrap_or_default());
     if taken == Taken::Ours {
-        let rate = |name| value(name).and_then(|rate| number::figure(rate, Lone::Decimal));
+        let rate = |name| value(name).and_then(number::decimal);
         draft.run.load.rate_per_s = rate("rate").filter(|rate| *rate > 0.0);
         draft.run.requests_per_s = rate("throughput").or_else(|| rate("rate"));
     }
@@ -82,10 +81,10 @@ fn requests<'t>(value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) -> 
 }
 
 fn latencies<'t>(names: &[&str], value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) {
-    let us = |name: &str| value(name).and_then(|time| number::micros(time, Lone::Decimal));
+    let us = |name: &str| value(name).and_then(number::us);
     draft.moments(us("mean"), None, us("max"));
     for name in names {
-        draft.quantile(number::figure(name, Lone::Decimal), us(name));
+        draft.quantile(number::decimal(name), us(name));
     }
 }
 

@@ -10,7 +10,7 @@ use model::{Asked, Rate};
 use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
-use crate::environment::{Failure, SliceSpec, elapsed};
+use crate::environment::{Failure, Result, elapsed};
 use crate::tuning::BLOCKS_MIN;
 
 /// Most of the budget that the search before the first block may take.
@@ -126,7 +126,7 @@ fn overload_s(limit_s: f64) -> f64 {
 
 impl Dispatcher<'_> {
     /// Searches for the rate of every variant, and settles how long windows are; nothing where capacity is not measured.
-    pub(super) fn settle_capacity(&mut self) -> Result<(), Failure> {
+    pub(super) fn settle_capacity(&mut self) -> Result<()> {
         if self.plan.design.slo.is_empty() {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Dispatcher<'_> {
     }
 
     /// The search on one fresh process: up until a limit breaks, and between what was kept and what was not.
-    fn search_once(&mut self, variant: usize, limit_s: f64, most_s: f64) -> Result<(), Failure> {
+    fn search_once(&mut self, variant: usize, limit_s: f64, most_s: f64) -> Result<()> {
         let began_s = self.elapsed_s();
         self.start(variant)?;
         self.load(variant, SliceKind::WarmUp, AT_LIMIT_S / 2.0, None)?;
@@ -178,7 +178,7 @@ impl Dispatcher<'_> {
     }
 
     /// Whether there is a rate at which all limits are kept, and one at which they are not.
-    fn judge_search(&self, variant: usize) -> Result<(), Failure> {
+    fn judge_search(&self, variant: usize) -> Result<()> {
         let record = self.writer.record();
         let ends = Pilot::of(record, variant).unwrap_or_default().bracket();
         let slo: Vec<String> = self.plan.design.slo.iter().map(ToString::to_string).collect();
@@ -198,7 +198,7 @@ impl Dispatcher<'_> {
         Err(Failure::Pointless(why))
     }
 
-    fn at_limit_per_s(&self, variant: usize) -> Result<f64, Failure> {
+    fn at_limit_per_s(&self, variant: usize) -> Result<f64> {
         self.trial(variant).and_then(at_limit_per_s).ok_or_else(|| {
             let name = &self.plan.variants[variant].name;
             Failure::Pointless(format!(
@@ -209,7 +209,7 @@ impl Dispatcher<'_> {
     }
 
     /// What counts of a trial, in random order with the steps beside it; and once for each variant an overload behind all that.
-    pub(super) fn search_trial(&mut self, variant: usize, search: Search) -> Result<(), Failure> {
+    pub(super) fn search_trial(&mut self, variant: usize, search: Search) -> Result<()> {
         // Of what follows only where the window is placed depends on it.
         self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
         let at_limit = self.at_limit_per_s(variant)?;
@@ -247,16 +247,14 @@ impl Dispatcher<'_> {
         rate: Rate,
         seconds: f64,
         step: u32,
-    ) -> Result<(), Failure> {
-        self.pause_if_wanted()?;
-        self.tell_trial(super::doing(kind), variant);
+    ) -> Result<()> {
         if let Some(problem) = rate.problem() {
             return Err(Failure::Pointless(format!("a rate was found that cannot be asked for: {problem}")));
         }
         let open = Some(self.asked(rate, self.schedule.arrivals_seed(self.block, step)));
-        let until = elapsed(seconds);
-        let mut slice = self.environment.load(variant, SliceSpec { kind, until, open })?;
-        slice.asked = Some(Asked { until, open });
+        let asked = Asked { until: elapsed(seconds), open };
+        let mut slice = self.slice(variant, kind, asked)?;
+        slice.asked = Some(asked);
         match kind {
             SliceKind::Measured => self.keep_slice(slice),
             // Limits are meant to break there.

@@ -6,8 +6,8 @@
 use analysis::Outcome;
 use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
 
-use super::{Dispatcher, Doing, LabError, News, Progress, ending};
-use crate::environment::{CaptureSpec, Failure, SliceSpec, Start, elapsed};
+use super::{Dispatcher, Doing, LabError, News, Progress};
+use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, Start, elapsed};
 use crate::explaining::{self, Captures, ROUNDS, TRIALS};
 use crate::schedule::Schedule;
 
@@ -70,13 +70,13 @@ impl Dispatcher<'_> {
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and(stopped) {
             Ok(()) => (EndReason::Measured, Ok(())),
-            Err(failure) => ending::of_failure(failure, &self.plan.secrets)?,
+            Err(failure) => self.ending(failure)?,
         };
         self.end(reason)?;
         result
     }
 
-    fn capture_rounds(&mut self, rounds: u32) -> Result<(), Failure> {
+    fn capture_rounds(&mut self, rounds: u32) -> Result<()> {
         let trial_s = self.costs.map(|costs| costs.trial_s);
         let captures = Captures::of(self.writer.record(), trial_s);
         let mut left_s = captures.seconds(rounds);
@@ -98,12 +98,7 @@ impl Dispatcher<'_> {
     }
 
     /// One trial from its start to its end. What it could not give is kept as missing, unless nothing more can be kept or is wanted.
-    fn capture_trial(
-        &mut self,
-        at: Place,
-        kinds: &[CaptureKind],
-        captures: &Captures,
-    ) -> Result<(), Failure> {
+    fn capture_trial(&mut self, at: Place, kinds: &[CaptureKind], captures: &Captures) -> Result<()> {
         let mut left = kinds;
         let outcome = self.capture_windows(at, &mut left, captures);
         // Whatever happened, nothing is left behind; how such a trial ended is nobody's figure.
@@ -124,12 +119,7 @@ impl Dispatcher<'_> {
     }
 
     /// Takes from `left` what was captured.
-    fn capture_windows(
-        &mut self,
-        at: Place,
-        left: &mut &[CaptureKind],
-        captures: &Captures,
-    ) -> Result<(), Failure> {
+    fn capture_windows(&mut self, at: Place, left: &mut &[CaptureKind], captures: &Captures) -> Result<()> {
         let Place { round, variant, number } = at;
         let block = Schedule::block_of_round(round);
         let padding_bytes = self.schedule.padding_bytes(block)[variant];

@@ -5,7 +5,7 @@ use record::{Block, Event};
 
 use super::Dispatcher;
 use crate::disturbance::{Taken, begun_apart, stood_still};
-use crate::environment::Failure;
+use crate::environment::Result;
 use crate::schedule::take_turns;
 use crate::tuning::{self, BLOCKS_AIM};
 
@@ -14,7 +14,7 @@ const DROPPED_MIN: u32 = 3;
 
 impl Dispatcher<'_> {
     /// Drops the block that just ended, if something was the matter with it and another can take its place; whether it was dropped.
-    pub(super) fn drop_if_disturbed(&mut self) -> Result<bool, Failure> {
+    pub(super) fn drop_if_disturbed(&mut self) -> Result<bool> {
         let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
         let Some(block) = block else { return Ok(false) };
         // A block without load is none, whether or not another can take its place.

@@ -6,11 +6,11 @@
 use record::{Event, GeneratorLost};
 
 use super::{Dispatcher, News, Progress, Update};
-use crate::environment::{Connected, Connecting, Failure, Lost, lost_text};
+use crate::environment::{Connected, Connecting, Failure, Lost, Result, lost_text};
 
 impl Dispatcher<'_> {
     /// Has all generators there, and keeps who they are and who was gone. One that was lost is tried for once.
-    pub(super) fn connect(&mut self) -> Result<(), Failure> {
+    pub(super) fn connect(&mut self) -> Result<()> {
         let Connected { generators, lost } = match self.connected() {
             Err(Failure::GeneratorsLost(lost)) => return Err(self.without(&lost)?),
             outcome => outcome?,
@@ -23,7 +23,7 @@ impl Dispatcher<'_> {
     }
 
     /// The same for captures, of which nothing is kept but what was captured.
-    pub(super) fn connect_for_captures(&mut self) -> Result<(), Failure> {
+    pub(super) fn connect_for_captures(&mut self) -> Result<()> {
         let Connected { generators, lost } = self.connected()?;
         for lost in &lost {
             self.tell(News::Event(&lost_in(self.block, lost)));
@@ -34,7 +34,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn connected(&mut self) -> Result<Connected, Failure> {
+    fn connected(&mut self) -> Result<Connected> {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.left_s().max(0.0));
         let watch = &mut *self.watch;
         let mut tell = |connecting: Connecting<'_>| {
@@ -47,7 +47,7 @@ impl Dispatcher<'_> {
     ///
     /// # Errors
     /// If generators are lost too often for that, or the record cannot be written.
-    pub(super) fn abandon_block(&mut self, lost: &[Lost]) -> Result<(), Failure> {
+    pub(super) fn abandon_block(&mut self, lost: &[Lost]) -> Result<()> {
         let may_go_on = self.may_drop_one_more(self.blocks_kept());
         self.stop_all()?;
         self.keep_lost(lost)?;
@@ -61,12 +61,12 @@ impl Dispatcher<'_> {
     }
 
     /// The failure that a run ends with for want of these.
-    pub(super) fn without(&mut self, lost: &[Lost]) -> Result<Failure, Failure> {
+    pub(super) fn without(&mut self, lost: &[Lost]) -> Result<Failure> {
         self.keep_lost(lost)?;
         Ok(Failure::Generator(lost_text(lost)))
     }
 
-    fn keep_lost(&mut self, lost: &[Lost]) -> Result<(), Failure> {
+    fn keep_lost(&mut self, lost: &[Lost]) -> Result<()> {
         lost.iter().try_for_each(|lost| self.keep(lost_in(self.block, lost)))
     }
 }

@@ -7,11 +7,11 @@ use plan::Measure;
 use record::{EndReason, Event, SliceKind};
 
 use super::Dispatcher;
-use crate::environment::{Failure, SliceSpec};
+use crate::environment::{Failure, Result};
 
 impl Dispatcher<'_> {
     /// The whole measurement, in one block that counts.
-    pub(super) fn measure(&mut self, measure: &Measure) -> Result<EndReason, Failure> {
+    pub(super) fn measure(&mut self, measure: &Measure) -> Result<EndReason> {
         let began_s = self.elapsed_s();
         self.block = 1;
         self.keep(Event::BlockStarted { block: self.block, order: vec![0] })?;
@@ -27,7 +27,7 @@ impl Dispatcher<'_> {
         ended
     }
 
-    fn measure_slices(&mut self, measure: &Measure) -> Result<(), Failure> {
+    fn measure_slices(&mut self, measure: &Measure) -> Result<()> {
         let closed = |until| Measure::closed(until);
         if !measure.warmup.is_zero() {
             self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(measure.warmup)))?;
@@ -62,11 +62,8 @@ impl Dispatcher<'_> {
     }
 
     /// A slice, kept with what it was to be.
-    fn slice_as(&mut self, kind: SliceKind, asked: Asked) -> Result<(), Failure> {
-        self.pause_if_wanted()?;
-        self.tell_trial(super::doing(kind), 0);
-        let spec = SliceSpec { kind, until: asked.until, open: asked.open };
-        let mut slice = self.environment.load(0, spec)?;
+    fn slice_as(&mut self, kind: SliceKind, asked: Asked) -> Result<()> {
+        let mut slice = self.slice(0, kind, asked)?;
         slice.asked = Some(asked);
         self.keep(Event::Slice(Box::new(slice)))?;
         if self.environment.is_stop_wanted() { Err(Failure::Interrupted) } else { Ok(()) }

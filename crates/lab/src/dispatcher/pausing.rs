@@ -4,25 +4,25 @@
 use record::Event;
 
 use super::{Dispatcher, News, Progress};
-use crate::environment::Failure;
+use crate::environment::Result;
 
 impl Dispatcher<'_> {
     /// Waits for as long as the user wants it, and keeps for how long that was.
-    pub(super) fn pause_if_wanted(&mut self) -> Result<(), Failure> {
+    pub(super) fn pause_if_wanted(&mut self) -> Result<()> {
         let Some((paused, outcome)) = self.waited() else { return Ok(()) };
         self.keep(paused)?;
         outcome
     }
 
     /// The same between captures, of which nothing is kept: no figure is theirs.
-    pub(super) fn pause_captures_if_wanted(&mut self) -> Result<(), Failure> {
+    pub(super) fn pause_captures_if_wanted(&mut self) -> Result<()> {
         let Some((paused, outcome)) = self.waited() else { return Ok(()) };
         self.tell(News::Event(&paused));
         outcome
     }
 
     /// The pause that the run made, and whether it goes on; `None` where nobody wanted it to wait.
-    fn waited(&mut self) -> Option<(Event, Result<(), Failure>)> {
+    fn waited(&mut self) -> Option<(Event, Result<()>)> {
         if !self.environment.is_pause_wanted() {
             return None;
         }

@@ -9,11 +9,11 @@ use plan::{Pacing, Rate};
 use record::Event;
 
 use super::{Dispatcher, News, Progress, Update};
-use crate::environment::Failure;
+use crate::environment::Result;
 
 impl Dispatcher<'_> {
     /// Has all of it made; then the run begins.
-    pub(super) fn prepare(&mut self) -> Result<(), Failure> {
+    pub(super) fn prepare(&mut self) -> Result<()> {
         let left_s = self.plan.design.budget.as_secs_f64();
         for step in self.plan.prepare.clone() {
             let watch = &mut *self.watch;
@@ -29,7 +29,7 @@ impl Dispatcher<'_> {
     }
 
     /// Starts once, in a block 0 that never ends, each variant of which nobody knows where it listens.
-    pub(super) fn find_ports(&mut self) -> Result<(), Failure> {
+    pub(super) fn find_ports(&mut self) -> Result<()> {
         let variants = self.plan.variants.iter().enumerate();
         let unknown =
             variants.filter(|(_, variant)| variant.services.iter().any(plan::Service::chooses_port));

@@ -10,12 +10,12 @@ use model::{Ask, AskedOpen, Level, Rate};
 use record::{Event, RateChosen, SliceKind};
 
 use super::Dispatcher;
-use crate::environment::Failure;
+use crate::environment::{Failure, Result};
 use crate::tuning;
 
 impl Dispatcher<'_> {
     /// Settles rate and length of trials; nothing in closed loop.
-    pub(super) fn settle_rate(&mut self) -> Result<(), Failure> {
+    pub(super) fn settle_rate(&mut self) -> Result<()> {
         let Some(rate) = self.plan.design.rate else { return Ok(()) };
         let end = self.plan.design.ramp_to;
         let is_share = |rate: plan::Rate| matches!(rate, plan::Rate::ShareOfCapacity(_));
@@ -67,7 +67,7 @@ impl Dispatcher<'_> {
 
     /// Successful responses per second of each variant, measured on fresh processes one after the other, in a block 0 that never
     /// ends and so never counts.
-    fn capacities(&mut self) -> Result<Vec<Option<f64>>, Failure> {
+    fn capacities(&mut self) -> Result<Vec<Option<f64>>> {
         let order = self.schedule.order(self.block);
         let seconds = tuning::capacity_s(&self.plan.design, order.len());
         self.one_by_one(order, |this, variant| {
@@ -79,7 +79,7 @@ impl Dispatcher<'_> {
     }
 
     /// Whether trials can have the requests that the metric wants, and the budget can hold such trials.
-    fn judge_trial(&mut self, per_s: f64) -> Result<(), Failure> {
+    fn judge_trial(&mut self, per_s: f64) -> Result<()> {
         let left_s = self.left_s();
         let (settings, design) = (self.settings, &self.plan.design);
         let least_s = settings.blocks_least_s(design, self.plan.variants.len());

@@ -5,7 +5,7 @@
 use record::{Event, WarmUp};
 
 use super::Dispatcher;
-use crate::environment::Failure;
+use crate::environment::{Failure, Result};
 use crate::tuning::{self, BLOCKS_MIN};
 
 /// The block after which slices and blocks are settled from measurements, of those that count.
@@ -17,7 +17,7 @@ const SLACK: f64 = 0.97;
 impl Dispatcher<'_> {
     /// Settles warm-up and length of slices after the first whole block, which watched the warm-up whether it counts or not; the number of
     /// blocks after the third that counts, and that of slices from then on after each, for the spread becomes known as blocks come in.
-    pub(super) fn settle(&mut self, counts: bool) -> Result<(), Failure> {
+    pub(super) fn settle(&mut self, counts: bool) -> Result<()> {
         if self.writer.record().warm_up.is_none() {
             self.settle_warm_up()?;
         }
@@ -34,7 +34,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn settle_warm_up(&mut self) -> Result<(), Failure> {
+    fn settle_warm_up(&mut self) -> Result<()> {
         let costs = self.costs;
         let variants = self.plan.variants.len();
         if let Some(costs) = &costs {
@@ -47,7 +47,7 @@ impl Dispatcher<'_> {
                 let kept = self.blocks_kept();
                 let room_s = match &self.search {
                     Some(search) => search.warm_up_room_s(),
-                    None => tuning::warm_up_room_s(left_s, kept, variants, &self.settings, &costs),
+                    None => self.settings.warm_up_room_s(left_s, kept, variants, &costs),
                 };
                 tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
             }
@@ -58,13 +58,13 @@ impl Dispatcher<'_> {
         };
         self.settings.warm_up_s = chosen.seconds;
         if let Some(costs) = costs.filter(|_| self.plan.design.slices.is_none()) {
-            let most = tuning::slices_within(left_s, self.blocks_kept(), variants, &self.settings, &costs);
+            let most = self.settings.slices_within(left_s, self.blocks_kept(), variants, &costs);
             self.settings.slices = self.settings.slices.min(most);
         }
         self.keep(Event::WarmUpChosen(chosen))
     }
 
-    fn settle_slices(&mut self) -> Result<(), Failure> {
+    fn settle_slices(&mut self) -> Result<()> {
         let Some(costs) = self.costs else { return Ok(()) };
         let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
         if let Some(given) = self.plan.design.slices {
@@ -74,7 +74,7 @@ impl Dispatcher<'_> {
             let variants = self.measured.len();
             let left_s = self.left_s();
             let kept = self.blocks_kept();
-            let most = tuning::slices_within(left_s * SLACK, kept, variants, &self.settings, &costs);
+            let most = self.settings.slices_within(left_s * SLACK, kept, variants, &costs);
             allocation.slices = allocation.slices.min(most);
         }
         let first = self.writer.record().allocation.is_none();
@@ -85,7 +85,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn settle_blocks(&mut self) -> Result<(), Failure> {
+    fn settle_blocks(&mut self) -> Result<()> {
         if self.plan.comparisons.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,6 @@
 //! Between two looks at what threads have used there is the load and nothing else. What could not be had is in the capture as missing; only
 //! what makes the load itself impossible is a failure.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,13 +13,13 @@ use explain::perf::Sampler;
 use machine::clock::monotonic_ns;
 use model::{Absence, Capture, CaptureKind, CapturedService, Missing, SliceKind};
 use remote::services::ServiceHandle;
-use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Wanted};
+use services::{Agent, Arming, Error, ProcessThreads, Wanted};
 
 use self::observation::{Observation, Outcome};
 use super::processes::cut_at;
 use super::services::{check_alive, failed_on};
 use super::{RealEnvironment, file_name};
-use crate::environment::{CaptureSpec, Failure, SliceSpec, elapsed};
+use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, elapsed};
 use crate::explaining;
 
 mod native;
@@ -34,7 +33,7 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(2);
 const NAME_BYTES_MAX: usize = 80;
 
 /// What the services of a trial have used so far, each with the whole of its processes.
-fn looks(services: &mut [ServiceHandle]) -> Result<Vec<(u64, Vec<ProcessThreads>)>, Failure> {
+fn looks(services: &mut [ServiceHandle]) -> Result<Vec<(u64, Vec<ProcessThreads>)>> {
     let look = |service: &mut ServiceHandle| Ok((service.sample()?.cpu_ns, service.threads()?));
     let looks = services.iter_mut().map(look).collect::<Result<_, Error>>();
     looks.map_err(|error| failed_on(error, services.iter()))
@@ -42,18 +41,22 @@ fn looks(services: &mut [ServiceHandle]) -> Result<Vec<(u64, Vec<ProcessThreads>
 
 impl RealEnvironment {
     /// One window of load on a living trial, and what was captured in it.
-    pub(super) fn captured(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
+    pub(super) fn captured(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture> {
         let folder = self.profiles_of_round(wanted.round)?;
         self.wait_for_agents(variant)?;
-        let armings = self.arm(variant, wanted.kind, &folder)?;
+        let (plan, stop) = (Arc::clone(&self.plan), self.stop.clone());
+        let stopped = || stop.is_requested();
+        let mut name = file_name(&plan.variants[variant].name);
+        cut_at(&mut name, NAME_BYTES_MAX);
+        let armings = arm(&self.living_of(variant)?.services, wanted.kind, (&folder, &name), &stopped);
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
-        let native = match self.begin_stacks(variant, wanted.kind)? {
+        let native = match begin_stacks(&self.living_of(variant)?.services, wanted.kind) {
             Ok(native) => native,
             // Without stacks there is no load for nothing, and other captures go on.
             Err(why) => {
                 let missing = Missing::new(Absence::NativeStacks, why);
-                return Ok(explaining::without(&self.plan, (wanted.round, variant, wanted.kind), missing));
+                return Ok(explaining::without(&plan, (wanted.round, variant, wanted.kind), missing));
             }
         };
         let before = looks(&mut self.living_of(variant)?.services)?;
@@ -65,10 +68,7 @@ impl RealEnvironment {
         let after = looks(services)?;
         services.iter_mut().try_for_each(check_alive)?;
         let mut stacks = native::stop(native);
-        let results = self.disarm(variant, armings)?;
-        let (directories, name) = (self.directories(variant), self.name_in_files(variant));
-        let plan = Arc::clone(&self.plan);
-        let services = &self.living_of(variant)?.services;
+        let results = disarm(services, armings, &stopped);
         let looks = before.into_iter().zip(after).zip(results);
         let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
             let (armed, folder, secrets) = (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
@@ -76,7 +76,7 @@ impl RealEnvironment {
                 Observation { service, before: &before.1, after: &after.1, armed, results, folder, secrets };
             let mut captured = CapturedService {
                 service: service.name().to_owned(),
-                directory: directories.get(service.name()).cloned().unwrap_or_default(),
+                directory: explaining::directory(&plan.variants[variant], service.name()),
                 cpu_ns: after.0.saturating_sub(before.0),
                 missing: observation.missing(),
                 processes: observation.processes(),
@@ -106,7 +106,7 @@ impl RealEnvironment {
     }
 
     /// The folder of a round's profiles, by its place in the record and on disk.
-    fn profiles_of_round(&self, round: u32) -> Result<Folder, Failure> {
+    fn profiles_of_round(&self, round: u32) -> Result<Folder> {
         let inside = format!("{}/round-{round}", record::PROFILES);
         let path = self.record.join(&inside);
         fs::create_dir_all(&path).map_err(|error| {
@@ -115,18 +115,8 @@ impl RealEnvironment {
         Ok(Folder { inside, path })
     }
 
-    /// Where a variant's services have their code.
-    fn directories(&self, variant: usize) -> BTreeMap<String, String> {
-        let services = self.plan.variants[variant].services.iter();
-        services
-            .filter_map(|service| {
-                Some((service.name.clone(), service.command()?.directory.display().to_string()))
-            })
-            .collect()
-    }
-
     /// Gives Node.js services the time to say hello. Others have nobody who would.
-    fn wait_for_agents(&mut self, variant: usize) -> Result<(), Failure> {
+    fn wait_for_agents(&mut self, variant: usize) -> Result<()> {
         let stop = self.stop.clone();
         for service in &self.living_of(variant)?.services {
             let Some(host) = service.agent() else { continue };
@@ -137,59 +127,40 @@ impl RealEnvironment {
         }
         if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
     }
+}
 
-    /// Has the agents of every service begin, where the capture is theirs.
-    fn arm(
-        &mut self,
-        variant: usize,
-        kind: CaptureKind,
-        folder: &Folder,
-    ) -> Result<Vec<Option<Arming>>, Failure> {
-        let Some(wanted) = wanted_of(kind) else {
-            return Ok(self.living_of(variant)?.services.iter().map(|_| None).collect());
-        };
-        let stop = self.stop.clone();
-        let name = self.name_in_files(variant);
-        let arm = |service: &ServiceHandle| {
-            let file = |agent: &Agent| folder.path.join(profile_name(&name, service.name(), agent, kind));
-            Some(service.agent()?.arm(wanted, &file, &|| stop.is_requested()))
-        };
-        Ok(self.living_of(variant)?.services.iter().map(arm).collect())
-    }
+/// Has the agents of every service begin, where the capture is theirs. Profiles get their names from the variant's.
+fn arm(
+    services: &[ServiceHandle],
+    kind: CaptureKind,
+    (folder, variant): (&Folder, &str),
+    stopped: &dyn Fn() -> bool,
+) -> Vec<Option<Arming>> {
+    let arm = |service: &ServiceHandle| {
+        let file = |agent: &Agent| folder.path.join(profile_name(variant, service.name(), agent, kind));
+        Some(service.agent()?.arm(wanted_of(kind)?, &file, stopped))
+    };
+    services.iter().map(arm).collect()
+}
 
-    /// Begins to sample stacks of all processes, where they are what is captured; else why the kernel refuses.
-    fn begin_stacks(
-        &mut self,
-        variant: usize,
-        kind: CaptureKind,
-    ) -> Result<Result<Option<Sampler>, String>, Failure> {
-        let services = &self.living_of(variant)?.services;
-        let pids: Vec<u32> = services
-            .iter()
-            .filter_map(|service| service.here())
-            .flat_map(|service| service.processes(&[]))
-            .map(|process| process.id.pid)
-            .collect();
-        Ok(native::start(kind, &pids))
-    }
+/// Begins to sample stacks of all processes, where they are what is captured; else why the kernel refuses.
+fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<Sampler>, String> {
+    let here = services.iter().filter_map(|service| service.here());
+    let processes = here.flat_map(|service| service.processes(&[]));
+    native::start(kind, &processes.map(|process| process.id.pid).collect::<Vec<u32>>())
+}
 
-    fn name_in_files(&self, variant: usize) -> String {
-        let mut name = file_name(&self.plan.variants[variant].name);
-        cut_at(&mut name, NAME_BYTES_MAX);
-        name
-    }
-
-    /// Has them end: their results, by service.
-    fn disarm(&mut self, variant: usize, armings: Vec<Option<Arming>>) -> Result<Vec<Vec<Outcome>>, Failure> {
-        let stop = self.stop.clone();
-        let services = &self.living_of(variant)?.services;
-        let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
-            let host: Option<&AgentHost> = service.agent();
-            let results = host.zip(arming).map(|(host, arming)| host.disarm(arming, &|| stop.is_requested()));
-            results.unwrap_or_default()
-        };
-        Ok(services.iter().zip(armings).map(disarm).collect())
-    }
+/// Has agents end: their results, by service.
+fn disarm(
+    services: &[ServiceHandle],
+    armings: Vec<Option<Arming>>,
+    stopped: &dyn Fn() -> bool,
+) -> Vec<Vec<Outcome>> {
+    let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
+        let results = service.agent().zip(arming).map(|(host, arming)| host.disarm(arming, stopped));
+        results.unwrap_or_default()
+    };
+    services.iter().zip(armings).map(disarm).collect()
 }
 
 /// The folder of a round's profiles.

@@ -19,7 +19,7 @@ use super::loading::host;
 use super::requests::{requests, tls};
 use super::witness::{is_harmless, plain};
 use super::{RealEnvironment, hinted, network};
-use crate::environment::Failure;
+use crate::environment::{Failure, Result};
 use crate::url::{Reached, reach, unseen, watched};
 
 /// Between two looks at whether it is ready.
@@ -117,7 +117,7 @@ pub(super) fn pods_kept(pods: Vec<Pod>) -> Vec<PodSeen> {
 
 impl RealEnvironment {
     /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready.
-    pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<Loaded>, Failure> {
+    pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<Loaded>> {
         let Some(service) = variant.entry_service() else { return Ok(None) };
         if let Some(url) = service.url() {
             return self.reached(index, variant, service, url).map(Some);
@@ -145,13 +145,7 @@ impl RealEnvironment {
         }
     }
 
-    fn reached(
-        &mut self,
-        index: usize,
-        variant: &Variant,
-        service: &Service,
-        url: &Url,
-    ) -> Result<Loaded, Failure> {
+    fn reached(&mut self, index: usize, variant: &Variant, service: &Service, url: &Url) -> Result<Loaded> {
         let until = Instant::now() + service.ready_timeout;
         let source = variant.load.sources.first().copied();
         loop {
@@ -175,7 +169,7 @@ impl RealEnvironment {
     }
 
     /// Waits for a while before another look; `false` where there is no time for one.
-    fn looks_again(&self, until: Instant) -> Result<bool, Failure> {
+    fn looks_again(&self, until: Instant) -> Result<bool> {
         if self.stop.is_requested() {
             return Err(Failure::Interrupted);
         }
@@ -194,7 +188,7 @@ impl RealEnvironment {
 
     /// Has every generator send a request over the way that its load will take, until each gets the response that `ready` asks for: whether
     /// this machine gets there says nothing of whether pods do.
-    pub(super) fn await_answers(&mut self, variant: &Variant, address: &Address) -> Result<(), Failure> {
+    pub(super) fn await_answers(&mut self, variant: &Variant, address: &Address) -> Result<()> {
         let Some(entry) = variant.entry_service() else { return Ok(()) };
         let Some((request, contract)) = asked(variant, entry, address, &self.plan.secrets)? else {
             return Ok(());
@@ -249,7 +243,7 @@ fn asked(
     entry: &Service,
     address: &Address,
     secrets: &Secrets,
-) -> Result<Option<(Request, Contract)>, Failure> {
+) -> Result<Option<(Request, Contract)>> {
     let host = host(variant, address);
     Ok(match &entry.ready {
         Ready::Tcp => None,
@@ -273,7 +267,7 @@ fn turned_away(
     request: &Request,
     address: &Address,
     counts: &Counts,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let expected = |status: &u16| {
         let mut own = variant.load.requests.iter().filter_map(|request| request.expect.as_ref());
         variant.expect.status.contains(status) || own.any(|contract| contract.status.contains(status))

@@ -15,12 +15,15 @@ use remote::generators::{Fleet, FleetError, Generator as There, Ran};
 use remote::{Error, Waiting, Wanted};
 
 use super::hinted;
-use crate::environment::{Connected, Connecting, Failure, Lost};
+use crate::environment::{Connected, Connecting, Failure, Lost, Result};
 use crate::stop::Stop;
 
 /// Connections for which a thread of a generator on another machine is worth having: with few of them requests that are due would wait
 /// for one of their own thread while others are free.
 const CONNECTIONS_PER_THREAD: u32 = 32;
+
+/// Hears how far the connecting is.
+type Watch<'a> = &'a mut dyn FnMut(Connecting<'_>);
 
 /// The generators of a plan, connected or still to be.
 pub(super) struct Elsewhere {
@@ -50,7 +53,7 @@ impl Elsewhere {
     }
 
     /// Has all generators there.
-    pub fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+    pub fn connect(&mut self, watch: Watch<'_>) -> Result<Connected> {
         match self.fleet.take() {
             None => self.connect_all(watch),
             Some(mut fleet) => {
@@ -61,7 +64,7 @@ impl Elsewhere {
         }
     }
 
-    fn connect_all(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
+    fn connect_all(&mut self, watch: Watch<'_>) -> Result<Connected> {
         let channels = self.opened(watch, remote::generators)?;
         let fleet = Fleet::connect(channels).map_err(|errors| Failure::Generator(sentences(&errors)))?;
         let generators = generators(&fleet);
@@ -70,11 +73,7 @@ impl Elsewhere {
     }
 
     /// Replaces those that are gone, with one attempt each.
-    fn mend(
-        &mut self,
-        fleet: &mut Fleet,
-        watch: &mut dyn FnMut(Connecting<'_>),
-    ) -> Result<Connected, Failure> {
+    fn mend(&mut self, fleet: &mut Fleet, watch: Watch<'_>) -> Result<Connected> {
         let (missing, names) = (fleet.missing(), fleet.generators());
         let lost = self.named(&names, &fleet.take_lost());
         if missing.is_empty() {
@@ -100,12 +99,7 @@ impl Elsewhere {
     }
 
     /// Puts others in the places of those that are gone.
-    fn replace(
-        &mut self,
-        fleet: &mut Fleet,
-        places: &[usize],
-        watch: &mut dyn FnMut(Connecting<'_>),
-    ) -> Result<(), Failure> {
+    fn replace(&mut self, fleet: &mut Fleet, places: &[usize], watch: Watch<'_>) -> Result<()> {
         let channels = self.opened(watch, |wanted, waiting| remote::again(wanted, places, waiting))?;
         for (place, channel) in places.iter().zip(channels) {
             fleet.replace(*place, channel).map_err(|error| Failure::Generator(error.to_string()))?;
@@ -116,9 +110,9 @@ impl Elsewhere {
 
     fn opened<T>(
         &self,
-        watch: &mut dyn FnMut(Connecting<'_>),
+        watch: Watch<'_>,
         open: impl FnOnce(&Wanted<'_>, &mut Waiting<'_>) -> Result<T, Vec<Error>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T> {
         let here = || generate_here(self.arguments);
         let (generators, run, arguments) = (&self.plan.generators, self.run.as_str(), self.arguments);
         let wanted = Wanted { generators, run, arguments, here: &here };
@@ -131,19 +125,19 @@ impl Elsewhere {
     }
 
     /// Compares clocks, which drift apart.
-    pub fn compare_clocks(&mut self) -> Result<(), Failure> {
+    pub fn compare_clocks(&mut self) -> Result<()> {
         self.all(Fleet::compare_clocks)
     }
 
     /// Gives each its part of a load, in place of what it had before: on so many threads of each, where the plan says so, and those on
     /// this machine on these processors.
-    pub fn give(&mut self, spec: &LoadSpec, threads: Option<u32>, cpus: &[usize]) -> Result<(), Failure> {
+    pub fn give(&mut self, spec: &LoadSpec, threads: Option<u32>, cpus: &[usize]) -> Result<()> {
         let local = self.plan.generators.local;
         self.all(|fleet| fleet.give(divided(spec, threads, (local, cpus), &fleet.generators())))
     }
 
     /// One window of all of them together. It ends early when the user wants no more.
-    pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+    pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>)> {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);
         let Ran { counts, parts, lost } = self.fleet()?.run(until, &|| stop.is_requested());
@@ -170,11 +164,11 @@ impl Elsewhere {
         self.fleet.iter().flat_map(Fleet::processes)
     }
 
-    fn fleet(&mut self) -> Result<&mut Fleet, Failure> {
+    fn fleet(&mut self) -> Result<&mut Fleet> {
         self.fleet.as_mut().ok_or_else(|| Failure::Generator("the generators are not connected".into()))
     }
 
-    fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<(), Failure> {
+    fn all(&mut self, call: impl FnOnce(&mut Fleet) -> Result<(), Vec<FleetError>>) -> Result<()> {
         let done = call(self.fleet()?);
         done.map_err(|errors| match errors.iter().find(|error| error.is_refusal) {
             // Another in its place would refuse it too.

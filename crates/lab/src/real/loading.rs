@@ -13,7 +13,7 @@ use super::keeping::kept;
 use super::requests::{requests, tls};
 use super::services::check_alive;
 use super::{RealEnvironment, living_of, network};
-use crate::environment::{Failure, SliceSpec};
+use crate::environment::{Failure, Result, SliceSpec};
 use crate::stop::Stop;
 
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
@@ -41,11 +41,7 @@ pub(super) struct Wanted<'a> {
 
 impl RealEnvironment {
     /// Gets ready what loads a trial from now on. Connections are opened by its first window.
-    pub(super) fn loader(
-        &mut self,
-        wanted: &Wanted<'_>,
-        network: Option<&Network>,
-    ) -> Result<Loader, Failure> {
+    pub(super) fn loader(&mut self, wanted: &Wanted<'_>, network: Option<&Network>) -> Result<Loader> {
         let spec = LoadSpec { driver: self.driver, ..spec(wanted, &self.division.generator)? };
         self.begun(spec, wanted.variant.load.threads, network)
     }
@@ -56,7 +52,7 @@ impl RealEnvironment {
         spec: LoadSpec,
         threads: Option<u32>,
         network: Option<&Network>,
-    ) -> Result<Loader, Failure> {
+    ) -> Result<Loader> {
         match &mut self.elsewhere {
             Some(elsewhere) => {
                 elsewhere.give(&spec, threads, &self.division.generator).map(|()| Loader::Elsewhere)
@@ -69,7 +65,7 @@ impl RealEnvironment {
     }
 
     /// Gets generators elsewhere ready for a trial to come.
-    pub(super) fn compare_clocks(&mut self) -> Result<(), Failure> {
+    pub(super) fn compare_clocks(&mut self) -> Result<()> {
         self.elsewhere.as_mut().map_or(Ok(()), |elsewhere| elsewhere.compare_clocks())
     }
 
@@ -82,7 +78,7 @@ impl RealEnvironment {
     }
 
     /// One window of load, without what services and machine used meanwhile.
-    pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+    pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let living = living_of(&mut self.living, variant)?;
         let made = ran(&mut living.loader, &mut self.elsewhere, &self.stop, wanted.until);
         living.idle_since = Some(Instant::now());
@@ -115,18 +111,14 @@ impl RealEnvironment {
     }
 
     /// One window of a load that belongs to no living trial.
-    pub(super) fn run(
-        &mut self,
-        loader: &mut Loader,
-        until: Until,
-    ) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+    pub(super) fn run(&mut self, loader: &mut Loader, until: Until) -> Result<(Counts, Vec<GeneratorPart>)> {
         ran(loader, &mut self.elsewhere, &self.stop, until)
     }
 
     /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
     /// trials had their turn; of an open loop a new one, for at a low rate they are idle also within a slice. Those of a new one are
     /// opened before the window.
-    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<AskedOpen>) -> Result<(), Failure> {
+    pub(super) fn renew_generator(&mut self, variant: usize, open: Option<AskedOpen>) -> Result<()> {
         let living = self.living_of(variant)?;
         if open.is_none() && living.idle_since.is_none_or(|since| since.elapsed() < IDLE_MAX) {
             return Ok(());
@@ -148,7 +140,7 @@ fn ran(
     elsewhere: &mut Option<Elsewhere>,
     stop: &Stop,
     until: Until,
-) -> Result<(Counts, Vec<GeneratorPart>), Failure> {
+) -> Result<(Counts, Vec<GeneratorPart>)> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
             stop.watch(generator.interrupt(), generator.progress());
@@ -160,7 +152,7 @@ fn ran(
 }
 
 /// The whole load, as threads of this process would do it on these processors.
-fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> Result<LoadSpec, Failure> {
+fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> Result<LoadSpec> {
     let Wanted { plan, variant, address, open, seed } = wanted;
     let load = &variant.load;
     let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));

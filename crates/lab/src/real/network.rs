@@ -8,7 +8,7 @@ use plan::{Generators, Load};
 use services::{Error, Network};
 
 use super::hinted;
-use crate::environment::Failure;
+use crate::environment::{Failure, Result};
 
 /// Longest wait for a connection to open, over loopback.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -18,24 +18,18 @@ const CONNECT_TIMEOUT_ELSEWHERE: Duration = Duration::from_secs(5);
 const CONNECT_BYTES: u64 = 200;
 
 /// The link that a load asks for; `None` is loopback. What carries it runs where the generator does.
-pub(super) fn make(load: &Load, cpus: &[usize]) -> Result<Option<Network>, Failure> {
+pub(super) fn make(load: &Load, cpus: &[usize]) -> Result<Option<Network>> {
     load.network.as_ref().map(|link| Network::make(link, cpus)).transpose().map_err(failed)
 }
 
 /// Does `job` where the client is. The generator's threads and connections, made there, stay there.
-pub(super) fn at_client<T>(
-    network: Option<&Network>,
-    job: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+pub(super) fn at_client<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
     let _there = network.map(Network::visit_client).transpose().map_err(failed)?;
     job()
 }
 
 /// Does `job` where the services are, so that they stay there. Looks at whether they are ready have no link to cross.
-pub(super) fn at_services<T>(
-    network: Option<&Network>,
-    job: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+pub(super) fn at_services<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
     let _there = network.map(Network::visit_services).transpose().map_err(failed)?;
     job()
 }

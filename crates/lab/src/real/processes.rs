@@ -3,7 +3,7 @@
 //! It keeps what was seen and judges nothing. Of environments it keeps only what the experiment is about, or what turns profilers on:
 //! the rest is nobody's business.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use services::{CpuSource, Error, Listening, Running, Sight, Watched};
 use super::RealEnvironment;
 use super::keeping::cpu_source;
 use super::services::failed_at;
-use crate::environment::Failure;
+use crate::environment::Result;
 
 /// Processes of a service that are kept.
 pub(super) const PROCESSES_MAX: usize = 64;
@@ -28,9 +28,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// What is kept of the environments of a service's processes.
 #[derive(Default)]
 pub(super) struct Watch {
-    names: Vec<String>,
+    names: BTreeSet<String>,
     /// Values that the plan gives variables of these names, and the words of its commands, as they are kept: nobody's secret.
-    given: Vec<(String, String)>,
+    given: BTreeSet<(String, String)>,
 }
 
 impl Watch {
@@ -42,13 +42,9 @@ impl Watch {
         let words =
             services.iter().flat_map(|service| &service.command).flat_map(|word| word.split_whitespace());
         let set = services.iter().flat_map(|service| service.env.clone());
-        let mut given: Vec<(String, String)> = set.chain(words.filter_map(assigned)).collect();
-        given.sort_unstable();
-        given.dedup();
+        let given: BTreeSet<(String, String)> = set.chain(words.filter_map(assigned)).collect();
         let watched = analysis::checks::WATCHED_VARIABLES.map(str::to_owned);
-        let mut names: Vec<String> = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
-        names.sort_unstable();
-        names.dedup();
+        let names = given.iter().map(|(name, _)| name.clone()).chain(watched).collect();
         Watch { names, given }
     }
 
@@ -73,7 +69,7 @@ fn assigned(word: &str) -> Option<(String, String)> {
 
 impl RealEnvironment {
     /// A service that is ready, with its processes. To be called where its network is.
-    pub(super) fn started(&self, service: &mut ServiceHandle) -> Result<ServiceStarted, Failure> {
+    pub(super) fn started(&self, service: &mut ServiceHandle) -> Result<ServiceStarted> {
         let nothing = Watch::default();
         let watch = self.watches.get(service.name()).unwrap_or(&nothing);
         let host = service.host().map(str::to_owned);

@@ -7,7 +7,7 @@ use std::path::Path;
 use load::{Request, Tls, Trust, Values};
 use plan::Secrets;
 
-use crate::environment::Failure;
+use crate::environment::{Failure, Result};
 
 /// More than the engine takes of rows of values, and more than any body.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -16,11 +16,11 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 ///
 /// # Errors
 /// [`Failure::Generator`], with what is wrong with a file.
-pub(super) fn requests(load: &plan::Load, host: &str, secrets: &Secrets) -> Result<Vec<Request>, Failure> {
+pub(super) fn requests(load: &plan::Load, host: &str, secrets: &Secrets) -> Result<Vec<Request>> {
     load.requests.iter().map(|request| one(request, host, secrets)).collect()
 }
 
-fn one(request: &plan::Request, host: &str, secrets: &Secrets) -> Result<Request, Failure> {
+fn one(request: &plan::Request, host: &str, secrets: &Secrets) -> Result<Request> {
     // With rows of values braces are read once more.
     let filled = |text: &str| secrets.fill_request(text, request.values.is_some());
     let path = filled(&request.path);
@@ -52,7 +52,7 @@ fn name(request: &plan::Request, sent: &str) -> String {
 ///
 /// # Errors
 /// [`Failure::Generator`], if that cannot be read.
-pub(super) fn tls(tls: &plan::Tls) -> Result<Tls, Failure> {
+pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
     let trust = match (&tls.ca, tls.insecure) {
         (_, true) => Trust::Anything,
         (Some(file), false) => Trust::Authorities(read(file)?),
@@ -63,14 +63,14 @@ pub(super) fn tls(tls: &plan::Tls) -> Result<Tls, Failure> {
 }
 
 /// Reads rows of values; the end of the file's name says in which form.
-fn values(file: &Path) -> Result<Values, Failure> {
+fn values(file: &Path) -> Result<Values> {
     let is_csv = file.extension().is_some_and(|end| end == "csv");
     let bytes = read(file)?;
     let rows = if is_csv { Values::csv(&bytes) } else { Values::jsonl(&bytes) };
     rows.map_err(|error| Failure::Generator(format!("values {}: {error}", file.display())))
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+fn read(file: &Path) -> Result<Vec<u8>> {
     plan::read_file(file, FILE_BYTES_MAX)
         .map_err(|error| Failure::Generator(format!("cannot read {}: {error}", file.display())))
 }

@@ -2,7 +2,7 @@
 //!
 //! It starts, asks and stops in the order that the plan gives, and decides nothing else. Where they listen follows from who asks for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use plan::{Service, Variant};
@@ -13,7 +13,7 @@ use services::{AgentHost, Blame, Error, Placement, Ports};
 use super::deployed::Loaded;
 use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, hinted, network, processes};
 use crate::deployed::REACH_PATIENCE;
-use crate::environment::{Failure, Start};
+use crate::environment::{Failure, Result, Start};
 use crate::remote_hosts::Machine;
 
 type Addresses = BTreeMap<String, IpAddr>;
@@ -25,7 +25,7 @@ impl RealEnvironment {
         start: Start,
         variant: &Variant,
         entry: IpAddr,
-    ) -> Result<Vec<ServiceHandle>, Failure> {
+    ) -> Result<Vec<ServiceHandle>> {
         let addresses = self.addresses(variant, entry)?;
         let ports = self.ports(variant)?;
         let mut services = Vec::with_capacity(variant.services.len());
@@ -56,7 +56,7 @@ impl RealEnvironment {
         service: &Service,
         ports: &Ports,
         mut placement: Placement,
-    ) -> Result<ServiceHandle, Failure> {
+    ) -> Result<ServiceHandle> {
         placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
         placement.cpus.clone_from(&self.division.services);
         placement.values.extend(self.values.clone());
@@ -72,19 +72,19 @@ impl RealEnvironment {
         service: &Service,
         ports: &Ports,
         placement: &Placement,
-    ) -> Result<ServiceHandle, Failure> {
+    ) -> Result<ServiceHandle> {
         let machine = &self.machine(host)?.host;
         let cancelled = || self.stop.is_requested();
         let remote = RemoteService::start(machine, service, ports, placement, &cancelled);
         Ok(ServiceHandle::There(Box::new(remote.map_err(|error| failed_at(error, &[&service.name]))?)))
     }
 
-    fn machine(&self, host: &str) -> Result<&Machine, Failure> {
+    fn machine(&self, host: &str) -> Result<&Machine> {
         self.remote_hosts.at(host).ok_or_else(|| Failure::Service(format!("{host}: nobody has reached it")))
     }
 
     /// Where each service listens: on loopback, unless somebody asks for it from another machine, or the plan says where.
-    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<Addresses, Failure> {
+    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<Addresses> {
         let told = |service: &Service| service.command().and_then(|command| command.address);
         let address = |service: &Service| match (told(service), service.host()) {
             (Some(address), _) => Ok(address),
@@ -99,10 +99,8 @@ impl RealEnvironment {
     }
 
     /// Free ports for all services, each on its machine.
-    fn ports(&self, variant: &Variant) -> Result<Ports, Failure> {
-        let mut hosts: Vec<Option<&str>> = variant.services.iter().map(Service::host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
+    fn ports(&self, variant: &Variant) -> Result<Ports> {
+        let hosts: BTreeSet<Option<&str>> = variant.services.iter().map(Service::host).collect();
         let mut ports = Ports::default();
         for host in hosts {
             let there = variant.services.iter().filter(|service| service.host() == host);
@@ -168,7 +166,7 @@ impl Living {
 }
 
 /// An entry that is ready on its own machine and cannot be reached from this one would fail by every request.
-fn check_reach(entry: &ServiceHandle) -> Result<(), Failure> {
+fn check_reach(entry: &ServiceHandle) -> Result<()> {
     let address: SocketAddr = entry.address();
     let Err(error) = TcpStream::connect_timeout(&address, REACH_PATIENCE) else { return Ok(()) };
     Err(Failure::Service(format!(
@@ -182,11 +180,16 @@ fn check_reach(entry: &ServiceHandle) -> Result<(), Failure> {
 
 /// A target's error with the service's last words and a hint, as people need it.
 pub(super) fn failed(error: Error) -> Failure {
+    failed_as(Failure::Service, error)
+}
+
+/// The same of what is no service.
+pub(super) fn failed_as(what: fn(String) -> Failure, error: Error) -> Failure {
     if *error.blame() == Blame::Cancelled {
         return Failure::Interrupted;
     }
     let last_words = last_words(error.tail().unwrap_or_default());
-    Failure::Service(format!("{error}{last_words}{}", hinted(error.hint())))
+    what(format!("{error}{last_words}{}", hinted(error.hint())))
 }
 
 /// The same; where a machine is lost it names the services that ran there.
@@ -205,15 +208,13 @@ pub(super) fn failed_at(error: Error, services: &[&str]) -> Failure {
 /// The same of those of these services that run on a machine that is lost.
 pub(super) fn failed_on<'a>(error: Error, services: impl Iterator<Item = &'a ServiceHandle>) -> Failure {
     let Blame::Lost(host) = error.blame() else { return failed(error) };
-    let mut there: Vec<&str> =
-        services.filter(|service| service.host() == Some(host)).map(ServiceHandle::name).collect();
-    there.sort_unstable();
-    there.dedup();
-    failed_at(error, &there)
+    let there = services.filter(|service| service.host() == Some(host)).map(ServiceHandle::name);
+    let there: BTreeSet<&str> = there.collect();
+    failed_at(error, &Vec::from_iter(there))
 }
 
 /// A service that ended while it was loaded is a failure, however many requests it answered.
-pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<(), Failure> {
+pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<()> {
     let Some(exit) = service.exited() else { return Ok(()) };
     let on = service.host().map(|host| format!(" on {host}")).unwrap_or_default();
     Err(Failure::Service(format!(

@@ -17,7 +17,7 @@ use super::elsewhere::Elsewhere;
 use super::keeping::{Sampled, uses};
 use super::services::{check_alive, failed_on};
 use super::{Living, RealEnvironment, network};
-use crate::environment::Failure;
+use crate::environment::{Failure, Result};
 
 /// What services and machines had counted by one moment.
 pub(super) struct View {
@@ -32,7 +32,7 @@ pub(super) struct View {
 
 impl RealEnvironment {
     /// Right before these variants are loaded: the machine last, so that what looking costs is little of what it counts.
-    pub(super) fn view_before(&mut self, loaded: &[usize]) -> Result<View, Failure> {
+    pub(super) fn view_before(&mut self, loaded: &[usize]) -> Result<View> {
         let hosts = self.at_work();
         let asked = self.ask(&hosts, First::Services)?;
         let samples = self.sample();
@@ -44,7 +44,7 @@ impl RealEnvironment {
     }
 
     /// Right after it: the machine first.
-    pub(super) fn view_after(&mut self, loaded: &[usize]) -> Result<View, Failure> {
+    pub(super) fn view_after(&mut self, loaded: &[usize]) -> Result<View> {
         let hosts = self.at_work();
         let asked = self.ask(&hosts, First::Machine)?;
         let (machine, mut tcp) = (self.look(), self.tcp(loaded, &BTreeMap::new()));
@@ -79,12 +79,12 @@ impl RealEnvironment {
         hosts
     }
 
-    fn ask<'a>(&self, hosts: &'a [Arc<RemoteHost>], first: First) -> Result<Vec<PendingView<'a>>, Failure> {
+    fn ask<'a>(&self, hosts: &'a [Arc<RemoteHost>], first: First) -> Result<Vec<PendingView<'a>>> {
         let ask = |host: &'a Arc<RemoteHost>| host.view(first, first == First::Services);
         hosts.iter().map(ask).collect::<Result<_, _>>().map_err(|error| self.lost(error))
     }
 
-    fn finish(&self, asked: Vec<PendingView<'_>>) -> Result<BTreeMap<String, HostView>, Failure> {
+    fn finish(&self, asked: Vec<PendingView<'_>>) -> Result<BTreeMap<String, HostView>> {
         let finish = |viewing: PendingView<'_>| Ok((viewing.host().to_owned(), viewing.finish()?));
         asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))
     }
@@ -104,7 +104,7 @@ impl RealEnvironment {
         &mut self,
         samples: Vec<Option<Sample>>,
         seen: &BTreeMap<String, HostView>,
-    ) -> Result<Vec<Sampled>, Failure> {
+    ) -> Result<Vec<Sampled>> {
         let services = self.living.iter_mut().flat_map(|living| {
             let variant = living.variant;
             living.services.iter_mut().map(move |service| (variant, service))
@@ -169,7 +169,7 @@ impl RealEnvironment {
 }
 
 /// What a service elsewhere had used when its machine was seen.
-fn seen_there(service: &mut ServiceHandle, seen: &BTreeMap<String, HostView>) -> Result<Sample, Failure> {
+fn seen_there(service: &mut ServiceHandle, seen: &BTreeMap<String, HostView>) -> Result<Sample> {
     let sample = match service {
         ServiceHandle::Here(_) => None,
         ServiceHandle::There(remote) => {

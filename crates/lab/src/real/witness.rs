@@ -15,7 +15,7 @@ use super::loading::host;
 use super::processes::cut_at;
 use super::requests::requests;
 use super::{RealEnvironment, network};
-use crate::environment::Failure;
+use crate::environment::Result;
 
 /// Requests of a mix that are looked at.
 const REQUESTS_MAX: usize = 8;
@@ -36,7 +36,7 @@ impl RealEnvironment {
         variant: usize,
         address: &Address,
         network: Option<&Network>,
-    ) -> Result<Vec<Witness>, Failure> {
+    ) -> Result<Vec<Witness>> {
         // Who asks for no warm-up measures what the first request costs.
         let cold = self.plan.design.warmup.is_some_and(|warmup| warmup.is_zero());
         let plan = &self.plan.variants[variant];

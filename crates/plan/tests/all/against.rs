@@ -3,15 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Against, NotDoubled, Plan, ReadError, parse, read, read_at};
+use proofload_plan::{Against, Plan, ReadError, Refused, parse, read, read_at};
 
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn plan(text: &str) -> Plan {
-    parse(text, here()).unwrap_or_else(|problems| panic!("{problems:#?}"))
-}
+use crate::{here, plan};
 
 /// This crate's folder as a repository, and a worktree that need not be there.
 fn against() -> Against {
@@ -28,7 +22,7 @@ fn against() -> Against {
     }
 }
 
-fn doubled(plan: &Plan) -> Result<Plan, NotDoubled> {
+fn doubled(plan: &Plan) -> Result<Plan, Refused> {
     plan.against(&plan.moved(&against()), against(), Vec::new())
 }
 

@@ -1,12 +1,8 @@
 //! Experiment files made from flags: what they look like, that they are the plan they say, and how their problems are told.
 
-use std::path::Path;
-
 use proofload_plan::{Draft, DraftSource, DraftVariant, Plan, Setting, read};
 
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::here;
 
 fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
     let variant = |(name, command): &(Option<&str>, &str)| DraftVariant {

@@ -8,3 +8,16 @@ mod plans;
 mod problems;
 mod schema;
 mod templates;
+
+use std::path::Path;
+
+use proofload_plan::{Plan, parse};
+
+/// The folder of this crate, which has a `src`.
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn plan(text: &str) -> Plan {
+    parse(text, here()).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}

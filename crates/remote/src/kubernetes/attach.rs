@@ -272,9 +272,8 @@ pub(super) struct Cluster {
 /// The cluster of a context of the kubeconfig; without a kubeconfig, the cluster whose pod we are.
 pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     let view = machine::run(Command::new("kubectl").args(["config", "view", "--output=json"]), VIEW_PATIENCE);
-    let view = view.map_err(not_started)?.ok_or_else(|| {
-        unusable(format!("kubectl config view: no answer within {} s", VIEW_PATIENCE.as_secs()))
-    })?;
+    let late = || unusable(format!("kubectl config view: no answer within {} s", VIEW_PATIENCE.as_secs()));
+    let view = view.map_err(not_started)?.ok_or_else(late)?;
     if !view.status.success() {
         return Err(unusable(String::from_utf8_lossy(&view.stderr).trim()));
     }

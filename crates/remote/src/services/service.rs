@@ -93,11 +93,6 @@ impl RemoteService {
         }
     }
 
-    /// The service's name in the experiment.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The machine it runs on.
     pub fn host(&self) -> &Arc<RemoteHost> {
         &self.host
@@ -116,17 +111,6 @@ impl RemoteService {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// How it was found, where it does not listen on the port that it was given.
-    pub fn found(&self) -> Option<Found> {
-        let elsewhere = self.given != self.address.port();
-        elsewhere.then(|| Found { given: self.given, address: None, others: Vec::new() })
-    }
-
-    /// Workers that it had when it became ready.
-    pub fn workers(&self) -> Option<u32> {
-        self.started.workers
     }
 
     /// How it had ended by the last view, with its last lines.
@@ -219,7 +203,10 @@ impl ServiceHandle {
     pub fn found(&self) -> Option<Found> {
         match self {
             Self::Here(running) => running.found().cloned(),
-            Self::There(remote) => remote.found(),
+            Self::There(remote) => {
+                let elsewhere = remote.given != remote.address.port();
+                elsewhere.then(|| Found { given: remote.given, address: None, others: Vec::new() })
+            }
         }
     }
 
@@ -227,7 +214,7 @@ impl ServiceHandle {
     pub fn name(&self) -> &str {
         match self {
             Self::Here(running) => running.name(),
-            Self::There(remote) => remote.name(),
+            Self::There(remote) => &remote.name,
         }
     }
 
@@ -272,7 +259,7 @@ impl ServiceHandle {
     pub fn workers(&self) -> Option<u32> {
         match self {
             Self::Here(running) => running.workers(),
-            Self::There(remote) => remote.workers(),
+            Self::There(remote) => remote.started.workers,
         }
     }
 

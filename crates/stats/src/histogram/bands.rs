@@ -14,11 +14,9 @@ use crate::{Error, Resampling};
 
 const PURPOSE: [u8; 8] = *b"clusters";
 
-/// A quantile of the merged latencies, and the band it scatters in. Nanoseconds.
+/// The band in which a quantile of the merged latencies scatters. Nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
-    /// The quantile of all blocks merged, as [`Latencies::quantile`] gives it.
-    pub quantile: Quantile,
     /// Lower end.
     pub low_ns: u64,
     /// Upper end; `AtLeast` where censored requests leave it open.
@@ -66,11 +64,7 @@ pub fn quantile_bands(
         let weights = weights(blocks.len(), &mut draws);
         drawn.iter_mut().zip(quantiles).for_each(|(bounds, q)| bounds.push(merged.bounds(&weights, *q)));
     }
-    let band = |(bounds, q): (&Vec<(u64, u64)>, &f64)| {
-        let (low_ns, high) = ends(bounds, level);
-        Band { quantile: merged.quantile(&vec![1; blocks.len()], *q), low_ns, high }
-    };
-    Ok(drawn.iter().zip(quantiles).map(band).collect())
+    Ok(drawn.iter().map(|bounds| band(bounds, level)).collect())
 }
 
 impl Latencies {
@@ -92,7 +86,7 @@ fn weights(blocks: usize, draws: &mut Draws) -> Vec<u64> {
     weights
 }
 
-fn ends(bounds: &[(u64, u64)], level: f64) -> (u64, Quantile) {
+fn band(bounds: &[(u64, u64)], level: f64) -> Band {
     let tail = (bounds.len() + 1) as f64 * (1.0 - level) / 2.0;
     let k = (tail * (1.0 + 4.0 * f64::EPSILON)).floor().max(1.0) as usize;
     let (mut lows, mut highs): (Vec<u64>, Vec<u64>) = bounds.iter().copied().unzip();
@@ -100,7 +94,7 @@ fn ends(bounds: &[(u64, u64)], level: f64) -> (u64, Quantile) {
     highs.sort_unstable();
     let top = bounds.len() - k;
     let high = if highs[top] == OPEN { Quantile::AtLeast(lows[top]) } else { Quantile::Exact(highs[top]) };
-    (lows[k - 1], high)
+    Band { low_ns: lows[k - 1], high }
 }
 
 /// All blocks' latencies, ready to be merged with any weights.
