@@ -281,7 +281,9 @@ fn shared<'a>(
     asked: &plan::Comparison,
 ) -> impl Iterator<Item = &'a BlockFigures> {
     let both = [asked.baseline, asked.candidate];
-    blocks.iter().filter(move |block| both.iter().all(|index| block.variants[*index].is_some()))
+    blocks
+        .iter()
+        .filter(move |block| both.iter().all(|index| matches!(block.variants.get(*index), Some(Some(_)))))
 }
 
 pub(crate) fn judged(verdict: Verdict) -> Outcome {

@@ -129,6 +129,7 @@ pub fn interacting(factors: usize, drift: f64, both: f64) -> Record {
             alone * together * later * (1.0 + noise(number, variant))
         };
         let model = block.trials[0].clone();
+        block.order = (0..=combinations).collect();
         block.trials = (0..=combinations).map(|variant| trial(&model, variant, rate(variant))).collect();
     }
     record
