@@ -185,10 +185,14 @@ impl Dispatcher<'_> {
             if is_whole {
                 self.settle(counts)?;
             }
+            let measured = self.measured.len();
             // A block that counts for nothing shows nothing new either.
             let reason = if counts { self.judge_block() } else { self.out_of_time() };
             if let Some(reason) = reason {
                 return Ok(reason);
+            }
+            if self.measured.len() < measured {
+                self.settle_blocks()?;
             }
         }
     }

@@ -85,7 +85,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn settle_blocks(&mut self) -> Result<()> {
+    pub(super) fn settle_blocks(&mut self) -> Result<()> {
         if self.plan.comparisons.is_empty() {
             return Ok(());
         }
