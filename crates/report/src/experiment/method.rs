@@ -134,7 +134,8 @@ fn pauses_line(record: &Record) -> Option<String> {
 }
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
-    let estimate = conclusion.comparisons.iter().find_map(|comparison| comparison.estimate.as_ref())?;
+    let estimates = conclusion.comparisons.iter().filter_map(|comparison| comparison.estimate.as_ref());
+    let estimate = estimates.max_by_key(|estimate| estimate.blocks)?;
     let rule = analysis::rule(record)?;
     // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
