@@ -71,14 +71,14 @@ fn after_a_clock_was_set_back_the_newest_is_still_the_one_that_was_made_last() {
 fn what_is_missed_or_ambiguous_is_answered_with_names_and_their_number() {
     let (_folder, shelf) = shelf(&RECORDS);
     for (word, said) in [
-        ("keep-alvie", "none of the 6 records"),
+        ("keep-alvie", "no file or folder, and no record or experiment below"),
         ("keep-alvie", "nearest names are keep-alive"),
         ("grösse", "größe"),
         ("keep-alive-", "begins the names of 3 records"),
         ("keep-alive~9", "only 4 records of the experiment `keep-alive`"),
         ("latest~6", "only 6 records"),
         ("latest~6", "the oldest is latest~5"),
-        ("latest~x", "none of their 3 experiments"),
+        ("latest~x", "no file or folder, and no record or experiment below"),
         ("zzz", "`proofload history` lists them"),
     ] {
         let failed = shelf.find(word).expect_err(word);
