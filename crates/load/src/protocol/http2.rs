@@ -262,7 +262,7 @@ impl Http2 {
     }
 
     /// What the bytes amounted to.
-    fn settle(&mut self, under_way: usize, recorder: &mut Recorder<'_>) -> Effect {
+    fn settle(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let can_send = self.leaving.is_none() && self.peer.streams != Some(0);
         self.was_ready |= can_send && self.peer.streams.is_some() && self.ending.is_none();
         let is_barred = self.was_ready && !can_send && self.streams.is_empty();
@@ -287,9 +287,7 @@ impl Http2 {
                 }
                 Effect::Lost
             }
-            _ if self.streams.len() < under_way || self.written < self.output.len() => Effect::Free,
-            // A window that opens, or more streams, are worth a look, too.
-            _ if self.streams.len() < self.lanes => Effect::Free,
+            _ if self.written < self.output.len() || self.streams.len() < self.lanes => Effect::Free,
             _ => Effect::None,
         }
     }
@@ -363,11 +361,10 @@ impl Session for Http2 {
 
     fn received(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         self.received_ns = recorder.now_ns;
-        let under_way = self.streams.len();
         if let Err(cause) = self.read(bytes, recorder) {
             self.ending = Some(cause);
         }
-        self.settle(under_way, recorder)
+        self.settle(recorder)
     }
 
     fn ended(&mut self, _cut: bool, recorder: &mut Recorder<'_>) -> Effect {
@@ -405,7 +402,7 @@ impl Session for Http2 {
             self.lose(0, Cause::Timeout, Some(CANCEL), recorder);
         }
         if self.streams.len() == under_way || !silent {
-            return self.settle(under_way, recorder);
+            return self.settle(recorder);
         }
         for stream in self.streams.drain(..) {
             recorder.fail(&stream.request, stream.phase(), Cause::Abandoned);
