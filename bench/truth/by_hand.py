@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares two services as one does by hand: start one, warm it up, run wrk three times, stop it; then the other.
 
-Side A is the service as it is; side B the same (--effect none), or with turns of a loop planted (--effect spin-10, by
-the calibration that planted.py made, or --spin). Service on core 0, wrk on core 1, loopback only. All rates are kept;
-tables.py evaluates them.
+With --pairs as a careful person does: each side in turn in a process of its own, one run of wrk each, so many times. Side A is the service
+as it is; side B the same (--effect none), or with turns of a loop planted (--effect spin-10, by a study's calibration, or --spin). Service
+on core 0, wrk on core 1, loopback only. All rates are kept; tables.py evaluates them.
 """
 
 import argparse
@@ -12,9 +12,10 @@ import sys
 import time
 from pathlib import Path
 
-from effects import EFFECTS, calibration_in, variables
+from calibration import calibrated
+from effects import EFFECTS, variables
 from reuse import CLIENT_CORE, Failed, Load, all_tools, ended, positive
-from study import add_options, command, conduct, in_rounds, read
+from study import add_options, add_proofload, command, conduct, in_rounds
 from variance import Process, Treatment, steal
 
 CONNECTIONS = 16
@@ -31,49 +32,43 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--effect", nargs="+", choices=["none", *SPINS], default=["none"],
                         help="what side B has [none]")
     parser.add_argument("--calibration", metavar="FILE", type=Path,
-                        help="lines of planted.py, which say how many turns an effect takes")
-    parser.add_argument("--spin", metavar="TURNS", type=positive, help="so many instead, with one effect to name it")
+                        help="lines of a study, which say how many turns an effect takes; made there if they do not [those of --out]")
+    add_proofload(parser)
+    parser.add_argument("--pairs", type=positive, metavar="N", help="of fresh processes, one run of wrk each")
     parser.add_argument("--seconds", type=positive, default=2, help="of each run of wrk [2]")
-    options = parser.parse_args()
-    spins = [name for name in options.effect if name != "none"]
-    if options.spin and len(spins) != 1:
-        parser.error("--spin: say with --effect under which one name the comparisons are kept")
-    if spins and not (options.spin or options.calibration):
-        parser.error(f"--effect {spins[0]}: how many turns? --calibration FILE or --spin TURNS")
-    return options
-
-
-def planted(name: str, options: argparse.Namespace) -> dict:
-    if name == "none":
-        return {}
-    if options.spin:
-        return {"SPIN": str(options.spin)}
-    return variables(EFFECTS[name], calibration_in(read(options.calibration)))
+    return parser.parse_args()
 
 
 def study(options: argparse.Namespace) -> None:
-    envs = {name: planted(name, options) for name in options.effect}
-    each_s = 2 * (STARTS_S + WARM_UP_S + RUNS * options.seconds)
-    steps = in_rounds("by-hand", {name: each_s for name in envs}, options.count, options.seed)
-    conduct(options.out, steps, lambda step: compare(envs[step.effect], options.seconds, step.seed(options.seed)))
+    file = options.calibration or options.out
+    calibration = calibrated(file, options.proofload, options.seed) if set(options.effect) != {"none"} else None
+    envs = {name: variables(EFFECTS[name], calibration) for name in options.effect}
+    runs, pairs = (1, options.pairs) if options.pairs else (RUNS, 1)
+    each_s = 2 * pairs * (STARTS_S + WARM_UP_S + runs * options.seconds)
+    steps = in_rounds("by-hand-pairs" if options.pairs else "by-hand", {name: each_s for name in envs}, options.count, options.seed)
+    conduct(options.out, steps, lambda step: compare(envs[step.effect], pairs, runs, options.seconds, step.seed(options.seed)))
 
 
-def compare(env: dict, seconds: int, seed: int) -> dict:
-    """Both sides, one after the other, as people do."""
+def compare(env: dict, pairs: int, runs: int, seconds: int, seed: int) -> dict:
+    """Both sides, one after the other, as people do; the first side of each pair after the first is drawn."""
     random.seed(seed)
     begun, (stolen, of) = time.monotonic(), steal()
-    baseline = side({}, seconds)
-    candidate = side(env, seconds)
+    sides = ([], [])
+    for pair in range(pairs):
+        first = random.randrange(2) if pair else 0
+        for which in (first, 1 - first):
+            sides[which].extend(side(env if which else {}, runs, seconds))
+    baseline, candidate = sides
     stolen_after, of_after = steal()
     return {"variables": env, "baseline_rates": baseline, "candidate_rates": candidate,
             "seconds": time.monotonic() - begun, "steal": (stolen_after - stolen) / max(1, of_after - of), "seed": seed}
 
 
-def side(env: dict, seconds: int) -> list:
+def side(env: dict, runs: int, seconds: int) -> list:
     process = Process("planted", Treatment(), env)
     try:
         wrk_rate(process.port, WARM_UP_S)
-        return [wrk_rate(process.port, seconds) for _ in range(RUNS)]
+        return [wrk_rate(process.port, seconds) for _ in range(runs)]
     finally:
         process.stop()
 

@@ -7,48 +7,68 @@ from typing import NamedTuple, Optional
 
 from reuse import Failed
 
-# The shortest comparison there is. The budget is not what ends it, but for a host that takes nearly everything.
-AA_BUDGET_S = 300
-AA_SHORT = {"warmup": "500ms", "slices": 2, "blocks": 6}
-WARM = {"warmup": "2s"}
 # Requests per second for quantiles. Far below what the service can do on any machine, so that what is seen is the
 # service's own time and not a queue.
 RATE = 1000
+MARGIN = 0.03
 
 
 class Effect(NamedTuple):
-    """`percent` is how much more CPU a request costs; where that is not it, `variables` say what is set."""
+    """`percent` is how much more CPU a request costs; where that is not it, `variables` say what is set. `both` is set on both sides. A study
+    gives its runs the budgets in turn."""
 
     metric: str
-    margin: str
-    budget_s: int
+    budgets_s: tuple
     percent: Optional[float] = None
     variables: Optional[dict] = None
     rate: Optional[int] = None
-    design: dict = WARM
+    both: dict = {}
+    directory: str = "planted"
+    known: Optional[float] = None
 
     @property
-    def margin_share(self) -> float:
-        return float(self.margin.rstrip("%")) / 100
+    def none(self) -> bool:
+        """Whether both sides are the same."""
+        return self.variables == {}
 
     @property
     def truth(self) -> Optional[float]:
         """Candidate over baseline as it was planted. The service's core is full, so throughput falls as CPU rises."""
-        return None if self.percent is None else 1 / (1 + self.percent / 100)
+        return self.known if self.percent is None else 1 / (1 + self.percent / 100)
+
+    def budget_s(self, number: int) -> int:
+        return self.budgets_s[number % len(self.budgets_s)]
 
 
-NONE = Effect("throughput", "3%", AA_BUDGET_S, variables={}, design=AA_SHORT)
+def nothing(both: dict, directory: str = "planted") -> Effect:
+    """A service against itself. Short and long plans, because looking often is what might mislead."""
+    return Effect("throughput", (40, 60, 120), variables={}, both=both, directory=directory, known=1.0)
+
+
+def later(ms: int) -> Effect:
+    """A response that takes 20 ms takes longer, so the p99 does by about that share."""
+    return Effect("p99", (120,), variables={"DELAY_MS": str(20 + ms)}, rate=RATE, both={"DELAY_MS": "20"}, known=1 + ms / 20)
+
+
 EFFECTS = {
-    "spin-2": Effect("throughput", "1%", 270, percent=2),
-    "spin-5": Effect("throughput", "3%", 270, percent=5),
-    "spin-10": Effect("throughput", "3%", 75, percent=10),
-    "spin-20": Effect("throughput", "3%", 75, percent=20),
-    "latency-only": Effect("p50", "3%", 120, variables={"DELAY_MS": "1"}, rate=RATE),
+    "none": nothing({}),
+    "none, waits": nothing({"DELAY_MS": "5"}),
+    "none, 134 kB": nothing({"ORDERS": "1315"}),
+    "none, two workers": nothing({"WORKERS": "2"}),
+    "spin-2": Effect("throughput", (300,), percent=2),
+    "spin-3": Effect("throughput", (300,), percent=3),
+    "spin-5": Effect("throughput", (300,), percent=5),
+    "spin-10": Effect("throughput", (120,), percent=10),
+    "spin-20": Effect("throughput", (75,), percent=20),
+    "latency-only": Effect("p50", (120,), variables={"DELAY_MS": "1"}, rate=RATE),
     # The p99 stands on the very edge of the tail: now below it, now in it.
-    "tail-only": Effect("p99", "3%", 120, variables={"TAIL_SHARE": "0.01", "TAIL_MS": "20"}, rate=RATE),
+    "tail-only": Effect("p99", (120,), variables={"TAIL_SHARE": "0.01", "TAIL_MS": "20"}, rate=RATE),
     # Here it stands in the tail.
-    "tail-clear": Effect("p99", "3%", 120, variables={"TAIL_SHARE": "0.02", "TAIL_MS": "20"}, rate=RATE),
-    "memory": Effect("peak_memory", "3%", 75, variables={"HOLD_MB": "20"}),
+    "tail-clear": Effect("p99", (120,), variables={"TAIL_SHARE": "0.02", "TAIL_MS": "20"}, rate=RATE),
+    "later-5": later(1),
+    "later-10": later(2),
+    "later-20": later(4),
+    "memory": Effect("peak_memory", (75,), variables={"HOLD_MB": "20"}),
 }
 
 

@@ -3,17 +3,20 @@
 The record is in a temporary folder and is deleted. It must not judge.
 """
 
+import csv
 import json
 import tempfile
+from math import log
 from pathlib import Path
+from statistics import mean
 from typing import Iterable, NamedTuple, Optional
 
-from effects import Effect
+from effects import MARGIN, Effect
 from reuse import ROOT, Failed, ended
 from study import parsed
 from toml_writer import toml_text
 
-SERVICE = ROOT / "targets" / "planted"
+TARGETS = ROOT / "targets"
 CONNECTIONS = 16
 # At a rate they only have to be enough: if the machine stops for 0.1 s, each request due then needs one.
 CONNECTIONS_AT_A_RATE = 128
@@ -29,31 +32,55 @@ class Variants(NamedTuple):
     candidate: dict
 
 
-def file_text(name: str, variants: Variants, effect: Effect) -> str:
-    """The experiment file."""
+def file_text(name: str, variants: Variants, effect: Effect, budget_s: int) -> str:
+    """The experiment file. Warm-up, slices and blocks are the lab's own choice."""
     levels = {level: {"planted": {"env": side}} for level, side in zip(("without", "with"), variants)}
     rate = {"rate": effect.rate} if effect.rate else {}
     return toml_text({
         "name": name,
-        "services": {"planted": {"directory": str(SERVICE), "command": ["node", "server.js"], "ready": "/healthz",
-                                 "env": {"PORT": "{port}", "NODE_ENV": "production"}}},
+        "services": {"planted": {"directory": str(TARGETS / effect.directory), "command": ["node", "server.js"], "ready": "/healthz",
+                                 "env": {"PORT": "{port}", "NODE_ENV": "production", **effect.both}}},
         "factors": {"effect": levels},
         "load": {"connections": CONNECTIONS_AT_A_RATE if effect.rate else CONNECTIONS},
-        "design": {"metric": effect.metric, "margin": effect.margin, "budget": f"{effect.budget_s}s", **effect.design,
-                   **rate},
+        "design": {"metric": effect.metric, "margin": f"{MARGIN:.0%}", "budget": f"{budget_s}s", **rate},
     })
 
 
-def run(proofload: str, name: str, variants: Variants, effect: Effect, seed: int) -> dict:
+def run(proofload: str, name: str, variants: Variants, effect: Effect, budget_s: int, seed: int) -> dict:
     """Runs it and returns what is kept. Raises `Failed` if there is no report."""
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         file, record = Path(folder) / f"{name}.toml", Path(folder) / "record"
-        file.write_text(file_text(name, variants, effect))
+        file.write_text(file_text(name, variants, effect, budget_s))
         command = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
-        output = output_of(command, effect.budget_s + GRACE_S)
+        output = output_of(command, budget_s + GRACE_S)
         report, events = report_and_events(output, record)
-    return {"metric": effect.metric, "margin": effect.margin, "budget_s": effect.budget_s,
-            "variables": variants.candidate, **kept(report, events)}
+        table = output_of([proofload, "report", str(record), "--format", "csv"], GRACE_S)
+    return {"metric": effect.metric, "budget_s": budget_s, "variables": variants.candidate, "machine": machine(),
+            **kept(report, events), "log_ratios": log_ratios(table, report)}
+
+
+def machine() -> str:
+    """The processor, as Linux names it."""
+    models = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return models[0] if models else "unknown"
+
+
+def log_ratios(table: str, report: dict) -> Optional[list]:
+    """Of each block that counts, what was judged: throughput of the clock or of the services' CPU time, whichever gives the estimate."""
+    (comparison,) = report["comparisons"]
+    names = [report["variants"][comparison[side]]["name"] for side in ("baseline", "candidate")]
+    estimate, rows = comparison["estimate"], list(csv.DictReader(table.splitlines()))
+    for metric, sign in ((comparison["metric"], 1), ("cpu_per_request", -1)):
+        values = {(row["block"], row["variant"]): float(row["value"]) for row in rows
+                  if row["metric"] == metric and row["dropped"] == "false" and row["value"]}
+        blocks = sorted({block for block, _ in values}, key=int)
+        sides = [[values.get((block, name)) for block in blocks] for name in names]
+        if not estimate or len(blocks) != estimate["blocks"] or None in sides[0] + sides[1]:
+            continue
+        logs = [sign * log(candidate / baseline) for baseline, candidate in zip(*sides)]
+        if abs(mean(logs) - log(estimate["ratio"])) < 1e-4:
+            return logs
+    return None
 
 
 def report_and_events(output: str, record: Path) -> tuple:

@@ -34,6 +34,16 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Test:
     return Test(t, freedom, p_two_sided(t, freedom))
 
 
+def paired(first: Sequence[float], second: Sequence[float]) -> Test:
+    """Student's test of whether the mean of the pairs' log ratios is not 0. Two pairs or more."""
+    logs = [log(b / a) for a, b in zip(first, second, strict=True)]
+    freedom, spread = len(logs) - 1, sqrt(variance(logs) / len(logs))
+    if spread == 0:
+        return Test(0.0, freedom, float(mean(logs) == 0))
+    t = mean(logs) / spread
+    return Test(t, freedom, p_two_sided(t, freedom))
+
+
 def p_two_sided(t: float, freedom: float) -> float:
     """The probability that |T| is at least |t|. Abramowitz and Stegun, 26.7.1 with 26.5.27."""
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of what real_aa.py, planted.py and by_hand.py found: how often each method is wrong, and its time.
+"""Tables of what real.py and by_hand.py found: how often each method is wrong, and its time.
 
     python3 bench/truth/tables.py FILE...
 """
@@ -8,67 +8,68 @@ import sys
 from statistics import median
 from typing import Optional, Sequence
 
-from effects import EFFECTS, NONE
+from effects import EFFECTS, MARGIN
 from reuse import section
 from study import duration, print_tables
-from tally import (BETTER, EQUIVALENT, WORSE, Share, by_larger_mean, by_t_test, covering, excluding_one, outcomes,
-                   pooled_ratio, wrong)
+from student import paired
+from tally import BETTER, EQUIVALENT, WORSE, Share, by_larger_mean, by_t_test, covering, lag_one, outcomes, pooled_ratio, wrong
 
 ABSENT = "–"
-AA_HEADER = ["", "comparisons", "false differences", "intervals that hold 1", "verdicts", "width, median",
-             "blocks, median", "time, median"]
-PLANTED_HEADER = ["", "runs", "found", "wrong sign", "equivalent", "void", "effect, all blocks",
-                  "intervals that hold it", "that hold the planted", "to the verdict, median", "longest",
-                  "of it load, median", "steal, mean"]
-WRONG_HEADER = ["", "larger mean wins", "if larger by the margin", "Welch's t-test, 95 %", "time by hand",
+RUNS_HEADER = ["", "build", "runs", "right", "wrong", "open or void", "all blocks", "intervals that hold the truth", "width, median",
+               "time, median", "longest", "of it load", "blocks, median", "spread of blocks, median", "steal, mean"]
+WRONG_HEADER = ["", "larger mean wins", "if larger by the margin", "Welch's t-test, 95 %", "time by hand", "pairs, t-test", "time",
                 "Proofload", "time"]
 
 
-def aa_table(lines: Sequence[dict]) -> str:
-    """A service against itself: the verdict is about throughput; CPU per request is told beside it."""
-    throughput, cpu = [line["estimate"] for line in lines], [line["cpu_per_request"] for line in lines]
-    times = [f"{median(line['blocks'] for line in lines):g}", f"{median(line['seconds'] for line in lines):.1f} s"]
-    rows = [AA_HEADER,
-            ["throughput", str(len(lines)), shown(outcomes(lines, BETTER, WORSE)), shown(covering(throughput, 1.0)),
-             verdicts(lines), width(throughput), *times],
-            ["CPU per request, exploratory", str(len(lines)), shown(excluding_one(cpu)), shown(covering(cpu, 1.0)),
-             ABSENT, width(cpu), *times]]
-    return section("A service against itself", rows, [])
+def right(effect: str) -> str:
+    """Everything that is planted is for the worse."""
+    return EQUIVALENT if EFFECTS[effect].none else WORSE
 
 
-def planted_table(lines: Sequence[dict]) -> str:
-    by_effect = {name: [line for line in lines if line["effect"] == name] for name in EFFECTS}
-    rows = [PLANTED_HEADER] + [planted_row(name, runs) for name, runs in by_effect.items() if runs]
-    return section("Planted effects", rows, [])
+def wrong_words(effect: str) -> tuple:
+    return (BETTER, WORSE) if EFFECTS[effect].none else (BETTER, EQUIVALENT)
 
 
-def planted_row(name: str, runs: Sequence[dict]) -> list:
+def runs_table(lines: Sequence[dict]) -> str:
+    """A row for each effect and build."""
+    builds = sorted({line["kind"] for line in lines})
+    rows = [RUNS_HEADER]
+    for effect in EFFECTS:
+        for build in builds:
+            runs = [line for line in of_effect(lines, effect) if line["kind"] == build]
+            if runs:
+                rows.append(runs_row(effect, build, runs))
+    return section("Runs of proofload", rows, [])
+
+
+def runs_row(effect: str, build: str, runs: Sequence[dict]) -> list:
     estimates = [run["estimate"] for run in runs]
     pooled, seconds = pooled_ratio(estimates), [run["seconds"] for run in runs]
+    spreads = [one["sd_log"] for one in estimates if one]
     steal = [run["steal"] for run in runs if run["steal"] is not None]
-    return [f"{name} ({EFFECTS[name].metric})", str(len(runs)), shown(outcomes(runs, WORSE)),
-            counted(outcomes(runs, BETTER)), counted(outcomes(runs, EQUIVALENT)), counted(outcomes(runs, "void")),
-            ABSENT if pooled is None else f"{pooled - 1:+.1%}", shown(covering(estimates, pooled)),
-            shown(covering(estimates, EFFECTS[name].truth)), f"{median(seconds):.0f} s", f"{max(seconds):.0f} s",
-            f"{median(run['load_seconds'] for run in runs):.0f} s",
-            f"{sum(steal) / len(steal):.1%}" if steal else ABSENT]
+    found, mistaken = outcomes(runs, right(effect)), outcomes(runs, *wrong_words(effect))
+    return [f"{effect} ({EFFECTS[effect].metric})", build, str(len(runs)), shown(found), shown(mistaken),
+            str(len(runs) - found.count - mistaken.count), ABSENT if pooled is None else f"{pooled - 1:+.1%}",
+            shown(covering(estimates, EFFECTS[effect].truth)), width(estimates), f"{median(seconds):.0f} s", f"{max(seconds):.0f} s",
+            f"{median(run['load_seconds'] for run in runs):.0f} s", f"{median(run['blocks'] for run in runs):g}",
+            f"{median(spreads):.2%}" if spreads else ABSENT, f"{sum(steal) / len(steal):.1%}" if steal else ABSENT]
 
 
-def wrong_table(by_hand: Sequence[dict], lab: Sequence[dict]) -> str:
-    """How often each method is wrong: `lab` has the lines of both real_aa.py and planted.py."""
+def wrong_table(by_hand: Sequence[dict], pairs: Sequence[dict], lab: Sequence[dict]) -> str:
+    """How often each method is wrong."""
     rows = [WRONG_HEADER]
-    for name, effect in [("none", NONE), *EFFECTS.items()]:
-        hand, runs = of_effect(by_hand, name), of_effect(lab, name)
-        if not hand and not runs:
+    for name in EFFECTS:
+        hand, paired_runs, runs = (of_effect(lines, name) for lines in (by_hand, pairs, lab))
+        if not hand and not paired_runs:
             continue
-        methods = [[by_larger_mean(line) for line in hand],
-                   [by_larger_mean(line, effect.margin_share) for line in hand],
-                   [by_t_test(line) for line in hand],
+        methods = [[by_larger_mean(line) for line in hand], [by_larger_mean(line, MARGIN) for line in hand],
+                   [by_t_test(line) for line in hand], [by_t_test(line, paired) for line in paired_runs],
                    [run["outcome"] for run in runs]]
-        kinds = ["false_difference"] if name == "none" else ["wrong_sign", "missed"]
+        kinds = ["false_difference"] if EFFECTS[name].none else ["wrong_sign", "missed"]
         for kind in kinds:
             cells = [percent(getattr(wrong(answers), kind)) if answers else ABSENT for answers in methods]
-            rows.append([f"{name}: {kind.replace('_', ' ')}", *cells[:3], time_of(hand), cells[3], time_of(runs)])
+            rows.append([f"{name}: {kind.replace('_', ' ')}", *cells[:3], time_of(hand), cells[3], time_of(paired_runs), cells[4],
+                         time_of(runs)])
     return section("How often each method is wrong", rows, [])
 
 
@@ -78,11 +79,6 @@ def of_effect(lines: Sequence[dict], name: str) -> list:
 
 def time_of(lines: Sequence[dict]) -> str:
     return f"{median(line['seconds'] for line in lines):.0f} s" if lines else ABSENT
-
-
-def verdicts(lines: Sequence[dict]) -> str:
-    kinds = sorted({line["outcome"] for line in lines})
-    return ", ".join(f"{outcomes(lines, kind).count} {kind}" for kind in kinds)
 
 
 def width(estimates: Sequence[Optional[dict]]) -> str:
@@ -114,24 +110,44 @@ def calibration_line(line: dict) -> str:
             f"{line['turns_per_percent']:.0f} turns make 1 %")
 
 
+def dependence(lines: Sequence[dict]) -> list:
+    """What neighbouring blocks have in common where nothing differs."""
+    series = [line["log_ratios"] for line in lines if EFFECTS[line["effect"]].none and line.get("log_ratios")]
+    correlation = lag_one(series)
+    if correlation is None:
+        return []
+    return [f"- neighbouring blocks of services against themselves: correlation {correlation:+.2f}, {sum(map(len, series))} blocks of {len(series)} runs"]
+
+
+def builds_against(lines: Sequence[dict]) -> list:
+    """The time of each further build over that of the first, over pairs of runs."""
+    first, *others = sorted({line["kind"] for line in lines})
+    notes = []
+    for build in others:
+        seconds = {(line["kind"], line["effect"], line["number"]): line["seconds"] for line in lines}
+        ratios = [seconds[build, *key] / value for (kind, *key), value in seconds.items() if kind == first and (build, *key) in seconds]
+        if ratios:
+            notes.append(f"- {build} / {first} in time: median {median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) of {len(ratios)} pairs")
+    return notes
+
+
 def drawn(lines: Sequence[dict]) -> str:
     """All tables for which there is something, and what a reader must know besides."""
-    kinds = {kind: [line for line in lines if line.get("kind") == kind]
-             for kind in ("real-aa", "planted", "by-hand", "calibration")}
-    lab = kinds["real-aa"] + kinds["planted"]
+    by_hand, pairs, calibrations = ([line for line in lines if line.get("kind") == kind] for kind in ("by-hand", "by-hand-pairs", "calibration"))
+    lab = [line for line in lines if "outcome" in line]
     parts = []
-    if lab or kinds["by-hand"]:
-        parts.append(wrong_table(kinds["by-hand"], lab))
-    if kinds["real-aa"]:
-        parts.append(aa_table(kinds["real-aa"]))
-    if kinds["planted"]:
-        parts.append(planted_table(kinds["planted"]))
-    timed = lab + kinds["by-hand"]
-    notes = [calibration_line(line) for line in kinds["calibration"]]
+    if by_hand or pairs:
+        parts.append(wrong_table(by_hand, pairs, lab))
+    if lab:
+        parts.append(runs_table(lab))
+    timed = lab + by_hand + pairs
+    notes = [calibration_line(line) for line in calibrations]
+    if lab:
+        notes += dependence(lab) + builds_against(lab)
     if timed:
         notes.append(f"- time in all: {duration(sum(line['seconds'] for line in timed))}")
     return "\n\n".join([*parts, "\n".join(notes)]) if parts else ""
 
 
 if __name__ == "__main__":
-    sys.exit(print_tables(__doc__.splitlines()[0], "of real_aa.py, planted.py and by_hand.py", drawn))
+    sys.exit(print_tables(__doc__.splitlines()[0], "of real.py and by_hand.py", drawn))

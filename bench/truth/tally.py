@@ -5,9 +5,9 @@ Pure: lines in, numbers out. It must not know a file, a clock or a table.
 
 from math import exp, log, sqrt
 from statistics import NormalDist, mean
-from typing import NamedTuple, Optional, Sequence
+from typing import Callable, NamedTuple, Optional, Sequence
 
-from student import welch
+from student import Test, welch
 
 Z = NormalDist().inv_cdf(0.975)
 ALPHA = 0.05
@@ -55,11 +55,6 @@ def outcomes(lines: Sequence[dict], *wanted: str) -> Share:
     return Share(sum(line["outcome"] in wanted for line in lines), len(lines))
 
 
-def excluding_one(estimates: Sequence[Optional[dict]]) -> Optional[Share]:
-    inside = covering(estimates, 1.0)
-    return inside and Share(inside.of - inside.count, inside.of)
-
-
 def by_larger_mean(line: dict, share: float = 0.0) -> str:
     """The verdict by hand if the larger mean wins, by more than `share` of the baseline's."""
     ratio = mean(line["candidate_rates"]) / mean(line["baseline_rates"])
@@ -68,11 +63,18 @@ def by_larger_mean(line: dict, share: float = 0.0) -> str:
     return BETTER if ratio > 1 else WORSE
 
 
-def by_t_test(line: dict) -> str:
-    test = welch(line["baseline_rates"], line["candidate_rates"])
+def by_t_test(line: dict, of: Callable[[Sequence[float], Sequence[float]], Test] = welch) -> str:
+    test = of(line["baseline_rates"], line["candidate_rates"])
     if test.p >= ALPHA:
         return NONE
     return BETTER if test.t > 0 else WORSE
+
+
+def lag_one(series: Sequence[Sequence[float]]) -> Optional[float]:
+    """The correlation of neighbours, over runs whose true mean is 0 as nothing differs."""
+    neighbours = sum(a * b for run in series for a, b in zip(run, run[1:]))
+    scale = sum((a * a + b * b) / 2 for run in series for a, b in zip(run, run[1:]))
+    return neighbours / scale if scale else None
 
 
 class Wrong(NamedTuple):

@@ -4,7 +4,7 @@ import random
 import unittest
 from math import inf
 
-from student import incomplete_beta, p_two_sided, welch
+from student import incomplete_beta, p_two_sided, paired, welch
 
 try:
     from scipy import stats
@@ -40,6 +40,13 @@ class Student(unittest.TestCase):
             ours, theirs = welch(first, second), stats.ttest_ind(second, first, equal_var=False)
             self.assertAlmostEqual(ours.t / theirs.statistic, 1, places=6)
             self.assertAlmostEqual(ours.p, theirs.pvalue, places=9)
+
+    def test_pairs_are_those_of_scipy(self):
+        # scipy.stats.ttest_rel(log(second), log(first)), SciPy 1.17.1
+        test = paired([5012.1, 5101.7, 4980.4, 5040.0], [4703.2, 4811.9, 4866.0, 4700.5])
+        self.assertEqual(test.freedom, 3)
+        for ours, theirs in zip((test.t, test.p), (-5.1534724628195640, 0.014165270681405006)):
+            self.assertAlmostEqual(ours, theirs)
 
     def test_values_that_do_not_vary_leave_no_doubt(self):
         self.assertEqual(welch([5, 5, 5], [5, 5, 5]).p, 1.0)

@@ -3,12 +3,13 @@
 import tempfile
 import tomllib
 import unittest
+from math import log
 from pathlib import Path
 
 import study
 from effects import EFFECTS, variables
-from experiment import Variants, file_text, kept
-from planted import SPIN, calibration_of
+from experiment import Variants, file_text, kept, log_ratios
+from calibration import SPIN, calibration_of
 from reuse import Failed
 
 STEPS = [study.Step("by-hand", "none", number, 1) for number in range(3)]
@@ -70,12 +71,11 @@ class GoingOn(unittest.TestCase):
 class Experiments(unittest.TestCase):
     def test_the_file_says_what_was_asked(self):
         effect = EFFECTS["tail-clear"]
-        said = tomllib.loads(file_text("tail-clear", Variants({"NOT_READ": "1"}, effect.variables), effect))
+        said = tomllib.loads(file_text("tail-clear", Variants({"NOT_READ": "1"}, effect.variables), effect, 120))
         self.assertEqual(said["factors"]["effect"], {
             "without": {"planted": {"env": {"NOT_READ": "1"}}},
             "with": {"planted": {"env": {"TAIL_SHARE": "0.02", "TAIL_MS": "20"}}}})
-        self.assertEqual(said["design"], {"metric": "p99", "margin": "3%", "budget": "120s", "warmup": "2s",
-                                          "rate": effect.rate})
+        self.assertEqual(said["design"], {"metric": "p99", "margin": "3%", "budget": "120s", "rate": effect.rate})
 
     def test_kept_is_what_the_report_and_the_measured_slices_say(self):
         figures = {"ratio": 0.9, "low": 0.8, "high": 0.95, "sd_log": 0.02, "blocks": 6}
@@ -91,6 +91,20 @@ class Experiments(unittest.TestCase):
         self.assertEqual(line["cpu_per_request"]["ratio"], 1.1)
         self.assertEqual(line["load_seconds"], 1.5)
         self.assertAlmostEqual(line["steal"], 0.2)
+
+    def test_log_ratios_are_of_what_was_judged(self):
+        rows = ["block,variant,dropped,metric,value"]
+        for block, dropped, sides in ((1, "false", (10, 5)), (2, "true", (1, 9)), (10, "false", (10, 20))):
+            rows += [f"{block},{variant},{dropped},cpu_per_request,{value}" for variant, value in zip("ab", sides)]
+            rows += [f"{block},{variant},{dropped},throughput,7" for variant in "ab"]
+        comparison = {"metric": "throughput", "baseline": 0, "candidate": 1, "estimate": {"ratio": 1.0, "blocks": 2}}
+        report = {"comparisons": [comparison], "variants": [{"name": "a"}, {"name": "b"}]}
+        self.assertEqual(log_ratios("\n".join(rows), report), [0.0, 0.0])
+        comparison["estimate"]["ratio"] = 3.0
+        self.assertIsNone(log_ratios("\n".join(rows), report))
+        per_core = "\n".join(row for row in rows if "throughput" not in row)
+        comparison["estimate"]["ratio"] = 1.0
+        self.assertEqual(log_ratios(per_core, report), [log(2), -log(2)])
 
     def test_a_void_run_is_kept_without_figures(self):
         report = {"comparisons": [{"outcome": "void", "estimate": None, "exploratory": []}], "blocks": 0,

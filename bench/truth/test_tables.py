@@ -24,33 +24,39 @@ def hand(effect: str, candidate: list) -> dict:
 
 
 class Truth(unittest.TestCase):
-    lines = [run("real-aa", "none", "equivalent", 1.0), run("real-aa", "none", "inconclusive", 1.01),
-             run("real-aa", "none", "worse", 0.9), run("real-aa", "none", "void", 1.0),
-             *[run("planted", "spin-10", "worse", 0.91, seconds) for seconds in (30, 40, 50)],
-             run("planted", "spin-10", "better", 1.1, 60), run("planted", "spin-10", "equivalent", 0.91, 75),
+    lines = [run("now", "none", "equivalent", 1.0), run("now", "none", "inconclusive", 1.01),
+             run("now", "none", "worse", 0.9), run("now", "none", "void", 1.0),
+             *[run("now", "spin-10", "worse", 0.91, seconds) for seconds in (30, 40, 50)],
+             run("now", "spin-10", "better", 1.1, 60), run("now", "spin-10", "equivalent", 0.91, 75),
              hand("none", [101, 101, 102]), hand("none", [100, 101, 102]),
-             hand("spin-10", [90, 91, 92]), hand("spin-10", [99, 104, 109])]
+             hand("spin-10", [90, 91, 92]), hand("spin-10", [99, 104, 109]),
+             {**hand("spin-10", [99, 104, 109]), "kind": "by-hand-pairs", "seconds": 60.0}]
 
     def test_each_method_is_wrong_in_its_own_column(self):
         text = drawn(self.lines)
         self.assertEqual(cells(text, "none: false difference")[1:],
-                         ["50% (1 of 2)", "0% (0 of 2)", "0% (0 of 2)", "15 s", "25% (1 of 4)", "20 s"])
+                         ["50% (1 of 2)", "0% (0 of 2)", "0% (0 of 2)", "15 s", "–", "–", "25% (1 of 4)", "20 s"])
         self.assertEqual(cells(text, "spin-10: wrong sign")[1:],
-                         ["50% (1 of 2)", "0% (0 of 2)", "0% (0 of 2)", "15 s", "20% (1 of 5)", "50 s"])
+                         ["50% (1 of 2)", "0% (0 of 2)", "0% (0 of 2)", "15 s", "0% (0 of 1)", "60 s", "20% (1 of 5)", "50 s"])
         self.assertEqual(cells(text, "spin-10: missed")[1:],
-                         ["0% (0 of 2)", "50% (1 of 2)", "50% (1 of 2)", "15 s", "20% (1 of 5)", "50 s"])
+                         ["0% (0 of 2)", "50% (1 of 2)", "50% (1 of 2)", "15 s", "100% (1 of 1)", "60 s", "20% (1 of 5)", "50 s"])
 
     def test_against_itself_every_interval_should_hold_one(self):
-        row = cells(drawn(self.lines), "throughput")
-        self.assertEqual(row[1:4], ["4", "1 of 4, 25% (5% to 70%)", "3 of 4, 75% (30% to 95%)"])
-        self.assertEqual(row[4], "1 equivalent, 1 inconclusive, 1 void, 1 worse")
+        row = cells(drawn(self.lines), "none (throughput)")
+        self.assertEqual(row[1:6], ["now", "4", "1 of 4, 25% (5% to 70%)", "1 of 4, 25% (5% to 70%)", "2"])
+        self.assertEqual(row[7], "3 of 4, 75% (30% to 95%)")
 
-    def test_planted_effects_are_held_against_both_truths(self):
+    def test_what_is_right_depends_on_what_was_planted(self):
         row = cells(drawn(self.lines), "spin-10 (throughput)")
-        self.assertEqual(row[1:6], ["5", "3 of 5, 60% (23% to 88%)", "1 of 5", "1 of 5", "0 of 5"])
-        # (0.91^4 * 1.1)^(1/5) is 0.945, which none of the intervals holds; 1 / 1.1 is in four.
-        self.assertEqual(row[6:9], ["-5.5%", "0 of 5, 0% (0% to 43%)", "4 of 5, 80% (38% to 96%)"])
+        self.assertEqual(row[2:6], ["5", "3 of 5, 60% (23% to 88%)", "2 of 5, 40% (12% to 77%)", "0"])
+        # (0.91^4 * 1.1)^(1/5) is 0.945; 1 / 1.1 is in four of the intervals.
+        self.assertEqual(row[6:8], ["-5.5%", "4 of 5, 80% (38% to 96%)"])
         self.assertEqual(row[9:11], ["50 s", "75 s"])
+
+    def test_builds_are_compared_where_both_ran(self):
+        pair = [{**run(build, "spin-5", "worse", 0.95, seconds), "number": 0} for build, seconds in (("a", 100.0), ("b", 40.0))]
+        alone = {**run("b", "spin-5", "worse", 0.95, 9.0), "number": 1}
+        self.assertIn("b / a in time: median 0.40 (0.40 to 0.40) of 1 pairs", drawn([*pair, alone]))
 
     def test_nothing_measured_draws_nothing(self):
         self.assertEqual(drawn([]), "")

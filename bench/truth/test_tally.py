@@ -3,7 +3,7 @@
 import unittest
 from math import log
 
-from tally import Share, by_larger_mean, by_t_test, covering, excluding_one, outcomes, pooled_ratio, wrong
+from tally import Share, by_larger_mean, by_t_test, covering, lag_one, outcomes, pooled_ratio, wrong
 
 
 def estimate(ratio: float, low: float, high: float, blocks: int = 10) -> dict:
@@ -30,13 +30,16 @@ class Truth(unittest.TestCase):
         pooled = pooled_ratio([short, short, short, short, None, long])
         self.assertAlmostEqual(log(pooled), 18 * log(2) / 42)
 
+    def test_neighbours_count_within_a_run_only(self):
+        self.assertAlmostEqual(lag_one([[1, -1, 1], [5, 5]]), (-2 + 25) / (2 + 25))
+        self.assertIsNone(lag_one([[1.0], []]))
+
     def test_few_runs_are_no_truth(self):
         self.assertIsNone(pooled_ratio([estimate(1.0, 0.9, 1.1)] * 4 + [None] * 9))
 
     def test_runs_without_an_interval_neither_cover_nor_miss(self):
         estimates = [estimate(0.9, 0.85, 0.95), None, estimate(1.0, 0.9, 1.1), estimate(0.9, 0.8, 1.0)]
         self.assertEqual(covering(estimates, 1.0), (2, 3))
-        self.assertEqual(excluding_one(estimates), (1, 3))
         self.assertIsNone(covering([None], 1.0))
         self.assertIsNone(covering(estimates, None))
 

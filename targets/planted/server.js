@@ -5,7 +5,10 @@
 //   DELAY_MS    time that each response waits without using a processor
 //   TAIL_SHARE  share of the responses that wait TAIL_MS, at random
 //   HOLD_MB     memory that the process holds from its start
+//   ORDERS      entries of a response, 20 at first
+//   WORKERS     processes that serve, as a cluster if more than 1
 
+const cluster = require('node:cluster');
 const express = require('express');
 const { spun, turn } = require('../spin');
 
@@ -19,7 +22,7 @@ const tailMs = number('TAIL_MS');
 // Filled, because the kernel maps no page before it is written.
 const held = Array.from({ length: number('HOLD_MB') }, () => Buffer.alloc(1 << 20, 1));
 
-const orders = Array.from({ length: 20 }, (_, index) => ({
+const orders = Array.from({ length: number('ORDERS') || 20 }, (_, index) => ({
   id: index,
   customer: `customer ${index * 7919}`,
   total: index * 12.5,
@@ -40,12 +43,19 @@ app.get('/healthz', (req, res) => {
   res.json({ heldMb: held.length, rssMb: process.memoryUsage.rss() / 2 ** 20, sink: spun() });
 });
 
-const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
-  if (error) throw error;
-  console.log(`listening on http://127.0.0.1:${server.address().port}`);
-});
+if (cluster.isPrimary && number('WORKERS') > 1) {
+  for (let count = number('WORKERS'); count > 0; count -= 1) cluster.fork();
+  process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill('SIGTERM')));
+} else {
+  const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
+    if (error) throw error;
+    console.log(`listening on http://127.0.0.1:${server.address().port}`);
+  });
 
-process.once('SIGTERM', () => {
-  server.close();
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});
+  process.once('SIGTERM', () => {
+    server.close();
+    // A worker's channel to its primary would keep it alive.
+    if (cluster.isWorker) process.disconnect();
+    setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
+  });
+}

@@ -1,4 +1,4 @@
-//! `proofload explain`: what the findings of a report mean, from docs/validity.md, which the binary carries.
+//! `proofload explain`: what the findings of a report mean, from docs/validity.md, and other pages of docs that the binary carries.
 
 use std::process::ExitCode;
 
@@ -9,21 +9,43 @@ use report::validity::Explained;
 use crate::exit::Failed;
 use crate::print::{self, FormArgs};
 
+macro_rules! pages {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../docs/", $name, ".md")))),*]
+    };
+}
+
+/// Pages that can be read without a clone, by name: `proofload help NAME`.
+pub const PAGES: &[(&str, &str)] = pages! {
+    "tutorial" "recipes" "experiment-file" "mix-file" "methodology" "ci" "against" "many-machines" "security" "formats" "glossary"
+};
+
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// Numbers or names of checks, such as V8 or errors; without any, all of them are listed
+    /// Numbers or names of checks, such as V8 or errors, or one page of the documentation, such as
+    /// methodology; without any, all checks are listed
     #[arg(value_name = "NUMBER")]
     checks: Vec<String>,
     #[command(flatten)]
     form: FormArgs,
 }
 
-/// Prints the list, or the sections asked for.
+/// Prints the list, the sections asked for, or a page.
 ///
 /// # Errors
 /// If there is no such check, or stdout cannot be written.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+    let page = |word: &String| PAGES.iter().find(|(name, _)| name == word);
+    if let [word] = &args.checks[..]
+        && let Some((name, text)) = page(word)
+    {
+        if ![&report::TEXT, &report::MARKDOWN].contains(&args.form.form()) {
+            return Err(Failed::usage(format!("{name} is a page: there is only its text")).into());
+        }
+        print::data(text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let checks = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
     print::report(&Explained { checks: &checks }, args.form.form(), None)?;
     Ok(ExitCode::SUCCESS)

@@ -10,6 +10,7 @@ use clap::{Args, Command, CommandFactory, FromArgMatches};
 use clap_complete::aot;
 
 use crate::exit::{self, Failed};
+use crate::explain::PAGES;
 use crate::{Cli, print};
 
 /// The commands that are shown, by what they are for. More than a dozen would be read by nobody.
@@ -27,7 +28,10 @@ Examples:
   proofload run --against main --gate             this code against main's, with limits
 
 Exit codes: 0 all well; 1 a limit of a gate fails; 2 usage; 3 a service failed; 4 the measurement is
-invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 interrupted.";
+invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 interrupted.
+
+Topics: proofload help validity, tutorial, recipes, experiment-file, mix-file, methodology, ci, against,
+many-machines, security, formats, glossary";
 
 /// Names that commands had until 0.1, and what to type now. They go with the next version.
 const RENAMED: [(&str, &[&str]); 7] = [
@@ -46,7 +50,10 @@ const RENAMED: [(&str, &[&str]); 7] = [
 /// What clap says of it: usage, help, or the version.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
-    if let Some((at, new)) = renamed(&words) {
+    if let Some(at) = topic(&words) {
+        let all = words[at + 1] == "validity";
+        words.splice(at..=at + usize::from(all), ["explain".into()]);
+    } else if let Some((at, new)) = renamed(&words) {
         let old = words[at].to_string_lossy();
         print::tell!("note: `proofload {old}` is `proofload {}` now", new.join(" "));
         words.splice(at..=at, new.iter().map(OsString::from));
@@ -54,12 +61,25 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
     Cli::from_arg_matches(&command().try_get_matches_from(words)?)
 }
 
-/// Where an old name stands for the command, and what it is now.
-fn renamed(words: &[OsString]) -> Option<(usize, &'static [&'static str])> {
+/// Where the command stands.
+fn command_at(words: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
         at += if word == "--records" { 2 } else { 1 };
     }
+    at
+}
+
+/// Where `help` stands, if it is asked about a topic: the checks, or a page.
+fn topic(words: &[OsString]) -> Option<usize> {
+    let at = command_at(words);
+    let named = |word: &OsString| word == "validity" || PAGES.iter().any(|(name, _)| word == name);
+    (words.get(at)? == "help" && named(words.get(at + 1)?)).then_some(at)
+}
+
+/// Where an old name stands for the command, and what it is now.
+fn renamed(words: &[OsString]) -> Option<(usize, &'static [&'static str])> {
+    let at = command_at(words);
     let word = words.get(at)?;
     RENAMED.iter().find(|(old, _)| word == *old).map(|(_, new)| (at, *new))
 }
@@ -157,6 +177,20 @@ mod tests {
         let page = fs::read_to_string(folder.path().join("man1/proofload-run.1")).expect("a page");
         assert!(page.contains("\\-\\-dry\\-run"), "{page}");
         assert!(folder.path().join("man1/proofload.1").exists());
+    }
+
+    #[test]
+    fn help_knows_the_topics_that_it_lists() {
+        let (_, listed) = EXAMPLES.split_once("proofload help ").expect("topics");
+        let listed: Vec<&str> = listed.split([',', '\n', ' ']).filter(|word| !word.is_empty()).collect();
+        assert_eq!(listed[0], "validity");
+        assert!(listed[1..].iter().eq(PAGES.iter().map(|(name, _)| name)), "{listed:?}");
+        for name in listed {
+            let words = ["proofload", "--records", "a", "help", name].map(OsString::from);
+            assert!(parsed(words).is_ok(), "{name}");
+        }
+        let error = parsed(["proofload", "help", "run"].map(OsString::from)).expect_err("that is clap's");
+        assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp);
     }
 
     #[test]

@@ -124,10 +124,17 @@ pub fn thread_cpu_and_wait_ns(pid: u32, thread: u32) -> Option<(u64, u64)> {
     }
 }
 
+/// Nothing: only Linux tells it of other processes.
+#[cfg(not(target_os = "linux"))]
+pub fn cpu_ns(_pid: u32) -> Option<u64> {
+    None
+}
+
 /// CPU time that a process has used, with its ended threads; `None` if it is gone.
 ///
 /// The clock of the process, in nanoseconds. The part of a thread that runs this moment is up to a scheduler tick (1 to
 /// 10 ms) old.
+#[cfg(target_os = "linux")]
 pub fn cpu_ns(pid: u32) -> Option<u64> {
     let pid = i32::try_from(pid).ok()?;
     let mut clock = 0;

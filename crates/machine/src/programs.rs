@@ -10,9 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, set_parent_process_death_signal, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// Runtimes that answer `--version` at once and do nothing else.
 const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
@@ -78,7 +76,10 @@ pub fn run_keeping(
 ) -> io::Result<Option<Output>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     // SAFETY: prctl(2) is async-signal-safe, and the closure does nothing else. It ends with us, as it no longer does by Ctrl-C.
-    unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+    #[cfg(target_os = "linux")]
+    unsafe {
+        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?))
+    };
     let mut child = command.spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (mut out, mut err) = (Pipe::of(child.stdout.take())?, Pipe::of(child.stderr.take())?);

@@ -20,10 +20,10 @@ const VARIANTS_MAX: usize = 6;
 pub fn doing(state: &State, news: News<'_>) -> Option<String> {
     Some(match news {
         News::Event(event) => match event {
-            Event::GeneratorsConnected(_) => "the generators are there".to_owned(),
+            Event::GeneratorsConnected(_) => "generators ready".to_owned(),
             Event::GeneratorLost(lost) => format!("{} is lost", lost.generator),
-            Event::Prepared(prepared) => format!("{} is there", prepared.name),
-            Event::RateChosen(_) => "the rate is settled".to_owned(),
+            Event::Prepared(prepared) => format!("{} is ready", prepared.name),
+            Event::RateChosen(_) => "rate chosen".to_owned(),
             Event::BlockDropped { .. } => "block dropped".to_owned(),
             Event::Ended(_) => "ending".to_owned(),
             _ => return None,
@@ -33,14 +33,14 @@ pub fn doing(state: &State, news: News<'_>) -> Option<String> {
                 format!("connecting {}{}", listed(waiting.iter().map(String::as_str)), so_long(for_now))
             }
             Progress::Preparing { name, doing: Preparing::Waiting } => {
-                format!("waiting for another run that is making {name}")
+                format!("waiting for another run that builds {name}")
             }
             Progress::Preparing { name, doing: Preparing::Making(for_now) } => {
-                format!("making {name}{}", so_long(for_now))
+                format!("building {name}{}", so_long(for_now))
             }
             Progress::Trial { doing, variant } => trial(state, doing, variant),
             Progress::Concluded(_) => "block done".to_owned(),
-            Progress::Explaining { .. } => "capturing what explains it".to_owned(),
+            Progress::Explaining { .. } => "profiling".to_owned(),
             Progress::Capturing { round, kind, variant } => {
                 format!("round {round}: capturing {} of {}", captured(kind), state.name(variant))
             }
@@ -84,18 +84,17 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
         News::Event(Event::TrialStarted(started)) => return found(state, started),
         News::Event(Event::GeneratorsConnected(generators)) => {
             let names = listed(generators.iter().map(|generator| generator.name.as_str()));
-            let are = if generators.len() == 1 { "is" } else { "are" };
-            format!("{} {are} there: {names}", many(generators.len() as u64, "generator"))
+            format!("{} ready: {names}", many(generators.len() as u64, "generator"))
         }
         News::Event(Event::GeneratorLost(lost)) => format!("lost: {}", lost.why),
         News::Event(Event::Prepared(Prepared { name, made: true, bytes: size, seconds: took, .. })) => {
-            format!("made {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
+            format!("built {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
         }
         News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
-        News::Event(Event::BlockDropped { block, why }) => format!("block {block} counts for nothing: {why}"),
+        News::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
         News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
         News::Event(Event::Ended(ended)) => match &ended.reason {
-            EndReason::Void(why) => format!("stopped, because going on is pointless: {why}"),
+            EndReason::Void(why) => format!("stopped early, as no further block could give an answer: {why}"),
             _ => return None,
         },
         News::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
@@ -126,7 +125,7 @@ pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
     let mut lines: Vec<String> = started.services.iter().filter_map(line).collect();
     let shared = lab::shared_port(state.plan()).filter(|_| !lines.is_empty());
     lines.extend(shared.map(|port| {
-        format!("several variants insist on port {port}, so they run one after the other and not in turns")
+        format!("several variants need port {port}, so they run one after the other and not in turns")
     }));
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

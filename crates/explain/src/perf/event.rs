@@ -45,8 +45,6 @@ const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const INHERIT_THREAD: u64 = 1 << 35;
 
-const CLOSE_ON_EXEC: libc::c_ulong = 8;
-
 // `_IO('$', n)`.
 const ENABLE: u32 = 0x2400;
 const DISABLE: u32 = 0x2401;
@@ -77,17 +75,7 @@ impl Event {
                 (tid.try_into().map_err(|_| absent())?, cpu.try_into().map_err(|_| absent())?)
             }
         };
-        let mut attributes = attributes(mode);
-        let no_group: libc::c_int = -1;
-        // SAFETY: the kernel reads as many bytes from the address as the structure says in its field `size`, and writes at most to
-        // that field. It keeps no pointer.
-        let descriptor = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, &raw mut attributes, task, cpu, no_group, CLOSE_ON_EXEC)
-        };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
+        let descriptor = i32::try_from(perf_event_open(attributes(mode), task, cpu)?).map_err(io::Error::other)?;
         // SAFETY: the call has just made this descriptor for us, and nobody else knows it.
         Ok(Event(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
@@ -109,9 +97,27 @@ impl Event {
 
     fn control(&self, request: u32, argument: libc::c_int) -> io::Result<()> {
         // SAFETY: these requests take a number, no pointer.
-        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as libc::Ioctl, argument) };
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, argument) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn perf_event_open(mut attributes: Attributes, task: libc::c_int, cpu: libc::c_int) -> io::Result<libc::c_long> {
+    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    let no_group: libc::c_int = -1;
+    // SAFETY: the kernel reads as many bytes from the address as the structure says in its field `size`, and writes at most to
+    // that field. It keeps no pointer.
+    let descriptor = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw mut attributes, task, cpu, no_group, CLOSE_ON_EXEC)
+    };
+    if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(descriptor) }
+}
+
+/// Other systems have no such call.
+#[cfg(not(target_os = "linux"))]
+fn perf_event_open(_: Attributes, _: libc::c_int, _: libc::c_int) -> io::Result<libc::c_long> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 fn attributes(mode: Mode) -> Attributes {

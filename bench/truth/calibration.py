@@ -1,55 +1,32 @@
-#!/usr/bin/env python3
-"""Plants effects of known size in a service and looks for them by `proofload run`.
+"""How many turns of the loop in `targets/planted` make a request cost 1 % more CPU.
 
-First the loop is calibrated: how many turns make a request cost 1 % more CPU. The calibration is a line of its own in
-the file, and a study keeps to it. Service on core 0, client on core 1, loopback only.
+A calibration is a line of its own in a study's file, and the study keeps to it. Service on core 0, client on core 1, loopback only.
 """
 
-import argparse
 import random
-import sys
 from math import exp, log
+from pathlib import Path
 from statistics import mean, stdev
 
-from effects import EFFECTS, calibration_in, variables
-from experiment import Variants, run
-from reuse import Failed, positive, progress
-from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
+from effects import calibration_in
+from reuse import Failed, progress
+from study import append, read
 from variance import Process, Treatment, client, finished, measure
 
 # About half as much again as the request costs: the more, the less the noise is of it.
 SPIN = 50_000
 SLICE_S = 0.2
 SLICES = 10  # of each process of a pair
+PAIRS = 12
 
 
-def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_options(parser, count=10)
-    add_proofload(parser)
-    parser.add_argument("--effect", nargs="+", choices=list(EFFECTS), default=list(EFFECTS), help="which [all]")
-    parser.add_argument("--pairs", type=positive, default=20, help="of processes for the calibration [20]")
-    parser.add_argument("--calibrate-only", action="store_true", help="end after the calibration")
-    return parser.parse_args()
-
-
-def study(options: argparse.Namespace) -> None:
-    chosen = {name: EFFECTS[name] for name in options.effect}
-    calibration = calibration_in(read(options.out))
-    needed = options.calibrate_only or any(effect.percent is not None for effect in chosen.values())
-    if needed and calibration is None:
-        calibration = calibrate(options.proofload, options.pairs, options.seed)
-        append(options.out, calibration)
-    if options.calibrate_only:
-        return
-
-    def attempt(step: Step) -> dict:
-        effect = chosen[step.effect]
-        sides = Variants({"NOT_READ": "1"}, variables(effect, calibration))
-        return run(options.proofload, step.effect, sides, effect, step.seed(options.seed))
-
-    seconds = {name: effect.budget_s for name, effect in chosen.items()}
-    conduct(options.out, in_rounds("planted", seconds, options.count, options.seed), attempt)
+def calibrated(file: Path, proofload: str, seed: int) -> dict:
+    """The calibration of a study's file; made and appended if there is none."""
+    found = calibration_in(read(file))
+    if found is None:
+        found = calibrate(proofload, PAIRS, seed)
+        append(file, found)
+    return found
 
 
 def calibrate(proofload: str, pairs: int, seed: int) -> dict:
@@ -99,8 +76,3 @@ def pair(proofload: str) -> tuple:
 def per_request(slices: list) -> float:
     """Over slices of one length: each counts by its requests."""
     return sum(rate * us for rate, us in slices) / sum(rate for rate, _ in slices)
-
-
-if __name__ == "__main__":
-    asked = parse_options()
-    sys.exit(command(lambda: study(asked)))
