@@ -496,9 +496,13 @@ impl Work<'_> {
 
     /// Prints it, and leaves it in the folder too.
     fn print(&self, advice: &Advice) -> anyhow::Result<()> {
-        for (name, form) in
-            [("advice.txt", &report::TEXT), ("advice.md", &report::MARKDOWN), ("advice.json", &report::JSON)]
-        {
+        let files: [(&str, &report::Form); 4] = [
+            ("advice.txt", &report::TEXT),
+            ("advice.md", &report::MARKDOWN),
+            ("advice.json", &report::JSON),
+            ("advice.html", &report::HTML),
+        ];
+        for (name, form) in files {
             if let Err(error) = print::write(advice, form, &self.folder.join(name)) {
                 print::tell!("{name}: not written: {error}");
             }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::csv::{Figures, csv};
+use crate::html::html;
 use crate::markdown::markdown;
 use crate::page::{PageData, page_of};
 use crate::plot::{Ground, Plot};
@@ -27,7 +28,7 @@ pub trait Report {
         None
     }
 
-    /// What its page shows; `None` where it has none.
+    /// What its page shows, where it has one of its own; others get a page of their document and their plot.
     fn page(&self) -> Option<PageData> {
         None
     }
@@ -84,7 +85,8 @@ pub static JSON: Form =
     form("json", "For other programs", |report, _| Some(format!("{:#}\n", report.data()).into_bytes()));
 /// One page of HTML.
 pub static HTML: Form = form("html", "For a browser: one page that needs nothing but itself", |report, _| {
-    Some(page_of(&report.page()?).into_bytes())
+    let page = report.page().map(|data| page_of(&data));
+    Some(page.unwrap_or_else(|| html(&report.document(), report.plot().as_ref())).into_bytes())
 });
 /// CSV.
 pub static CSV: Form =

@@ -12,6 +12,7 @@ mod forecast;
 mod foreign;
 mod form;
 mod gate;
+mod html;
 mod markdown;
 mod measurement;
 mod shell;

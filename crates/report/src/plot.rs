@@ -50,19 +50,31 @@ pub struct Plot {
 
 /// One line of the plot.
 #[derive(Debug)]
-struct Row {
+pub struct Row {
     /// Candidate vs baseline, and where several metrics are judged, which one this is.
-    name: String,
-    outcome: Outcome,
+    pub name: String,
+    /// What gives it its colour.
+    pub outcome: Outcome,
     /// The verdict.
-    word: String,
+    pub word: String,
     /// `None` where no number may be shown, or there is none.
-    span: Option<Ratio>,
+    pub span: Option<Ratio>,
     /// The estimate as the other forms print it, or why there is none.
-    told: String,
+    pub told: String,
 }
 
 impl Plot {
+    /// A plot of effects on one metric.
+    pub fn of_effects(
+        title: String,
+        metric: &'static str,
+        margin: f64,
+        rows: Vec<Row>,
+        foot: Vec<String>,
+    ) -> Plot {
+        Plot { title, metric: Some(metric), rows, margin, curves: Vec::new(), foot }
+    }
+
     /// The plot of a record.
     pub(crate) fn of(of: &Measured<'_>) -> Plot {
         let comparisons = &of.conclusion.comparisons;

@@ -385,7 +385,7 @@ fn axis(points: &[Point]) -> Axis {
 }
 
 /// The axis of a column of intervals, and what its values are counted in; `None` for other columns.
-fn axis_of(table: &Table, at: usize) -> Option<(Axis, Unit)> {
+pub(crate) fn axis_of(table: &Table, at: usize) -> Option<(Axis, Unit)> {
     let of = |cells: &Vec<Cell>| match cells.get(at) {
         Some(Cell::Interval(of, interval)) => Some((*of, *interval)),
         _ => None,

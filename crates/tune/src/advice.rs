@@ -1,11 +1,14 @@
 //! What a tuning came to: what to set, what it is worth, and what was tried besides. As a document, and as JSON.
 
+use analysis::Outcome;
 use model::Metric;
 use model::document::{
     Answer, Block, Cell, Column, Document, Fit, Line, Row as TableRow, Table, Tone, Verdict,
 };
 use model::quantity::{Quantity, change_alone, interval, share, span};
 use report::Report;
+use report::page::Ratio;
+use report::plot::{Plot, Row as PlotRow};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -238,6 +241,50 @@ impl Report for Advice {
     fn data(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
+
+    /// All effects, and what the choice came to on fresh runs.
+    fn plot(&self) -> Option<Plot> {
+        let together = self.confirmed.as_ref().and_then(|confirmed| confirmed.effect).map(|effect| {
+            let outcome = if self.of_worth(Worth::Set).next().is_some() {
+                Outcome::Better
+            } else {
+                Outcome::Inconclusive
+            };
+            plotted("all that is set, on fresh runs".to_owned(), outcome, "confirmation", &effect)
+        });
+        let each = WORDS.iter().flat_map(|(worth, _, word, outcome)| {
+            self.of_worth(*worth)
+                .filter_map(move |tried| Some(plotted(tried.level.clone(), *outcome, word, &tried.effect?)))
+        });
+        let rows: Vec<PlotRow> = together.into_iter().chain(each).collect();
+        let title = format!("What makes {} faster?", self.service);
+        let foot = vec![format!(
+            "each figure is averaged over the other settings on and off; {}",
+            span(self.seconds)
+        )];
+        (!rows.is_empty()).then(|| Plot::of_effects(title, self.metric.row().title, self.margin, rows, foot))
+    }
+}
+
+/// What became of a setting: in a table and in a picture.
+const WORDS: [(Worth, Tone, &str, Outcome); 5] = [
+    (Worth::Set, Tone::Good, "set", Outcome::Better),
+    (Worth::HeldBack, Tone::Notable, "held back", Outcome::Better),
+    (Worth::Same, Tone::Same, "no difference", Outcome::Equivalent),
+    (Worth::Worse, Tone::Bad, "worse", Outcome::Worse),
+    (Worth::Undecided, Tone::Doubtful, "undecided", Outcome::Inconclusive),
+];
+
+fn plotted(name: String, outcome: Outcome, word: &str, known: &Known) -> PlotRow {
+    let (value, between) = told(known);
+    let span = Ratio { estimate: known.ratio, low: known.low, high: known.high };
+    PlotRow {
+        name,
+        outcome,
+        word: word.to_uppercase(),
+        span: Some(span),
+        told: format!("{value}  ({between})"),
+    }
 }
 
 impl Advice {
@@ -299,7 +346,7 @@ impl Advice {
         answer(subject, tone, word, format!("{metric} {value} (95 % CI {between}){how}"), notes)
     }
 
-    fn table_of(&self, heading: &str, rows: &[(Worth, Tone, &str)]) -> Block {
+    fn table_of(&self, heading: &str, rows: &[(Worth, Tone, &str, Outcome)]) -> Block {
         let metric = self.metric.row().title;
         let columns = [
             Column::text("setting", Fit::Wrapped),
@@ -310,7 +357,7 @@ impl Advice {
             Column::figure("memory").spare(2),
         ];
         let mut table = Table::new(heading, columns);
-        for (verdict, tone, word) in rows {
+        for (verdict, tone, word, _) in rows {
             for tried in self.of_worth(*verdict) {
                 let (value, between) = tried.effect.as_ref().map(told).unzip();
                 let memory = tried.memory.as_ref().map(|known| change_alone(known.ratio, 0));
@@ -338,19 +385,11 @@ impl Advice {
     }
 
     fn set_table(&self) -> Block {
-        self.table_of("", &[(Worth::Set, Tone::Good, "set")])
+        self.table_of("", &WORDS[..1])
     }
 
     fn others_table(&self) -> Block {
-        self.table_of(
-            "tried besides",
-            &[
-                (Worth::HeldBack, Tone::Notable, "held back"),
-                (Worth::Same, Tone::Same, "no difference"),
-                (Worth::Worse, Tone::Bad, "worse"),
-                (Worth::Undecided, Tone::Doubtful, "undecided"),
-            ],
-        )
+        self.table_of("tried besides", &WORDS[1..])
     }
 
     fn lines(&self) -> Vec<Line> {
@@ -380,7 +419,9 @@ impl Advice {
     }
 
     fn steps(&self) -> Vec<String> {
-        let Some(experiment) = &self.experiment else { return Vec::new() };
-        vec![format!("to compare both again: proofload run {experiment}")]
+        let picture = (!self.folder.is_empty()).then(|| format!("as a picture: {}/advice.html", self.folder));
+        let again =
+            self.experiment.as_ref().map(|file| format!("to compare both again: proofload run {file}"));
+        picture.into_iter().chain(again).collect()
     }
 }

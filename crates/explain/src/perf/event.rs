@@ -75,7 +75,8 @@ impl Event {
                 (tid.try_into().map_err(|_| absent())?, cpu.try_into().map_err(|_| absent())?)
             }
         };
-        let descriptor = i32::try_from(perf_event_open(attributes(mode), task, cpu)?).map_err(io::Error::other)?;
+        let descriptor =
+            i32::try_from(perf_event_open(attributes(mode), task, cpu)?).map_err(io::Error::other)?;
         // SAFETY: the call has just made this descriptor for us, and nobody else knows it.
         Ok(Event(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
@@ -103,7 +104,11 @@ impl Event {
 }
 
 #[cfg(target_os = "linux")]
-fn perf_event_open(mut attributes: Attributes, task: libc::c_int, cpu: libc::c_int) -> io::Result<libc::c_long> {
+fn perf_event_open(
+    mut attributes: Attributes,
+    task: libc::c_int,
+    cpu: libc::c_int,
+) -> io::Result<libc::c_long> {
     const CLOSE_ON_EXEC: libc::c_ulong = 8;
     let no_group: libc::c_int = -1;
     // SAFETY: the kernel reads as many bytes from the address as the structure says in its field `size`, and writes at most to
