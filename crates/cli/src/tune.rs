@@ -104,8 +104,11 @@ pub struct TuneArgs {
 /// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
 pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
     args.amount.settle();
-    let base = Base::of(args)?;
-    let keep = args
+    let mut base = Base::of(args)?;
+    wish(args, &mut base.plan.tune);
+    let keep = base
+        .plan
+        .tune
         .keep
         .iter()
         .map(|text| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}"))));
@@ -113,7 +116,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
     check_metrics(&base.plan, &keep)?;
     let facts = base.facts();
     // Also where it is not listed: what is wrong is told before anything starts.
-    let chosen = chosen(args, &facts, Path::new("…"))?;
+    let chosen = chosen(&base.plan.tune, &facts, Path::new("…"))?;
     if args.list {
         return list(&chosen);
     }
@@ -150,21 +153,31 @@ fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
     }
 }
 
+/// What flags add to what the file wishes.
+fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
+    if !args.only.is_empty() {
+        tune.only.clone_from(&args.only);
+    }
+    tune.tries.extend(args.tries.iter().cloned());
+    tune.without.extend(args.without.iter().cloned());
+    tune.keep.extend(args.keep.iter().cloned());
+}
+
 /// What is tried: the catalogue's, and the user's own.
-fn chosen(args: &TuneArgs, facts: &Facts, require: &Path) -> Result<Chosen, Failed> {
+fn chosen(tune: &plan::Tune, facts: &Facts, require: &Path) -> Result<Chosen, Failed> {
     let catalogue = Catalogue::built_in();
     let names: Vec<&str> = catalogue.names().collect();
     let is_unknown = |name: &&String| *name != "none" && !names.contains(&name.as_str());
-    if let Some(name) = args.only.iter().chain(&args.without).find(is_unknown) {
+    if let Some(name) = tune.only.iter().chain(&tune.without).find(is_unknown) {
         let hint = plan::did_you_mean(name, "it has", names);
         return Err(Failed::usage(format!("the catalogue has no `{name}`")).hint(hint));
     }
-    let wish = Wish { only: args.only.clone(), without: args.without.clone() };
+    let wish = Wish { only: tune.only.clone(), without: tune.without.clone() };
     let mut chosen = catalogue.chosen(facts, &wish, require);
     let mut own: Vec<Setting> = Vec::new();
-    for text in &args.tries {
+    for text in &tune.tries {
         let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
-        let setting = tune::tried(text).map_err(refused)?;
+        let setting = ::tune::tried(text).map_err(refused)?;
         // Two rows that come out the same cannot be told apart.
         if let Some((name, value)) =
             setting.variables().find(|(name, value)| facts.env.get(*name).is_some_and(|is| is == value))
@@ -259,7 +272,7 @@ impl Work<'_> {
         // What logs and what compresses shows only once it has run.
         let first = self.step_alone()?;
         (facts.logs, facts.compresses) = (logs(&first.record), compresses(&first.record));
-        let chosen = chosen(self.args, &facts, &require)?;
+        let chosen = chosen(&self.base.plan.tune, &facts, &require)?;
         if chosen.settings.is_empty() {
             return Err(Failed::usage("there is nothing to try")
                 .hint("--list says why; --try names a setting of your own")

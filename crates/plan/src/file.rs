@@ -16,7 +16,8 @@ use smart_default::SmartDefault;
 use crate::Url;
 use crate::gate::Figure;
 use crate::model::{
-    Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, Process, RATE_MAX_PER_S, Tls, Workers,
+    Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, Process, RATE_MAX_PER_S, Tls, Tune,
+    Workers,
 };
 use crate::text_form::{
     Address, Bandwidth, ContentDigest, Delay, Host, LimitText, Name, Percent, Period, RateText, RatesText,
@@ -50,6 +51,8 @@ pub(crate) struct File {
     pub design: Design,
     /// One variant is measured and nothing compared, in place of what `design` says of blocks and verdicts.
     pub measure: Option<Measure>,
+    /// What `proofload tune` tries, and within which limits. Flags add to it.
+    pub tune: Tune,
     /// Limits for `proofload gate`. An amount, such as < 50ms, is about each variant that is not only a baseline; a change in per
     /// cent, such as > -3%, about each comparison.
     #[schemars(schema_with = "gate_schema")]

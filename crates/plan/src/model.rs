@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Limit;
@@ -63,9 +64,27 @@ pub struct Plan {
     /// The limits of its gate, in the order of the file, and behind them those that came from flags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gate: Vec<GateEntry>,
+    /// What `tune` tries.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tune: Tune,
     /// What of it must not be kept, and what its placeholders stand for. In memory alone.
     #[serde(skip)]
     pub secrets: Secrets,
+}
+
+/// What `proofload tune` tries, each as its flag of that name takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tune {
+    /// Settings to try beside the catalogue's: NAME=value, NAME=a|b|c, `flag: WORDS`, `before: WORDS`.
+    #[serde(rename = "try")]
+    pub tries: Vec<String>,
+    /// Of the catalogue only these, by name.
+    pub only: Vec<String>,
+    /// Of the catalogue not these.
+    pub without: Vec<String>,
+    /// Limits that what is advised must keep, such as `memory < +20%`.
+    pub keep: Vec<String>,
 }
 
 /// What is varied, and the values it takes.

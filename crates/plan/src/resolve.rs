@@ -75,6 +75,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         design,
         measure,
         gate,
+        tune: file.tune,
         secrets: Secrets::default(),
     };
     match compared.filter(|_| file.design.aa && problems.is_empty()) {

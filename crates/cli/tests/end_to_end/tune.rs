@@ -23,6 +23,25 @@ fn what_would_be_tried_is_listed_and_nothing_is_started() {
 }
 
 #[test]
+fn a_file_says_what_is_tried_and_flags_add_to_it() {
+    let place = Place::new();
+    place.experiment(&Draft {
+        service: "env = { PORT = \"{port}\", HOST = \"{address}\" }\n\n[tune]\nonly = [\"none\"]\ntry = [\"POOL=4|8\"]\nkeep = [\"p99 < +5%\"]",
+        ..Draft::default()
+    });
+    place
+        .said(&["tune", "experiment.toml", "--list"])
+        .ends(2)
+        .tells(&["there is no such figure at a service's limit"]);
+    let text = place.read("experiment.toml").replace("p99 <", "memory <");
+    place.write("experiment.toml", &text);
+    let said = place.said(&["tune", "experiment.toml", "--list", "--try", "SIZE=1"]);
+    said.ends(0).prints(&["tries POOL=4, POOL=8", "tries SIZE=1"]);
+    place.write("experiment.toml", &text.replace("only =", "just ="));
+    place.said(&["tune", "experiment.toml", "--list"]).ends(2).tells(&["just"]);
+}
+
+#[test]
 fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
     let place = Place::new();
     place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 2", "");

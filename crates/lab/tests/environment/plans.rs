@@ -59,6 +59,7 @@ pub fn plan(variants: usize) -> Plan {
         },
         measure: None,
         gate: Vec::new(),
+        tune: plan::Tune::default(),
         secrets: plan::Secrets::default(),
     }
 }
