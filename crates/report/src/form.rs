@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::csv::{Figures, csv};
 use crate::html::html;
+use crate::junit::{Case, junit};
 use crate::markdown::markdown;
 use crate::page::{PageData, page_of};
 use crate::plot::{Ground, Plot};
@@ -30,6 +31,11 @@ pub trait Report {
 
     /// What its page shows, where it has one of its own; others get a page of their document and their plot.
     fn page(&self) -> Option<PageData> {
+        None
+    }
+
+    /// What passes or fails in it; `None` where nothing does.
+    fn cases(&self) -> Option<Vec<Case>> {
         None
     }
 
@@ -105,8 +111,13 @@ pub static PNG: Form = Form {
     ..form("png", "The verdict plot, for pasting", |report, look| report.plot()?.png(look.ground))
 };
 
+/// JUnit's XML.
+pub static JUNIT: Form = form("junit", "The limits of a gate as test cases, for CI servers", |report, _| {
+    Some(junit(&report.document().title, &report.cases()?).into_bytes())
+});
+
 /// All forms.
-pub static FORMS: [&Form; 7] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &PNG];
+pub static FORMS: [&Form; 8] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &PNG, &JUNIT];
 
 impl Form {
     /// The form of that name.

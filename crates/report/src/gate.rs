@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::forecast::forecast;
 use crate::form::Report;
+use crate::junit::{Case, Fate};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -61,6 +62,27 @@ impl Report for Gated<'_> {
             "not_judged": unfit.map(|(unfit, reason)| json!({ "because": unfit, "reason": reason })),
             "limits": self.gate.judgements.iter().map(judgement_json).collect::<Vec<_>>(),
         })
+    }
+
+    fn cases(&self) -> Option<Vec<Case>> {
+        let case = |judgement: &Judgement| Case {
+            name: judgement.limit.to_string(),
+            of: judgement.name.clone(),
+            fate: match judgement.ruling {
+                Ruling::Pass => Fate::Passed,
+                Ruling::Fail => Fate::Failed,
+                Ruling::Inconclusive if self.allow_open => Fate::Skipped,
+                Ruling::Inconclusive => Fate::Error,
+            },
+            seen: format!("{}: {}", word_of(judgement.ruling), seen(judgement)),
+        };
+        let unfit = self.gate.unfit.as_ref().map(|(_, reason)| Case {
+            name: "the gate judged nothing".to_owned(),
+            of: self.record.header.plan.name.clone(),
+            fate: Fate::Error,
+            seen: reason.clone(),
+        });
+        Some(unfit.into_iter().chain(self.gate.judgements.iter().map(case)).collect())
     }
 }
 
@@ -243,16 +265,20 @@ impl Gated<'_> {
 
 fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
     let title = format!("{}: {}", judgement.limit, word_of(judgement.ruling));
-    let said = match (&judgement.measured, &judgement.reason) {
-        (Some(measured), _) => {
-            let (value, interval) = figures(judgement, measured);
-            format!("{}: {value} ({interval})", judgement.name)
-        }
-        (None, Some(reason)) => format!("{}: {reason}", judgement.name),
-        (None, None) => judgement.name.clone(),
-    };
+    let said = format!("{}: {}", judgement.name, seen(judgement));
     // A limit from a flag stands in no file.
     command(kind, &place(file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
+}
+
+/// What was measured, or why nothing was.
+fn seen(judgement: &Judgement) -> String {
+    match (&judgement.measured, &judgement.reason) {
+        (Some(measured), _) => {
+            let (value, interval) = figures(judgement, measured);
+            format!("{value} ({interval})")
+        }
+        (None, reason) => reason.clone().unwrap_or_else(|| "not measured".to_owned()),
+    }
 }
 
 fn place(file: Option<&str>, line: Option<u32>) -> String {

@@ -59,6 +59,12 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
     fs::remove_file(&experiment).expect("the experiment is not needed any more");
     let json = gate(&place, "record", &["--json"]).json();
     assert_eq!((&json["limits"][0]["line"], &json["limits"][1]["ruling"]), (&line.into(), &"kept".into()));
+    let cases = [
+        "failures=\"1\" errors=\"0\"",
+        "<testcase name=\"throughput &gt; -3%\"",
+        "<failure message=\"fail: ",
+    ];
+    gate(&place, "record", &["--format", "junit"]).ends(1).prints(&cases);
     let report = place.said(&["report", "record", "--json"]).json();
     let ratio = report["comparisons"][0]["estimate"]["ratio"].as_f64().expect("an estimate");
 

@@ -37,7 +37,7 @@ fn a_file_says_what_is_tried_and_flags_add_to_it() {
     place.write("experiment.toml", &text);
     let said = place.said(&["tune", "experiment.toml", "--list", "--try", "SIZE=1"]);
     said.ends(0).prints(&["tries POOL=4, POOL=8", "tries SIZE=1"]);
-    place.write("experiment.toml", &text.replace("only =", "just ="));
+    place.write("experiment.toml", text.replace("only =", "just ="));
     place.said(&["tune", "experiment.toml", "--list"]).ends(2).tells(&["just"]);
 }
 
