@@ -9,12 +9,14 @@ from statistics import median
 from typing import Optional, Sequence
 
 from effects import EFFECTS, MARGIN
+from replay import PLANS, replayed
 from reuse import section
 from study import duration, print_tables
 from student import paired
 from tally import BETTER, EQUIVALENT, WORSE, Share, by_larger_mean, by_t_test, covering, lag_one, outcomes, pooled_ratio, wrong
 
 ABSENT = "–"
+RUNS_TO_REPLAY_MIN = 5
 RUNS_HEADER = ["", "build", "runs", "right", "wrong", "open or void", "all blocks", "intervals that hold the truth", "width, median",
                "time, median", "longest", "of it load", "blocks, median", "spread of blocks, median", "steal, mean"]
 WRONG_HEADER = ["", "larger mean wins", "if larger by the margin", "Welch's t-test, 95 %", "time by hand", "pairs, t-test", "time",
@@ -119,6 +121,17 @@ def dependence(lines: Sequence[dict]) -> list:
     return [f"- neighbouring blocks of services against themselves: correlation {correlation:+.2f}, {sum(map(len, series))} blocks of {len(series)} runs"]
 
 
+def replays(lines: Sequence[dict]) -> str:
+    """False differences in plans of other lengths, from blocks of runs whose log ratios are there."""
+    rows = [["", "blocks", "correlation of neighbours", *(f"{blocks} blocks" for blocks in PLANS)]]
+    for effect in EFFECTS:
+        series = [line["log_ratios"] for line in of_effect(lines, effect) if EFFECTS[effect].none and line.get("log_ratios")]
+        if len(series) >= RUNS_TO_REPLAY_MIN:
+            rows.append([effect, str(sum(map(len, series))), f"{lag_one(series):+.2f}",
+                         *(f"{replayed(series, blocks, 1).value:.1%}" for blocks in PLANS)])
+    return section("False differences, replayed from their blocks", rows, []) if len(rows) > 1 else ""
+
+
 def builds_against(lines: Sequence[dict]) -> list:
     """The time of each further build over that of the first, over pairs of runs."""
     first, *others = sorted({line["kind"] for line in lines})
@@ -139,7 +152,7 @@ def drawn(lines: Sequence[dict]) -> str:
     if by_hand or pairs:
         parts.append(wrong_table(by_hand, pairs, lab))
     if lab:
-        parts.append(runs_table(lab))
+        parts += [runs_table(lab), *filter(None, [replays(lab)])]
     timed = lab + by_hand + pairs
     notes = [calibration_line(line) for line in calibrations]
     if lab:

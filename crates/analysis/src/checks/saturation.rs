@@ -219,7 +219,8 @@ pub fn per_core(record: &Record) -> bool {
         let answers = slices.iter().any(|slice| slice.counts.successful > 0);
         let apart = one_host && !trial.started.cpus_shared && variant.load.network.is_none();
         let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
-        seen && cores_busy(record, trial, &slices, host) >= PER_CORE_MIN
+        let wanted = wanted_ns(&slices, |used| host_of(trial, &used.service) == host);
+        seen && cores_busy(record, trial, (&slices, wanted), host) >= PER_CORE_MIN
     };
     let variants = record.header.plan.variants.len();
     judges && first.is_some_and(|block| block.trials.len() == variants && block.trials.iter().all(at_limit))
@@ -253,21 +254,33 @@ pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     (large && (mean.low > 0.0 || mean.high < 0.0)).then(|| warning(evidence, remedy))
 }
 
-/// The variants that wait, by the warm-ups of a block: neither their services nor the generator was at a limit. Their throughput follows from
-/// how long responses took ([`Slice::throughput`]). None in open loop, over a link, which is the limit that was asked for, and with several requests in flight on a connection. Of what runs
+/// The variants that wait, by the second half of the warm-ups of a block: neither their services nor the generator was at a limit. Their
+/// throughput follows from how long responses took ([`Slice::throughput`]). Where one waits all do that are not clearly at their limit: two
+/// alike, a little above and below the bound, would be compared by two estimates. None in open loop, over a link, which is the limit that was asked for, and with several requests in flight on a connection. Of what runs
 /// already nobody knows how near to a limit it is: it counts as waiting, for windows as long as those then are judge it well either way.
 pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     let block = record.blocks.iter().find(|found| found.number == block && !record.is_open_loop());
-    let waits = |trial: &&Trial| {
-        let Some(variant) = record.header.plan.variants.get(trial.variant()) else { return false };
+    // How near a variant is to a limit; `None`: it does not wait, whatever others do.
+    let nearness = |trial: &Trial| {
+        let variant = record.header.plan.variants.get(trial.variant())?;
         let warm_ups = trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp);
-        let slices: Vec<&Slice> = warm_ups.filter(|slice| slice.counts.successful > 0).collect();
-        let is_slack = || busy(record, trial, &slices) < SATURATED_MIN && !is_at_limit(&slices);
+        let warm_ups: Vec<&Slice> = warm_ups.filter(|slice| slice.counts.successful > 0).collect();
+        // Compiling at the begin uses processors that the service leaves idle later.
+        let slices = &warm_ups[warm_ups.len() / 2..];
         // Of several requests in flight on a connection nobody knows how many the server let there be.
         let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
-        one_by_one && !slices.is_empty() && (super::is_unseen(variant, [*trial]) || is_slack())
+        let of = match super::is_unseen(variant, [trial]) {
+            true => 0.0,
+            false => busy(record, trial, slices),
+        };
+        (one_by_one && !slices.is_empty() && (of == 0.0 || !is_at_limit(slices)))
+            .then_some((trial.variant(), of))
     };
-    block.into_iter().flat_map(|block| &block.trials).filter(waits).map(Trial::variant).collect()
+    let known: Vec<(usize, f64)> =
+        block.into_iter().flat_map(|block| &block.trials).filter_map(nearness).collect();
+    let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
+    let most = if one_waits { PER_CORE_MIN } else { 0.0 };
+    known.into_iter().filter(|(_, of)| *of < most).map(|(variant, _)| variant).collect()
 }
 
 /// Whether the generator was at its limit, or a quota held the services back.
@@ -298,13 +311,17 @@ fn host_of<'a>(trial: &'a Trial, name: &str) -> Option<&'a str> {
 /// The same of one machine: all services there to the processors' time that was left to them, or one process to a processor's, which is
 /// all that a program with one thread can use. 1 is at the limit.
 ///
-/// What they waited for a processor counts as used, and what the host took as taken from them: both err to the side of silence.
+/// What they waited for a processor counts as used, as far as others used it, and what the host took as taken from them: both err to the side of silence.
 fn busy_on(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
     let wall = wall_ns(slices);
     let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
     let by_process =
         busiest_process_ns(slices, is_there).unwrap_or_else(|| wanted_ns(slices, is_there)) as f64;
-    cores_busy(record, trial, slices, host)
+    // Threads of one service that wait for each other do not want more than its processors have.
+    let others_ns: u64 = slices.iter().map(|slice| others_cpu_ns(trial, slice, host)).sum();
+    let used = total(slices, |slice| slice.services.iter().filter(&is_there).map(|used| used.cpu_ns).sum());
+    let wanted = wanted_ns(slices, is_there).min(used + others_ns);
+    cores_busy(record, trial, (slices, wanted), host)
         .max(by_process / wall / (1.0 - steal_share(slices, host)).max(0.1))
 }
 
@@ -320,10 +337,17 @@ fn steal_share(slices: &[&Slice], host: Option<&str>) -> f64 {
     steal.sum::<f64>() / slices.len().max(1) as f64
 }
 
-/// What all services of a machine used, to the processors' time that was left to them.
-fn cores_busy(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
+/// CPU time that others of a machine used, for which services may have had to wait.
+fn others_cpu_ns(trial: &Trial, slice: &Slice, host: Option<&str>) -> u64 {
+    let machine =
+        slice.machine.of(host).map_or(0, |machine| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns);
+    let client = if trial.started.cpus_shared && host.is_none() { slice.client_cpu_here_ns() } else { 0 };
+    machine + client
+}
+
+/// What all services of a machine wanted, to the processors' time that was left to them.
+fn cores_busy(record: &Record, trial: &Trial, (slices, wanted): (&[&Slice], u64), host: Option<&str>) -> f64 {
     let wall = wall_ns(slices);
-    let wanted = wanted_ns(slices, |used| host_of(trial, &used.service) == host);
     let machine = record.header.environment.cpus_of(host) as f64;
     let cores = cpus(trial, |of| of == host).max(1) as f64;
     let steal = steal_share(slices, host);

@@ -2,7 +2,7 @@
 //! are at their limit it is judged per core-second.
 
 use model::{Check, Metric};
-use proofload_analysis::{Outcome, conclude, per_core};
+use proofload_analysis::{Outcome, conclude, per_core, waiting_variants};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{Record, Slice, SliceKind};
@@ -114,4 +114,39 @@ fn services_with_time_to_spare_are_judged_by_the_clock() {
     for record in records {
         assert!(!per_core(&record) && conclude(&record).comparisons[0].per_second.is_none());
     }
+}
+
+/// The variants that wait, if warm-ups of the first block used so much of their one core, and their threads waited so much for each other.
+fn waiting(shares: [f64; 2], delay: f64) -> Vec<usize> {
+    let mut record = busy(0.97, [0.97, 0.97]);
+    for trial in &mut record.blocks[0].trials {
+        let share = shares[trial.variant()];
+        let mut early =
+            trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp).cloned().expect("one");
+        // Compiling.
+        early.counts.generator.cpu_ns.clear();
+        trial.slices.insert(0, early);
+        for slice in trial.slices.iter_mut().skip(1).filter(|slice| slice.kind == SliceKind::WarmUp) {
+            let wall_ns = (slice.counts.window_ns + slice.counts.drain_ns) as f64;
+            slice.counts.generator.cpu_ns.clear();
+            (slice.machine.strangers_cpu_ns, slice.machine.idle_trials_cpu_ns) = (0, 0);
+            let used = &mut slice.services[0];
+            (used.cpu_ns, used.run_delay_ns) = ((share * wall_ns) as u64, (delay * wall_ns) as u64);
+            used.cpu_by_process_ns = vec![used.cpu_ns];
+        }
+    }
+    let mut found = waiting_variants(&record, 1);
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn variants_about_alike_are_measured_alike() {
+    assert_eq!(waiting([0.3, 0.3], 0.0), [0, 1]);
+    // A little above and below the bound: two estimates of one throughput differ by a few per cent.
+    assert_eq!(waiting([0.68, 0.72], 0.0), [0, 1]);
+    assert_eq!(waiting([0.72, 0.75], 0.0), [0_usize; 0]);
+    assert_eq!(waiting([0.3, 0.97], 0.0), [0]);
+    // Threads of a service that wait for each other are no sign that it is at its limit.
+    assert_eq!(waiting([0.6, 0.6], 0.35), [0, 1]);
 }
