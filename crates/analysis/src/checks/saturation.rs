@@ -18,6 +18,8 @@ use crate::variant::merged;
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
 /// of it and more here, whatever the host took; what lies between is left alone.
 const SATURATED_MIN: f64 = 0.7;
+/// The same from which on they are near their limit: what lies between is like its neighbours.
+const NEAR_MIN: f64 = 0.8;
 /// Part of the time for which services may be held back by a quota before that is their limit.
 const THROTTLED_MAX: f64 = 0.01;
 /// The wait of Nagle's algorithm for an acknowledgement that is delayed, in milliseconds: 40 on Linux, and what the rest takes.
@@ -204,23 +206,22 @@ impl Waiting {
 const PER_CORE_MIN: f64 = 0.9;
 
 /// Whether throughput is judged per core-second: successful responses per second of CPU time. It is the same question where services have all
-/// cores busy that they may use, and varies less, because it leaves out what others took of these cores. The warm-ups of the first block tell,
-/// so it is settled before anything is measured.
+/// cores busy that they may use, and varies less, because it leaves out what others took of these cores. The first block tells, of which
+/// no ratio is looked at.
 pub fn per_core(record: &Record) -> bool {
     let design = &record.header.plan.design;
     let first = record.blocks.iter().find(|block| !block.trials.is_empty());
     let judges = design.per_core && !record.is_open_loop() && first.is_some();
     let at_limit = |trial: &Trial| {
         let Some(variant) = record.header.plan.variants.get(trial.variant()) else { return false };
-        let slices: Vec<&Slice> =
-            trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp).collect();
+        let (slices, measured) = (warmed(trial), measured(trial));
         let one_host = trial.started.services.windows(2).all(|pair| pair[0].host == pair[1].host);
         let host = trial.started.services.first().and_then(|service| service.host.as_deref());
         let answers = slices.iter().any(|slice| slice.counts.successful > 0);
         let apart = one_host && !trial.started.cpus_shared && variant.load.network.is_none();
         let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
-        let wanted = wanted_ns(&slices, |used| host_of(trial, &used.service) == host);
-        seen && cores_busy(record, trial, (&slices, wanted), host) >= PER_CORE_MIN
+        let busy = |slices: &[&Slice]| cores_busy(record, trial, slices, host);
+        seen && busy(&slices) >= PER_CORE_MIN && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
     };
     let variants = record.header.plan.variants.len();
     judges && first.is_some_and(|block| block.trials.len() == variants && block.trials.iter().all(at_limit))
@@ -254,7 +255,7 @@ pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     (large && (mean.low > 0.0 || mean.high < 0.0)).then(|| warning(evidence, remedy))
 }
 
-/// The variants that wait, by the second half of the warm-ups of a block: neither their services nor the generator was at a limit. Their
+/// The variants that wait, by what a block tells so far: neither their services nor the generator was at a limit. Their
 /// throughput follows from how long responses took ([`Slice::throughput`]). Where one waits all do that are not clearly at their limit: two
 /// alike, a little above and below the bound, would be compared by two estimates. None in open loop, over a link, which is the limit that was asked for, and with several requests in flight on a connection. Of what runs
 /// already nobody knows how near to a limit it is: it counts as waiting, for windows as long as those then are judge it well either way.
@@ -263,24 +264,35 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     // How near a variant is to a limit; `None`: it does not wait, whatever others do.
     let nearness = |trial: &Trial| {
         let variant = record.header.plan.variants.get(trial.variant())?;
-        let warm_ups = trial.slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp);
-        let warm_ups: Vec<&Slice> = warm_ups.filter(|slice| slice.counts.successful > 0).collect();
-        // Compiling at the begin uses processors that the service leaves idle later.
-        let slices = &warm_ups[warm_ups.len() / 2..];
+        // What was measured tells more than the warm-up.
+        let slices =
+            Some(measured(trial)).filter(|slices| !slices.is_empty()).unwrap_or_else(|| warmed(trial));
         // Of several requests in flight on a connection nobody knows how many the server let there be.
         let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
         let of = match super::is_unseen(variant, [trial]) {
             true => 0.0,
-            false => busy(record, trial, slices),
+            false => busy(record, trial, &slices),
         };
-        (one_by_one && !slices.is_empty() && (of == 0.0 || !is_at_limit(slices)))
+        (one_by_one && !slices.is_empty() && (of == 0.0 || !is_at_limit(&slices)))
             .then_some((trial.variant(), of))
     };
     let known: Vec<(usize, f64)> =
         block.into_iter().flat_map(|block| &block.trials).filter_map(nearness).collect();
     let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
-    let most = if one_waits { PER_CORE_MIN } else { 0.0 };
+    let most = if one_waits { NEAR_MIN } else { 0.0 };
     known.into_iter().filter(|(_, of)| *of < most).map(|(variant, _)| variant).collect()
+}
+
+/// The slices of a trial that were measured.
+fn measured(trial: &Trial) -> Vec<&Slice> {
+    trial.measured().filter(|slice| slice.counts.successful > 0).collect()
+}
+
+/// The second half of its warm-up: compiling at the begin uses processors that are idle later.
+fn warmed(trial: &Trial) -> Vec<&Slice> {
+    let of = |slice: &&Slice| slice.kind == SliceKind::WarmUp && slice.counts.successful > 0;
+    let mut all: Vec<&Slice> = trial.slices.iter().filter(of).collect();
+    all.split_off(all.len() / 2)
 }
 
 /// Whether the generator was at its limit, or a quota held the services back.
@@ -317,11 +329,7 @@ fn busy_on(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>
     let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
     let by_process =
         busiest_process_ns(slices, is_there).unwrap_or_else(|| wanted_ns(slices, is_there)) as f64;
-    // Threads of one service that wait for each other do not want more than its processors have.
-    let others_ns: u64 = slices.iter().map(|slice| others_cpu_ns(trial, slice, host)).sum();
-    let used = total(slices, |slice| slice.services.iter().filter(&is_there).map(|used| used.cpu_ns).sum());
-    let wanted = wanted_ns(slices, is_there).min(used + others_ns);
-    cores_busy(record, trial, (slices, wanted), host)
+    cores_busy(record, trial, slices, host)
         .max(by_process / wall / (1.0 - steal_share(slices, host)).max(0.1))
 }
 
@@ -346,8 +354,13 @@ fn others_cpu_ns(trial: &Trial, slice: &Slice, host: Option<&str>) -> u64 {
 }
 
 /// What all services of a machine wanted, to the processors' time that was left to them.
-fn cores_busy(record: &Record, trial: &Trial, (slices, wanted): (&[&Slice], u64), host: Option<&str>) -> f64 {
+fn cores_busy(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
     let wall = wall_ns(slices);
+    let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
+    // Threads of one service that wait for each other do not want more than its processors have.
+    let others_ns: u64 = slices.iter().map(|slice| others_cpu_ns(trial, slice, host)).sum();
+    let used = total(slices, |slice| slice.services.iter().filter(&is_there).map(|used| used.cpu_ns).sum());
+    let wanted = wanted_ns(slices, is_there).min(used + others_ns);
     let machine = record.header.environment.cpus_of(host) as f64;
     let cores = cpus(trial, |of| of == host).max(1) as f64;
     let steal = steal_share(slices, host);
