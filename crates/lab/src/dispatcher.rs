@@ -272,11 +272,8 @@ impl Dispatcher<'_> {
         for &variant in warmed {
             self.warm_up(variant)?;
         }
-        match self.block {
-            1 => self.fit_turns(1),
-            // What was measured tells more than the warm-ups did.
-            2 if self.waits_otherwise() => self.fit_turns(1),
-            _ => {}
+        if self.block == 1 {
+            self.fit_turns();
         }
         if let Some(search) = self.search {
             for &variant in variants {
@@ -317,8 +314,8 @@ impl Dispatcher<'_> {
     }
 
     /// Makes turns fit the responses of the warm-ups: shorter than a response takes they would measure nothing.
-    fn fit_turns(&mut self, block: u32) {
-        let record = self.writer.record();
+    fn fit_turns(&mut self) {
+        let (record, block) = (self.writer.record(), self.block);
         self.waiting = analysis::waiting_variants(record, block);
         let Some(drain_s) = tuning::warm_up_drain_s(record, block).filter(|_| take_turns(&self.plan)) else {
             return;
@@ -326,11 +323,6 @@ impl Dispatcher<'_> {
         self.settings.lead_s = tuning::lead_s(record, block);
         self.settings.waited_s = tuning::waited_s(record, block, &self.waiting);
         self.settings = self.settings.with_slices_for(&self.plan.design, drain_s);
-    }
-
-    /// Whether other variants wait than the first block's warm-ups had shown.
-    fn waits_otherwise(&self) -> bool {
-        analysis::waiting_variants(self.writer.record(), 1) != self.waiting
     }
 
     /// Measures all slices of a block, each in short turns among all trials.

@@ -35,6 +35,10 @@ impl Dispatcher<'_> {
     }
 
     fn settle_warm_up(&mut self) -> Result<()> {
+        // What was measured tells more of who waits than the warm-ups did.
+        if analysis::waiting_variants(self.writer.record(), self.block) != self.waiting {
+            self.fit_turns();
+        }
         let costs = self.costs;
         let variants = self.plan.variants.len();
         if let Some(costs) = &costs {
