@@ -108,7 +108,7 @@ fn code_that_is_slower_than_the_commit_is_found_slower() {
     insta::assert_snapshot!(shop.check());
     let Some(said) = shop.place.run_well_as(|| shop.run(&["--against", "HEAD"]), "SLOWER") else { return };
     let name = format!("HEAD ({})", &shop.commit[..7]);
-    said.tells(&[&format!("made api of {name}: ")]).prints(&[
+    said.tells(&[&format!("built api of {name}: ")]).prints(&[
         &format!("SLOWER here + uncommitted changes vs {name}"),
         &format!("compared HEAD ({}…): working tree with 1 file changed", &shop.commit[..12]),
         "built there by npm ci --no-audit --no-fund",

@@ -44,7 +44,7 @@ fn services_that_ignore_their_port_are_found_and_two_with_one_port_take_turns_by
     said.tells(&[
         &format!("app listens on port {port}, not on the PORT"),
         &format!("{port} is the lowest that responds"),
-        &format!("insist on port {port}, so they run one after the other"),
+        &format!("need port {port}, so they run one after the other"),
     ]);
     let record = place.opened();
     for variant in &record.header.plan.variants {

@@ -22,7 +22,7 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
         .said(&["run", "--dry-run", "experiment.toml"])
         .prints(&["load from 2 generators: 2 on this machine\n  5 connections: 3 + 2\n"]);
     let said = place.run(&file);
-    said.ends(0).tells(&["2 generators are there: local 1, local 2"]).prints(&["Load by generator"]);
+    said.ends(0).tells(&["2 generators ready: local 1, local 2"]).prints(&["Load by generator"]);
     let record = place.opened();
     assert_eq!(record.generators.len(), 2);
     assert!(accounted_for(&record) >= 6);

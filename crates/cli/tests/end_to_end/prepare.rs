@@ -36,7 +36,7 @@ fn data_is_made_for_the_first_run_and_found_by_the_next() {
         let said = with_cache(&place, place.command(&file)).said();
         // A tenth of a second without an answer voids it where the machine stood still, which is not what is looked for here.
         assert!(matches!(said.code, Some(0 | 4)), "{said}");
-        assert_eq!(said.err.contains("made zips: 9 B"), made, "{said}");
+        assert_eq!(said.err.contains("built zips: 9 B"), made, "{said}");
         let record = place.opened();
         let prepared = &record.prepared[0];
         assert_eq!((prepared.name.as_str(), prepared.made, prepared.bytes), ("zips", made, 9));

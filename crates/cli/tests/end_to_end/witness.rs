@@ -24,7 +24,7 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
     place
         .run(&experiment)
         .ends(4)
-        .tells(&["stopped, because going on is pointless: unasked: level unasked of "])
+        .tells(&["stopped early, as no further block could give an answer: unasked: level unasked of "])
         .prints(&["declares content-encoding gzip, and ", "set load.headers.accept-encoding"]);
     place.is_quiet();
     assert_eq!(place.opened().complete_blocks().count(), 0);
