@@ -85,11 +85,11 @@ truth-setup:
 	@$(MAKE) --no-print-directory build
 	mkdir -p $(TRUTH)
 
-truth-real: truth-setup ## how often proofload finds effects of known size, and differences where there are none, in about 2 hours for 10 rounds
+truth-real: truth-setup ## how often proofload finds effects of known size, and differences where there are none: 10 rounds of at most 40 minutes
 	python3 bench/truth/real.py --build now=$(BINARY) --out $(TRUTH)/real.jsonl
 	python3 bench/truth/tables.py $(TRUTH)/real.jsonl
 
-truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the same effects, in about 3 hours
+truth-by-hand: truth-setup ## how often runs of wrk by hand are wrong about the same effects, in about 4 hours
 	python3 bench/truth/by_hand.py --effect none spin-5 spin-10 --proofload $(BINARY) --out $(TRUTH)/by-hand.jsonl
 	python3 bench/truth/by_hand.py --effect none spin-5 spin-10 --proofload $(BINARY) --out $(TRUTH)/by-hand.jsonl --pairs 7
 	python3 bench/truth/tables.py $(wildcard $(TRUTH)/real.jsonl) $(TRUTH)/by-hand.jsonl

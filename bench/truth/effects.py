@@ -23,7 +23,6 @@ class Effect(NamedTuple):
     variables: Optional[dict] = None
     rate: Optional[int] = None
     both: dict = {}
-    directory: str = "planted"
     known: Optional[float] = None
 
     @property
@@ -40,9 +39,9 @@ class Effect(NamedTuple):
         return self.budgets_s[number % len(self.budgets_s)]
 
 
-def nothing(both: dict, directory: str = "planted") -> Effect:
+def nothing(both: dict) -> Effect:
     """A service against itself. Short and long plans, because looking often is what might mislead."""
-    return Effect("throughput", (40, 60, 120), variables={}, both=both, directory=directory, known=1.0)
+    return Effect("throughput", (40, 60, 120), variables={}, both=both, known=1.0)
 
 
 def later(ms: int) -> Effect:

@@ -16,7 +16,7 @@ from reuse import ROOT, Failed, ended
 from study import parsed
 from toml_writer import toml_text
 
-TARGETS = ROOT / "targets"
+SERVICE = ROOT / "targets" / "planted"
 CONNECTIONS = 16
 # At a rate they only have to be enough: if the machine stops for 0.1 s, each request due then needs one.
 CONNECTIONS_AT_A_RATE = 128
@@ -38,7 +38,7 @@ def file_text(name: str, variants: Variants, effect: Effect, budget_s: int) -> s
     rate = {"rate": effect.rate} if effect.rate else {}
     return toml_text({
         "name": name,
-        "services": {"planted": {"directory": str(TARGETS / effect.directory), "command": ["node", "server.js"], "ready": "/healthz",
+        "services": {"planted": {"directory": str(SERVICE), "command": ["node", "server.js"], "ready": "/healthz",
                                  "env": {"PORT": "{port}", "NODE_ENV": "production", **effect.both}}},
         "factors": {"effect": levels},
         "load": {"connections": CONNECTIONS_AT_A_RATE if effect.rate else CONNECTIONS},

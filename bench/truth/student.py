@@ -3,7 +3,7 @@
 Pure: numbers in, numbers out.
 """
 
-from math import exp, inf, lgamma, log, log1p, sqrt
+from math import copysign, exp, inf, lgamma, log, log1p, sqrt
 from statistics import mean, variance
 from typing import NamedTuple, Sequence
 
@@ -39,7 +39,7 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Test:
     logs = [log(b / a) for a, b in zip(first, second, strict=True)]
     freedom, spread = len(logs) - 1, sqrt(variance(logs) / len(logs))
     if spread == 0:
-        return Test(0.0, freedom, float(mean(logs) == 0))
+        return Test(copysign(inf, mean(logs)), freedom, 0.0) if mean(logs) else Test(0.0, freedom, 1.0)
     t = mean(logs) / spread
     return Test(t, freedom, p_two_sided(t, freedom))
 

@@ -50,6 +50,8 @@ class Student(unittest.TestCase):
 
     def test_values_that_do_not_vary_leave_no_doubt(self):
         self.assertEqual(welch([5, 5, 5], [5, 5, 5]).p, 1.0)
+        self.assertEqual(paired([4, 4], [4, 4]).p, 1.0)
+        self.assertEqual(paired([4, 4], [8, 8]), (inf, 1, 0.0))
         self.assertEqual(welch([5, 5, 5], [4, 4, 4]), (-inf, inf, 0.0))
 
 

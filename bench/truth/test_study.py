@@ -7,9 +7,9 @@ from math import log
 from pathlib import Path
 
 import study
+from calibration import SPIN, calibration_of
 from effects import EFFECTS, variables
 from experiment import Variants, file_text, kept, log_ratios
-from calibration import SPIN, calibration_of
 from reuse import Failed
 
 STEPS = [study.Step("by-hand", "none", number, 1) for number in range(3)]

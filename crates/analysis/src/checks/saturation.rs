@@ -269,12 +269,13 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
             Some(measured(trial)).filter(|slices| !slices.is_empty()).unwrap_or_else(|| warmed(trial));
         // Of several requests in flight on a connection nobody knows how many the server let there be.
         let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
-        let of = match super::is_unseen(variant, [trial]) {
-            true => 0.0,
-            false => busy(record, trial, &slices),
-        };
-        (one_by_one && !slices.is_empty() && (of == 0.0 || !is_at_limit(&slices)))
-            .then_some((trial.variant(), of))
+        if !one_by_one || slices.is_empty() {
+            return None;
+        }
+        match super::is_unseen(variant, [trial]) {
+            true => Some((trial.variant(), 0.0)),
+            false => (!is_at_limit(&slices)).then(|| (trial.variant(), busy(record, trial, &slices))),
+        }
     };
     let known: Vec<(usize, f64)> =
         block.into_iter().flat_map(|block| &block.trials).filter_map(nearness).collect();
