@@ -267,11 +267,7 @@ impl Dispatcher<'_> {
         for &variant in variants {
             self.start(variant)?;
         }
-        // A slice of no length sends nothing, and would look like a service that never answers.
-        let warmed = if self.settings.warm_up_s > 0.0 { variants } else { &[] };
-        for &variant in warmed {
-            self.warm_up(variant)?;
-        }
+        self.warm_up(variants)?;
         if self.block == 1 {
             self.fit_turns();
         }
@@ -299,15 +295,30 @@ impl Dispatcher<'_> {
         self.stop_all()
     }
 
-    /// Warms a service up at its limit, for that is what shows whether it is steady. The first block watches it, for no longer than it takes to see.
-    fn warm_up(&mut self, variant: usize) -> Result<()> {
-        let is_watched = self.settings.watched && self.block == 1;
+    /// Warms services up at their limit, for that is what shows whether they are steady. The first block watches it, for no longer than it
+    /// takes to see. In later ones those that are measured in turns are warmed in turns, so that none stands idle while all others warm up,
+    /// and is measured colder than they are.
+    fn warm_up(&mut self, variants: &[usize]) -> Result<()> {
         let most_s = self.settings.warm_up_s;
-        let pieces: Vec<f64> = if is_watched { tuning::watch(most_s).collect() } else { vec![most_s] };
-        for seconds in pieces {
-            self.load(variant, SliceKind::WarmUp, seconds, None)?;
-            if is_watched && self.trial(variant).is_some_and(tuning::is_warm) {
-                break;
+        // A slice of no length sends nothing, and would look like a service that never answers.
+        if most_s <= 0.0 {
+            return Ok(());
+        }
+        if self.block > 1 && variants.len() > 1 && take_turns(&self.plan) {
+            let pieces = self.settings.warm_up_pieces();
+            let order = variants.repeat(pieces as usize);
+            self.begin(Doing::WarmingUp, order[0])?;
+            let turn = Turn { kind: SliceKind::WarmUp, seconds: most_s / f64::from(pieces), lead_s: 0.0 };
+            return self.take_turns(&order, turn);
+        }
+        let is_watched = self.settings.watched && self.block == 1;
+        for &variant in variants {
+            let pieces: Vec<f64> = if is_watched { tuning::watch(most_s).collect() } else { vec![most_s] };
+            for seconds in pieces {
+                self.load(variant, SliceKind::WarmUp, seconds, None)?;
+                if is_watched && self.trial(variant).is_some_and(tuning::is_warm) {
+                    break;
+                }
             }
         }
         Ok(())
@@ -322,7 +333,7 @@ impl Dispatcher<'_> {
         };
         self.settings.lead_s = tuning::lead_s(record, block);
         self.settings.waited_s = tuning::waited_s(record, block, &self.waiting);
-        self.settings = self.settings.with_slices_for(&self.plan.design, drain_s);
+        self.settings = self.settings.with_slices_for(&self.plan.design, self.plan.variants.len(), drain_s);
     }
 
     /// Measures all slices of a block, each in short turns among all trials.
@@ -332,12 +343,14 @@ impl Dispatcher<'_> {
             order.retain(|variant| self.living.contains(variant));
             self.begin(Doing::Measuring, order[0])?;
             let turn_s = self.settings.slice_s / f64::from(self.settings.turns());
-            let turn = Turn { seconds: turn_s, lead_s: self.settings.lead_s };
-            for slice in self.environment.take_turns(&order, turn)? {
-                self.keep_slice(slice)?;
-            }
+            let turn = Turn { kind: SliceKind::Measured, seconds: turn_s, lead_s: self.settings.lead_s };
+            self.take_turns(&order, turn)?;
         }
         Ok(())
+    }
+
+    fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<()> {
+        self.environment.take_turns(order, turn)?.into_iter().try_for_each(|slice| self.keep_slice(slice))
     }
 
     fn start(&mut self, variant: usize) -> Result<()> {

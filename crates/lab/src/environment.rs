@@ -54,6 +54,8 @@ pub struct CaptureSpec {
 /// How the turns of a slice are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turn {
+    /// What its slice is for.
+    pub kind: SliceKind,
     /// Length of the window of each, in seconds.
     pub seconds: f64,
     /// Load before the window that throughput is not counted in, in seconds: so long, and up to as long again, different from turn to

@@ -27,7 +27,7 @@ use ::remote::services::ServiceHandle;
 use ::services::{Cache, Division, Network, Preparing, Warden};
 use load::{Address, DriverChoice};
 use plan::{Cpus, Plan, Preparation};
-use record::{Capture, Prepared, ServiceStarted, Slice, SliceKind, TrialEnded, TrialStarted};
+use record::{Capture, Prepared, ServiceStarted, Slice, TrialEnded, TrialStarted};
 
 use self::deployed::Loaded;
 use self::elsewhere::Elsewhere;
@@ -303,7 +303,7 @@ impl Environment for RealEnvironment {
             self.renew_generator(variant, None)?;
             let lead_ns = turn.lead_ns(number);
             let seconds = turn.seconds + lead_ns as f64 / 1e9;
-            let wanted = SliceSpec { kind: SliceKind::Measured, until: elapsed(seconds), open: None };
+            let wanted = SliceSpec { kind: turn.kind, until: elapsed(seconds), open: None };
             let mut part = self.loaded(variant, wanted)?;
             part.counts.skip_lead(lead_ns);
             match slices.iter_mut().find(|slice| slice.variant == variant) {

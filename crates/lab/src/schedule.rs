@@ -39,9 +39,15 @@ impl Schedule {
         ROUNDS + round
     }
 
-    /// The order in which a block's trials are started.
+    /// The order in which a block's trials are started and warmed up: at random, and in every second block that of the block before,
+    /// reversed. Whoever comes last is measured a little warmer, and in a run of few blocks chance could give one variant that place each time.
     pub fn order(&self, block: u32) -> Vec<usize> {
-        self.shuffled(&mut self.stream(block, 0))
+        let is_second = block.is_multiple_of(2);
+        let mut order = self.shuffled(&mut self.stream(block - u32::from(is_second && block > 0), 0));
+        if is_second {
+            order.reverse();
+        }
+        order
     }
 
     /// The length of each variant's padding variable in a block.

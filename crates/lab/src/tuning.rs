@@ -21,9 +21,12 @@ const TURN_MIN_S: f64 = 0.02;
 const TURN_GAPS: f64 = 5.0;
 /// A turn's window is as many times as long as its shortest lead: what is counted takes about half of the time then.
 const TURN_LEADS: f64 = 3.0;
-/// A turn is as many times as long as a response of a variant that waits, as far as a slice is that long: where responses are made of
-/// waiting and of computing, the first ones take another time than those that follow.
-const TURN_RESPONSES: f64 = 20.0;
+/// A turn is as many times as long as a response of a variant that waits, as far as a slice is that long and the budget has room: the
+/// first responses take another time than those that follow, and connections need some hundred responses to fall into step as they do in
+/// an uninterrupted run. What waits hardly feels the machine, so that longer turns cost no precision. The first bound holds whatever the budget.
+const TURN_RESPONSES: (f64, f64) = (20.0, 200.0);
+/// Share of a trial's part of the budget that such turns may fill.
+const TURNS_SHARE: f64 = 0.5;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
@@ -44,6 +47,8 @@ const WARM_UP_GUESS_S: f64 = 3.0;
 const WATCH_S: [f64; 3] = [3.0, 6.0, 10.0];
 /// The watch ends where the cut lies within so much of it: what is still rising seldom has it there.
 const WATCHED_SHARE: f64 = 1.0 / 3.0;
+/// Longest turn of a warm-up, in seconds, where those that are measured are not longer.
+const WARM_UP_TURN_S: f64 = 1.0;
 /// Share of a variant's part of the budget that watching may take; where it would take more, nothing is watched.
 const WATCH_SHARE: f64 = 1.0 / 7.0;
 /// Bounds of the warm-up in seconds where there is no time to watch one.
@@ -138,10 +143,13 @@ impl Settings {
 
     /// Slices and turns as long as what a window costs beside itself asks for, and as many slices as keep the time that a trial is
     /// measured.
-    pub fn with_slices_for(mut self, design: &Design, turn_gap_s: f64) -> Settings {
+    pub fn with_slices_for(mut self, design: &Design, variants: usize, turn_gap_s: f64) -> Settings {
         let measured_s = f64::from(self.slices) * self.slice_s;
         let slice_s = ((self.gap_s + turn_gap_s) * SLICE_GAPS).clamp(SLICE_S.0, SLICE_S.1);
-        let turn_min_s = (self.lead_s * TURN_LEADS).max(self.waited_s * TURN_RESPONSES).max(TURN_MIN_S);
+        let trial_s = design.budget.as_secs_f64() / BLOCKS_ROOM / variants.max(1) as f64;
+        let room_s = trial_s * TURNS_SHARE / f64::from(stats::SLICES_MIN);
+        let waited_s = room_s.clamp(self.waited_s * TURN_RESPONSES.0, self.waited_s * TURN_RESPONSES.1);
+        let turn_min_s = (self.lead_s * TURN_LEADS).max(waited_s).max(TURN_MIN_S);
         let slice_s = slice_s.max(turn_min_s).min(SLICE_S.1);
         self.slice_s = design.slice.map_or(slice_s, |slice| slice.as_secs_f64());
         self.turn_s = ((TURN_GAP_S + turn_gap_s) * TURN_GAPS).max(turn_min_s).min(self.slice_s);
@@ -149,6 +157,11 @@ impl Settings {
         let fit = (measured_s / self.slice_s).round().max(f64::from(stats::SLICES_MIN));
         self.slices = design.slices.unwrap_or(fit as u32);
         self.extended(design)
+    }
+
+    /// Turns in a warm-up.
+    pub fn warm_up_pieces(&self) -> u32 {
+        (self.warm_up_s / self.turn_s.max(WARM_UP_TURN_S)).ceil().max(1.0) as u32
     }
 
     /// The fewest slices of the length they have that give a trial the requests it wants.

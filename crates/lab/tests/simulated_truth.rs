@@ -54,6 +54,6 @@ fn runs_on_a_noisy_machine_make_no_more_errors_than_claimed() {
 
 #[test]
 fn noise_that_does_not_cancel_shows_as_errors() {
-    let wrong = of(Kind::OwnCores(60.0), &[Busy(0.0), Busy(0.0), Busy(0.0), Busy(0.0)]).false_verdict().value;
+    let wrong = of(Kind::OwnCores(60.0), &[Busy(0.0), Busy(0.0)]).false_verdict().value;
     assert!(wrong > 3.0 * ALPHA, "only {wrong} of the runs err; the simulation is blind");
 }

@@ -1,6 +1,7 @@
 //! Windows of turns count what a service gives, also where all its responses come at once.
 
 use proofload_lab::Turn;
+use record::SliceKind;
 
 /// Responses of one connection per second, as turns count them: they come every `period_s` from a turn's begin on.
 fn counted_per_s(turn: Turn, period_s: f64) -> f64 {
@@ -17,7 +18,7 @@ fn counted_per_s(turn: Turn, period_s: f64) -> f64 {
 #[test]
 fn what_comes_in_step_is_counted_as_often_as_it_comes() {
     for period_s in [0.031, 0.43, 0.27, 0.4001] {
-        let turn = Turn { seconds: 1.29, lead_s: 0.43 };
+        let turn = Turn { kind: SliceKind::Measured, seconds: 1.29, lead_s: 0.43 };
         let ratio = counted_per_s(turn, period_s) * period_s;
         assert!((0.95..1.05).contains(&ratio), "{period_s} s: {ratio}");
     }
@@ -25,7 +26,7 @@ fn what_comes_in_step_is_counted_as_often_as_it_comes() {
 
 #[test]
 fn without_a_lead_the_slowest_would_look_slower_still() {
-    let turn = Turn { seconds: 0.685, lead_s: 0.0 };
+    let turn = Turn { kind: SliceKind::Measured, seconds: 0.685, lead_s: 0.0 };
     let (slow, fast) = (counted_per_s(turn, 0.43) * 0.43, counted_per_s(turn, 0.031) * 0.031);
     assert!(slow < 0.7 && fast > 0.95, "{slow} and {fast}: what the lead is for");
 }

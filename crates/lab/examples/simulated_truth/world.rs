@@ -210,7 +210,7 @@ impl Environment for World {
         }
         self.now_s += SLICE_GAP_S;
         let done = done.into_iter().enumerate().filter(|(_, done)| done.turns > 0);
-        Ok(done.map(|(variant, done)| self.slice(variant, SliceKind::Measured, done)).collect())
+        Ok(done.map(|(variant, done)| self.slice(variant, turn.kind, done)).collect())
     }
 
     fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {

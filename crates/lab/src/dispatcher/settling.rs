@@ -43,7 +43,7 @@ impl Dispatcher<'_> {
         let variants = self.plan.variants.len();
         if let Some(costs) = &costs {
             self.settings.gap_s = costs.own_gap_s;
-            self.settings = self.settings.with_slices_for(&self.plan.design, costs.turn_gap_s);
+            self.settings = self.settings.with_slices_for(&self.plan.design, variants, costs.turn_gap_s);
         }
         let left_s = self.left_s();
         let chosen = match costs.filter(|_| self.settings.watched) {

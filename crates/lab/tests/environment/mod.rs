@@ -275,10 +275,8 @@ impl Environment for Simulated {
         let slice = |variant: usize| {
             let turns = order.iter().filter(|of| **of == variant).count();
             let seconds = turn.seconds * turns as f64;
-            let slice = self.load(
-                variant,
-                SliceSpec { kind: SliceKind::Measured, until: elapsed(seconds), open: None },
-            )?;
+            let slice =
+                self.load(variant, SliceSpec { kind: turn.kind, until: elapsed(seconds), open: None })?;
             Ok(Slice { turns: turns as u32, ..slice })
         };
         variants.into_iter().map(slice).collect()

@@ -114,7 +114,7 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
                 plan.design.budget = Duration::from_secs(budget_s);
                 let first = Settings::first(&plan);
                 for gap_s in [0.0, 0.003, 0.1, 2.0, 1e6] {
-                    for settings in [first, first.with_slices_for(&plan.design, gap_s)] {
+                    for settings in [first, first.with_slices_for(&plan.design, plan.variants.len(), gap_s)] {
                         assert!((0.02..=settings.slice_s).contains(&settings.turn_s), "{settings:?}");
                         let turns = settings.turns();
                         assert!(turns == 1 || turns.is_multiple_of(2), "{settings:?}");
