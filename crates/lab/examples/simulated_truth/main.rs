@@ -1,5 +1,5 @@
 //! Measures, by simulation, how often runs are right on a noisy machine: the first proof of `docs/methodology.md`;
-//! `bench/truth/results/2026-11-23/simulated.md` is its output.
+//! `bench/truth/results/2026-11-25/simulated.md` is its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-lab --example simulated_truth [-- --runs 1000] [--only steal] [--json]
