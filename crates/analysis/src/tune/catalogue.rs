@@ -1,6 +1,7 @@
 //! The catalogue of advice, and which of it applies to a service. The advice itself is data: `catalogue.toml`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use plan::Launcher;
@@ -43,8 +44,8 @@ pub struct Facts {
     pub words: Vec<String>,
     /// Variables that it gets: the experiment's, and those of this process.
     pub env: BTreeMap<String, String>,
-    /// Where it is started.
-    pub directory: PathBuf,
+    /// Names of what lies in the folder where it is started.
+    pub files: Vec<OsString>,
     /// How it is started.
     pub launcher: Launcher,
     /// Processors of this machine.
@@ -233,7 +234,9 @@ impl When {
         if !self.program.is_empty() && !self.program.iter().any(is_program) {
             return Some(format!("it is not started by {}", self.program.join(" or ")));
         }
-        if let Some(file) = self.file.as_ref().filter(|file| !facts.directory.join(file).exists()) {
+        if let Some(file) =
+            self.file.as_ref().filter(|file| !facts.files.iter().any(|name| name == file.as_str()))
+        {
             return Some(format!("there is no {file}"));
         }
         let lacking = [

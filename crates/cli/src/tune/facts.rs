@@ -41,7 +41,9 @@ pub fn look(service: &Service) -> Facts {
         node: node.and_then(|node| version(Path::new(node)).map(|(version, _)| version)),
         words: command.command.clone(),
         env,
-        directory: command.directory.clone(),
+        files: fs::read_dir(&command.directory)
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+            .unwrap_or_default(),
         launcher: command.launcher,
         cores: thread::available_parallelism().map_or(1, usize::from),
         huge_pages: huge_pages.is_ok_and(|text| !text.contains("[never]")),
