@@ -163,7 +163,7 @@ deny: ## whether dependencies have licences, sources and versions as they should
 # Only Linux runs a measurement. What reads its results must not depend on that.
 check-macos: ## whether the crates that only read compile for macOS (rustup target add aarch64-apple-darwin)
 	rustup target add aarch64-apple-darwin
-	cargo check --locked --target aarch64-apple-darwin -p proofload-report -p proofload-foreign -p proofload-tune
+	cargo check --locked --target aarch64-apple-darwin -p proofload-report -p proofload-foreign
 
 # Nothing else builds the fuzz targets. Tests that take minutes are named in the code: #[ignore = "slow: make check-slow"].
 check-slow: ## end-to-end tests that take minutes (about 6), and tests with hosts and a real Kubernetes (root; about 12)

@@ -14,14 +14,12 @@ const LABEL_ROOM = 27;
 
 /** The axis of a column of drawings. */
 export class CellAxis {
-  readonly #at: (value: number) => number;
   readonly #ticks: { x: number; label: string }[] = [];
-  /** Stands behind each row. */
-  readonly #ground: () => SVGElement[];
 
-  private constructor(at: (value: number) => number, places: readonly number[], labels: readonly string[], ground: (axis: CellAxis) => SVGElement[]) {
-    this.#at = at;
-    this.#ground = () => ground(this);
+  /**
+   * `at` says where a value stands, in per cent of the width; beyond the ends at the ends. `ground` stands behind each row.
+   */
+  private constructor(readonly at: (value: number) => number, places: readonly number[], labels: readonly string[], readonly ground: (axis: CellAxis) => SVGElement[]) {
     const ticks = places.map((place, index) => ({ x: this.at(place), label: labels[index] ?? '' }));
     // What has room beside each other, first of all the place that all others are read from.
     for (const { x, label } of ticks.sort((one, other) => Number(other.label === NO_CHANGE) - Number(one.label === NO_CHANGE))) {
@@ -51,15 +49,10 @@ export class CellAxis {
     return new CellAxis(at, places.map((place) => place * factor), labels, (axis) => [axis.line(0, 0, HEIGHT, 'no-change')]);
   }
 
-  /** Where a value stands, in per cent of the width; beyond the ends at the ends. */
-  at(value: number): number {
-    return this.#at(value);
-  }
-
   /** A cell with what is drawn in it. `said` is what it shows, for whoever does not see it; `null` where another cell says it. */
   cell(said: string | null, ...children: SVGElement[]): SVGSVGElement {
     const heard = said === null ? { 'aria-hidden': 'true' } : { role: 'img', 'aria-label': said };
-    return drawing(HEIGHT, heard, ...this.#ground(), ...children);
+    return drawing(HEIGHT, heard, ...this.ground(this), ...children);
   }
 
   /** An interval with its estimate. */

@@ -143,7 +143,7 @@ class Frame {
     this.host.append(element('div', { class: 'plot-head' }, this.#legend, tools), this.#area, keys, this.#live, this.#note, ...notes);
     this.#area.addEventListener('keydown', (event) => this.#keyed(event));
     this.#area.addEventListener('blur', () => this.#point(null));
-    view?.onChange(() => (this.#isPlain() === this.#plain ? this.#showLines() : this.#build()));
+    view?.follow(() => (this.#isPlain() === this.#plain ? this.#showLines() : this.#build()));
     new ResizeObserver(() => this.#resize(this.host.clientWidth)).observe(this.host);
     onPaper((paper) => {
       this.#zoom(-Infinity, Infinity);

@@ -76,8 +76,7 @@ export class Column {
   readonly #unit: Scaled;
 
   constructor(unit: Unit, values: Iterable<number | null>) {
-    let greatest = 0;
-    for (const value of values) greatest = Math.max(greatest, value ?? 0);
+    const greatest = Math.max(0, ...Array.from(values, (value) => value ?? 0));
     this.#unit = scaled(unit, greatest, leastOf(unit));
   }
 

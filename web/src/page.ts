@@ -5,7 +5,7 @@ import { element, present } from './elements';
 import type { PageData } from './model';
 import { blocksOf, errorsOf, memoryOf } from './parts/blocks';
 import { comparedOf, contentsOf, legendOf } from './parts/choice';
-import { answerOf, capacityOf, doubtsOf, variantsOf, verdictsOf, voidingOf } from './parts/conclusion';
+import { answerOf, capacityOf, findingsOf, variantsOf, verdictsOf } from './parts/conclusion';
 import { factorsOf } from './parts/factors';
 import { assumptionsOf, machineOf, methodOf, planOf, repeatOf, whyOf } from './parts/ground';
 import { timesOf } from './parts/times';
@@ -15,7 +15,7 @@ import { View } from './view';
 /** All that stands in the body. */
 export function pageOf(data: PageData): HTMLElement[] {
   const view = new View(data.variants.length, data.verdicts.map(({ baseline, candidate }) => [baseline, candidate] as const));
-  const conclusion = present([answerOf(data), voidingOf(data), verdictsOf(data), capacityOf(data), doubtsOf(data), variantsOf(data)]);
+  const conclusion = present([answerOf(data), findingsOf(data, true), verdictsOf(data), capacityOf(data), findingsOf(data, false), variantsOf(data)]);
   const pictures = present([blocksOf(data, view), timesOf(data, view), trialOf(data), factorsOf(data), memoryOf(data), errorsOf(data)]);
   const ground = present([whyOf(data), assumptionsOf(data), methodOf(data), machineOf(data), planOf(data), repeatOf(data)]);
   const legend = pictures.length > 0 ? legendOf(data, view) : null;

@@ -54,10 +54,8 @@ export class Chooser {
   readonly #select: HTMLSelectElement;
   readonly #content = element('div');
   readonly #caption = element('figcaption');
-  readonly #pictures: readonly Picture[];
 
-  constructor(label: string, pictures: readonly Picture[], options: readonly string[]) {
-    this.#pictures = pictures;
+  constructor(label: string, readonly pictures: readonly Picture[], options: readonly string[]) {
     this.#select = element('select', {}, ...options.map((text, value) => element('option', { value }, text)));
     this.#select.addEventListener('change', () => this.show(this.#select.selectedIndex));
     const field = element('label', { class: 'field controls' }, element('span', {}, label), this.#select);
@@ -66,7 +64,7 @@ export class Chooser {
   }
 
   show(index: number): void {
-    const picture = this.#pictures[index];
+    const picture = this.pictures[index];
     if (picture === undefined) return;
     const made = this.#made.get(picture) ?? contentOf(picture);
     this.#made.set(picture, made);

@@ -10,7 +10,7 @@ export interface Trimmings {
   /** Stands before the first name of a row. */
   mark?: (row: number) => Child;
   /** A column after the names that is drawn, with what stands below it. */
-  drawn?: { head: string; cell: (row: number) => Child; foot: Child };
+  drawn?: { head: string; cells: readonly Child[]; foot: Child };
   /** What the rows are, many of them. */
   called?: string;
   /** What a screen reader calls it, where no heading stands before it. */
@@ -27,7 +27,7 @@ export function tableOf(table: Table, trimmings: Trimmings = {}): HTMLElement {
     column > 0 ? element('td', { class: kind(column) }, text) : element('th', { scope: 'row' }, mark?.(row) ?? null, text);
   const rowOf = (cells: HTMLElement[], extra: HTMLElement | null): HTMLElement => element('tr', {}, ...cells.toSpliced(table.names, 0, ...present([extra])));
   const rows = table.rows.map((cells, row) =>
-    rowOf(cells.map((text, column) => cell(text, column, row)), drawn ? element('td', { class: 'drawn' }, drawn.cell(row)) : null),
+    rowOf(cells.map((text, column) => cell(text, column, row)), drawn ? element('td', { class: 'drawn' }, drawn.cells[row] ?? null) : null),
   );
   const heads = table.columns.map((name, column) => element('th', { scope: 'col', class: kind(column) }, name));
   const head = rowOf(heads, drawn ? element('th', { scope: 'col' }, drawn.head) : null);

@@ -39,8 +39,9 @@ export class View {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls a listener after each change. */
-  onChange(listener: () => void): void {
+  /** Calls a listener now and after each change. */
+  follow(listener: () => void): void {
     this.#listeners.push(listener);
+    listener();
   }
 }

@@ -3,23 +3,16 @@
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
-use plan::{Bound, Figure, GateEntry, Limit, Metric, Subject};
-use record::{EndReason, Record};
-use serde::Serialize;
-
-use crate::Conclusion;
-use crate::forecast;
-use crate::measurement::measurement;
-use crate::metric::BlockFigures;
-use crate::rule;
 use model::Grade;
+use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
+use record::{EndReason, Record, Slice, SliceKind, Trial};
+use serde::Serialize;
+use stats::{Estimate, MeanInterval, Rule};
 
-mod alone;
-mod family;
-mod measured;
-
-use family::Family;
-pub use measured::Measured;
+use crate::comparison::Comparison;
+use crate::measurement::{Measurement, Window, measurement};
+use crate::metric::{BlockFigures, trial};
+use crate::{Conclusion, forecast, rule};
 
 /// What a limit came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -145,7 +138,7 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
     if let Some(measured) = measurement(record) {
-        return alone::judgements(record, &measured, entries);
+        return of_slices(record, &measured, entries);
     }
     let plan = &record.header.plan;
     let asked: Vec<(&GateEntry, Subject)> = entries
@@ -198,7 +191,7 @@ impl Bench<'_> {
         let inconclusive = |reason: &str| (Ruling::Inconclusive, reason.to_owned());
         // Shares of failed requests are bounded by amounts alone.
         let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
-        match family::with_verdict(self.conclusion, asked, metric) {
+        match with_verdict(self.conclusion, asked, metric) {
             Some(comparison) => match (&comparison.estimate, comparison.without_spread) {
                 (Some(estimate), _) => Ok(Measured::of(estimate)),
                 (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
@@ -237,7 +230,7 @@ impl Bench<'_> {
         if self.family.critical_t(self.blocks.len()).is_none() {
             return Err(self.too_early());
         }
-        let found = measured::failed(self.record, index, &self.family);
+        let found = failed(self.record, index, &self.family);
         found.ok_or_else(|| (Ruling::Inconclusive, "there were no requests".to_owned()))
     }
 
@@ -271,7 +264,7 @@ impl Bench<'_> {
         let verdict = match subject {
             Subject::Comparison(index) => {
                 let asked = &self.record.header.plan.comparisons[index];
-                limit.figure.metric().and_then(|metric| family::with_verdict(self.conclusion, asked, metric))
+                limit.figure.metric().and_then(|metric| with_verdict(self.conclusion, asked, metric))
             }
             Subject::Variant(_) => None,
         };
@@ -292,4 +285,189 @@ fn without_value(metric: Metric) -> String {
         Some(q) => format!("it takes {:.0} requests in each trial", 10.0 / (1.0 - q)),
         None => "a trial has no value of it".to_owned(),
     }
+}
+
+// Limits where nothing is compared: each slice's own figures, for there is no interval of one trial. Whether the next run would pass
+// is not said.
+
+/// Each amount with each slice. A change is about nothing here, and refused before a run.
+fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry]) -> Vec<Judgement> {
+    let amounts = entries.iter().filter(|entry| !entry.limit.bound.is_change());
+    let of_entry = |entry: &GateEntry| {
+        let judge = |window: &Window<'_>| {
+            let found = figure(entry.limit.figure, window, record);
+            Judgement::of(entry, Subject::Variant(0), &window.name, found)
+        };
+        measured.windows.iter().map(judge).collect::<Vec<_>>()
+    };
+    amounts.flat_map(of_entry).collect()
+}
+
+fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
+    let counts = &window.slice.counts;
+    let share = |part: u64| Measured::exact(part as f64 / counts.due().max(1) as f64);
+    let Some(metric) = figure.metric() else { return Ok(share(counts.failed())) };
+    if let Some(void) = window.void() {
+        return Err((Ruling::Fail, void.evidence.to_string()));
+    }
+    let inconclusive = || (Ruling::Inconclusive, without_value(metric));
+    if let Some(q) = metric.quantile() {
+        // What a user waits; in closed loop nothing is due, and it is what the service took.
+        let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+        let quantile = latencies.quantile(q).filter(|_| latencies.resolves(q)).ok_or_else(inconclusive)?;
+        let us = Measured::exact(quantile.ns() as f64 / 1e3);
+        return Ok(if quantile.is_exact() { us } else { us.unbounded() });
+    }
+    let cpu_us = window.slice.services_cpu_ns() as f64 / 1e3 / counts.successful.max(1) as f64;
+    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let has_slices =
+        |trial: &&record::Trial| trial.slices.iter().any(|slice| slice.kind == SliceKind::Measured);
+    let peak =
+        || trials.filter(has_slices).find_map(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64));
+    let value = match metric {
+        Metric::Throughput => window.throughput_per_s(),
+        Metric::CpuPerRequest => Some(cpu_us),
+        Metric::PeakMemory => peak(),
+        Metric::Capacity | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
+    };
+    value.filter(|value| *value > 0.0).map(Measured::exact).ok_or_else(inconclusive)
+}
+
+// Who shares the chance to err. Comparisons with a verdict have the intervals of the report, which hold together at 95 %. All else
+// that a gate judges, other metrics and amounts, is a family of its own that shares 5 % by the same looks.
+
+/// The figures that the report gives no verdict on.
+#[derive(Debug, Clone)]
+struct Family {
+    /// By which they are judged; `None` where the blocks settled on allow none.
+    pub rule: Option<Rule>,
+    /// How many they are, at least 1.
+    pub members: u32,
+    /// Whether intervals may be shown yet.
+    may_look: bool,
+}
+
+impl Family {
+    pub fn of(record: &Record, conclusion: &Conclusion, figures: &[(Figure, Subject)]) -> Family {
+        let plan = &record.header.plan;
+        let has_verdict = |(figure, subject): &(Figure, Subject)| match (subject, figure.metric()) {
+            (Subject::Comparison(index), Some(metric)) => {
+                with_verdict(conclusion, &plan.comparisons[*index], metric).is_some()
+            }
+            _ => false,
+        };
+        let members = model::distinct(figures.iter().filter(|figure| !has_verdict(figure)));
+        let count = members.len().max(1);
+        // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
+        let rule = if plan.comparisons.is_empty() {
+            rule::rule_of(LookRule::Once, count)
+        } else {
+            rule::family(record, count)
+        };
+        let members = u32::try_from(count).unwrap_or(u32::MAX);
+        Family { rule, members, may_look: rule::may_look(record) }
+    }
+
+    /// The critical t of each after so many blocks; `None` where there is no interval.
+    pub fn critical_t(&self, blocks: usize) -> Option<f64> {
+        let blocks = u32::try_from(blocks).ok().filter(|_| self.may_look)?;
+        self.rule.as_ref()?.critical_t(blocks)
+    }
+
+    /// The level for an interval of each that knows nothing of looks: the chance to err is shared among these too.
+    pub fn level(&self, blocks: usize) -> f64 {
+        let alone = || 1.0 - stats::ALPHA / f64::from(self.members);
+        self.rule.as_ref().map_or_else(alone, |rule| rule.level(u32::try_from(blocks).unwrap_or(u32::MAX)))
+    }
+}
+
+/// The report's entry of a comparison in a metric, where it gives a verdict on it.
+fn with_verdict<'a>(
+    conclusion: &'a Conclusion,
+    asked: &plan::Comparison,
+    metric: Metric,
+) -> Option<&'a Comparison> {
+    let is_asked = |comparison: &&Comparison| {
+        comparison.metric == metric
+            && (comparison.baseline, comparison.candidate) == (asked.baseline, asked.candidate)
+    };
+    conclusion.comparisons.iter().find(is_asked)
+}
+
+// What is compared with a limit: a value with its interval, and on which side of the limit it lies.
+
+/// A figure with its interval: a ratio, or an amount in responses per second, µs, bytes or as a share.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Measured {
+    /// The geometric mean over blocks; of failed requests their share.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end; `None` where requests without an answer leave it open. Value and lower end are lower bounds then.
+    pub high: Option<f64>,
+    /// Blocks it rests on.
+    pub blocks: u32,
+    /// Standard deviation of the blocks' logarithms, where it is one of those.
+    #[serde(skip)]
+    pub(crate) sd_log: Option<f64>,
+}
+
+impl Measured {
+    fn of(estimate: &Estimate) -> Measured {
+        let Estimate { blocks, ratio, low, high, sd_log, .. } = *estimate;
+        Measured { value: ratio, low, high: Some(high), blocks, sd_log: Some(sd_log) }
+    }
+
+    /// What a slice had, which is no estimate of anything: all of its requests are in it.
+    fn exact(value: f64) -> Measured {
+        Measured { value, low: value, high: Some(value), blocks: 1, sd_log: None }
+    }
+
+    /// The same where blocks tell what it is at least.
+    fn unbounded(self) -> Measured {
+        Measured { high: None, sd_log: None, ..self }
+    }
+
+    /// What each of these blocks' values is at least.
+    fn at_least(values: &[f64]) -> Measured {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let blocks = u32::try_from(values.len()).unwrap_or(u32::MAX);
+        Measured { value: least, low: least, high: None, blocks, sd_log: None }
+    }
+
+    /// Pass or fail where the whole interval is on one side.
+    fn ruling(&self, limit: &Limit) -> Ruling {
+        let bound = limit.bound.value();
+        let (below, above) = (self.high.is_some_and(|high| high < bound), self.low > bound);
+        let (pass, fail) = if limit.figure.wants_more() {
+            (above, self.high.is_some_and(|high| high <= bound))
+        } else {
+            (below, self.low >= bound)
+        };
+        match (pass, fail) {
+            (true, _) => Ruling::Pass,
+            (_, true) => Ruling::Fail,
+            _ => Ruling::Inconclusive,
+        }
+    }
+}
+
+/// The share of a variant's requests that failed: the wider of Wilson's interval, which takes requests as independent, and of that by t
+/// over blocks, which knows that failures come in bursts and nothing of a share of 0. `None` without requests.
+fn failed(record: &Record, variant: usize, family: &Family) -> Option<Measured> {
+    let trials: Vec<&Trial> = record.complete_blocks().filter_map(|block| trial(block, variant)).collect();
+    let sum = |trial: &&Trial, of: fn(&Slice) -> u64| trial.measured().map(of).sum::<u64>();
+    let counts: Vec<(u64, u64)> = trials
+        .iter()
+        .map(|trial| (sum(trial, |slice| slice.counts.failed()), sum(trial, |slice| slice.counts.due())))
+        .collect();
+    let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
+    let wilson = stats::wilson(failed, due, family.level(counts.len())).ok().flatten()?;
+    let shares: Vec<f64> = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64).collect();
+    let over_blocks = family.critical_t(counts.len()).and_then(|t| MeanInterval::of(&shares, t));
+    let (low, high) = over_blocks.map_or((wilson.low, wilson.high), |blocks| {
+        (wilson.low.min(blocks.low).max(0.0), wilson.high.max(blocks.high).min(1.0))
+    });
+    let blocks = u32::try_from(counts.len()).unwrap_or(u32::MAX);
+    Some(Measured { value: failed as f64 / due as f64, low, high: Some(high), blocks, sd_log: None })
 }

@@ -27,6 +27,7 @@ pub mod capacity;
 pub mod checks;
 pub mod measurement;
 pub mod series;
+pub mod tune;
 
 pub use aa::AaCheck;
 pub use across::{

@@ -1,23 +1,21 @@
 //! `proofload init`: an experiment file for the service of this folder, which was started once to see that it responds and where.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::Args;
 use model::Found;
 use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
+use serde_json::Value;
 use services::{Placement, Ports, Running, Warden};
 
 use crate::exit::{self, Failed};
 use crate::{WARDEN, experiment, print, run};
-
-mod look;
-
-use look::Service;
 
 /// How long the first response may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,7 +72,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
         let message = format!("{}: it is there already", path.display());
         return Err(Failed::usage(message).hint("`proofload run --dry-run` says what it would do").into());
     }
-    let service = match look::look(&args.folder) {
+    let service = match look(&args.folder) {
         Ok(service) => service,
         Err(lines) => {
             write(&path, TEMPLATE)?;
@@ -206,4 +204,255 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
         Failed::new(exit::SELF, format!("{}: cannot be written: {error}", path.display()))
             .hinted((error.kind() == ErrorKind::NotFound).then_some("is the folder there?"))
     })
+}
+
+// What a folder says of the service in it: the files that say how it is started, one after the other. It reads and starts nothing.
+
+/// A service, and the first question about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Service {
+    /// The file that says so, and where in it.
+    pub from: String,
+    /// The question.
+    pub question: &'static str,
+    /// Names and commands; the first is started once.
+    pub variants: Vec<(&'static str, DraftSource)>,
+}
+
+type Finder = fn(&Path, &str) -> Result<Service, String>;
+
+/// Larger than any file that a person wrote.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Longest wait for Compose.
+const COMPOSE_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Files in the order in which they are asked, each with what is read from it.
+const FILES: [(&str, Finder); 12] = [
+    ("Procfile", procfile),
+    ("package.json", package_json),
+    ("pyproject.toml", python),
+    ("requirements.txt", python),
+    ("go.mod", go),
+    ("Cargo.toml", cargo),
+    ("server.js", |_, _| node("server.js", &["node", "server.js"], &[])),
+    ("server.mjs", |_, _| node("server.mjs", &["node", "server.mjs"], &[])),
+    ("Dockerfile", dockerfile),
+    ("compose.yaml", |folder, _| compose(folder, "compose.yaml")),
+    ("compose.yml", |folder, _| compose(folder, "compose.yml")),
+    ("docker-compose.yml", |folder, _| compose(folder, "docker-compose.yml")),
+];
+
+/// Looks at a folder: the first service that is found, or what was looked for, and what came of it, a line each.
+pub fn look(folder: &Path) -> Result<Service, Vec<String>> {
+    let mut lines = Vec::new();
+    for (name, finder) in FILES {
+        let text = plan::read_text(&folder.join(name), FILE_BYTES_MAX);
+        match text.map_err(|_| "not there".to_owned()).and_then(|text| finder(folder, &text)) {
+            Ok(service) => return Ok(service),
+            Err(why) => lines.push(format!("{name}: {why}")),
+        }
+    }
+    Err(lines)
+}
+
+fn source(words: &[impl ToString]) -> DraftSource {
+    DraftSource::Command { env: Vec::new(), words: words.iter().map(ToString::to_string).collect() }
+}
+
+/// A service on Node.js, asked about what is forgotten most.
+fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result<Service, String> {
+    let others = env.iter().filter(|(name, _)| name != "NODE_ENV").cloned();
+    let variant = |mode: &'static str| {
+        let env = std::iter::once(("NODE_ENV".to_owned(), mode.to_owned())).chain(others.clone());
+        let words = words.iter().map(ToString::to_string).collect();
+        (mode, DraftSource::Command { env: env.collect(), words })
+    };
+    let question = "Does NODE_ENV=production matter?";
+    let variants = ["development", "production"].map(variant).to_vec();
+    Ok(Service { from: from.to_owned(), question, variants })
+}
+
+/// A service about which no setting is known that matters: the first question is about its code.
+fn alone(from: &str, source: DraftSource) -> Service {
+    let question = "What can it do, and does a change make it faster? (proofload run --against REF)";
+    Service { from: from.to_owned(), question, variants: vec![("as it is", source)] }
+}
+
+fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
+    let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    if let Some(start) = package["scripts"]["start"].as_str() {
+        let from = format!("package.json, scripts.start: {start}");
+        let Ok(DraftSource::Command { env, words }) = DraftSource::command(start) else {
+            return node(&from, &["npm", "start"], &[]);
+        };
+        // npm's own processes would be measured along with the service.
+        let own = Path::new("node_modules/.bin").join(&words[0]);
+        let mut direct = words;
+        if folder.join(&own).exists() {
+            direct[0] = own.display().to_string();
+        }
+        return node(&from, &direct, &env);
+    }
+    let main = package["main"].as_str().into_iter();
+    let mut scripts = main.chain(["server.js", "app.js", "index.js"]);
+    match scripts.find(|script| folder.join(script).is_file()) {
+        Some(script) => node("package.json, main", &["node", script], &[]),
+        None => Err("no scripts.start, and main is not there".to_owned()),
+    }
+}
+
+fn procfile(_: &Path, text: &str) -> Result<Service, String> {
+    let web = text.lines().find_map(|line| line.trim().strip_prefix("web:"));
+    let line = web.ok_or("no line `web:`")?.trim();
+    let line = line.replace("${PORT}", "{port}").replace("$PORT", "{port}");
+    let source = DraftSource::command(&line).map_err(|error| format!("web: {error}"))?;
+    let from = format!("Procfile, web: {line}");
+    match &source {
+        DraftSource::Command { env, words } if env.is_empty() && words[0] == "node" => {
+            node(&from, words, &[])
+        }
+        _ => Ok(alone(&from, source)),
+    }
+}
+
+fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
+    let of = |word: &str| text.lines().rev().find_map(|line| line.trim().strip_prefix(word).map(str::trim));
+    let command = of("CMD ").or_else(|| of("ENTRYPOINT ")).ok_or("no CMD")?;
+    let words: Vec<String> = match serde_json::from_str(command) {
+        Ok(words) => words,
+        Err(_) => match DraftSource::command(command) {
+            Ok(DraftSource::Command { words, .. }) => words,
+            _ => return Err(format!("CMD is for a shell: {command}")),
+        },
+    };
+    let exposed = of("EXPOSE ").map(|port| format!(", EXPOSE {port}")).unwrap_or_default();
+    Ok(alone(&format!("Dockerfile, CMD{exposed}"), source(&words)))
+}
+
+/// The project's first service that is reached from outside. Compose reads its file itself: what is merged and filled in is its business.
+fn compose(folder: &Path, file: &str) -> Result<Service, String> {
+    let mut command = Command::new("docker");
+    command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
+    let read = machine::answer_of(&mut command, COMPOSE_PATIENCE)
+        .map_err(|why| format!("`docker compose` does not read it (is Compose 2 installed?): {why}"))?;
+    let project: Value = serde_json::from_str(&read).map_err(|error| error.to_string())?;
+    let services = project["services"].as_object().ok_or("no services")?;
+    let of = |key: &str| services.iter().find(|(_, service)| service[key].get(0).is_some());
+    let (name, service) =
+        of("ports").or_else(|| of("expose")).ok_or("no service with `ports` or `expose`")?;
+    let port = service["ports"][0]["target"].as_u64().and_then(|port| u16::try_from(port).ok());
+    let source = DraftSource::Compose { file: file.to_owned(), service: name.clone(), port };
+    Ok(alone(&format!("{file}, services.{name}"), source))
+}
+
+fn go(folder: &Path, _: &str) -> Result<Service, String> {
+    let is_main = |path: &Path| {
+        path.extension().is_some_and(|ending| ending == "go")
+            && plan::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.contains("package main"))
+    };
+    let has_main = |folder: &Path| {
+        fs::read_dir(folder)
+            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| is_main(&entry.path()))))
+    };
+    if has_main(folder) {
+        return Ok(alone("go.mod", source(&["go", "run", "."])));
+    }
+    let commands = fs::read_dir(folder.join("cmd")).into_iter().flatten().flatten();
+    let commands = commands.filter(|entry| has_main(&entry.path()));
+    let first = commands.map(|entry| format!("./cmd/{}", entry.file_name().display())).min();
+    let first = first.ok_or("no package main here or in cmd/")?;
+    Ok(alone(&format!("go.mod, {first}"), source(&["go", "run", &first])))
+}
+
+fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
+    let manifest: toml::Table = text.parse().map_err(|error| format!("not TOML: {error}"))?;
+    if !manifest.contains_key("package") || !folder.join("src/main.rs").exists() {
+        return Err("no package with a src/main.rs".to_owned());
+    }
+    Ok(alone("Cargo.toml", source(&["cargo", "run", "--release", "--quiet"])))
+}
+
+fn python(folder: &Path, text: &str) -> Result<Service, String> {
+    let app = application(folder).ok_or("no .py file here that makes an application")?;
+    let (from, listens): (&str, &[&str]) = if text.contains("gunicorn") {
+        ("gunicorn", &["--bind", "127.0.0.1:{port}"])
+    } else if text.contains("uvicorn") {
+        ("uvicorn", &["--port", "{port}"])
+    } else {
+        return Err("neither uvicorn nor gunicorn is in it".to_owned());
+    };
+    let workers = |count| source(&[&[from, &app], listens, &["--workers", count]].concat());
+    Ok(Service {
+        from: format!("its dependencies ({from}) and {app}"),
+        question: "Do two workers do more than one?",
+        variants: vec![("one worker", workers("1")), ("two workers", workers("2"))],
+    })
+}
+
+/// `main:app`: a file here, and the variable that holds what frameworks make.
+fn application(folder: &Path) -> Option<String> {
+    const MAKERS: [&str; 7] =
+        ["FastAPI(", "Flask(", "Starlette(", "Quart(", "Litestar(", "Sanic(", "get_wsgi_application("];
+    let files: BTreeSet<_> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    let mut files = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "py"));
+    files.find_map(|path| {
+        let text = plan::read_text(path, FILE_BYTES_MAX).ok()?;
+        let variable = text.lines().find_map(|line| {
+            let (name, made) = line.split_once('=')?;
+            let is_name = !name.starts_with(char::is_whitespace);
+            let made = made.trim();
+            (is_name && MAKERS.iter().any(|maker| made.starts_with(maker))).then(|| name.trim().to_owned())
+        })?;
+        Some(format!("{}:{variable}", path.file_stem()?.to_str()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    /// What is found in a folder of these files.
+    fn found(files: &[(&str, &str)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        match look(folder.path()) {
+            Ok(Service { variants, .. }) => variants
+                .iter()
+                .map(|(name, source)| match source {
+                    DraftSource::Command { env, words } => format!("{name}: {env:?} {}", words.join(" ")),
+                    other => format!("{other:?}"),
+                })
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Err(_) => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn services_are_found_by_the_files_of_their_kind() {
+        let start = r#"{ "scripts": { "start": "NODE_ENV=x A=1 node --expose-gc app.js" } }"#;
+        let node = "development: [(\"NODE_ENV\", \"development\"), (\"A\", \"1\")] node --expose-gc app.js\n\
+                    production: [(\"NODE_ENV\", \"production\"), (\"A\", \"1\")] node --expose-gc app.js";
+        let main = r#"{ "main": "lib.js" }"#;
+        let shell = r#"{ "scripts": { "start": "a && b" } }"#;
+        for (files, said) in [
+            (&[("package.json", start)][..], node),
+            (&[("package.json", main), ("index.js", "")], "node index.js"),
+            (&[("package.json", shell)], "npm start"),
+            (&[("Procfile", "web: ./serve -p $PORT\n")], "as it is: [] ./serve -p {port}"),
+            (&[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")], "as it is: [] ./a -b"),
+            (
+                &[("requirements.txt", "fastapi\nuvicorn\n"), ("api.py", "x = 1\napp = FastAPI()\n")],
+                "one worker: [] uvicorn api:app --port {port} --workers 1\n",
+            ),
+            (&[("go.mod", "module x"), ("cmd/web/a.go", "package main")], "as it is: [] go run ./cmd/web"),
+            (&[("Cargo.toml", "[workspace]"), ("compose.yaml", "")], "nothing"),
+        ] {
+            assert!(found(files).contains(said), "{said}: {}", found(files));
+        }
+    }
 }

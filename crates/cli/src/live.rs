@@ -3,31 +3,39 @@
 //! All three are drawn from one fold over what the lab tells ([`State`]). Must not: hold the lab up, or take time within a slice that
 //! could be taken between two.
 
-mod drawing;
-mod events;
-mod screen;
-mod state;
-mod terminal;
-#[cfg(test)]
-mod tests;
-mod words;
-
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use analysis::{Comparison, Conclusion};
 use anstream::{AutoStream, ColorChoice};
-use lab::{Stop, Update};
-use record::{Header, Record};
+use events::Stream;
+use lab::{Connecting, Doing, News, Progress, Stop, Update};
+use model::quantity::many;
+use plan::{LookRule, Plan};
+use record::{
+    CaptureKind, Cause, EndReason, Event, Header, Phase, Prepared, RateChosen, Record, ServiceStarted, Slice,
+    SliceKind, TrialStarted,
+};
+use report::{bytes, rate, seconds, share};
+use schemars::JsonSchema;
+use screen::Screen;
+use serde::Serialize;
 use serde_json::Value;
+use services::Preparing;
+use stats::Quantile;
 
 use crate::print;
-use events::Stream;
-use screen::Screen;
-use state::State;
-use words::Plain;
 
 pub use terminal::leave;
+
+mod drawing;
+mod events;
+mod screen;
+mod terminal;
 
 /// A run as it is shown: by a view, by lines, or where the terminal has the events by neither.
 #[derive(Debug)]
@@ -64,7 +72,7 @@ impl Live {
         let (line, lines) = screen.take_in(update, |state| {
             let line = match plain {
                 Some(plain) => plain.line(state, update),
-                None => view.as_ref().and_then(|_| words::said(state, update.news)),
+                None => view.as_ref().and_then(|_| said(state, update.news)),
             };
             (line, events.as_ref().map(|_| events::of(state, update)).unwrap_or_default())
         });
@@ -114,3 +122,437 @@ fn can_renew() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     io::stderr().is_terminal() && !dumb && terminal::size().is_some()
 }
+
+// What a run has shown so far, as a value: a fold over the events that a record is a fold over, and over what is under way.
+//
+// The live view, plain lines and events for other programs are all drawn from it. Must not: read a clock, or judge anything.
+
+/// Slices of a variant that are kept: more than the widest sparkline has room for.
+const KEPT_MAX: usize = 240;
+
+/// Everything that is shown of a run.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// What the record has by now, without slices and captures: there are thousands of the ones, and nobody looks at the others here.
+    pub record: Record,
+    /// What follows from the blocks that count; before there is one, from none.
+    pub conclusion: Conclusion,
+    /// Seconds since the run began, pauses not counted.
+    pub elapsed_s: f64,
+    /// Seconds that it may still take at the most.
+    pub left_s: f64,
+    /// Slices in this block that every variant has by now.
+    pub slices_in_block: u32,
+    /// What is under way, in words.
+    pub doing: String,
+    /// Whether the run waits, because the user wants it to.
+    pub paused: bool,
+    /// Each variant with what its slices gave.
+    pub variants: Vec<Trace>,
+    /// Requests that there were to send in measured slices.
+    pub requests: u64,
+    /// Those among them that did not end in an expected response.
+    pub failed: u64,
+    /// CPU steal in the last slice, 0 to 1.
+    pub steal_share: f64,
+    /// In which ways requests failed, and how often.
+    ways: BTreeMap<String, u64>,
+    /// Slices folded in, to tell which variants were measured last.
+    slices: u64,
+}
+
+/// A variant and what its measured slices gave, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// Its name.
+    pub name: String,
+    /// The figures of the last slices.
+    pub slices: VecDeque<Figures>,
+    /// When it was measured last, in slices of the run; 0 for never.
+    pub touched: u64,
+}
+
+impl State {
+    /// The state of a run in which nothing has happened yet.
+    pub fn of(header: Header) -> State {
+        let trace = |name: &String| Trace { name: name.clone(), slices: VecDeque::new(), touched: 0 };
+        let variants = header.plan.variants.iter().map(|variant| trace(&variant.name)).collect();
+        let left_s = header.plan.design.budget.as_secs_f64();
+        let record = Record::new(PathBuf::new(), header);
+        State {
+            conclusion: analysis::conclude(&record),
+            elapsed_s: 0.0,
+            left_s,
+            slices_in_block: 0,
+            doing: "beginning".to_owned(),
+            paused: false,
+            variants,
+            requests: 0,
+            failed: 0,
+            steal_share: 0.0,
+            ways: BTreeMap::new(),
+            slices: 0,
+            record,
+        }
+    }
+
+    /// What is measured, and how.
+    pub fn plan(&self) -> &Plan {
+        &self.record.header.plan
+    }
+
+    /// Whether nothing that tells who is ahead may be shown before the end.
+    pub fn is_withheld(&self) -> bool {
+        self.plan().design.looks == LookRule::Once
+    }
+
+    /// Number of the block under way, from 1; 0 before the first.
+    pub fn block(&self) -> u32 {
+        self.record.blocks.last().map_or(0, |block| block.number)
+    }
+
+    /// Seconds since the run began, and those that it may still take, so many after the last update.
+    pub fn times(&self, since_s: f64) -> (f64, f64) {
+        let since_s = if self.paused { 0.0 } else { since_s };
+        (self.elapsed_s + since_s, (self.left_s - since_s).max(0.0))
+    }
+
+    /// Name of a variant, by its index.
+    pub fn name(&self, variant: usize) -> &str {
+        self.variants.get(variant).map(|trace| trace.name.as_str()).unwrap_or_default()
+    }
+
+    /// Each comparison, once for each metric that gets a verdict, with what it is called.
+    pub fn comparisons(&self) -> impl Iterator<Item = (String, &Comparison)> {
+        let comparisons = self.conclusion.comparisons.iter();
+        comparisons.map(|one| (report::compared_as(&self.conclusion, one), one))
+    }
+
+    /// The most frequent way in which requests failed, and how often.
+    pub fn most_frequent_failure(&self) -> Option<(&str, u64)> {
+        let (way, count) = self.ways.iter().max_by_key(|(_, count)| **count)?;
+        Some((way, *count))
+    }
+
+    /// Takes in what is new.
+    pub fn take_in(&mut self, update: &Update<'_>) {
+        (self.elapsed_s, self.left_s) = (update.elapsed_s, update.left_s);
+        match update.news {
+            News::Event(Event::Slice(slice)) => self.slice(slice),
+            News::Event(Event::Captured(_)) => {}
+            News::Event(event) => {
+                match event {
+                    Event::BlockStarted { .. } => self.slices_in_block = 0,
+                    Event::Paused { .. } => self.paused = false,
+                    _ => {}
+                }
+                self.record.apply(event.clone());
+            }
+            News::Progress(Progress::Concluded(conclusion)) => self.conclusion = conclusion.clone(),
+            News::Progress(Progress::Pausing) => self.paused = true,
+            News::Progress(_) => {}
+        }
+        if let Some(doing) = doing(self, update.news) {
+            self.doing = doing;
+        }
+    }
+
+    fn slice(&mut self, slice: &Slice) {
+        self.steal_share = slice.machine.steal_share_max();
+        // Warm-ups are no part of any figure.
+        if slice.kind != SliceKind::Measured {
+            return;
+        }
+        self.count_failures(slice);
+        self.slices += 1;
+        let Some(trace) = self.variants.get_mut(slice.variant) else { return };
+        trace.touched = self.slices;
+        trace.slices.push_back(Figures::of(slice));
+        if trace.slices.len() > KEPT_MAX {
+            trace.slices.pop_front();
+        }
+        // Of a pass the first variant's slice is told first.
+        self.slices_in_block += u32::from(slice.variant == 0);
+    }
+
+    fn count_failures(&mut self, slice: &Slice) {
+        let counts = &slice.counts;
+        self.requests += counts.due();
+        self.failed += counts.failed();
+        let unsent = counts.open.as_ref().map_or(0, |open| open.unsent);
+        let late = counts.timed_out + counts.unfinished + unsent;
+        let of_contract = counts.contract_failures.iter();
+        let of_contract = of_contract.map(|one| (format!("{} {}", one.kind, one.example), one.count));
+        // A request that was given up is counted above.
+        let is_new = |cause, phase| cause != Cause::Timeout || phase == Phase::Connect;
+        let errors = counts.errors.iter().filter(|error| is_new(error.cause, error.phase));
+        let errors = errors.map(|error| (format!("{} {}", error.phase, error.cause), error.count));
+        let ways = std::iter::once(("no response in time".to_owned(), late)).chain(of_contract).chain(errors);
+        for (way, count) in ways.filter(|(_, count)| *count > 0) {
+            *self.ways.entry(way).or_default() += count;
+        }
+    }
+}
+
+/// The quantiles that are told of a slice, in per cent.
+pub const PERCENT: [f64; 3] = [50.0, 90.0, 99.0];
+
+/// A quantile of the times of a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct SliceQuantile {
+    /// Which.
+    pub percent: f64,
+    /// Microseconds.
+    pub us: f64,
+    /// Whether that is a lower bound, because requests got no response.
+    pub at_least: bool,
+}
+
+/// What is shown of a slice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Successful responses per second of its window.
+    pub rate_per_s: f64,
+    /// Of [`PERCENT`] those that rest on enough requests: response times in open loop, in closed loop service times.
+    pub times: Vec<SliceQuantile>,
+    /// Requests that there were to send.
+    pub requests: u64,
+}
+
+impl Figures {
+    /// The figures of a slice.
+    pub fn of(slice: &Slice) -> Figures {
+        let latencies = slice.counts.open.as_ref().map_or(&slice.counts.latency, |open| &open.response);
+        let resolved = PERCENT.into_iter().filter(|percent| latencies.resolves(percent / 100.0));
+        let timed = |percent| {
+            let quantile = latencies.quantile(percent / 100.0)?;
+            let at_least = matches!(quantile, Quantile::AtLeast(_));
+            Some(SliceQuantile { percent, us: quantile.ns() as f64 / 1e3, at_least })
+        };
+        Figures {
+            rate_per_s: slice.per_s().unwrap_or(0.0),
+            times: resolved.filter_map(timed).collect(),
+            requests: slice.counts.due(),
+        }
+    }
+
+    /// The time at this quantile in microseconds; `None` where the slice has too few requests for it.
+    pub fn us(&self, percent: f64) -> Option<f64> {
+        self.times.iter().find(|timed| timed.percent == percent).map(|timed| timed.us)
+    }
+}
+
+// What is told of a run in words: what is under way, what is said once where it happens, and the lines where nobody has a terminal. Pure.
+
+/// Between two lines that only tell that the run goes on: a log of ten minutes is to stay readable.
+const EVERY_S: f64 = 5.0;
+/// Variants whose last rates a line has room for.
+const VARIANTS_MAX: usize = 6;
+
+/// What is under way from now on; `None` where that stays as it was.
+pub fn doing(state: &State, news: News<'_>) -> Option<String> {
+    Some(match news {
+        News::Event(event) => match event {
+            Event::GeneratorsConnected(_) => "generators ready".to_owned(),
+            Event::GeneratorLost(lost) => format!("{} is lost", lost.generator),
+            Event::Prepared(prepared) => format!("{} is ready", prepared.name),
+            Event::RateChosen(_) => "rate chosen".to_owned(),
+            Event::BlockDropped { .. } => "block dropped".to_owned(),
+            Event::Ended(_) => "ending".to_owned(),
+            _ => return None,
+        },
+        News::Progress(progress) => match progress {
+            Progress::Connecting(Connecting { waiting, for_now }) => {
+                format!("connecting {}{}", listed(waiting.iter().map(String::as_str)), so_long(for_now))
+            }
+            Progress::Preparing { name, doing: Preparing::Waiting } => {
+                format!("waiting for another run that builds {name}")
+            }
+            Progress::Preparing { name, doing: Preparing::Making(for_now) } => {
+                format!("building {name}{}", so_long(for_now))
+            }
+            Progress::Trial { doing, variant } => trial(state, doing, variant),
+            Progress::Concluded(_) => "block done".to_owned(),
+            Progress::Explaining { .. } => "profiling".to_owned(),
+            Progress::Capturing { round, kind, variant } => {
+                format!("round {round}: capturing {} of {}", captured(kind), state.name(variant))
+            }
+            Progress::NotExplained(_) => "ending".to_owned(),
+            Progress::Pausing => return None,
+        },
+    })
+}
+
+fn trial(state: &State, doing: Doing, variant: usize) -> String {
+    let (plan, name) = (state.plan(), state.name(variant));
+    match doing {
+        Doing::Starting => format!("starting {name}"),
+        Doing::WarmingUp => format!("warming up {name}"),
+        Doing::MeasuringCapacity => format!("measuring the capacity of {name}"),
+        Doing::Measuring if plan.variants.len() > 1 && lab::take_turns(plan) => {
+            let (many, slice) = (plan.variants.len(), state.slices_in_block + 1);
+            let all = if many == 2 { "both".to_owned() } else { format!("all {many}") };
+            format!("measuring {all} variants turn by turn, slice {slice}")
+        }
+        Doing::Measuring => format!("measuring {name}"),
+        Doing::Probing => format!("searching the capacity of {name}"),
+        Doing::Overloading => format!("overloading {name}, to see whether it recovers"),
+    }
+}
+
+/// What a kind of capture is called.
+pub fn captured(kind: CaptureKind) -> &'static str {
+    match kind {
+        CaptureKind::Plain => "CPU time by thread",
+        CaptureKind::Counters => "counters",
+        CaptureKind::Cpu => "a CPU profile",
+        CaptureKind::Native => "native stacks",
+        CaptureKind::Heap => "allocations",
+    }
+}
+
+/// What is worth a sentence of its own; `None` for most news.
+pub fn said(state: &State, news: News<'_>) -> Option<String> {
+    Some(match news {
+        News::Event(Event::TrialStarted(started)) => return found(state, started),
+        News::Event(Event::GeneratorsConnected(generators)) => {
+            let names = listed(generators.iter().map(|generator| generator.name.as_str()));
+            format!("{} ready: {names}", many(generators.len() as u64, "generator"))
+        }
+        News::Event(Event::GeneratorLost(lost)) => format!("lost: {}", lost.why),
+        News::Event(Event::Prepared(Prepared { name, made: true, bytes: size, seconds: took, .. })) => {
+            format!("built {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
+        }
+        News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
+        News::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
+        News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
+        News::Event(Event::Ended(ended)) => match &ended.reason {
+            EndReason::Void(why) => format!("stopped early, as no further block could give an answer: {why}"),
+            _ => return None,
+        },
+        News::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
+            let (variants, rounds) = (many(variants as u64, "variant"), many(rounds.into(), "round"));
+            format!("capturing profiles of {variants} in {rounds}, which takes about {}", seconds(took))
+        }
+        News::Progress(Progress::NotExplained(why)) => format!("not explained: {why}"),
+        _ => return None,
+    })
+}
+
+/// Services that do not listen where they were told to; told once, for from then on they are expected there.
+pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
+    let variant = state.name(started.variant);
+    let line = |service: &ServiceStarted| {
+        let found = service.found.as_ref()?;
+        let (name, port, given) = (&service.service, service.port, found.given);
+        let address = found.address.map(|address| format!(" of {address}")).unwrap_or_default();
+        let others: Vec<String> = found.others.iter().map(u16::to_string).collect();
+        let others = match others.as_slice() {
+            [] => String::new(),
+            others => format!(", and on {}; {port} is the lowest that responds", others.join(", ")),
+        };
+        Some(format!(
+            "{variant}: {name} listens on port {port}{address}, not on the PORT {given} that it was given{others}"
+        ))
+    };
+    let mut lines: Vec<String> = started.services.iter().filter_map(line).collect();
+    let shared = lab::shared_port(state.plan()).filter(|_| !lines.is_empty());
+    lines.extend(shared.map(|port| {
+        format!("several variants need port {port}, so they run one after the other and not in turns")
+    }));
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// For how long something has gone on; nothing as it begins.
+fn so_long(for_now: Duration) -> String {
+    if for_now.is_zero() { String::new() } else { format!(", {}", seconds(for_now.as_secs_f64())) }
+}
+
+/// Names, of many the first ones.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const NAMED_MAX: usize = 4;
+    let rest = names.len().saturating_sub(NAMED_MAX);
+    let named = names.take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+    if rest > 0 { format!("{named} and {rest} more") } else { named }
+}
+
+/// Where a run is, so many seconds after its last update, in a line: block, time passed, time left.
+pub fn position(state: &State, since_s: f64) -> String {
+    let (elapsed_s, left_s) = state.times(since_s);
+    let dropped = state.record.blocks_dropped();
+    // Those that were dropped are replaced, so that there will be as many more.
+    let of = state.record.blocks_planned.map(|blocks| format!(" of about {}", blocks + dropped));
+    let dropped = if dropped > 0 { format!(", {dropped} dropped") } else { String::new() };
+    let left = if left_s > 0.0 { format!(", at most {} left", seconds(left_s)) } else { String::new() };
+    let block = match state.block() {
+        0 => "before block 1".to_owned(),
+        block => format!("block {block}{}{dropped}", of.unwrap_or_default()),
+    };
+    format!("{block} · {}{left}", seconds(elapsed_s))
+}
+
+fn rate_line(chosen: &RateChosen) -> String {
+    let of = chosen.share.map(|part| format!(", {} of the slowest variant's capacity", share(part)));
+    match chosen.ramp_per_s {
+        None => format!("open loop at {}{}", rate(chosen.per_s), of.unwrap_or_default()),
+        Some((from, to)) => format!("open loop from {} to {} over each slice", rate(from), rate(to)),
+    }
+}
+
+/// The run as lines, where nobody has a terminal: one a block, and between them one now and then.
+#[derive(Debug, Default)]
+pub struct Plain {
+    /// When the last line was told, in seconds of the run.
+    told_s: f64,
+    /// Whether slices have ended since then.
+    news: bool,
+}
+
+impl Plain {
+    /// The line that follows from an update which `state` has taken in; `None` for most.
+    pub fn line(&mut self, state: &State, update: &Update<'_>) -> Option<String> {
+        match update.news {
+            // As they begin only: how long they take is told when they are done.
+            News::Progress(Progress::Preparing { doing: Preparing::Making(for_now), .. })
+            | News::Progress(Progress::Connecting(Connecting { for_now, .. })) => {
+                return for_now.is_zero().then(|| state.doing.clone());
+            }
+            News::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
+            News::Progress(Progress::Pausing) => return Some("paused: nothing is measured".to_owned()),
+            News::Progress(Progress::Concluded(conclusion)) => {
+                (self.told_s, self.news) = (state.elapsed_s, false);
+                let estimates = report::so_far(conclusion).into_iter().map(|line| format!("; {line}"));
+                return Some(position(state, 0.0) + &estimates.collect::<String>());
+            }
+            News::Event(Event::Slice(_)) => self.news = true,
+            // All slices that ended together are known once the next thing begins.
+            News::Progress(Progress::Trial { .. })
+                if self.news && state.elapsed_s - self.told_s >= EVERY_S =>
+            {
+                (self.told_s, self.news) = (state.elapsed_s, false);
+                return Some(going_on(state));
+            }
+            _ => {}
+        }
+        said(state, update.news)
+    }
+}
+
+fn going_on(state: &State) -> String {
+    let last = |trace: &Trace| Some(format!("{} {}", trace.name, rate(trace.slices.back()?.rate_per_s)));
+    let mut measured: Vec<&Trace> = state.variants.iter().collect();
+    measured.sort_by_key(|trace| Reverse(trace.touched));
+    let mut rates: Vec<String> = measured.into_iter().filter_map(last).take(VARIANTS_MAX).collect();
+    rates.sort();
+    // What each gives tells who is ahead.
+    let hidden = state.is_withheld() || rates.is_empty();
+    let rates = if hidden { String::new() } else { format!(" · {}", rates.join(", ")) };
+    let failed = match state.failed {
+        0 => String::new(),
+        failed => format!(" · {failed} requests failed so far"),
+    };
+    format!("{}{rates}{failed}", position(state, 0.0))
+}
+
+#[cfg(test)]
+mod tests;

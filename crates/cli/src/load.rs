@@ -3,25 +3,32 @@
 //! Its flags make a plan with one variant that is measured and compared with nothing; the lab runs it, `analysis` judges it and `report`
 //! shows it, as with every plan.
 
-mod asked;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use analysis::Window;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Command, FromArgMatches};
+use foreign::{Came, Difference, Tool};
+use hdr::Clocks;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::{Doing, Helpers, LabError, News, Progress, RealEnvironment, Stop, Update};
+use model::{Counts, Event, Slice, SliceKind, Until};
+use plan::{Draft, DraftSource, DraftVariant, Measure, Plan, Ready, Secrets, Setting, Url, Variant};
+use record::{Record, Writer};
+use report::{Form, Gated, Loaded, Measured, Report, count, rate, seconds};
+
+use crate::exit::Failed;
+use crate::{REMOTE_AGENT, WARDEN, elsewhere, exit, experiment, gate, print, records, run, signals};
+
 mod flags;
 mod hdr;
-mod retype;
-mod watch;
-
-use std::process::ExitCode;
-
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use foreign::{Difference, Tool};
-use lab::{Helpers, LabError, RealEnvironment};
-use plan::Plan;
-use record::{Record, Writer};
-use report::{Form, Gated, Loaded, Measured, Report};
-
-use crate::{REMOTE_AGENT, WARDEN, elsewhere, exit, gate, print, records, run, signals};
-use hdr::Clocks;
-use watch::Watch;
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str = "stopping; once more to leave at once";
@@ -68,13 +75,13 @@ pub struct LoadArgs {
 pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
     args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
-    let (args, differences) = retype::retype(args, tool)?;
+    let (args, differences) = retype(args, tool)?;
     carry_out(&args, &differences)
 }
 
 fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<ExitCode> {
     let clocks = Clocks::read();
-    let mut plan = asked::plan(args)?;
+    let mut plan = plan(args)?;
     let limits = gate::Flags::of(&args.output.limits);
     if !args.output.limits.is_empty() {
         gate::prepare(&mut plan, &limits)?;
@@ -124,7 +131,7 @@ fn shown(
 ) -> anyhow::Result<ExitCode> {
     let conclusion = analysis::conclude(record);
     let windows = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
-    let differences = retype::mattering(differences, &windows);
+    let differences = mattering(differences, &windows);
     let measured = Measured::new(record, &conclusion, None);
     let loaded = Loaded { measured, distribution: args.output.latency, differences: &differences };
     if record.header.plan.gate.is_empty() {
@@ -145,4 +152,295 @@ fn shown(
         }
     }
     Ok(gate::code(&gated, &conclusion))
+}
+
+// From flags to a plan with one variant: a service that runs already, its load, and a measurement. Judges nothing that plans judge.
+
+/// The plan. Whether anybody listens where it leads is not asked yet.
+///
+/// # Errors
+/// If the flags make no plan, or a file cannot be read.
+fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
+    let text = args.url.as_deref().unwrap_or_default();
+    let url: Url = text.parse().map_err(|problem| Failed::usage(format!("{text}: {problem}")))?;
+    let (requests, expect) = (args.asking.requests(&url)?, args.expect.contract()?);
+    let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
+    let mut plan = draft(args, &url)?;
+    plan.design.seed = Some(args.pace.seed);
+    for variant in &mut plan.variants {
+        let load = &mut variant.load;
+        load.requests.clone_from(&requests);
+        (load.connections, load.timeout) = (args.pace.connections, args.pace.timeout);
+        load.threads = Some(args.pace.threads);
+        (load.protocol, load.keep_alive) = (args.connection.protocol(), args.connection.keeps_alive());
+        (load.tls, load.sources) = (tls.clone(), sources.clone());
+        load.sample_every = args.expect.sample;
+        variant.expect = expect.clone();
+        for service in &mut variant.services {
+            // Whether it is there is seen before, and no request is sent that nobody asked for.
+            service.ready = Ready::Tcp;
+        }
+    }
+    plan.secrets =
+        Secrets::of(&plan, Path::new(".")).map_err(|problems| Failed::usage(problems.join("; ")))?;
+    Ok(plan)
+}
+
+/// The plan of a file that says where and how long, all else as it usually is.
+fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
+    let place = args.connection.place(url);
+    let origin = Url { place, path: "/".to_owned(), secure: url.secure }.origin();
+    let settings: Vec<Setting> = args.pace.measure();
+    let source = DraftSource::Url(origin.clone());
+    let variants = vec![DraftVariant { name: None, source, from: origin }];
+    let draft = Draft { name: "load".to_owned(), variants, settings, ..Draft::default() };
+    let written = draft.write();
+    written.plan(Path::new("."), None).map_err(|problems| experiment::shown_made(&written, &problems))
+}
+
+// `load --as TOOL`: the other tool's command line typed again as ours. What it means is known in `foreign`; this reads
+// what was typed, tells what it became, and says which differences mattered in a run.
+
+/// Our flags for the command line after `--`, and how the figures differ from what that tool would show.
+///
+/// # Errors
+/// If there is no such command line, or what it asks for cannot be done.
+fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Difference>)> {
+    if args.theirs.is_empty() || args.url.is_some() {
+        let name = tool.name();
+        let problem = format!("--as {name}: all of {name}'s command line goes after --, the URL too");
+        let hint = format!("proofload load --as {name} -- {}", tool.example().unwrap_or_default());
+        return Err(Failed::usage(problem).hint(hint).into());
+    }
+    let refused_by = |refusal: foreign::Refusal| Failed::usage(refusal.problem).hinted(refusal.hint);
+    let mut translation = tool.translate(&args.theirs).map_err(refused_by)?;
+    // After the program's name and "load".
+    let typed = print::typed_command().into_iter().skip(2);
+    let url = translation.arguments.pop();
+    let mut arguments = translation.arguments;
+    arguments.extend(given_before(typed));
+    arguments.extend(url);
+    print::talk(&format!("proofload load {}", report::shell_line(&arguments)));
+    let matches = parser().try_get_matches_from(arguments);
+    let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
+    Ok((args.map_err(|error| refused(&error, tool))?, translation.differences))
+}
+
+/// `load` by itself. Of flags that say the same thing the last one counts, so that those before `--` win.
+fn parser() -> Command {
+    let command = Command::new("proofload load").no_binary_name(true).args_override_self(true);
+    LoadArgs::augment_args(command)
+        .mut_arg("duration", |duration| duration.overrides_with("requests"))
+        .mut_arg("requests", |requests| requests.overrides_with("duration"))
+}
+
+/// What of the differences mattered in this run.
+fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> {
+    let sum = |of: fn(&Counts) -> u64| windows.iter().map(|window| of(&window.slice.counts)).sum::<u64>();
+    let came = Came {
+        timed_out: sum(|counts| counts.timed_out),
+        not_good: sum(|counts| counts.responses - counts.successful),
+        lost: sum(|counts| counts.broken),
+        answered: sum(|counts| counts.responses),
+        processors: thread::available_parallelism().map_or(u64::MAX, |number| number.get() as u64),
+    };
+    let mattering = differences.iter().filter(|difference| difference.when.met(&came));
+    mattering.map(|difference| difference.text.clone()).collect()
+}
+
+/// Clap's own words without its usage: the command line that they are about has just been printed.
+fn refused(error: &clap::Error, tool: Tool) -> Failed {
+    let text = error.to_string();
+    let problem = text.split("\n\nUsage:").next().unwrap_or(&text);
+    let problem = problem.strip_prefix("error: ").unwrap_or(problem).trim_end();
+    Failed::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
+}
+
+/// The flags that stand before `--` but for `--as` and its value: they stay in force. `typed` is all that follows `load`.
+fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
+    let mut given = Vec::new();
+    let mut typed = typed.take_while(|argument| argument != "--");
+    while let Some(argument) = typed.next() {
+        if argument == "--as" {
+            typed.next();
+        } else if !argument.starts_with("--as=") {
+            given.push(argument);
+        }
+    }
+    given
+}
+
+// What is shown of a measurement while it runs: what it waits for, a bar on a terminal, and a line for each step of several.
+
+/// Shorter runs are over before anybody has read a bar.
+const SHOWN_FROM: Duration = Duration::from_secs(2);
+/// What takes longer to be ready is told.
+const PATIENCE: Duration = Duration::from_secs(2);
+const RENEWED_EVERY: Duration = Duration::from_millis(100);
+const BY_TIME: &str = "{wide_bar} {msg}";
+const BY_COUNT: &str = "{wide_bar} {human_pos} of {human_len} responses, {eta} left";
+
+/// A measurement as it is shown.
+struct Watch {
+    measure: Option<Measure>,
+    connections: u32,
+    /// Slices that are over.
+    done: usize,
+    /// What is told where nothing happens for [`PATIENCE`].
+    awaited: Option<String>,
+    /// Dropped when something happens.
+    waiting: Option<Sender<()>>,
+    bar: Option<Bar>,
+}
+
+/// A bar that a thread of its own renews.
+struct Bar {
+    over: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Watch {
+    /// Begins to show the measurement of a plan that has one, whose slices tell `stop` how far they are.
+    fn begin(plan: &Plan, stop: Stop) -> Watch {
+        let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal() && !print::is_quiet());
+        let bar = shown.and_then(|measure| Bar::begin(measure, stop));
+        let connections = plan.variants.first().map_or(0, |variant| variant.load.connections);
+        let entry = plan.variants.first().and_then(Variant::entry_service);
+        let awaited = entry.and_then(|entry| {
+            let (origin, limit) = (entry.url()?.origin(), seconds(entry.ready_timeout.as_secs_f64()));
+            Some(format!("waiting for {origin} to be ready, for up to {limit}"))
+        });
+        Watch { measure: plan.measure.clone(), connections, done: 0, awaited, waiting: None, bar }
+    }
+
+    /// Takes in what just happened.
+    fn show(&mut self, update: &Update<'_>) {
+        self.waiting = None;
+        match update.news {
+            News::Progress(Progress::Trial { doing: Doing::Starting, .. }) => {
+                self.waiting = self.awaited.clone().map(told_in_time);
+            }
+            News::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, .. }) => print::talk(&format!(
+                "measuring capacity: closed loop, {} connections, for {}",
+                self.connections,
+                self.capacity()
+            )),
+            News::Event(Event::Slice(slice)) => self.over(slice),
+            News::Event(_) | News::Progress(_) => {}
+        }
+    }
+
+    /// Takes the bar away, so that the report stands alone.
+    fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.over.store(true, Ordering::Relaxed);
+            // It has nothing to say.
+            let _ = bar.thread.join();
+        }
+    }
+
+    /// A slice is over: whoever waits for the others sees how it went.
+    fn over(&mut self, slice: &Slice) {
+        let counts = &slice.counts;
+        match (slice.kind, slice.asked.and_then(|asked| asked.open)) {
+            (SliceKind::Capacity, _) => {
+                let per_s = counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64;
+                print::talk(&format!("capacity: {}", rate(per_s)));
+            }
+            (SliceKind::Measured, Some(open)) if self.slices() > 1 => {
+                self.done += 1;
+                let window = Window::alone(slice);
+                let kept = window.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
+                let p99 = counts.open.as_ref().and_then(|open| open.response.quantile(0.99));
+                let p99 = p99.map_or(String::new(), |p99| format!(", p99 {}", model::Quantity::ns(p99.ns())));
+                print::talk(&format!("step {} of {}, {}{kept}{p99}", self.done, self.slices(), open.ask));
+            }
+            (SliceKind::Measured | SliceKind::WarmUp | SliceKind::Probe | SliceKind::Overload, _) => {}
+        }
+    }
+
+    fn slices(&self) -> usize {
+        self.measure.as_ref().map_or(1, Measure::slices)
+    }
+
+    /// For how long it is measured, after how long.
+    fn capacity(&self) -> String {
+        let lengths = self.measure.as_ref().and_then(Measure::capacity).unwrap_or_default();
+        format!("{} after {} of warm-up", seconds(lengths.1.as_secs_f64()), seconds(lengths.0.as_secs_f64()))
+    }
+}
+
+impl Bar {
+    fn begin(measure: &Measure, stop: Stop) -> Option<Bar> {
+        let (length, template) = match measure.until {
+            Until::Elapsed(_) if measure.total() <= SHOWN_FROM => return None,
+            Until::Elapsed(_) => (milliseconds(measure.total()), BY_TIME),
+            Until::Requests(total) => (total, BY_COUNT),
+        };
+        let style = ProgressStyle::with_template(template).ok()?;
+        let bar = ProgressBar::new(length).with_style(style);
+        let over = Arc::new(AtomicBool::new(false));
+        let (seen, until) = (Arc::clone(&over), measure.until);
+        let renew = move || {
+            let began = Instant::now();
+            while !seen.load(Ordering::Relaxed) {
+                thread::sleep(RENEWED_EVERY);
+                let elapsed = began.elapsed();
+                match until {
+                    // The count of a run that may be short appears once it is not.
+                    Until::Requests(_) if elapsed < SHOWN_FROM => {}
+                    Until::Requests(_) => bar.set_position(stop.responses()),
+                    Until::Elapsed(_) => {
+                        let left_s =
+                            Duration::from_millis(length).saturating_sub(elapsed).as_secs_f64().ceil();
+                        bar.set_position(milliseconds(elapsed).min(length));
+                        bar.set_message(format!("{left_s} s left, {} responses", count(stop.responses())));
+                    }
+                }
+            }
+            bar.finish_and_clear();
+        };
+        let thread = thread::Builder::new().name("bar".into()).spawn(renew).ok()?;
+        Some(Bar { over, thread })
+    }
+}
+
+/// Tells this once [`PATIENCE`] is over, unless what is returned has been dropped by then.
+fn told_in_time(text: String) -> Sender<()> {
+    let (waiting, over) = mpsc::channel();
+    let tell = move || {
+        if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            print::talk(&text);
+        }
+    };
+    // Without a thread nothing is told.
+    let _ = thread::Builder::new().name("patience".into()).spawn(tell);
+    waiting
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn flags_before_the_dashes_stay_and_those_after_are_not_ours() {
+        let given = |line: &str| given_before(line.split(' ').map(str::to_owned));
+        assert_eq!(given("--as wrk --json -c 8 -- -t2 --as ab -- u"), ["--json", "-c", "8"]);
+        assert_eq!(given("--driver readiness --as=ab -- -k u"), ["--driver", "readiness"]);
+    }
+
+    #[test]
+    fn a_shown_command_line_can_be_typed() {
+        let words =
+            ["-H", "It's: a", "http://[::1]/?a=b&c", "", "--body", "@a/b.json", "$HOME"].map(str::to_owned);
+        assert_eq!(
+            report::shell_line(&words),
+            r"-H 'It'\''s: a' 'http://[::1]/?a=b&c' '' --body @a/b.json '$HOME'"
+        );
+    }
 }

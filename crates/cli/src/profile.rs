@@ -1,23 +1,25 @@
 //! `proofload profile`: where the CPU time goes: of a record, of an experiment or a command that is started for it, of a profile's file,
 //! and of two files compared. Flags and their meaning together; reading, starting and drawing are in the files below.
 
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Output};
+use std::time::Duration;
 
-use ::explain::{Explanation, Tree};
+use ::explain::{Explanation, Naming, Tree, Unit, flame};
 use clap::{Args, Subcommand};
+use plan::Plan;
+use record::{EndReason, Record};
 
-use crate::exit::{self, Failed};
-use crate::{explanation, print, records};
+use self::form::{Form, FormArgs, exported};
+use crate::exit::{self, Failed, SELF};
+use crate::experiment::{self, Experiment};
+use crate::explanation::{Files, PROFILE_BYTES_MAX, read_bounded};
+use crate::run::{Course, How};
+use crate::{explanation, print, records, run};
 
-mod diff;
-mod file;
 mod form;
-mod start;
-mod v8_log;
-
-use form::FormArgs;
-use start::StartArgs;
 
 /// Flags of `profile`.
 #[derive(Debug, Args)]
@@ -40,7 +42,7 @@ pub struct ProfileArgs {
 #[derive(Debug, Subcommand)]
 enum Two {
     /// Compare two profiles: what the second spends that the first does not
-    Diff(diff::DiffArgs),
+    Diff(DiffArgs),
 }
 
 const AFTER_HELP: &str = "\
@@ -68,24 +70,24 @@ Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should
 /// If what they name cannot be read or started, or nothing can be written.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<ExitCode> {
     if let Some(Two::Diff(two)) = &args.two {
-        return diff::run(two);
+        return compared(two);
     }
     let Some(what) = &args.what else {
         if !args.command.is_empty() {
-            return start::command(&args.command, &args.start, &args.form);
+            return command(&args.command, &args.start, &args.form);
         }
         return Err(Failed::usage("nothing to profile is named")
             .hint("name an experiment, a record or a profile, or put a command behind `--`: proofload profile --help")
             .into());
     };
     if is_experiment(what) {
-        return start::experiment(what, &args.start, &args.form);
+        return experiment(what, &args.start, &args.form);
     }
     args.start.refused_for(what)?;
     if is_record(what) {
         return record(what, &args.form);
     }
-    file::run(what, &args.form)
+    of_file(what, &args.form)
 }
 
 /// What is there and is no file is a record; what is not there may be one's name, unless it is a path or has the end of a file's name.
@@ -120,4 +122,363 @@ fn taken(explanation: &Explanation) -> ExitCode {
 /// One profile, drawn as text of the width there is.
 fn drawn(title: &str, tree: &Tree, unit: ::explain::Unit) -> String {
     report::text(&::explain::profile(title, tree, unit), print::width())
+}
+
+// Profiles of services that are started for it: the variants of an experiment, or one command. Nothing is measured, so there is no
+// verdict; the record keeps what was captured.
+
+/// Flags for what is started.
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// Path that a command is asked for
+    #[arg(long, default_value = "/", conflicts_with = "what")]
+    path: String,
+    /// Connections that a command gets, each with one request at a time
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "what")]
+    connections: u32,
+    /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds at all]
+    #[arg(long, value_name = "PATH", conflicts_with = "what")]
+    ready: Option<String>,
+    /// Passes over all variants; of one there is no interval [default: 3]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
+    rounds: Option<u32>,
+    /// Seed of every random choice, instead of the file's or a new one
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Folder of the record of what is started, made new [default: records/NAME-profile-TIME]
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+}
+
+impl StartArgs {
+    /// Refuses flags that are for what is started, where nothing is.
+    ///
+    /// # Errors
+    /// If one was given.
+    pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
+        let given = [
+            ("--rounds", self.rounds.is_some()),
+            ("--seed", self.seed.is_some()),
+            ("--record", self.record.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => {
+                Err(Failed::usage(format!("{flag}: nothing is started for {}", what.display()))
+                    .hint("it is for experiments (.toml) and commands"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Captures all variants of an experiment, without measuring them.
+///
+/// # Errors
+/// If the file has problems, a service fails, or the record cannot be written.
+pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
+    let file = Experiment::File(file.to_owned());
+    capture(&file.name(), file.text()?, file.plan(None)?, start, form)
+}
+
+/// Starts one command as a service and captures it.
+///
+/// # Errors
+/// As [`experiment`].
+pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
+    let text = as_experiment(command, start);
+    let name = command.join(" ");
+    let plan = plan::parse(&text, Path::new("."))
+        .map_err(|found| experiment::shown(Path::new("the experiment made of the command"), &text, &found))?;
+    capture(&name, text, plan, start, form)
+}
+
+/// The command as an experiment of one variant, which the record keeps.
+fn as_experiment(command: &[String], start: &StartArgs) -> String {
+    let quoted = |text: &str| toml::Value::from(text).to_string();
+    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+    let ready = start.ready.as_ref().map(|path| format!("ready = {}\n", quoted(path))).unwrap_or_default();
+    format!(
+        "name = \"command\"\nquestion = {}\n\n[services.command]\ncommand = [{}]\n{ready}\
+         env = {{ PORT = \"{{port}}\" }}\n\n[load]\npath = {}\nconnections = {}\n\n[design]\nexplain = true\n",
+        quoted(&format!("Where does {} spend its time?", command.join(" "))),
+        words.join(", "),
+        quoted(&start.path),
+        start.connections,
+    )
+}
+
+fn capture(
+    name: &str,
+    text: String,
+    mut plan: Plan,
+    start: &StartArgs,
+    form: &FormArgs,
+) -> anyhow::Result<ExitCode> {
+    plan.design.explain = true;
+    plan.design.seed = start.seed.or(plan.design.seed);
+    let directory =
+        start.record.clone().unwrap_or_else(|| crate::records::claim(&format!("{}-profile", plan.name)));
+    let rounds = start.rounds.unwrap_or(lab::ROUNDS);
+    let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
+    let course = Course::new(name, text, plan, &directory);
+    let (record, result) = run::carry(Course { how: How::CapturesOnly { rounds }, ..course })?;
+    // A run that was cut short has what was captured up to then.
+    let Some(explanation) = explanation::kept(&record.directory) else {
+        result.map_err(run::failed)?;
+        return nothing(&record);
+    };
+    form::print(form, &explanation, &title)?;
+    let directory = record.directory.display();
+    print::talk(&format!("flame graphs: {directory}/{}", explanation::FLAME));
+    print::talk(&format!("again, or in other forms: proofload profile {directory}"));
+    run::end(
+        result,
+        if is_interrupted(&record) { ExitCode::from(exit::INTERRUPTED) } else { taken(&explanation) },
+    )
+}
+
+fn is_interrupted(record: &Record) -> bool {
+    record.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Interrupted)
+}
+
+/// The end of a run that captured nothing and yet did not fail.
+fn nothing(record: &Record) -> anyhow::Result<ExitCode> {
+    if is_interrupted(record) {
+        return Ok(ExitCode::from(exit::INTERRUPTED));
+    }
+    let hint = format!("what the services said is in {}", record.directory.join("logs").display());
+    Err(Failed::new(exit::VOID, "nothing was captured").hint(hint).into())
+}
+
+// Profiles that lie in files: which they are, read within limits, and printed.
+
+/// What can be read, for whoever gave something else.
+const KNOWN: &str = "known are .cpuprofile and .heapprofile of V8 (node --cpu-prof, --heap-prof, DevTools), .native.json of a \
+                     record, and the isolate*.log of node --prof";
+/// What helps where a profile is too large.
+const SMALLER: &str =
+    "profile a shorter time, or take fewer samples: node --cpu-prof --cpu-prof-interval 10000, in µs";
+
+/// A profile as it was read.
+#[derive(Debug)]
+pub struct Profile {
+    /// Its path, as it was given.
+    pub name: String,
+    /// The calls.
+    pub tree: Tree,
+    /// What its values are.
+    pub unit: Unit,
+}
+
+/// Prints one.
+///
+/// # Errors
+/// If it cannot be read, or a flag is one of records alone.
+fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
+    if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
+        let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
+        return Err(Failed::usage(message).hint("this is read as a file with one profile").into());
+    }
+    let Profile { name, tree, unit } = read(path)?;
+    let out = form.out.as_deref();
+    let text = match form.format {
+        Form::Text => drawn(&name, &tree, unit),
+        Form::Json => format!("{:#}\n", explain::profile_json(&name, &tree, unit)),
+        Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
+        other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
+    };
+    print::put(out, text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a profile of any form that is known. Files of the service's own are named relative to the folder we are in.
+///
+/// # Errors
+/// If it is not there, empty, too large, cut off, or no profile.
+pub fn read(path: &Path) -> Result<Profile, Failed> {
+    let name = path.display().to_string();
+    let failed = |what: String| Failed::usage(format!("{name}: {what}")).hint(KNOWN);
+    let text = read_bounded(path, PROFILE_BYTES_MAX).map_err(|error| {
+        let helps = if error.kind() == ErrorKind::FileTooLarge { SMALLER } else { KNOWN };
+        Failed::usage(format!("{name}: {error}")).hint(helps)
+    })?;
+    if text.iter().all(u8::is_ascii_whitespace) {
+        let what = if text.is_empty() { "is empty" } else { "holds nothing but blanks" };
+        return Err(failed(format!("{what}; a profiler that was killed leaves such a file")));
+    }
+    // A log of V8 is read by the tool that comes with the V8 that wrote it.
+    let (text, told) = match is_one(path, &text) {
+        true => (preprocessed(path)?, format!("{name}.json")),
+        false => (text, name.clone()),
+    };
+    let profile = explain::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
+    let files = Files::of(Path::new("."));
+    // The folder of a service whose profile somebody left is nobody's to know: it is taken from the files that are named.
+    let naming = Naming { directory: "", source: &files };
+    let cut = profile.cut(None, &naming);
+    for note in &cut.notes {
+        print::talk(&format!("{name}: {}", note.text));
+    }
+    Ok(Profile { name, tree: cut.tree, unit: profile.unit() })
+}
+
+// `proofload profile diff A B`: two profiles compared, as tables and as a page.
+
+/// Flags of `profile diff`.
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_AFTER_HELP)]
+pub struct DiffArgs {
+    /// The profile compared with
+    a: PathBuf,
+    /// The profile in question
+    b: PathBuf,
+    /// Requests that were served while each was taken: values are then per request
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    requests: Option<Vec<u64>>,
+    /// Write a page with both flame graphs and their difference
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// For other programs
+    #[arg(long)]
+    json: bool,
+}
+
+const DIFF_AFTER_HELP: &str = "\
+.cpuprofile and .heapprofile of V8, the isolate*.log of node --prof, and .native.json of a record; both of one kind.
+
+Two profiles are comparable if they saw the same work: as many requests, or the number of each with --requests. Without it, times are
+those of the whole profile, and one that ran longer looks more expensive.
+
+  proofload profile diff before.cpuprofile after.cpuprofile --requests 20000 31000 --html diff.html
+
+There is no interval: two processes that do the same differ by several per cent. For an answer with an interval let the lab capture
+several of each: proofload run FILE --explain";
+
+/// Prints the difference.
+///
+/// # Errors
+/// If a file cannot be read, the two are not of one kind, or nothing can be written.
+fn compared(args: &DiffArgs) -> anyhow::Result<ExitCode> {
+    let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
+    if a.unit != b.unit {
+        let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
+        return Err(Failed::usage(message).hint("compare two of one kind").into());
+    }
+    if a.name == b.name {
+        b.name.push_str(" (again)");
+    }
+    if let Some([of_a, of_b]) = args.requests.as_deref() {
+        (a, b) = (per_request(a, *of_a)?, per_request(b, *of_b)?);
+    }
+    let comparison = explain::compare_trees((&a.name, &a.tree), (&b.name, &b.tree));
+    if let Some(page) = &args.html {
+        let (trees, title) =
+            ([(&*a.name, &a.tree), (&*b.name, &b.tree)], format!("{} vs {}", b.name, a.name));
+        print::put(Some(page), flame::page_of_trees(&trees, a.unit, &title).as_bytes())?;
+    }
+    if args.json {
+        print::data(&format!("{:#}\n", explain::difference_json(&comparison, a.unit)))?;
+    } else {
+        print::data(&report::text(&explain::difference(&comparison, a.unit), print::width()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The same per request: nanoseconds become microseconds, as in the profiles of records.
+fn per_request(of: Profile, requests: u64) -> Result<Profile, Failed> {
+    if requests == 0 {
+        return Err(Failed::usage(format!("--requests: 0 for {}, at least 1", of.name)));
+    }
+    let (unit, of_one) = match of.unit {
+        Unit::Bytes | Unit::BytesPerRequest => (Unit::BytesPerRequest, 1.0),
+        Unit::Nanoseconds | Unit::MicrosPerRequest => (Unit::MicrosPerRequest, 1e-3),
+    };
+    Ok(Profile { tree: explain::merge(&[(&of.tree, of_one / requests as f64)]), unit, ..of })
+}
+
+// V8's own log, which `node --prof` writes: made readable by the `node` that is installed. It starts that and nothing else.
+
+/// Every such log begins with this.
+const BEGIN: &[u8] = b"v8-version,";
+/// Longest that node may take to read one.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+/// Whether a file is such a log: by its beginning, or by the name that V8 gives it.
+pub fn is_one(path: &Path, text: &[u8]) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    text.starts_with(BEGIN) || name.starts_with("isolate") && name.ends_with(".log")
+}
+
+/// What `node --prof-process --preprocess` makes of it: JSON.
+///
+/// # Errors
+/// If there is no node, or it cannot make anything of the file.
+pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
+    let name = path.display();
+    // Absolute, for a name that begins with a dash is none of node's flags.
+    let absolute = path.canonicalize().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+    print::talk(&format!("{name}: a log of V8; node --prof-process reads it"));
+    let mut command = Command::new("node");
+    command.args(["--prof-process", "--preprocess"]).arg(absolute);
+    // What others preload into Node.js has no business here.
+    command.env_remove("NODE_OPTIONS");
+    let ran = machine::run_keeping(&mut command, PATIENCE, PROFILE_BYTES_MAX as usize + 1);
+    let ran = ran.map_err(|error| not_started(path, &error))?;
+    let late =
+        || Failed::usage(format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60));
+    let Output { status, stdout: text, .. } = ran.ok_or_else(late)?;
+    let over = text.len() as u64 > PROFILE_BYTES_MAX;
+    if over {
+        let limit = report::bytes(PROFILE_BYTES_MAX as f64);
+        return Err(Failed::usage(format!(
+            "{name}: node makes more than {limit} of it, which is more than is read"
+        )));
+    }
+    if !status.success() || text.is_empty() {
+        return Err(Failed::usage(format!("{name}: node --prof-process cannot read it ({status})")).hint(
+            "the log must be whole, and of the same Node.js as the one that is installed: node --version",
+        ));
+    }
+    Ok(text)
+}
+
+fn not_started(path: &Path, error: &io::Error) -> Failed {
+    let name = path.display();
+    let message = match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{name}: a log of V8, which takes `node` to read, and there is none")
+        }
+        _ => format!("{name}: node cannot be started: {error}"),
+    };
+    let hint = format!(
+        "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
+    );
+    Failed::new(SELF, message).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn a_command_becomes_an_experiment_whatever_it_is_called() {
+        let start = StartArgs {
+            path: "/a?b=\"c\"".to_owned(),
+            connections: 7,
+            ready: Some("/healthz".to_owned()),
+            rounds: None,
+            seed: None,
+            record: None,
+        };
+        let command = ["node", "a \"b\" \\ c.js", "--port", "{port}"].map(str::to_owned);
+        let plan =
+            plan::parse(&as_experiment(&command, &start), Path::new(".")).expect("it is an experiment");
+        let service = plan.variants[0].services[0].command().expect("it is started");
+        assert_eq!(service.command, command);
+        assert_eq!(service.env["PORT"], "{port}");
+        let load = &plan.variants[0].load;
+        assert_eq!((load.requests[0].path.as_str(), load.connections), ("/a?b=\"c\"", 7));
+        assert!(plan.design.explain && plan.comparisons.is_empty());
+    }
 }

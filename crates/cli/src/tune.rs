@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use analysis::Conclusion;
+use analysis::tune::{
+    self, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Setting, Spec, Step, Took, Tuning, Wish,
+};
 use clap::Args;
 use lab::{LabError, Stop};
 use model::Grade;
 use model::quantity::{many, span};
 use plan::{Cpus, LookRule, Plan};
 use record::{EndReason, Record};
-use tune::{
-    Advice, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Setting, Spec, Step, Took, Tuning, Wish,
-};
 
 use crate::compare::{self, Asked};
 use crate::exit::{self, Failed};
@@ -24,6 +24,7 @@ use crate::run::{self, Course, Ready};
 use crate::{records, signals};
 
 mod base;
+mod facts;
 
 use base::Base;
 
@@ -177,7 +178,7 @@ fn chosen(tune: &plan::Tune, facts: &Facts, require: &Path) -> Result<Chosen, Fa
     let mut own: Vec<Setting> = Vec::new();
     for text in &tune.tries {
         let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
-        let setting = ::tune::tried(text).map_err(refused)?;
+        let setting = tune::tried(text).map_err(refused)?;
         // Two rows that come out the same cannot be told apart.
         if let Some((name, value)) =
             setting.variables().find(|(name, value)| facts.env.get(*name).is_some_and(|is| is == value))
@@ -483,7 +484,7 @@ impl Work<'_> {
         ended: Option<String>,
         experiment: Option<String>,
         shares: bool,
-    ) -> Advice {
+    ) -> report::Advice {
         let mut notes = Vec::new();
         if tuning.per_core() {
             notes.push(
@@ -494,7 +495,7 @@ impl Work<'_> {
             notes.push("services and load generator share the processors, because processes were tried: what those gain is a lower bound".to_owned());
         }
         let command = self.base.plan.variants[0].entry_service().and_then(plan::Service::command);
-        Advice {
+        report::Advice {
             service: command
                 .map(|command| plan::command_line(command.command.iter().cloned()))
                 .unwrap_or_default(),
@@ -503,12 +504,12 @@ impl Work<'_> {
             folder: records::typed(&self.folder).display().to_string(),
             experiment,
             notes,
-            ..Advice::of(tuning, &chosen.skipped)
+            ..report::Advice::of(tuning, &chosen.skipped)
         }
     }
 
     /// Prints it, and leaves it in the folder too.
-    fn print(&self, advice: &Advice) -> anyhow::Result<()> {
+    fn print(&self, advice: &report::Advice) -> anyhow::Result<()> {
         let files: [(&str, &report::Form); 4] = [
             ("advice.txt", &report::TEXT),
             ("advice.md", &report::MARKDOWN),

@@ -3,17 +3,16 @@
 //! It draws what it is given and concludes nothing. Names come out of somebody's code and may be anything: none may become markup,
 //! style or script. The only script of a page widens a frame that is clicked, and the page's policy lets no other run.
 
-mod svg;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use model::quantity::share;
 use model::text::{line, markup};
 use sha2::{Digest as _, Sha256};
 
+use crate::comparison::moved;
 use crate::label::shown;
-use crate::{Explanation, Subject, Tree, Unit};
-
-pub use svg::{svg, svg_difference};
+use crate::tree::without_waiting;
+use crate::{Explanation, Frame, Interval, Kind, Subject, Tree, Unit, merge};
 
 const STYLE: &str = include_str!("flame/page.css");
 const SCRIPT: &str = include_str!("flame/zoom.js");
@@ -139,6 +138,285 @@ pub fn source_of(text: &str) -> String {
 /// A name inside HTML or XML, in an attribute too.
 fn text(name: &str) -> String {
     markup(&shown(name))
+}
+
+// Flame graphs as SVG: drawings without script, for pages and papers that stand still.
+//
+// The crate inferno draws such too; its licence, the CDDL, is not one that this project can be given away under. It must not
+// hold anything that runs, loads or links.
+
+type Rgb = [u8; 3];
+
+const WIDTH: f64 = 1200.0;
+const MARGIN: f64 = 10.0;
+const ROW: f64 = 17.0;
+/// Above the graph, and below it.
+const HEAD: f64 = 52.0;
+const FOOT: f64 = 34.0;
+/// Of the typeface with letters of one width.
+const LETTER: f64 = 6.65;
+const LETTERS_MIN: usize = 3;
+/// Narrower spans have no outline: it would be all that is seen of them.
+const OUTLINE_MIN: f64 = 6.0;
+/// Narrower spans are not drawn: nobody can see them.
+const PIXELS_MIN: f64 = 0.3;
+/// Deeper calls are not drawn. V8 itself keeps no more than 255 callers.
+const DEPTH_MAX: usize = 500;
+/// Of letters; and of no change, less and more.
+const INK: &str = "#101216";
+const SAME: Rgb = [0xec, 0xed, 0xf0];
+const LESS: Rgb = [0x5a, 0xa0, 0xe6];
+const MORE: Rgb = [0xf0, 0x83, 0x2c];
+
+/// The flame graph of a tree, callers above what they call.
+pub fn svg(tree: &Tree, unit: Unit, title: &str) -> String {
+    // In canonical form, so that each path of calls is one span.
+    let after = merge(&[(&without_waiting(tree), 1.0)]);
+    Sheet::of(vec![("", after)], unit).draw(title)
+}
+
+/// Two trees, each with its name, over each other. Calls are orange where they take more in the second and blue where they take less;
+/// what is gone there has a dashed outline, what is new a solid one.
+pub fn svg_difference(one: (&str, &Tree), other: (&str, &Tree), unit: Unit, title: &str) -> String {
+    let (mut before, after) = (without_waiting(one.1), without_waiting(other.1));
+    // Under what they are in the other tree, functions that only moved lie over each other.
+    let mut moved = moved(&before, &after);
+    for frame in &mut before.frames {
+        if let Some(to) = moved.remove(frame) {
+            *frame = to;
+        }
+    }
+    // Both have the places of both, in the same order.
+    let weighed = |one: f64, other: f64| merge(&[(&before, one), (&after, other)]);
+    Sheet::of(vec![(one.0, weighed(1.0, 0.0)), (other.0, weighed(0.0, 1.0))], unit).draw(title)
+}
+
+/// What all parts of a drawing share.
+struct Sheet<'a> {
+    /// The tree that is drawn, or both of two, which have the same places; with their names.
+    trees: Vec<(&'a str, Tree)>,
+    /// Of each place in each tree, with what it calls.
+    totals: Vec<Vec<f64>>,
+    sums: Vec<f64>,
+    /// The largest change of any call.
+    change_max: f64,
+    unit: Unit,
+}
+
+/// Where a place stands: how far from the left and how wide in the trees' unit, and how many callers are above it.
+struct Span {
+    place: usize,
+    left: f64,
+    width: f64,
+    depth: usize,
+}
+
+impl<'a> Sheet<'a> {
+    fn of(trees: Vec<(&'a str, Tree)>, unit: Unit) -> Sheet<'a> {
+        let totals = trees.iter().map(|(_, tree)| tree.totals()).collect();
+        let sums = trees.iter().map(|(_, tree)| tree.total()).collect();
+        let mut sheet = Sheet { trees, totals, sums, change_max: 0.0, unit };
+        let changes = (0..sheet.tree().nodes.len()).map(|place| sheet.change(place).abs());
+        sheet.change_max = changes.fold(0.0, f64::max);
+        sheet
+    }
+
+    /// The last, whose places are those of all.
+    fn tree(&self) -> &Tree {
+        &self.trees[self.trees.len() - 1].1
+    }
+
+    /// What a place took itself, in each tree.
+    fn own(&self, place: usize) -> impl Iterator<Item = f64> {
+        self.trees.iter().map(move |(_, tree)| tree.nodes[place].self_value)
+    }
+
+    fn change(&self, place: usize) -> f64 {
+        match self.totals.as_slice() {
+            [before, after] => after[place] - before[place],
+            _ => 0.0,
+        }
+    }
+
+    /// The spans that are wide enough to be seen, callers before what they call, and the pixels of a unit.
+    ///
+    /// A place is as wide as what it calls, plus the greater of its own values in the trees: so one that is gone in the second tree is
+    /// seen beside one that is new there.
+    fn spans(&self) -> (Vec<Span>, f64) {
+        let mut widest = self.tree().clone();
+        for (place, node) in widest.nodes.iter_mut().enumerate() {
+            node.self_value = self.own(place).fold(0.0, f64::max);
+        }
+        let (widths, (roots, calls)) = (widest.totals(), widest.children());
+        let all: f64 = roots.iter().map(|root| widths[*root]).sum();
+        let scale = if all > 0.0 { (WIDTH - 2.0 * MARGIN) / all } else { 0.0 };
+        // Widest first, one after the other; in reverse, because they are taken from the end.
+        let row = |places: &[usize], mut left: f64, depth: usize| {
+            let mut places = places.to_vec();
+            places.sort_by(|one, other| widths[*other].total_cmp(&widths[*one]).then(one.cmp(other)));
+            let span = |place: usize| {
+                let span = Span { place, left, width: widths[place], depth };
+                left += span.width;
+                span
+            };
+            let row: Vec<Span> = places.into_iter().map(span).collect();
+            row.into_iter().rev()
+        };
+        let (mut spans, mut open) = (Vec::new(), row(&roots, 0.0, 0).collect::<Vec<_>>());
+        while let Some(span) = open.pop() {
+            if span.width * scale >= PIXELS_MIN && span.depth < DEPTH_MAX {
+                open.extend(row(&calls[span.place], span.left, span.depth + 1));
+                spans.push(span);
+            }
+        }
+        (spans, scale)
+    }
+
+    fn draw(&self, title: &str) -> String {
+        let (spans, scale) = self.spans();
+        let rows = spans.iter().map(|span| span.depth + 1).max().unwrap_or_default() as f64;
+        let height = HEAD + rows * ROW + FOOT;
+        let (title, middle, subtitle) = (text(title), WIDTH / 2.0, markup(&self.subtitle()));
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" \
+             role=\"img\" aria-label=\"{title}\" font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"11\" fill=\"{INK}\">\n\
+             <title>{title}</title>\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+             <text x=\"{middle}\" y=\"22\" text-anchor=\"middle\" font-size=\"15\">{title}</text>\n\
+             <text x=\"{middle}\" y=\"40\" text-anchor=\"middle\">{subtitle}</text>\n",
+        );
+        out.extend(spans.iter().map(|span| self.span(span, scale)));
+        out += &self.legend(height - FOOT / 2.0 + 4.0);
+        out + "</svg>\n"
+    }
+
+    fn subtitle(&self) -> String {
+        let (unit, of_what) = (self.unit, self.unit.of_what());
+        match (self.trees.as_slice(), self.sums.as_slice()) {
+            ([(one, _), (other, _)], [before, after]) => format!(
+                "{}: {}, {}: {}, {} of {of_what}",
+                shown(one),
+                unit.quantity(*before),
+                shown(other),
+                unit.quantity(*after),
+                self.signed(after - before),
+            ),
+            (_, sums) => format!("{} of {of_what}", unit.quantity(sums.iter().sum())),
+        }
+    }
+
+    fn signed(&self, difference: f64) -> String {
+        self.unit.difference(&Interval::exactly(difference)).0
+    }
+
+    fn span(&self, span: &Span, scale: f64) -> String {
+        let frame = &self.tree().frames[self.tree().nodes[span.place].frame];
+        let (x, y) = (MARGIN + span.left * scale, HEAD + span.depth as f64 * ROW);
+        let width = span.width * scale;
+        // A gap between neighbours, as far as there is room for one.
+        let (width, height) = (if width > 2.0 { width - 0.5 } else { width }, ROW - 1.0);
+        let area = format!("x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{height}\"");
+        let (mark, dashes) = match self.totals.as_slice() {
+            [_, after] if after[span.place] <= 0.0 => ("− ", Some(" stroke-dasharray=\"3 2\"")),
+            [before, _] if before[span.place] <= 0.0 => ("+ ", Some("")),
+            _ => ("", None),
+        };
+        let outline = match dashes.filter(|_| width >= OUTLINE_MIN) {
+            None => String::new(),
+            Some(dashes) => {
+                format!("<rect {area} fill=\"none\" stroke=\"{INK}\" stroke-width=\"0.8\"{dashes}/>")
+            }
+        };
+        let name = format!("{mark}{}", shown(&frame.function));
+        let label = label(&name, width).map(|label| {
+            format!("<text x=\"{:.2}\" y=\"{:.1}\">{}</text>", x + 3.0, y + 12.0, markup(&label))
+        });
+        let (hint, fill) = (markup(&self.hint(frame, span.place)), hex(self.fill(frame.kind, span.place)));
+        format!(
+            "<g><title>{hint}</title><rect {area} rx=\"1.5\" fill=\"{fill}\"/>{outline}{}</g>\n",
+            label.unwrap_or_default()
+        )
+    }
+
+    fn fill(&self, kind: Kind, place: usize) -> Rgb {
+        match self.trees.as_slice() {
+            [_, _] if self.change_max > 0.0 => of_change(self.change(place) / self.change_max),
+            [_, _] => SAME,
+            _ => kind.look().1,
+        }
+    }
+
+    /// What a pointer that rests on a span is told.
+    fn hint(&self, frame: &Frame, place: usize) -> String {
+        let mut out = format!("{} ({})", shown(&frame.function), frame.kind.name());
+        if let Some(package) = frame.package_name() {
+            out += &format!("\n{package}");
+        }
+        if !frame.file.is_empty() {
+            out += &format!("\n{}:{}", shown(&frame.file), frame.line);
+        }
+        for (index, own) in self.own(place).enumerate() {
+            let (name, total, sum) = (self.trees[index].0, self.totals[index][place], self.sums[index]);
+            let of = if name.is_empty() { String::new() } else { shown(name) + ": " };
+            let part = share(if sum > 0.0 { total / sum } else { 0.0 });
+            let [total, own] = [total, own].map(|value| self.unit.quantity(value));
+            out += &format!("\n{of}{total} ({part}), itself {own}");
+        }
+        if self.trees.len() == 2 {
+            out += &format!("\ndifference: {}", self.signed(self.change(place)));
+        }
+        out
+    }
+
+    fn legend(&self, y: f64) -> String {
+        let colours: Vec<(Rgb, &str)> = match self.trees.as_slice() {
+            [_, _] => vec![(LESS, "less"), (SAME, "no change"), (MORE, "more")],
+            _ => {
+                let sums = self.tree().sums(|frame| Some(frame.kind));
+                let there = Kind::ALL.into_iter().filter(|kind| sums.contains_key(kind));
+                there.map(|kind| (kind.look().1, kind.name())).collect()
+            }
+        };
+        let (mut out, mut x) = (String::new(), MARGIN);
+        for (fill, name) in colours {
+            let (fill, above, after) = (hex(fill), y - 10.0, x + 16.0);
+            out +=
+                &format!("<rect x=\"{x:.1}\" y=\"{above:.1}\" width=\"11\" height=\"11\" fill=\"{fill}\"/>");
+            out += &format!("<text x=\"{after:.1}\" y=\"{y:.1}\">{name}</text>\n");
+            x = after + (name.chars().count() as f64 + 2.5) * LETTER;
+        }
+        if let [_, (other, _)] = self.trees.as_slice() {
+            let other = text(other);
+            out += &format!(
+                "<text x=\"{x:.1}\" y=\"{y:.1}\">− and dashed: gone in {other}   + and outlined: new in {other}</text>\n"
+            );
+        }
+        out
+    }
+}
+
+/// Colour of a change: `part` from −1, the largest decrease, to 1. Its root is taken, so that small ones can be seen at all.
+fn of_change(part: f64) -> Rgb {
+    let end = if part < 0.0 { LESS } else { MORE };
+    let share = part.abs().min(1.0).sqrt();
+    std::array::from_fn(|index| {
+        let (from, to) = (f64::from(SAME[index]), f64::from(end[index]));
+        (from + (to - from) * share).round() as u8
+    })
+}
+
+fn hex([red, green, blue]: Rgb) -> String {
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+/// As much of a name as has room, or none.
+fn label(name: &str, width: f64) -> Option<String> {
+    let room = ((width - 5.0) / LETTER).max(0.0) as usize;
+    if name.chars().count() <= room {
+        return Some(name.to_owned());
+    }
+    let cut = name.chars().take(room.saturating_sub(1)).collect::<String>() + "…";
+    (room >= LETTERS_MIN).then_some(cut)
 }
 
 #[cfg(test)]

@@ -11,15 +11,457 @@
 //! **What is not in them.** Processes that start later, the first period of a thread on each CPU, and where
 //! [`crate::NativeProfile::notes`] says so, the kernel.
 
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+use std::{fs, io};
+
+use indexmap::IndexSet;
+use machine::clock::monotonic_ns;
+use machine::process;
+
+use self::event::{Event, Mode, Ring, page_bytes};
+use self::space::{Binaries, Space};
+use self::stacks::{Names, Tally, Thread, thread_name};
+use crate::NativeProfile;
+use crate::read::NATIVE_VERSION;
+
+#[cfg(fuzzing)]
+pub use symbols::names_anything;
+
 mod event;
-mod opening;
 mod records;
-mod sampler;
 mod space;
 mod stacks;
 mod symbols;
 
-pub use opening::{PerfError, allowed};
-pub use sampler::Sampler;
-#[cfg(fuzzing)]
-pub use symbols::names_anything;
+// Sampling of processes from start to stop: a thread of ours reads what the kernel writes and counts stacks. Names are read after the
+// end, so that nothing but the samples themselves disturbs what is measured.
+
+/// The shortest period: below, samples cost more than what they sample.
+const PERIOD_MIN_NS: u64 = 100_000;
+/// The longest.
+const PERIOD_MAX_NS: u64 = 1_000_000_000;
+/// Samples of a CPU between two readings of its ring, at most.
+const READ_EVERY: u32 = 100;
+/// Sampling that goes on until it is stopped. Dropped without that, it ends and tells nothing.
+pub struct Sampler {
+    events: Vec<Event>,
+    /// Dropped to end the reader.
+    running: Sender<()>,
+    reader: JoinHandle<Tally>,
+    spaces: Vec<Space>,
+    binaries: Binaries,
+    start_ns: u64,
+    period_ns: u64,
+    notes: Vec<String>,
+}
+
+impl Sampler {
+    /// Samples all threads of these processes, and threads that they start, each after every `period` of CPU time that it has used
+    /// (100 µs to 1 s; 1001 µs does not keep step with what happens every millisecond). Processes that they start are not sampled.
+    ///
+    /// # Errors
+    /// A process that is not there, or another user's; too few open files or too little memory for them; or the kernel does not allow
+    /// it ([`crate::perf::allowed`]).
+    pub fn start(pids: &[u32], period: Duration) -> Result<Sampler, PerfError> {
+        let period_ns = checked(period)?;
+        let pids: Vec<u32> = pids.iter().copied().collect::<IndexSet<u32>>().into_iter().collect();
+        let mode = granted(period_ns)?;
+        let opened = open(&pids, mode)?;
+        let mut binaries = Binaries::default();
+        let spaces = pids.iter().map(|pid| Space::of(*pid, &mut binaries)).collect();
+        let notes = if mode.kernel { Vec::new() } else { vec![Rights::read().why_no_kernel()] };
+        let (running, stop) = channel();
+        let (tally, rings, pids) = (Tally::of(opened.threads), opened.rings, pids.into_iter().collect());
+        let pause = (period * READ_EVERY).clamp(Duration::from_millis(10), Duration::from_millis(100));
+        let reader = Builder::new()
+            .name("perf-reader".to_owned())
+            .spawn(move || counted(tally, rings, &pids, &stop, pause))?;
+        let start_ns = monotonic_ns();
+        for event in &opened.events {
+            event.enable()?;
+        }
+        Ok(Sampler { events: opened.events, running, reader, spaces, binaries, start_ns, period_ns, notes })
+    }
+
+    /// Ends sampling and names what was seen: the profile of each process, in the order in which they were given, also of those that have
+    /// ended. Takes some tenths of a second of CPU time where programs are large.
+    pub fn stop(self) -> Vec<NativeProfile> {
+        for event in &self.events {
+            // What cannot be disabled ends when it is dropped, a moment later.
+            let _ = event.disable();
+        }
+        let end_ns = monotonic_ns();
+        drop(self.running);
+        let mut tally = match self.reader.join() {
+            Ok(tally) => tally,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        drop(self.events);
+        tally.refresh_names();
+        let (mut spaces, mut binaries) = (self.spaces, self.binaries);
+        for space in &mut spaces {
+            space.refresh(&mut binaries);
+        }
+        let names = Names::read(&tally, &mut spaces, binaries);
+        let profile = |space: &Space| {
+            let (frames, stacks, kernel_hidden) = names.stacks(&tally, space);
+            NativeProfile {
+                version: NATIVE_VERSION,
+                pid: space.pid,
+                start_ns: self.start_ns,
+                end_ns,
+                period_ns: self.period_ns,
+                lost: tally.lost.get(&space.pid).copied().unwrap_or(0),
+                frames,
+                stacks,
+                notes: notes(&self.notes, &tally, kernel_hidden),
+            }
+        };
+        spaces.iter().map(profile).collect()
+    }
+}
+
+fn checked(period: Duration) -> Result<u64, PerfError> {
+    let (ns, limits) = (period.as_nanos(), PERIOD_MIN_NS..=PERIOD_MAX_NS);
+    u64::try_from(ns).ok().filter(|ns| limits.contains(ns)).ok_or_else(|| {
+        let limits = format!("{PERIOD_MIN_NS} to {PERIOD_MAX_NS} ns");
+        PerfError::new(format!("a sampling period of {ns} ns is outside of {limits}"), "")
+    })
+}
+
+fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String> {
+    const HIDDEN: &str = "functions of the kernel have no names: kernel.kptr_restrict hides them; sudo sysctl kernel.kptr_restrict=0";
+    let (throttled, broken) = (tally.throttled, tally.broken);
+    let notes = [
+        kernel_hidden.then(|| HIDDEN.to_owned()),
+        (throttled > 0).then(|| {
+            format!("the kernel held sampling back {throttled} times, so that there are too few samples: kernel.perf_event_max_sample_rate")
+        }),
+        (broken > 0).then(|| format!("{broken} pieces of the samples could not be read")),
+    ];
+    of_start.iter().cloned().chain(notes.into_iter().flatten()).collect()
+}
+
+/// What the thread that reads does, until the other end of `stop` is gone.
+fn counted(
+    mut tally: Tally,
+    mut rings: Vec<Ring>,
+    pids: &HashSet<u32>,
+    stop: &Receiver<()>,
+    pause: Duration,
+) -> Tally {
+    let mut bytes = Vec::new();
+    loop {
+        // Nothing is ever sent: the other end is dropped once the events are disabled. What they wrote is then read below.
+        let ended = stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+        for ring in &mut rings {
+            bytes.clear();
+            ring.drain(&mut bytes);
+            tally.take(&bytes, pids);
+        }
+        if ended {
+            return tally;
+        }
+    }
+}
+
+// Events for all threads of the processes asked for, and one ring for each CPU; and whether the kernel allows any, with what to set where
+// it does not.
+//
+// **Why an event for each thread on each CPU.** An event that threads started later inherit may share its memory with us only if it is
+// bound to a CPU; one that is bound to a CPU and to no thread would sample every program of the machine, and takes rights that few
+// have. All events of a CPU write to one ring, whose memory stays within what the kernel allows to everybody.
+
+/// Why processes cannot be sampled. Messages are one line; what to do about it comes apart.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct PerfError {
+    why: String,
+    hint: String,
+}
+
+impl PerfError {
+    pub(crate) fn new(why: String, hint: impl Into<String>) -> PerfError {
+        PerfError { why, hint: hint.into() }
+    }
+
+    /// What to do about it, if there is something.
+    pub fn hint(&self) -> Option<&str> {
+        Some(self.hint.as_str()).filter(|hint| !hint.is_empty())
+    }
+}
+
+impl From<io::Error> for PerfError {
+    fn from(error: io::Error) -> PerfError {
+        PerfError::new(format!("cannot sample: {error}"), "")
+    }
+}
+
+/// Whether processes of this user may be sampled at all. It tries on the calling thread, which samples nothing.
+///
+/// # Errors
+/// What forbids it and what to set, or that this kernel has no perf events.
+pub fn allowed() -> Result<(), PerfError> {
+    granted(1_000_000).map(|_| ())
+}
+
+/// The most that the kernel gives us: with its own work if we may see that, and without processes that start later if it can tell them
+/// from threads.
+pub(crate) fn granted(period_ns: u64) -> Result<Mode, PerfError> {
+    let mut mode = Mode { period_ns, kernel: true, threads_only: true };
+    loop {
+        let Err(error) = Event::open(None, mode) else { return Ok(mode) };
+        match error.raw_os_error() {
+            // Linux before 5.13 does not know this wish.
+            Some(libc::EINVAL) if mode.threads_only => mode.threads_only = false,
+            Some(libc::EACCES | libc::EPERM) if mode.kernel => mode.kernel = false,
+            _ => return Err(refusal(error, &Rights::read())),
+        }
+    }
+}
+
+/// What bears on whether perf events may be used.
+pub(crate) struct Rights {
+    /// `kernel.perf_event_paranoid`; `None` where there is no such file, which means no perf events.
+    paranoid: Option<i32>,
+    /// CAP_PERFMON or CAP_SYS_ADMIN, which is of no use outside of the first user namespace.
+    capable: bool,
+    /// Whether a filter of system calls is at work.
+    filtered: bool,
+}
+
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+
+impl Rights {
+    /// Those of this process.
+    pub fn read() -> Rights {
+        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+        Rights::parse(paranoid.as_deref(), &process::text(std::process::id(), "status"))
+    }
+
+    fn parse(paranoid: Option<&str>, status: &str) -> Rights {
+        let effective = process::field(status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        Rights {
+            paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
+            capable: effective.unwrap_or(0) & ((1 << CAP_PERFMON) | (1 << CAP_SYS_ADMIN)) != 0,
+            filtered: process::field(status, "Seccomp") == Some("2"),
+        }
+    }
+
+    /// Why the kernel's own work is not in a profile.
+    pub fn why_no_kernel(&self) -> String {
+        let level = self.paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
+        format!(
+            "the kernel's own work is not in it: kernel.perf_event_paranoid is {level}; with 1, or with CAP_PERFMON, it is"
+        )
+    }
+}
+
+const SYSCTL: &str = "sudo sysctl kernel.perf_event_paranoid=2 (1 to see the kernel's own work too), \
+                      or run as root, or with the capability CAP_PERFMON";
+const CONTAINER: &str = "allow perf_event_open in the container's seccomp profile: docker run --cap-add PERFMON, \
+                         in Kubernetes securityContext.capabilities.add PERFMON, elsewhere a profile of your own";
+const HOST: &str = "sudo sysctl kernel.perf_event_paranoid=2 on the host, or run outside of the container";
+const MODULE: &str =
+    "a security module (SELinux, lockdown in confidentiality mode) forbids it; run as root outside of it";
+
+/// Makes the system's response a message that helps.
+fn refusal(error: io::Error, rights: &Rights) -> PerfError {
+    let (why, hint) = match (error.raw_os_error(), rights.paranoid) {
+        (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered => {
+            ("a filter of system calls (seccomp) refuses perf_event_open".to_owned(), CONTAINER)
+        }
+        (Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP), _) => {
+            let why = format!("this kernel has no perf events: perf_event_open: {error}");
+            return PerfError::new(why, "a kernel with CONFIG_PERF_EVENTS has them");
+        }
+        // 3 and 4 are of Debian, Ubuntu and Android: no perf events without the capability.
+        (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => {
+            let (which, hint) = match rights.capable {
+                true => ("the capability CAP_PERFMON is of a user namespace only", HOST),
+                false => ("this process has no CAP_PERFMON", SYSCTL),
+            };
+            (format!("kernel.perf_event_paranoid is {level}, and {which}"), hint)
+        }
+        (Some(libc::EACCES | libc::EPERM), level) => {
+            let level = level.map_or_else(|| "cannot be read".to_owned(), |level| format!("is {level}"));
+            (format!("perf_event_open: {error}, although kernel.perf_event_paranoid {level}"), MODULE)
+        }
+        _ => return error.into(),
+    };
+    PerfError::new(format!("the kernel does not allow native profiles: {why}"), hint)
+}
+
+/// What samples are made with, not enabled yet.
+pub(crate) struct Opened {
+    pub events: Vec<Event>,
+    pub rings: Vec<Ring>,
+    /// Names of the threads.
+    pub threads: HashMap<Thread, String>,
+}
+
+/// Threads may start while we open. Then it is done again, at most so often.
+const ATTEMPTS: usize = 3;
+/// Memory of a ring: at the shortest period a tenth of a second's samples of 127 callers each take less.
+const RING_BYTES: usize = 256 << 10;
+/// The least, where much of what the user may have is taken.
+const RING_BYTES_MIN: usize = 32 << 10;
+
+/// Opens events for all threads of these processes.
+pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<Opened, PerfError> {
+    let mut threads = threads_of(pids)?;
+    for _ in 1..ATTEMPTS {
+        let opened = open_threads(&threads, mode)?;
+        let now = threads_of(pids)?;
+        // A new one was started by a thread that had an event already, and has inherited it, or by one that had none yet: nobody
+        // can tell. Events for all that are there now are sure to count each once.
+        if now.is_subset(&threads) {
+            return Ok(opened);
+        }
+        threads = now;
+    }
+    open_threads(&threads, mode)
+}
+
+fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
+    let mut all = BTreeSet::new();
+    for &pid in pids {
+        let threads = process::threads(pid);
+        if threads.is_empty() {
+            return Err(PerfError::new(format!("process {pid} cannot be sampled: it is not there"), ""));
+        }
+        all.extend(threads.into_iter().map(|tid| Thread { pid, tid }));
+    }
+    Ok(all)
+}
+
+fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
+    let cpus = |Thread { pid, tid }: &Thread| {
+        let status = process::text(*pid, &format!("task/{tid}/status"));
+        process::parse_list(process::field(&status, "Cpus_allowed_list").unwrap_or_default())
+    };
+    let cpus: BTreeSet<usize> = threads.iter().flat_map(cpus).collect();
+    // All events of a CPU send to the ring of the first.
+    let mut by_cpu: BTreeMap<usize, (Ring, Vec<Event>)> = BTreeMap::new();
+    for thread in threads {
+        for &cpu in &cpus {
+            let event = match Event::open(Some((thread.tid, cpu)), mode) {
+                Ok(event) => event,
+                // The thread has ended, or the CPU is switched off.
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV | libc::ENXIO)) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(told(error, thread.pid, threads.len(), cpus.len())),
+            };
+            match by_cpu.entry(cpu) {
+                Entry::Vacant(free) => drop(free.insert((ring(&event, cpus.len())?, vec![event]))),
+                Entry::Occupied(known) => {
+                    let (_, events) = known.into_mut();
+                    event.send_to(&events[0])?;
+                    events.push(event);
+                }
+            }
+        }
+    }
+    let (rings, events): (Vec<Ring>, Vec<Vec<Event>>) = by_cpu.into_values().unzip();
+    let names = threads.iter().map(|thread| (*thread, thread_name(*thread))).collect();
+    Ok(Opened { events: events.into_iter().flatten().collect(), rings, threads: names })
+}
+
+/// As much memory as there is to be had: others may use a part of what the kernel allows to a user.
+fn ring(event: &Event, cpus: usize) -> Result<Ring, PerfError> {
+    let mut bytes = RING_BYTES;
+    loop {
+        match Ring::map(event, (bytes / page_bytes()).max(1)) {
+            Ok(ring) => return Ok(ring),
+            Err(source) if bytes <= RING_BYTES_MIN => {
+                let why =
+                    format!("no memory for samples, {} KiB for each of {cpus} CPUs: {source}", bytes / 1024);
+                let hint = "raise kernel.perf_event_mlock_kb (sysctl), or end other programs of this user that use perf events";
+                return Err(PerfError::new(why, hint));
+            }
+            Err(_) => bytes /= 2,
+        }
+    }
+}
+
+fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
+    let (why, hint) = match error.raw_os_error() {
+        // Each thread takes an open file for each CPU that it may run on.
+        Some(libc::EMFILE | libc::ENFILE) => {
+            let needed = threads * cpus;
+            (
+                format!(
+                    "native profiles of {threads} threads on {cpus} CPUs take {needed} open files; there are too few"
+                ),
+                format!(
+                    "raise the limit of open files by {needed} (ulimit -n), or pin the service to fewer CPUs"
+                ),
+            )
+        }
+        // Whether we may sample at all has been tried before.
+        Some(libc::EACCES | libc::EPERM) => (
+            format!(
+                "process {pid} cannot be sampled: it is another user's, or does not allow to be looked into"
+            ),
+            "run as its user, as root, or with the capability CAP_PERFMON".to_owned(),
+        ),
+        _ => return error.into(),
+    };
+    PerfError::new(why, hint)
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn a_period_out_of_limits_is_named_with_them() {
+        let error = Sampler::start(&[], Duration::from_nanos(999)).err().unwrap();
+        assert_eq!(error.to_string(), "a sampling period of 999 ns is outside of 100000 to 1000000000 ns");
+        assert!(checked(Duration::from_secs(2)).is_err() && checked(Duration::from_micros(1001)).is_ok());
+    }
+
+    #[test]
+    fn what_forbids_sampling_is_told_with_what_to_set() {
+        const USER: &str = "CapEff:\t0000000000000000\nSeccomp:\t0\nSeccomp_filters:\t0\n";
+        const ROOT: &str = "CapEff:\t000001ffffffffff\nSeccomp:\t0\n";
+        const DOCKER: &str = "CapEff:\t00000000a80425fb\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+        for (errno, paranoid, status, says, hints) in [
+            (
+                libc::EACCES,
+                Some("4\n"),
+                USER,
+                "paranoid is 4, and this process has no CAP_PERFMON",
+                "sysctl kernel.perf_event_paranoid=2",
+            ),
+            // A container is told of its own filter and not of the host.
+            (libc::EPERM, Some("2\n"), DOCKER, "seccomp", "--cap-add PERFMON"),
+            (libc::ENOSYS, Some("2\n"), DOCKER, "seccomp", "--cap-add PERFMON"),
+            // Root of a user namespace learns that its capability is worth nothing.
+            (libc::EACCES, Some("3"), ROOT, "user namespace", "on the host"),
+            (
+                libc::EACCES,
+                Some("-1"),
+                ROOT,
+                "Permission denied (os error 13), although kernel.perf_event_paranoid is -1",
+                "security module",
+            ),
+            (libc::ENOSYS, None, USER, "no perf events", "CONFIG_PERF_EVENTS"),
+            (libc::EMFILE, Some("2"), USER, "cannot sample", ""),
+        ] {
+            let error = refusal(io::Error::from_raw_os_error(errno), &Rights::parse(paranoid, status));
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(error.hint().unwrap_or_default().contains(hints), "{error:?}");
+        }
+        assert!(Rights::parse(Some("2"), USER).why_no_kernel().contains("paranoid is 2"));
+    }
+}

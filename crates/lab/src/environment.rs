@@ -150,7 +150,9 @@ pub trait Environment {
     fn now_s(&mut self) -> f64;
 
     /// Whether the user wants the run to wait before the next slice.
-    fn is_pause_wanted(&mut self) -> bool;
+    fn is_pause_wanted(&mut self) -> bool {
+        false
+    }
 
     /// Whether the user wants the run to end. What was measured until then is kept where nothing is compared.
     fn is_stop_wanted(&mut self) -> bool {
@@ -161,7 +163,9 @@ pub trait Environment {
     ///
     /// # Errors
     /// If the user interrupts.
-    fn wait_for_user(&mut self) -> Result<()>;
+    fn wait_for_user(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Connects all generators that are processes of their own, or those of them that are gone once more. Nothing where there are none.
     /// `watch` hears what takes time.

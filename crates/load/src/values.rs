@@ -2,15 +2,15 @@
 //!
 //! Text in, table out. Pure: it must not open a file, and it must not know where in a request a value goes.
 
-mod csv;
-mod jsonl;
-
 use std::fmt;
+use std::io::Read;
 use std::sync::Arc;
 
+use csv::{ByteRecord, Reader, ReaderBuilder};
 use model::text::harmless;
-use serde::de::Error as _;
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 /// As much as the requests that are rendered from it may take.
 const TEXT_MAX: usize = 512 << 20;
@@ -56,7 +56,7 @@ impl Values {
     /// UTF-8, a column without a name or with another's, no row at all, or too much of anything: 512 MiB, 1000
     /// columns, 10 million rows.
     pub fn csv(text: &[u8]) -> Result<Values, ValuesError> {
-        csv::read(within_limit(text)?)
+        csv_table(within_limit(text)?)
     }
 
     /// Reads JSON lines: an object in each line, with the same keys as in the first. A string is taken as it is, a
@@ -66,7 +66,7 @@ impl Values {
     /// # Errors A line that is no object, a key that is missing or new or there twice, `null`, an object or a list as
     /// a value, no line at all, or too much of anything: 512 MiB, 1000 columns, 10 million rows.
     pub fn jsonl(text: &[u8]) -> Result<Values, ValuesError> {
-        jsonl::read(within_limit(text)?)
+        json_table(within_limit(text)?)
     }
 
     /// The columns' names, in the order of the text.
@@ -268,6 +268,221 @@ pub(crate) fn listed(columns: &[String]) -> String {
         names.push(format!("and {} more", columns.len() - LISTED_MAX));
     }
     names.join(", ")
+}
+
+// CSV into a table. The `csv` crate splits it; this says where, and refuses what that crate would let pass.
+//
+// The crate takes the end of the text for a closing quote, and would so make one value of all rows after a quote
+// that was forgotten. A row of our own behind the text brings it to light: it is swallowed too. Its line numbers are
+// those of the end of the row before (CRLF and empty lines move them), so that lines are counted here.
+
+/// The row behind the text, and the line break that ends the text where it has none.
+const SENTINEL: &[u8] = b"\nend";
+
+/// Reads the columns' names and all rows; the text has no byte order mark.
+fn csv_table(text: &[u8]) -> Result<Values, ValuesError> {
+    let mut rows = Rows::new(text);
+    let Some(line) = rows.next()? else {
+        let hint = "expected the columns' names in the first line and a row in each line below";
+        return Err(nowhere("there are no values: the text is empty".into(), hint));
+    };
+    let mut table = Table::new(csv_names(&rows.record, line)?, line)?;
+    while let Some(line) = rows.next()? {
+        push_csv_row(&mut table, &rows.record, line)?;
+    }
+    if table.lines.is_empty() {
+        return Err(at(line, "there is no row below the columns' names".into(), "expected at least one"));
+    }
+    Ok(table.finish())
+}
+
+fn csv_names(record: &ByteRecord, line: u32) -> Result<Vec<String>, ValuesError> {
+    let name = |(index, field): (usize, &[u8])| match std::str::from_utf8(field) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) => Err(at(line, format!("the name of column {} {}", index + 1, not_utf8(field)), UTF8_HINT)),
+    };
+    record.iter().enumerate().map(name).collect()
+}
+
+fn push_csv_row(table: &mut Table, record: &ByteRecord, line: u32) -> Result<(), ValuesError> {
+    let (given, expected) = (record.len(), table.columns.len());
+    if given != expected {
+        let names = listed(&table.columns);
+        let problem = format!("the row has {given} values, expected {expected}: {names}");
+        return Err(at(line, problem, "a value that contains a comma is written in double quotes"));
+    }
+    table.begin_row(line)?;
+    for (column, field) in record.iter().enumerate() {
+        match std::str::from_utf8(field) {
+            Ok(value) => table.push(value),
+            Err(_) => return Err(in_column(line, table.columns[column].clone(), not_utf8(field), UTF8_HINT)),
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a text, one at a time, each with its line.
+struct Rows<'t> {
+    text: &'t [u8],
+    reader: Reader<std::io::Chain<&'t [u8], &'static [u8]>>,
+    record: ByteRecord,
+    /// How far lines are counted, and the line there.
+    counted: usize,
+    line: u32,
+}
+
+impl<'t> Rows<'t> {
+    fn new(text: &'t [u8]) -> Rows<'t> {
+        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.chain(SENTINEL));
+        Rows { text, reader, record: ByteRecord::new(), counted: 0, line: 1 }
+    }
+
+    /// Reads the next row into `record`; its line, or `None` behind the last.
+    fn next(&mut self) -> Result<Option<u32>, ValuesError> {
+        let from = self.reader.position().byte() as usize;
+        let blank = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let start = from + self.text.get(from..).unwrap_or_default().iter().take_while(|b| blank(b)).count();
+        if start >= self.text.len() {
+            return Ok(None);
+        }
+        self.line += self.text[self.counted..start].iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.counted = start;
+        let read = self.reader.read_byte_record(&mut self.record);
+        // It reads from memory and takes rows of any length, so that nothing is left that could fail.
+        read.map_err(|error| at(self.line, error.to_string(), "expected CSV"))?;
+        // A row ends with its own line break or with the one that begins the sentinel, and never behind it.
+        if self.reader.position().byte() as usize > self.text.len() + 1 {
+            let problem = "a double quote is opened in this row and never closed".into();
+            return Err(at(self.line, problem, "close it; inside of a quoted value it is written twice"));
+        }
+        Ok(Some(self.line))
+    }
+}
+
+// JSON lines into a table. Numbers keep the text they have in the file: a number type would make `1e3` another text,
+// and round what is long.
+//
+// It must not reach into a value: what is nested has no one text, and is refused.
+
+const LINE_HINT: &str = r#"expected an object in each line, such as {"id": 1, "name": "a"}"#;
+const KIND_HINT: &str = "expected a string, a number, true or false";
+
+/// Reads all lines; the text has no byte order mark.
+fn json_table(text: &[u8]) -> Result<Values, ValuesError> {
+    let mut table: Option<Table> = None;
+    // There are fewer lines than bytes, and those fit in.
+    for (line, bytes) in (1u32..).zip(text.split(|byte| *byte == b'\n')) {
+        if bytes.trim_ascii().is_empty() {
+            continue;
+        }
+        let Object(members) = object(bytes, line)?;
+        let table = match &mut table {
+            Some(table) => table,
+            none => none.insert(Table::new(json_names(&members, line)?, line)?),
+        };
+        push_json_row(table, &members, line)?;
+    }
+    let table = table.ok_or_else(|| nowhere("there are no values: the text is empty".into(), LINE_HINT))?;
+    Ok(table.finish())
+}
+
+fn object(bytes: &[u8], line: u32) -> Result<Object<'_>, ValuesError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let from = error.valid_up_to().saturating_sub(10);
+        at(line, format!("the line is not UTF-8: {}", shown_bytes(&bytes[from..])), UTF8_HINT)
+    })?;
+    serde_json::from_str(text).map_err(|error| {
+        let byte = match error.column() {
+            0 => String::new(),
+            byte => format!(" at byte {byte}"),
+        };
+        at(line, format!("the line is no JSON object: {}{byte}", without_place(&error)), LINE_HINT)
+    })
+}
+
+fn json_names(members: &[(String, &RawValue)], line: u32) -> Result<Vec<String>, ValuesError> {
+    if members.is_empty() {
+        return Err(at(line, "the object is empty".into(), LINE_HINT));
+    }
+    Ok(members.iter().map(|(name, _)| name.clone()).collect())
+}
+
+fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) -> Result<(), ValuesError> {
+    table.begin_row(line)?;
+    let mut row: Vec<Option<&RawValue>> = vec![None; table.columns.len()];
+    for (place, (name, value)) in members.iter().enumerate() {
+        // Nearly always they come in the order of the first line.
+        let here = table.columns.get(place).is_some_and(|column| column == name);
+        let found = if here { Some(place) } else { table.columns.iter().position(|column| column == name) };
+        let Some(column) = found else {
+            let problem = "is not in the first line".into();
+            return Err(in_column(line, name.clone(), problem, did_you_mean(name, &table.columns)));
+        };
+        if row[column].replace(value).is_some() {
+            return Err(in_column(line, name.clone(), "is there twice".into(), "leave one out"));
+        }
+    }
+    for (column, value) in row.into_iter().enumerate() {
+        let name = &table.columns[column];
+        let Some(value) = value else {
+            let hint = format!("each line has the columns of the first: {}", listed(&table.columns));
+            return Err(in_column(line, name.clone(), "is missing".into(), hint));
+        };
+        push_value(table, column, value.get(), line)?;
+    }
+    Ok(())
+}
+
+/// `text` is one JSON value without spaces around it.
+fn push_value(table: &mut Table, column: usize, text: &str, line: u32) -> Result<(), ValuesError> {
+    let refuse = |problem, hint| Err(in_column(line, table.columns[column].clone(), problem, hint));
+    match text.as_bytes().first() {
+        Some(b'"') => match serde_json::from_str::<String>(text) {
+            Ok(string) => table.push(&string),
+            Err(error) => {
+                let problem = format!("{} cannot be read: {}", shown(text), without_place(&error));
+                return refuse(problem, "expected a JSON string");
+            }
+        },
+        Some(b'n') => return refuse("is null".into(), KIND_HINT),
+        Some(b'{') => return refuse(format!("is an object: {}", shown(text)), KIND_HINT),
+        Some(b'[') => return refuse(format!("is a list: {}", shown(text)), KIND_HINT),
+        _ => table.push(text),
+    }
+    Ok(())
+}
+
+/// Its place is one in the line, which would read as one in the file.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" at line ").map_or(text.clone(), |(problem, _)| problem.to_owned())
+}
+
+/// The members of an object in their order, those that are there twice too.
+struct Object<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'t> Deserialize<'t> for Object<'t> {
+    fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Object<'t>, D::Error> {
+        struct Members;
+
+        impl<'t> Visitor<'t> for Members {
+            type Value = Object<'t>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Object<'t>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Object(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! what it says. Nothing is concluded here; that is the work of `analysis`.
 
 mod across;
+mod advice;
 mod axis;
 mod calibration;
 mod csv;
@@ -28,6 +29,7 @@ pub mod validity;
 pub use self::csv::{Field, Figures, csv};
 pub use self::foreign::Audited;
 pub use across::Compared;
+pub use advice::Advice;
 pub use calibration::Calibrated;
 pub use experiment::answer::{compared_as, known, so_far};
 pub use experiment::{Measured, REPORT_PAGE, schema};

@@ -36,7 +36,7 @@ function ratiosOf(data: PageData, view: View): HTMLElement | null {
     chart: () => ratioChart(verdict, data.margin),
   }));
   const chooser = new Chooser('Comparison', pictures, judged.map(({ comparison, metric }) => `${comparison}, ${metric}`));
-  view.onChange(() => {
+  view.follow(() => {
     const { pair } = view;
     if (pair !== null) chooser.show(judged.findIndex(({ baseline, candidate }) => pair.includes(baseline) && pair.includes(candidate)));
   });
@@ -129,11 +129,8 @@ export function memoryOf(data: PageData): HTMLElement | null {
     names: 1,
     rows: rows.map(({ name, values, median }) => [name, ...[median, values[0], values.at(-1)].map((value) => column.cell(value)), grouped(values.length)]),
   };
-  const cell = (row: number): Element | null => {
-    const one = rows[row];
-    return one ? axis.dots(one.values, one.median, look(one.variant).ink) : null;
-  };
-  const drawn = { head: 'trials, and their median', cell, foot: axis.foot() };
+  const cells = rows.map(({ values, median, variant }) => axis.dots(values, median, look(variant).ink));
+  const drawn = { head: 'trials, and their median', cells, foot: axis.foot() };
   const note = element('p', { class: 'note' }, `Peak memory of all processes of the services together, the most of a trial; ${blocksIn(series)}`);
   const made = tableOf(table, { mark: (row) => swatch(rows[row]?.variant ?? 0), drawn, called: 'variants', first: 12 });
   return section('memory', 'Memory', made, note, behind('Peak memory block by block', () => figuresOf(seriesChart(data, series, false))));
@@ -161,12 +158,9 @@ export function errorsOf({ errors, variants }: PageData): HTMLElement | null {
     `${grouped(row.count)} of ${grouped(row.requests)}`,
     row.requests > 0 ? share(shareOf(row)) : '–',
   ]);
-  const cell = (row: number): Element | null => {
-    const one = errors[row];
-    return one ? axis.bar(shareOf(one), look(one.variant).ink) : null;
-  };
+  const cells = errors.map((row) => axis.bar(shareOf(row), look(row.variant).ink));
   const table = { heading: 'Errors', columns: ['variant', 'phase', 'cause', 'requests', 'share'], names: 3, rows };
-  const drawn = { head: 'share of requests', cell, foot: axis.foot() };
+  const drawn = { head: 'share of requests', cells, foot: axis.foot() };
   const all = errors.reduce((sum, { count }) => sum + count, 0);
   const mark = (row: number): Element => swatch(errors[row]?.variant ?? 0);
   return section('errors', 'Errors', element('p', { class: 'note' }, `${grouped(all)} in all.`), tableOf(table, { mark, drawn, first: 12 }));

@@ -36,18 +36,12 @@ export function legendOf({ variants }: PageData, view: View): HTMLElement | null
   return element('div', { class: 'legend', role: 'region', 'aria-label': 'Variants in the pictures' }, bar, switches);
 }
 
-/** Does something now and after each change. */
-function follow(view: View, draw: () => void): void {
-  view.onChange(draw);
-  draw();
-}
-
 function headOf(names: readonly string[], view: View): HTMLElement {
   const said = element('span', { role: 'status' });
   const all = [...names.keys()];
   const whole = button('All on', () => view.setHidden(all, false));
   const none = button('All off', () => view.setHidden(all, true));
-  follow(view, () => {
+  view.follow(() => {
     const shown = all.filter((variant) => !view.hidden(variant)).length;
     said.textContent = `In the pictures: ${shown === all.length ? 'all' : `${grouped(shown)} of ${grouped(all.length)}`} variants`;
     whole.hidden = shown === all.length;
@@ -63,7 +57,7 @@ function switchesOf(names: readonly string[], view: View): [HTMLElement, HTMLEle
     return made;
   });
   const filter = filterOf({ elements: switches, texts: names, called: 'variants', first: SWITCHES_AT_FIRST, keeps: (variant) => !view.hidden(variant) });
-  follow(view, () => {
+  view.follow(() => {
     switches.forEach((one, variant) => one.setAttribute('aria-pressed', String(!view.hidden(variant))));
     filter?.draw();
   });
@@ -86,7 +80,7 @@ function pairOf(names: readonly string[], view: View): HTMLElement {
     });
   }
   const end = button('End comparison', () => view.setPair(null));
-  follow(view, () => {
+  view.follow(() => {
     end.hidden = view.pair === null;
     if (view.pair === null && whole(chosen())) lists.forEach((one) => (one.value = '-1'));
   });
@@ -97,7 +91,7 @@ function pairOf(names: readonly string[], view: View): HTMLElement {
 /** Two variants side by side, once two are chosen. It computes no difference: only what was planned is judged. */
 export function comparedOf(data: PageData, view: View): HTMLElement {
   const host = element('div', { class: 'compared', 'aria-live': 'polite' });
-  view.onChange(() => host.replaceChildren(...(view.pair === null ? [] : sideBySide(data, ...view.pair))));
+  view.follow(() => host.replaceChildren(...(view.pair === null ? [] : sideBySide(data, ...view.pair))));
   return host;
 }
 

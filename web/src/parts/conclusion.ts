@@ -66,24 +66,18 @@ export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
 const EVIDENCE_AT_FIRST = 4;
 const GRADES: Record<Grade, readonly [sign: string, word: string]> = { void: ['✕', 'Invalid'], warning: ['!', 'Warning'], note: ['i', 'Note'], fine: ['✓', 'Fine'] };
 
-/** What makes the result invalid, for the top of the page; `null` where nothing does. */
-export function voidingOf(data: PageData): HTMLElement | null {
-  return findingsOf(data, 'voids', 'What forbids a conclusion', (grade) => grade === 'void');
-}
-
-/** What else was found. */
-export function doubtsOf(data: PageData): HTMLElement | null {
-  return findingsOf(data, 'findings', 'Findings', (grade) => grade !== 'void');
-}
-
-/** Those of one check stand together, so that what is said of the check is said once. */
-function findingsOf(data: PageData, id: string, heading: string, wanted: (grade: Grade) => boolean): HTMLElement | null {
+/**
+ * What makes the result invalid, for the top of the page, or what else was found; `null` where nothing was. Those of one check stand
+ * together, so that what is said of the check is said once.
+ */
+export function findingsOf(data: PageData, voiding: boolean): HTMLElement | null {
   const groups = new Map<string, Finding[]>();
-  for (const one of data.findings.filter(({ grade }) => wanted(grade))) {
+  for (const one of data.findings.filter(({ grade }) => (grade === 'void') === voiding)) {
     const key = `${one.grade} ${one.number ?? one.evidence}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   const made = [...groups.values()].flatMap((group) => group.slice(0, 1).map((first) => articleOf(first, group, data)));
+  const [id, heading] = voiding ? ['voids', 'What forbids a conclusion'] as const : ['findings', 'Findings'] as const;
   return made.length === 0 ? null : section(id, heading, ...made);
 }
 

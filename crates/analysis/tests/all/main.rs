@@ -13,4 +13,5 @@ mod machine;
 mod made;
 mod series;
 mod throughput;
+mod tune;
 mod witness;

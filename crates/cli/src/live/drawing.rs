@@ -9,8 +9,7 @@ use stats::Estimate;
 use unicode_width::UnicodeWidthStr;
 
 use super::screen::{Shown, Wish};
-use super::state::{PERCENT, State, Trace};
-use super::words;
+use super::{PERCENT, State, Trace};
 
 /// From this height on parts have an empty line between them.
 const AIRY_ROWS: usize = 18;
@@ -112,7 +111,7 @@ fn title(state: &State, width: usize) -> Line {
 /// Which block, how long it took, how long it may still take; and the time once more as a bar, where there is room.
 fn place(frame: Frame<'_>, width: usize) -> Line {
     let (elapsed_s, left_s) = frame.state.times(frame.since_s);
-    let text = words::position(frame.state, frame.since_s);
+    let text = super::position(frame.state, frame.since_s);
     let room = width.saturating_sub(text.width() + 2).min(30);
     if width < TIME_BAR_FROM || room < 8 || left_s <= 0.0 {
         return vec![span(cut(&text, width), PLAIN)];

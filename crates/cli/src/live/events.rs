@@ -20,8 +20,7 @@ use serde::Serialize;
 use serde_json::Value;
 use services::Preparing;
 
-use super::state::{Figures, SliceQuantile, State};
-use super::words;
+use super::{Figures, SliceQuantile, State};
 
 /// Version of this form; events and fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -372,7 +371,7 @@ fn happened(state: &State, event: &Event) -> Option<What> {
         Event::BlockDropped { block, why } => What::BlockDropped { block: *block, why: why.clone() },
         Event::Paused { block, seconds } => What::Resumed { block: *block, paused_s: *seconds },
         Event::Ended(_) | Event::TrialStarted(_) => {
-            What::Notice { text: words::said(state, News::Event(event))? }
+            What::Notice { text: super::said(state, News::Event(event))? }
         }
         Event::TrialEnded(_)
         | Event::BlockEnded { .. }
@@ -402,9 +401,9 @@ fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
             What::Explaining { variants, rounds, about_s: seconds }
         }
         Progress::Capturing { round, kind, variant } => {
-            What::Capturing { round, variant: named(variant), what: words::captured(kind).to_owned() }
+            What::Capturing { round, variant: named(variant), what: super::captured(kind).to_owned() }
         }
-        Progress::NotExplained(_) => What::Notice { text: words::said(state, News::Progress(progress))? },
+        Progress::NotExplained(_) => What::Notice { text: super::said(state, News::Progress(progress))? },
         Progress::Concluded(_) => return None,
     })
 }

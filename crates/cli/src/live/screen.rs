@@ -17,8 +17,8 @@ use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGWINCH;
 use signal_hook::low_level::{pipe, unregister};
 
+use super::State;
 use super::drawing::{Frame, draw};
-use super::state::State;
 use super::terminal::{self, Surface};
 use crate::print::talk;
 use crate::signals;

@@ -6,10 +6,10 @@ use analysis::conclude;
 use lab::{Doing, News, Progress, Update};
 use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
 
+use super::Plain;
+use super::State;
 use super::drawing::{Frame, Line, draw};
 use super::screen::{Shown, Wish};
-use super::state::State;
-use super::words::Plain;
 
 const KEYS: Shown = Shown { keys: true, wish: Wish::None, logs: false, help: false };
 

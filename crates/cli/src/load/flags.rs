@@ -2,16 +2,25 @@
 //!
 //! Each group checks its own flags; what two groups have to do with each other is checked where they meet, in `load`.
 
-mod connection;
-mod expect;
-mod output;
-mod pace;
 mod request;
 
-pub use connection::Connection;
-pub use expect::Expect;
-pub use output::Output;
-pub use pace::Pace;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::{IpAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
+use load::DriverChoice;
+use model::{Contract, Digest, Protocol, Rates};
+use plan::{Limit, Place, Setting, Tls, Url};
+use report::Form;
+
+use crate::exit::Failed;
+use crate::explanation::read_bounded;
+use crate::print::{AmountArgs, FormArgs};
+
 pub use request::Asking;
 
 /// What stands at the end of `load --help`.
@@ -27,3 +36,354 @@ Examples:
       --expect-status 200,404
   Several requests by weight (docs/mix-file.md), all latencies kept:
     proofload load http://127.0.0.1:3000 --mix mix.toml --hdr latencies.hlog";
+
+/// The help of `--rate`.
+const RATE: &str = "\
+Open loop: requests due per second, whether the service keeps up or not
+  1000           at this rate
+  1000..5000     rising, or falling, over --duration
+  500,1000,2000  one after the other, each for --duration
+  60%            of capacity, measured first: 4 s in closed loop
+  25%,50%,100%   likewise, and so 10%..150%
+Without it each connection sends its next request when the last one is done: closed loop";
+
+/// How requests may be spread in time, as the file of a plan has it.
+fn arrivals() -> PossibleValuesParser {
+    let poisson = "At random and independent of each other, as from many users";
+    [PossibleValue::new("constant").help("Evenly"), PossibleValue::new("poisson").help(poisson)].into()
+}
+
+/// Flags about the amount of load.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub struct Pace {
+    #[arg(short, long, help = RATE)]
+    rate: Option<Rates>,
+    /// How the requests of --rate are spread in time
+    #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
+    arrivals: String,
+    /// Decides when requests are due if that is random, and which of several are sent: the same seed, the same load
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Connections kept open, each with one request at a time
+    #[arg(short, long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub connections: u32,
+    /// How long to send, for example 10s or 1m30s; each step of --rate that long
+    #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
+    duration: Duration,
+    /// How many requests to send, instead of a duration
+    #[arg(short = 'n', long, conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// Engine threads; one can do tens of thousands of requests a second
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: u32,
+    /// The longest a request may take
+    #[arg(long, default_value = "5s", value_parser = plan::duration)]
+    pub timeout: Duration,
+    /// What moves the bytes
+    #[arg(long, value_enum, default_value_t = Driver::Auto)]
+    pub driver: Driver,
+}
+
+/// [`DriverChoice`] as a flag.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Driver {
+    /// io_uring where the kernel grants it, else epoll
+    Auto,
+    /// epoll
+    Readiness,
+    /// io_uring, or epoll where it is refused
+    Completion,
+}
+
+impl Pace {
+    /// What is measured, as the file of a plan has it.
+    pub fn measure(&self) -> Vec<Setting> {
+        let set = |key, value: toml::Value, flag: String| Setting::new(&["measure", key], value, flag);
+        let length = match self.requests {
+            // More than a file can say is as much as there is time for.
+            Some(requests) => {
+                let requests = i64::try_from(requests).unwrap_or(i64::MAX);
+                set("requests", requests.into(), format!("--requests {requests}"))
+            }
+            None => {
+                let duration = format!("{}ms", self.duration.as_millis());
+                set("duration", duration.clone().into(), format!("--duration {duration}"))
+            }
+        };
+        let rate = self.rate.as_ref().map(Rates::written);
+        let rate = rate.map(|rate| set("rate", rate.clone().into(), format!("--rate {rate}")));
+        let arrivals =
+            set("arrivals", self.arrivals.as_str().into(), format!("--arrivals {}", self.arrivals));
+        [Some(length), rate, Some(arrivals)].into_iter().flatten().collect()
+    }
+}
+
+impl From<Driver> for DriverChoice {
+    fn from(driver: Driver) -> DriverChoice {
+        match driver {
+            Driver::Auto => DriverChoice::Auto,
+            Driver::Readiness => DriverChoice::Readiness,
+            Driver::Completion => DriverChoice::Completion,
+        }
+    }
+}
+
+/// Browsers have about as many under way; servers allow 100 and more.
+const STREAMS: u32 = 10;
+
+/// Flags about connections.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub struct Connection {
+    /// Keep connections open between requests: the default, for those used to ab -k
+    #[arg(short = 'k', long = "keepalive", alias = "keep-alive", overrides_with = "no_keep_alive")]
+    keep_alive: bool,
+    /// Open a connection for each request: latency then includes connecting
+    #[arg(long = "no-keepalive", alias = "no-keep-alive", conflicts_with_all = ["http2", "pipeline"])]
+    no_keep_alive: bool,
+    /// Speak HTTP/2: agreed on in TLS with https, by prior knowledge with http
+    #[arg(long)]
+    http2: bool,
+    /// Requests under way on each connection of --http2, if the server allows as many [default: 10]
+    #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    streams: Option<u32>,
+    /// Requests that each connection sends without waiting for responses (HTTP/1.1 pipelining). No browser does it
+    #[arg(long, value_name = "N", conflicts_with = "http2", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pipeline: Option<u32>,
+    /// Connect to this unix socket; the URL still says host and path
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Connect from this local address, in turn from several; may be repeated or a list with commas
+    #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "unix")]
+    sources: Vec<IpAddr>,
+    /// Trust any certificate: nobody's identity is checked
+    #[arg(long)]
+    insecure: bool,
+    /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    cacert: Option<PathBuf>,
+    /// The name that the certificate must be for and that is sent as SNI [default: the URL's host]
+    #[arg(long, value_name = "NAME")]
+    sni: Option<String>,
+    /// Never take up an earlier TLS session: each connection makes a full handshake
+    #[arg(long)]
+    no_resume: bool,
+}
+
+impl Connection {
+    /// Whether connections are kept.
+    pub fn keeps_alive(&self) -> bool {
+        !self.no_keep_alive
+    }
+
+    /// What is spoken.
+    pub fn protocol(&self) -> Protocol {
+        if self.http2 {
+            Protocol::Http2 { streams: self.streams.unwrap_or(STREAMS) }
+        } else {
+            Protocol::Http1 { pipeline: self.pipeline.unwrap_or(1) }
+        }
+    }
+
+    /// Local addresses.
+    ///
+    /// # Errors
+    /// One that is not this machine's: each connection would fail with it.
+    pub fn sources(&self) -> Result<Vec<IpAddr>, Failed> {
+        for source in &self.sources {
+            TcpListener::bind((*source, 0)).map_err(|error| {
+                let hint = "it must be one of this machine's; 127.0.0.0/8 all are";
+                Failed::usage(format!("--source {source}: cannot connect from there: {error}")).hint(hint)
+            })?;
+        }
+        if self.sources.iter().any(|source| source.is_ipv4() != self.sources[0].is_ipv4()) {
+            return Err(Failed::usage(
+                "--source: IPv4 and IPv6 addresses cannot connect to the same address",
+            ));
+        }
+        Ok(self.sources.clone())
+    }
+
+    /// TLS, if the URL asks for it.
+    ///
+    /// # Errors
+    /// If flags about TLS are given without it, or the authorities cannot be read.
+    pub fn tls(&self, url: &Url) -> Result<Option<Tls>, Failed> {
+        if !url.secure {
+            let given = [
+                (self.insecure, "--insecure"),
+                (self.cacert.is_some(), "--cacert"),
+                (self.sni.is_some(), "--sni"),
+                (self.no_resume, "--no-resume"),
+            ];
+            return match given.iter().find(|(given, _)| *given) {
+                None => Ok(None),
+                Some((_, flag)) => {
+                    Err(Failed::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"))
+                }
+            };
+        }
+        let readable = |path: &PathBuf| plan::open_file(path).and_then(|_| path.canonicalize());
+        let ca = self.cacert.as_ref().map(|path| {
+            readable(path)
+                .map_err(|error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display())))
+        });
+        let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
+        Ok(Some(Tls {
+            ca: ca.transpose()?,
+            server_name,
+            insecure: self.insecure,
+            resumption: !self.no_resume,
+        }))
+    }
+
+    /// Where connections lead: to the URL's host, or to a socket in its place.
+    pub fn place(&self, url: &Url) -> Place {
+        let socket = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        self.unix.as_ref().map_or_else(|| url.place.clone(), |path| Place::Unix(socket(path)))
+    }
+}
+
+const SHA256: &str = "sha256:";
+/// More than any content that is loaded for its throughput.
+const CONTENT_BYTES_MAX: u64 = 1 << 30;
+
+/// Flags about responses.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Expectations")]
+pub struct Expect {
+    /// The status codes of a success, separated by commas [default: any 2xx]
+    #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
+    expect_status: Vec<u16>,
+    /// A header that must be there with this value; NAME alone: with any. Several values of a name are alternatives, NAME: with none
+    /// allows that it is absent. May be repeated
+    #[arg(long = "expect-header", value_name = "NAME: VALUE", value_parser = header)]
+    expect_headers: Vec<(String, Option<String>)>,
+    /// How long the content must be, in bytes as they are sent: compressed if it is compressed
+    #[arg(long, value_name = "N")]
+    expect_bytes: Option<u64>,
+    /// What the content must be once it is decompressed: that of FILE, or what has this SHA-256. Sampled responses are compared
+    #[arg(long, value_name = "FILE|sha256:HEX")]
+    expect_body: Option<String>,
+    /// Read one response in N in full and decode it; 0: none
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub sample: u64,
+}
+
+impl Expect {
+    /// The contract of all requests that have none of their own.
+    ///
+    /// # Errors
+    /// If the expected content cannot be read, or none would be looked at.
+    pub fn contract(&self) -> Result<Contract, Failed> {
+        if self.expect_body.is_some() && self.sample == 0 {
+            let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
+            return Err(Failed::usage(problem).hint("--sample 1 compares all, the default one in 10000"));
+        }
+        Ok(Contract {
+            status: self.expect_status.clone(),
+            headers: by_name(&self.expect_headers).into_iter().collect(),
+            body_bytes: self.expect_bytes,
+            content: self.expect_body.as_deref().map(content).transpose()?,
+        })
+    }
+}
+
+fn header(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, value) = match text.split_once(':') {
+        Some((name, value)) => (name, Some(value.trim().to_owned())),
+        None => (text, None),
+    };
+    match name.trim() {
+        "" => Err("expected NAME: VALUE, or NAME alone".into()),
+        name => Ok((name.to_owned(), value)),
+    }
+}
+
+/// The values of each name together. A name that was given alone accepts all of them.
+fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> {
+    let mut headers = BTreeMap::<String, Vec<String>>::new();
+    for (name, _) in given {
+        if headers.keys().any(|known| known.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        let values = given.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        // One without a value makes it none at all.
+        let values: Option<Vec<String>> = values.map(|(_, value)| value.clone()).collect();
+        headers.insert(name.clone(), values.unwrap_or_default());
+    }
+    headers
+}
+
+fn content(text: &str) -> Result<Digest, Failed> {
+    if let Some(digits) = text.strip_prefix(SHA256) {
+        return digits.parse().map_err(|error| Failed::usage(format!("--expect-body {text}: {error}")));
+    }
+    let unreadable = |error| Failed::usage(format!("--expect-body: cannot read {text}: {error}"));
+    Ok(Digest::of(&read_bounded(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))
+}
+
+/// Flags about the result.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct Output {
+    /// Print more of the latency distribution, as wrk --latency does
+    #[arg(long)]
+    pub latency: bool,
+    #[command(flatten)]
+    form: FormArgs,
+    #[command(flatten)]
+    pub amount: AmountArgs,
+    /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails; may be repeated
+    #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
+    pub limits: Vec<Limit>,
+    /// Keep the record, with its page, in this folder, made new [default: none is kept]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write all latencies into FILE, an HdrHistogram interval log: by endpoint and status, an interval for each step
+    #[arg(long, value_name = "FILE")]
+    hdr: Option<PathBuf>,
+}
+
+impl Output {
+    /// In which form the result is printed.
+    pub fn form(&self) -> &'static Form {
+        self.form.form()
+    }
+
+    /// The interval log, empty. Before a load, so that none runs whose result cannot be kept.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn hdr(&self) -> Result<Option<File>, Failed> {
+        let Some(path) = &self.hdr else { return Ok(None) };
+        let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
+        File::create(path).map(Some).map_err(unwritable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_values_of_a_header_are_alternatives_and_a_name_alone_takes_any() {
+        let given = ["X-Cache: HIT", "Vary", "x-cache:", "ETag: \"a:b\"", "vary: Accept"]
+            .map(|text| header(text).unwrap());
+        let expected = [("X-Cache", vec!["HIT", ""]), ("Vary", vec![]), ("ETag", vec!["\"a:b\""])];
+        let expected =
+            expected.map(|(name, values)| (name.to_owned(), values.into_iter().map(str::to_owned).collect()));
+        let expected = BTreeMap::from(expected);
+        assert_eq!(by_name(&given), expected);
+        assert!(header(": x").is_err());
+    }
+
+    #[test]
+    fn a_digest_is_taken_or_told_what_it_lacks() {
+        let abc = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(content(abc).unwrap(), Digest::of(b"abc"));
+        assert!(content("sha256:ba78").unwrap_err().message.contains("64 hexadecimal digits"));
+        assert!(content("/nowhere/at/all").unwrap_err().message.contains("cannot read /nowhere/at/all"));
+    }
+}

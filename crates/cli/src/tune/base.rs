@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use analysis::tune::Facts;
 use plan::{Draft, DraftSource, DraftVariant, Plan, SERVICE, Setting};
-use tune::Facts;
 
-use super::TuneArgs;
+use super::{TuneArgs, facts};
 use crate::exit::Failed;
 use crate::experiment::{self, Experiment};
 use crate::{print, run};
@@ -88,6 +88,6 @@ impl Base {
 
     /// What is known of it before it runs.
     pub fn facts(&self) -> Facts {
-        self.plan.variants[0].entry_service().map(Facts::look).unwrap_or_default()
+        self.plan.variants[0].entry_service().map(facts::look).unwrap_or_default()
     }
 }

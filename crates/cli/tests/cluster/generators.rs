@@ -60,12 +60,3 @@ fn a_host_that_crashes_and_stays_away_ends_the_run_with_its_name_and_the_record_
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
     hosts.all_quiet(1);
 }
-
-#[test]
-#[ignore = "wants hosts of its own: make test-cluster"]
-fn whoever_cannot_be_had_is_named_before_anything_starts() {
-    let Some(hosts) = Hosts::up(1) else { return };
-    let output = hosts.ran(&experiment(&["h1", "closed@h1", "no-such-host"], SHORT));
-    ended(&output, 6, &["ssh://closed@h1", "ssh://no-such-host"]);
-    hosts.all_quiet(1);
-}

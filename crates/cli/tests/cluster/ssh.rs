@@ -2,9 +2,7 @@
 
 mod bad;
 mod command;
-mod cut;
 mod fleet;
-mod gone;
 
 use std::fs;
 use std::path::{Path, PathBuf};

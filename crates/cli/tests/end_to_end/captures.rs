@@ -6,7 +6,7 @@ use std::fs;
 use lab::{CaptureSpec, Environment, Helpers, RealEnvironment, SliceSpec, Start, Stop};
 use record::{AgentSeen, Capture, CaptureKind, CapturedService, SliceKind};
 
-use crate::place::{Draft, Place, SERVICE, has_links};
+use crate::place::{Draft, Place, has_links};
 
 const KINDS: [CaptureKind; 4] =
     [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
@@ -105,20 +105,6 @@ fn every_window_has_what_it_promises_of_one_process_and_of_a_cluster() {
         let own: Vec<String> = names.filter(|name| !name.ends_with(".native.json")).collect();
         let expected = if serving == 1 { 2 } else { 6 };
         assert_eq!(own.len(), expected, "of each process one of each kind, and nothing beside them: {own:?}");
-    }
-}
-
-#[test]
-fn a_service_that_lets_no_agent_in_is_told_and_its_threads_are_there() {
-    let place = Place::new();
-    let service = format!("command = [\"sh\", \"-c\", \"NODE_OPTIONS= exec node {SERVICE}\"]");
-    for capture in captured(&place, &service, "") {
-        let service = &capture.services[0];
-        let told = service.missing.iter().any(|missing| missing.why.contains("has no agent"));
-        assert_eq!(told, is_agents(&capture), "{service:?}");
-        assert!(capture.requests > 0 && agents(service).is_empty());
-        let [main, others @ ..] = &service.processes[0].threads[..] else { panic!("threads: {service:?}") };
-        assert!(main.cpu_ns > 0 && others.iter().all(|other| other.cpu_ns < main.cpu_ns), "{service:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::place::{Draft, Place, Run, ended, signal, wait_until};
+use crate::place::{Draft, Place, Run};
 
 /// An experiment whose service says where its data is, and whose data is made by a script with the folder as `$1`.
 fn experiment(place: &Place, script: &str) -> PathBuf {
@@ -57,16 +57,4 @@ fn data_that_cannot_be_made_ends_the_run_before_any_service() {
     assert_eq!(said.out, "", "what never ran has no report");
     let logs: Vec<String> = place.logs().into_keys().collect();
     assert_eq!((logs, kept(&place)), (vec!["prepare-zips.log".to_owned()], 0));
-}
-
-#[test]
-fn an_interrupt_ends_the_command_and_leaves_nothing_half_made() {
-    let place = Place::new();
-    let file = experiment(&place, "echo half >$1/data; sleep 600 & while :; do sleep 600; done");
-    let child = with_cache(&place, place.command(&file)).begun();
-    // The folder, its lock, and what runs: proofload, a warden, a shell, two that sleep.
-    wait_until("the command runs", || kept(&place) >= 2 && place.left_running().len() >= 5);
-    signal(child.id(), "-INT");
-    ended(child).ends(130);
-    assert_eq!((kept(&place), place.left_running()), (0, Vec::new()));
 }

@@ -1,7 +1,6 @@
 //! `proofload run` on real services: verdicts, counts, failures, interruption; and nothing left behind.
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use crate::place::{Draft, Place, Run, accounted_for, ended, signal, wait_until};
@@ -92,22 +91,6 @@ fn a_service_that_closes_or_floods_is_measured_all_the_same() {
         let largest = largest.filter_map(|log| Some(log.metadata().ok()?.len())).max();
         assert!(largest.is_some_and(|bytes| bytes < 3 << 20), "{mode}: a log of {largest:?} bytes");
     }
-}
-
-#[test]
-fn a_port_that_is_taken_and_a_command_that_is_missing_are_named() {
-    let holder = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = holder.local_addr().expect("its address").port();
-    let place = Place::new();
-    let more =
-        format!("[factors.p]\na = {{ api.port = {port} }}\nb = {{ api.port = {port}, api.env.Y = 1 }}");
-    let experiment = place.experiment(&Draft { more: &more, ..Draft::default() });
-    // The owner is named.
-    place.run(&experiment).ends(3).tells(&[&port.to_string(), &std::process::id().to_string()]);
-
-    let place = Place::new();
-    let experiment = place.two("", "api.command = [\"no-such-program\"]", "");
-    place.run(&experiment).ends(3).tells(&["no-such-program"]);
 }
 
 /// Starts a long run and waits until a service of it lives.

@@ -1,6 +1,6 @@
 //! Colours can be told apart, and what is written on them can be read.
 
-use super::svg::of_change;
+use super::of_change;
 use crate::Kind;
 
 type Rgb = [u8; 3];

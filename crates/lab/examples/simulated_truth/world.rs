@@ -163,14 +163,6 @@ impl Environment for World {
         self.now_s
     }
 
-    fn is_pause_wanted(&mut self) -> bool {
-        false
-    }
-
-    fn wait_for_user(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-
     fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
         self.base.connect(watch)
     }

@@ -4,26 +4,28 @@
 //! Between two looks at what threads have used there is the load and nothing else. What could not be had is in the capture as missing; only
 //! what makes the load itself impossible is a failure.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use explain::perf::Sampler;
+use explain::NativeProfile;
+use explain::perf::{PerfError, Sampler};
 use machine::clock::monotonic_ns;
-use model::{Absence, Capture, CaptureKind, CapturedService, Missing, SliceKind};
+use model::{
+    Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
+    ProfileFile, SliceKind, ThreadUse,
+};
+use plan::Secrets;
 use remote::services::ServiceHandle;
-use services::{Agent, Arming, Error, ProcessThreads, Wanted};
+use services::{Agent, Arming, Error, ProcessThreads, Role, Take, ThreadCpu, Wanted};
 
-use self::observation::{Observation, Outcome};
-use super::processes::cut_at;
+use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line, cut_at};
 use super::services::{check_alive, failed_on};
 use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, elapsed};
 use crate::explaining;
-
-mod native;
-mod observation;
 
 /// Between two samples of the CPU profiler: what V8's own tools take, and little enough to leave a service as it is.
 const CPU_INTERVAL_US: u32 = 1000;
@@ -67,7 +69,7 @@ impl RealEnvironment {
         let services = &mut self.living_of(variant)?.services;
         let after = looks(services)?;
         services.iter_mut().try_for_each(check_alive)?;
-        let mut stacks = native::stop(native);
+        let mut stacks = stop_stacks(native);
         let results = disarm(services, armings, &stopped);
         let looks = before.into_iter().zip(after).zip(results);
         let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
@@ -120,7 +122,7 @@ impl RealEnvironment {
         let stop = self.stop.clone();
         for service in &self.living_of(variant)?.services {
             let Some(host) = service.agent() else { continue };
-            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(observation::is_node));
+            let is_node = || service.threads().is_ok_and(|threads| threads.iter().any(is_node));
             if host.agents().is_empty() && is_node() {
                 host.wait_for_agents(HELLO_PATIENCE, &|| stop.is_requested());
             }
@@ -147,7 +149,7 @@ fn arm(
 fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<Sampler>, String> {
     let here = services.iter().filter_map(|service| service.here());
     let processes = here.flat_map(|service| service.processes(&[]));
-    native::start(kind, &processes.map(|process| process.id.pid).collect::<Vec<u32>>())
+    start(kind, &processes.map(|process| process.id.pid).collect::<Vec<u32>>())
 }
 
 /// Has agents end: their results, by service.
@@ -193,4 +195,218 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
     let thread = if agent.thread == 0 { String::new() } else { format!("-{}", agent.thread) };
     let ending = if kind == CaptureKind::Heap { "heapprofile" } else { "cpuprofile" };
     format!("{variant}-{service}-{}{thread}.{ending}", agent.pid)
+}
+
+// Native stacks of services in a window of load: sampled by `explain::perf`, written where the record keeps profiles.
+
+/// A little more than a millisecond of CPU time, so as not to keep step with what happens every one.
+const PERIOD: Duration = Duration::from_micros(1001);
+
+/// What came of it, by process.
+struct Stacks(BTreeMap<u32, NativeProfile>);
+
+/// Begins to sample these processes, where that is what is captured.
+///
+/// # Errors
+/// Why it cannot be done, with what to do about it.
+fn start(kind: CaptureKind, pids: &[u32]) -> Result<Option<Sampler>, String> {
+    // Where all services run on other machines there is nothing to sample here.
+    if kind != CaptureKind::Native || pids.is_empty() {
+        return Ok(None);
+    }
+    let refused = |error: PerfError| {
+        let hint = error.hint().map(|hint| format!("; {hint}"));
+        format!("no native stacks: {error}{}", hint.unwrap_or_default())
+    };
+    Sampler::start(pids, PERIOD).map(Some).map_err(refused)
+}
+
+/// Ends sampling, where there is any.
+fn stop_stacks(sampler: Option<Sampler>) -> Stacks {
+    let profiles = sampler.map(Sampler::stop).unwrap_or_default();
+    Stacks(profiles.into_iter().map(|profile| (profile.pid, profile)).collect())
+}
+
+impl Stacks {
+    /// Writes those of a service's processes; what cannot be written is missing.
+    pub fn keep(&mut self, service: &mut CapturedService, folder: &Folder, variant: &str) {
+        for process in &mut service.processes {
+            let Some(profile) = self.0.remove(&process.pid) else { continue };
+            let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
+            let file = folder.path.join(name);
+            match written(&profile, &file) {
+                Ok(bytes) => process.native = Some(ProfileFile { path: folder.named(&file), bytes }),
+                Err(reason) => service.missing.push(Missing::new(Absence::Other, reason)),
+            }
+        }
+    }
+}
+
+fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
+    let text = serde_json::to_vec(profile).map_err(|error| error.to_string())?;
+    fs::write(file, &text).map_err(|error| format!("{}: not written: {error}", file.display()))?;
+    Ok(text.len() as u64)
+}
+
+// One service in one window, as the record has it: what its threads used, what its agents reported, and what is missing. Pure but for
+// the questions to agents that have answered already.
+
+/// Of a program's name.
+const NODE: &str = "node";
+
+/// An agent that was to capture, and its result.
+type Outcome = (Agent, Taken);
+type Taken = Result<Take, String>;
+
+/// What is known of a service in a window.
+struct Observation<'a> {
+    pub service: &'a ServiceHandle,
+    pub before: &'a [ProcessThreads],
+    pub after: &'a [ProcessThreads],
+    /// Whether agents were to capture.
+    pub armed: bool,
+    pub results: Vec<Outcome>,
+    pub folder: &'a Folder,
+    pub secrets: &'a Secrets,
+}
+
+/// Whether a process runs Node.js, by the file that it runs.
+fn is_node(process: &ProcessThreads) -> bool {
+    process.program == NODE || process.program == "nodejs"
+}
+
+impl Observation<'_> {
+    /// Its processes with what their threads used and their agents reported, parents first.
+    pub fn processes(&self) -> Vec<CapturedProcess> {
+        let agents = self.agents();
+        let process = |now: &ProcessThreads| {
+            let before = self.before.iter().find(|before| before.id == now.id);
+            let inside = agents.iter().filter(|(agent, _)| agent.pid == now.id.pid);
+            CapturedProcess {
+                pid: now.id.pid,
+                parent: now.parent,
+                command: command_line(&now.argv, self.secrets, COMMAND_BYTES_MAX),
+                threads: now.used_since(before).into_iter().map(thread).collect(),
+                agents: inside.map(|(agent, result)| self.seen(agent, *result)).collect(),
+                native: None,
+            }
+        };
+        self.after.iter().take(PROCESSES_MAX).map(process).collect()
+    }
+
+    /// Agents that were to capture with their results, and those that are there beside them.
+    fn agents(&self) -> Vec<(Agent, Option<&Taken>)> {
+        let mut agents: Vec<(Agent, Option<&Taken>)> =
+            self.results.iter().map(|(agent, result)| (agent.clone(), Some(result))).collect();
+        let there = self.service.agent().map(|host| host.agents()).unwrap_or_default();
+        for agent in there {
+            if !agents.iter().any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread)) {
+                agents.push((agent, None));
+            }
+        }
+        agents.sort_by_key(|(agent, _)| (agent.pid, agent.thread));
+        agents
+    }
+
+    fn seen(&self, agent: &Agent, result: Option<&Taken>) -> AgentSeen {
+        let late = || self.armed && agent.role != Role::Tool;
+        let mut failed = match result {
+            Some(Err(reason)) => Some(reason.clone()),
+            Some(Ok(_)) => None,
+            None => late().then(|| "it came when the capture had begun".to_owned()),
+        };
+        let take = result.and_then(|result| result.as_ref().ok());
+        let counters =
+            take.and_then(|take| take.counters.clone()).map(serde_json::from_value::<NodeCounters>);
+        let counters = counters.transpose().unwrap_or_else(|error| {
+            failed = Some(format!("its counters cannot be read: {error}"));
+            None
+        });
+        let file = take.and_then(|take| take.file.as_ref());
+        let profile = file.map(|(file, bytes)| ProfileFile { path: self.folder.named(file), bytes: *bytes });
+        AgentSeen {
+            thread: agent.thread,
+            thread_id: agent.thread_id,
+            role: agent.role.to_string(),
+            versions: agent.versions.clone(),
+            node_env: agent.node_env.clone(),
+            uv_threadpool_size: agent.uv_threadpool_size.clone(),
+            main: agent.main.clone(),
+            requests: take.and_then(|take| take.requests),
+            counters,
+            profile,
+            failed,
+        }
+    }
+
+    /// What could not be had.
+    pub fn missing(&self) -> Vec<Missing> {
+        let gone = self.before.iter().filter(|before| !self.after.iter().any(|now| now.id == before.id));
+        let mut missing: Vec<Missing> = gone
+            .map(|gone| {
+                let why = format!(
+                    "{} ended in the window; its CPU time is in no thread's figure",
+                    named(gone, self.secrets)
+                );
+                Missing::new(Absence::Gone, why)
+            })
+            .collect();
+        let over = self.after.len().saturating_sub(PROCESSES_MAX);
+        if over > 0 {
+            let why = format!("{over} processes more than the {PROCESSES_MAX} that the record keeps");
+            missing.push(Missing::new(Absence::Other, why));
+        }
+        if self.armed {
+            missing.extend(self.without_agent());
+        }
+        for (agent, result) in &self.results {
+            let lives = self.after.iter().any(|now| now.id.pid == agent.pid);
+            let of = |text: &str| format!("the agent in pid {}: {text}", agent.pid);
+            match result {
+                // Where the process lives, the reason stands beside its agent.
+                Err(reason) if !lives => missing.push(Missing::new(Absence::Gone, of(reason))),
+                Err(_) => {}
+                Ok(take) => {
+                    missing.extend(take.notes.iter().map(|note| Missing::new(Absence::Other, of(note))));
+                }
+            }
+        }
+        let host = self.service.agent().map(|host| host.notes()).unwrap_or_default();
+        missing.extend(host.into_iter().map(|note| Missing::new(Absence::Other, note)));
+        missing
+    }
+
+    /// Processes that have no agent: each that runs Node.js by itself.
+    fn without_agent(&self) -> Vec<Missing> {
+        if let Some(host) = self.service.host() {
+            let why = format!(
+                "it runs on {host}, where no agent is loaded: CPU time is known by thread, and there is no profile of JavaScript"
+            );
+            return vec![Missing::new(Absence::Other, why)];
+        }
+        if !self.after.iter().any(is_node) {
+            let why =
+                "it does not run Node.js: CPU time is known by thread, and there is no profile of JavaScript";
+            return vec![Missing::new(Absence::NotNode, why)];
+        }
+        let there = self.service.agent().map(|host| host.agents()).unwrap_or_default();
+        let has_one = |process: &&ProcessThreads| {
+            let pid = process.id.pid;
+            there.iter().chain(self.results.iter().map(|(agent, _)| agent)).any(|agent| agent.pid == pid)
+        };
+        let without = self.after.iter().filter(|process| is_node(process) && !has_one(process));
+        let why = |process: &ProcessThreads| {
+            let reason = "the service sets NODE_OPTIONS itself when it starts it, or closes descriptors that it does not know";
+            Missing::new(Absence::Agent, format!("{} has no agent: {reason}", named(process, self.secrets)))
+        };
+        without.take(PROCESSES_MAX).map(why).collect()
+    }
+}
+
+fn named(process: &ProcessThreads, secrets: &Secrets) -> String {
+    format!("{} (pid {})", command_line(&process.argv, secrets, 80), process.id.pid)
+}
+
+fn thread(used: ThreadCpu) -> ThreadUse {
+    ThreadUse { id: used.id, name: used.name, cpu_ns: used.cpu_ns, waited_ns: used.waited_ns }
 }

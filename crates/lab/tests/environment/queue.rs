@@ -145,12 +145,6 @@ impl Environment for Queues {
     fn now_s(&mut self) -> f64 {
         self.inner.now_s()
     }
-    fn is_pause_wanted(&mut self) -> bool {
-        false
-    }
-    fn wait_for_user(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
     fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
         self.inner.connect(watch)
     }

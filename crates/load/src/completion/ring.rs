@@ -10,7 +10,7 @@ use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::io::Errno;
 
-use super::buffers::{self, Buffers};
+use super::{self as buffers, Buffers};
 
 /// Requests that are handed over at once, at most; a full queue is handed over early.
 const QUEUE_MAX: u32 = 1024;

@@ -1,6 +1,5 @@
 //! Tests of the content reader against contents coded by other programs: tests/vectors/make_vectors.mjs made them.
 
-use super::decode::WINDOW_LIMIT_BYTES;
 use super::*;
 
 /// The page by each coding: file, Content-Encoding, and at how many places before its end the data may end too.

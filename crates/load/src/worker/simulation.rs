@@ -11,18 +11,26 @@
 //! A seed that fails names itself; `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_the_server_does` runs it
 //! alone.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use driver::Driver;
+use model::{Cause, Counts, EndpointCounts, Phase};
+use rand::{Rng, RngExt};
+use stats::Latencies;
+
+use self::ledger::State;
+use crate::arena::{RequestArena, RequestSampler};
+use crate::pacer::{Pace, Pacer};
+use crate::worker::{Action, Settings, Worker};
+use crate::{Contract, Process, Protocol, Rate, Request, Until, render};
+
 mod driver;
 mod ledger;
 mod server;
-mod setting;
-mod stall;
-mod world;
-
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use driver::Driver;
-use model::{Cause, Phase};
 
 const SEEDS: u64 = 10_000;
 /// Of one seed in so many every latency is compared, of the others how many there are: tables take time.
@@ -53,7 +61,7 @@ fn error(phase: Phase, cause: Cause) -> String {
 fn run(seed: u64) -> Sum {
     let mut driver = Driver::new(seed);
     (0..SLICES).fold(Sum::default(), |sum, _| {
-        let slice = world::slice(&mut driver, seed.is_multiple_of(CLOSELY_EVERY));
+        let slice = slice(&mut driver, seed.is_multiple_of(CLOSELY_EVERY));
         let open = slice.open.clone().unwrap_or_default();
         let after_window = if slice.open.is_some() { slice.sent - open.sent_in_window } else { 0 };
         let figures = [
@@ -139,3 +147,381 @@ fn every_request_ends_once_whatever_the_server_does() {
 /// What may become of a request that has left.
 const WITHIN_REQUEST: [Cause; 6] =
     [Cause::Abandoned, Cause::ClosedEarly, Cause::Reset, Cause::Timeout, Cause::Malformed, Cause::TooLarge];
+
+// A server that stands still for two seconds, on a virtual clock: what the engine says of it against what follows from
+// the timetable. A tool that forgets the requests nobody could send would report a hundredth of it.
+
+const S: u64 = 1_000_000_000;
+const RATE_PER_S: u64 = 1000;
+const WINDOW_NS: u64 = 8 * S;
+const STALL_FROM_NS: u64 = 3 * S;
+const STALL_UNTIL_NS: u64 = 5 * S;
+const SERVICE_NS: u64 = 2_000_000;
+const STARTED_NS: u64 = 77;
+const REQUEST_BYTES: usize = 100;
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+/// A GET of exactly so many bytes, over connections that are kept.
+fn settings() -> (Settings, RequestSampler) {
+    let headers = vec![("User-Agent".into(), "b".into())];
+    let request = |path: String| Request { headers: headers.clone(), ..Request::new("GET", &path, "a") };
+    let shortest = render::bytes(&request("/".into())).unwrap().len();
+    let path = "/".to_string() + &"x".repeat(REQUEST_BYTES - shortest);
+    let arena = Arc::new(RequestArena::render(&[request(path)]).unwrap());
+    let settings = Settings {
+        arena: arena.clone(),
+        protocol: Protocol::Http1 { pipeline: 1 },
+        tls: None,
+        fresh: false,
+        can_skip: true,
+        timeout_ns: 5 * S,
+        connect_timeout_ns: S,
+        contracts: vec![Contract::default()],
+        sample_every: 3,
+    };
+    (settings, RequestSampler::new(arena, 1, 0))
+}
+
+/// When a request that is sent then is done, both from the start of the window: the server does not work in the stall.
+fn done_ns(sent_ns: u64) -> u64 {
+    let done_ns = sent_ns + SERVICE_NS;
+    match () {
+        () if done_ns <= STALL_FROM_NS || sent_ns >= STALL_UNTIL_NS => done_ns,
+        () if sent_ns < STALL_FROM_NS => done_ns + (STALL_UNTIL_NS - STALL_FROM_NS),
+        () => STALL_UNTIL_NS + SERVICE_NS,
+    }
+}
+
+/// The worker at work, with an engine that is never late.
+fn measured(connections: u32, process: Process) -> Counts {
+    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
+    let (settings, sampler) = settings();
+    let mut worker = Worker::new(settings, sampler, Some(Pacer::new(pace, 0, 1)), connections);
+    worker.prepare(0, None);
+    for index in 0..connections as usize {
+        worker.connecting(index, 0);
+        assert_eq!(worker.opened(index, 0), Action::Free);
+    }
+    worker.open_window(STARTED_NS, Until::Elapsed(Duration::from_nanos(WINDOW_NS)));
+    let (mut responses, mut now_ns) = (BinaryHeap::new(), STARTED_NS);
+    while now_ns < STARTED_NS + WINDOW_NS {
+        now_ns = turn(&mut worker, &mut responses, now_ns);
+    }
+    worker.stop_sending(now_ns, 5 * S);
+    while !worker.is_drained(now_ns) {
+        now_ns = turn(&mut worker, &mut responses, now_ns);
+    }
+    worker.finish(now_ns, |index| panic!("connection {index} is closed"))
+}
+
+/// Lets time pass to the next response or the next arrival for which a connection is free.
+fn turn(worker: &mut Worker, responses: &mut BinaryHeap<Reverse<(u64, usize)>>, now_ns: u64) -> u64 {
+    let mut sent = Vec::new();
+    let answer_ns = responses.peek().map_or(u64::MAX, |Reverse((at_ns, _))| *at_ns);
+    let now_ns = answer_ns.min(worker.wake_ns()).max(now_ns);
+    if now_ns == answer_ns {
+        let Some(Reverse((_, index))) = responses.pop() else { unreachable!() };
+        assert_eq!(worker.received(index, now_ns, RESPONSE), Action::Free);
+        sent.extend((worker.start(index, now_ns) == Action::Send).then_some(index));
+    }
+    sent.extend(std::iter::from_fn(|| worker.start_next(now_ns)).map(|(index, _)| index));
+    for index in sent {
+        worker.wrote(index, REQUEST_BYTES);
+        responses.push(Reverse((STARTED_NS + done_ns(now_ns - STARTED_NS), index)));
+    }
+    now_ns
+}
+
+/// The same by another way: arrivals in order, each to the connection that is free first. The response times in order, and how
+/// many arrivals found no connection free.
+fn expected(connections: u32, process: Process) -> (Vec<u64>, u64) {
+    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
+    let mut pacer = Pacer::new(pace, 0, 1);
+    pacer.restart();
+    let mut free: BinaryHeap<_> = (0..connections).map(|_| Reverse(0)).collect();
+    let (mut responses, mut queued) = (Vec::new(), 0);
+    while pacer.due_ns() < WINDOW_NS {
+        let due_ns = pacer.due_ns();
+        pacer.advance();
+        let Some(Reverse(free_ns)) = free.pop() else { unreachable!() };
+        queued += u64::from(free_ns > due_ns);
+        let done_ns = done_ns(free_ns.max(due_ns));
+        free.push(Reverse(done_ns));
+        responses.push(done_ns - due_ns);
+    }
+    responses.sort_unstable();
+    (responses, queued)
+}
+
+fn assert_agrees(latencies: &Latencies, sorted: &[u64], case: &str) {
+    assert_eq!(latencies.count(), sorted.len() as u64, "{case}");
+    for q in [0.5, 0.75, 0.9, 0.99, 0.999, 1.0] {
+        let exact = sorted[((q * sorted.len() as f64).ceil() as usize).max(1) - 1] as f64;
+        let quantile = latencies.quantile(q).unwrap();
+        assert!(quantile.is_exact(), "{case}, q = {q}");
+        // What the histogram rounds is all that may differ.
+        let error = (quantile.ns() as f64 - exact).abs() / exact;
+        assert!(error < 0.002, "{case}, q = {q}: {quantile:?}, in truth {exact}");
+    }
+}
+
+#[test]
+fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
+    for process in [Process::Constant, Process::Poisson] {
+        for connections in [16, 2500] {
+            let case = format!("{process:?}, {connections} connections");
+            let counts = measured(connections, process);
+            let (responses, queued) = expected(connections, process);
+            let open = counts.open.as_deref().unwrap();
+            assert_agrees(&open.response, &responses, &case);
+            assert_eq!((open.queued, open.unsent), (queued, 0), "{case}");
+            assert_eq!(counts.sent, responses.len() as u64, "{case}");
+            assert!(open.schedule_lag.max().unwrap().ns() <= 1, "{case}: the engine was never late");
+        }
+    }
+}
+
+#[test]
+fn the_stall_is_in_the_response_time_as_the_timetable_has_it_and_not_in_the_service_time() {
+    // Who comes in the stall waits for its end: with enough connections that is all, and a closed form.
+    let mut waits: Vec<u64> = (0..WINDOW_NS / S * RATE_PER_S)
+        .map(|k| match k * S / RATE_PER_S {
+            due if (STALL_FROM_NS..STALL_UNTIL_NS).contains(&due) => STALL_UNTIL_NS + SERVICE_NS - due,
+            _ => SERVICE_NS,
+        })
+        .collect();
+    // Two were being served when it began: one just now done, the other half way.
+    waits[(STALL_FROM_NS / S * RATE_PER_S - 1) as usize] += STALL_UNTIL_NS - STALL_FROM_NS;
+    waits.sort_unstable();
+    assert_agrees(&measured(2500, Process::Constant).open.unwrap().response, &waits, "closed form");
+
+    let Counts { latency, open, .. } = measured(16, Process::Constant);
+    let response = open.unwrap().response;
+    let p99 = |latencies: &Latencies| latencies.quantile(0.99).unwrap().ns();
+    assert!(p99(&response) > 19 * S / 10, "{response:?}");
+    assert!(p99(&latency) < 3_000_000, "only 16 requests saw it from inside: {latency:?}");
+}
+
+// One slice after the other as an engine thread walks through them, on the simulated driver; and what must hold of each.
+
+/// How long an interrupted slice waits for what is in flight.
+const INTERRUPTED_DRAIN_NS: u64 = 10_000_000;
+
+/// When a slice is interrupted, if it is: so long after its start.
+type Interrupt = Option<u64>;
+
+/// How many connections are open, on which both must agree.
+fn alive(driver: &Driver) -> u32 {
+    let open = driver.ledger.lines.iter().filter(|line| line.state == State::Open).count();
+    assert_eq!(driver.worker.alive() as usize, open);
+    open as u32
+}
+
+/// Runs a slice and holds it against the ledger; its latencies one by one if `closely`.
+fn slice(driver: &mut Driver, closely: bool) -> Counts {
+    let until = driver.setting.until(&mut driver.rng);
+    let interrupt = driver.rng.random_bool(0.2).then(|| driver.rng.random_range(0..300_000_000));
+    // Whatever comes meanwhile waits for the connect phase.
+    driver.now_ns += driver.rng.random_range(0..20_000_000);
+    let allowance = match until {
+        Until::Elapsed(_) => None,
+        Until::Requests(total) => Some(total),
+    };
+    driver.worker.prepare(driver.now_ns, allowance);
+    driver.ledger.prepare();
+    driver.pump(|worker, now_ns| worker.is_prepared(now_ns));
+    let started_ns = driver.now_ns;
+    let stopped_ns = send(driver, until, interrupt);
+    let finished_ns = driver.now_ns;
+
+    let left = driver.ledger.finish(finished_ns);
+    let mut closed = Vec::new();
+    let counts = driver.worker.finish(finished_ns, |index| closed.push(index));
+    assert_eq!(closed, left, "what is under way at the end is closed, and nothing else");
+    closed.into_iter().for_each(|index| driver.close(index));
+    assert_eq!(driver.worker.in_flight(), 0);
+    assert_eq!(counts.connections_alive, alive(driver));
+    let (window_ns, drain_ns) = (stopped_ns - started_ns, finished_ns - stopped_ns);
+    let slice = Counts { started_ns, window_ns, drain_ns, ..counts };
+    driver.ledger.book.compare(&slice, closely);
+    let interrupted = interrupt.is_some_and(|after_ns| slice.window_ns + slice.drain_ns >= after_ns);
+    check(driver, &slice, until, interrupted);
+    slice
+}
+
+/// The window and the drain. Returns when the window was over.
+fn send(driver: &mut Driver, until: Until, interrupt: Interrupt) -> u64 {
+    let started_ns = driver.now_ns;
+    driver.worker.open_window(started_ns, until);
+    driver.ledger.open_window(started_ns, until);
+    for index in 0..driver.ledger.lines.len() {
+        driver.perform(index, Action::Free);
+    }
+    let interrupted = |now_ns| interrupt.is_some_and(|after_ns| now_ns >= started_ns + after_ns);
+    driver.pump(|worker, now_ns| interrupted(now_ns) || worker.is_window_over(now_ns));
+    let early = interrupted(driver.now_ns);
+    let limit_ns = if early { INTERRUPTED_DRAIN_NS } else { TIMEOUT_NS };
+    let stopped_ns = driver.worker.stop_sending(driver.now_ns, limit_ns);
+    driver.ledger.close_window(stopped_ns);
+    driver.pump(|worker: &mut Worker, now_ns| {
+        if !early && interrupted(now_ns) {
+            worker.hurry(now_ns, INTERRUPTED_DRAIN_NS);
+        }
+        worker.is_drained(now_ns)
+    });
+    driver.sweep();
+    stopped_ns
+}
+
+/// What holds of every slice whatever has happened.
+fn check(driver: &Driver, slice: &Counts, until: Until, interrupted: bool) {
+    let (book, open_loop) = (&driver.ledger.book, driver.worker.is_open_loop());
+    assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
+    assert_eq!(slice.open.is_some(), open_loop);
+    if let Some(open) = &slice.open {
+        assert_eq!(open.intended, slice.sent + open.unsent);
+        assert_eq!(open.due_per_100_ms.iter().map(|&due| u64::from(due)).sum::<u64>(), open.intended);
+        assert_eq!(open.response.count(), open.intended);
+        assert_eq!(open.schedule_lag.count() + open.queued, open.intended);
+    }
+    let endpoints = |figure: fn(&EndpointCounts) -> u64| slice.endpoints.iter().map(figure).sum::<u64>();
+    assert_eq!(endpoints(|endpoint| endpoint.sent), slice.sent);
+    let samples = endpoints(|endpoint| endpoint.outcomes.iter().map(|outcome| outcome.latency.count()).sum());
+    assert_eq!(samples, slice.sent, "latencies by endpoint and status");
+    assert_eq!(
+        slice.successful_per_100_ms.iter().map(|&ok| u64::from(ok)).sum::<u64>(),
+        slice.successful_in_window
+    );
+    let not_ok: u64 = slice.contract_failures.iter().map(|failure| failure.count).sum();
+    assert_eq!(not_ok, slice.responses - slice.successful);
+    assert!(book.served <= slice.sent, "the server got more than was sent");
+    // In open loop a request may be sent when the drain is nearly over.
+    let may_be_left = interrupted || open_loop && slice.drain_ns >= TIMEOUT_NS;
+    assert!(may_be_left || slice.unfinished == 0, "{} were left", slice.unfinished);
+    assert!(slice.drain_ns <= TIMEOUT_NS + TICK_NS + 2 * LAG_MAX_NS, "drained for {} ns", slice.drain_ns);
+    if driver.setting.nature.dead {
+        assert!(slice.connections_opened == 0 && slice.responses == 0);
+        assert!(driver.ledger.fresh || slice.sent == 0 && slice.errors[0].count > 0);
+    }
+    match until {
+        _ if interrupted => {}
+        Until::Elapsed(window) => assert_eq!(slice.window_ns, window.as_nanos() as u64),
+        Until::Requests(total) => {
+            // Where each request opens a connection, none is open at the end, and what counts is that none could be opened.
+            let barren = || slice.errors.iter().any(|error| error.phase == Phase::Connect);
+            let hopeless = slice.connections_alive == 0 && (!driver.ledger.fresh || barren());
+            assert!(slice.sent == total || hopeless && slice.sent < total, "{} of {total}", slice.sent);
+            if slice.sent == total && !(driver.ledger.fresh && barren()) {
+                assert_eq!(slice.responses_in_window, slice.responses);
+                assert!(slice.open.as_ref().is_none_or(|open| open.sent_in_window == slice.sent));
+            }
+        }
+    }
+}
+
+// What a seed is about: the load, the rules that the engine is given, and how bad server and network are.
+
+#[derive(Debug)]
+struct Setting {
+    settings: Settings,
+    sampler: RequestSampler,
+    /// Open loop.
+    pacer: Option<Pacer>,
+    /// There are only so many arrivals, ever: a slice that counts requests would have no end.
+    is_limited: bool,
+    connections: u32,
+    nature: Nature,
+}
+
+/// What server and network are like.
+#[derive(Debug, Clone, Copy)]
+struct Nature {
+    /// Nobody listens.
+    dead: bool,
+    /// How likely it is that a request ends badly.
+    trouble: f64,
+    /// How likely it is that a write is not taken in full.
+    full: f64,
+    /// Responses arrive byte by byte.
+    bytewise: bool,
+    /// A response may be there before its request is.
+    hasty: bool,
+}
+
+impl Setting {
+    fn draw(rng: &mut impl Rng) -> Setting {
+        let fresh = rng.random_bool(0.25);
+        let pipeline = if fresh || rng.random_bool(0.4) { 1 } else { rng.random_range(2..=8) };
+        let requests: Vec<_> = (0..rng.random_range(1..=3)).map(|number| request(rng, number)).collect();
+        let contract = |number: usize| {
+            let headers = [("Served".into(), vec![number.to_string()])].into();
+            Contract { headers, ..Contract::default() }
+        };
+        let arena = Arc::new(RequestArena::render(&requests).unwrap());
+        let settings = Settings {
+            arena: arena.clone(),
+            protocol: Protocol::Http1 { pipeline },
+            tls: None,
+            fresh,
+            can_skip: rng.random_bool(0.5),
+            timeout_ns: TIMEOUT_NS,
+            connect_timeout_ns: if rng.random_bool(0.5) { 200_000_000 } else { 700_000_000 },
+            contracts: (0..requests.len()).map(contract).collect(),
+            sample_every: [0, 1, 3][rng.random_range(0..3)],
+        };
+        let rate = rng.random_bool(0.5).then(|| rate(rng));
+        let process = if rng.random_bool(0.5) { Process::Constant } else { Process::Poisson };
+        Setting {
+            sampler: RequestSampler::new(arena, rng.random(), 0),
+            pacer: rate.map(|rate| Pacer::new(Pace { rate, process, seed: rng.random() }, 0, 1)),
+            is_limited: matches!(rate, Some(Rate::Ramp { to_per_s: 0.0, .. })),
+            connections: rng.random_range(1..=8),
+            nature: Nature::draw(rng),
+            settings,
+        }
+    }
+
+    /// How long a slice lasts: so that some dozens of requests are in it, as a rule.
+    fn until(&self, rng: &mut impl Rng) -> Until {
+        if !self.is_limited && rng.random_bool(0.5) {
+            return Until::Requests(rng.random_range(1..60));
+        }
+        let lanes = self.connections * self.settings.protocol.lanes();
+        let window_ms = if self.pacer.is_some() { 400 } else { 1 + 400.min(3000 / lanes) };
+        Until::Elapsed(Duration::from_millis(rng.random_range(0..window_ms).into()))
+    }
+}
+
+impl Nature {
+    fn draw(rng: &mut impl Rng) -> Nature {
+        Nature {
+            dead: rng.random_bool(0.01),
+            trouble: [0.01, 0.05, 0.2, 0.6][rng.random_range(0..4)],
+            full: if rng.random_bool(0.8) { 0.02 } else { 0.8 },
+            bytewise: rng.random_bool(0.04),
+            hasty: rng.random_bool(0.3),
+        }
+    }
+}
+
+/// Endpoint `number` of a load.
+fn request(rng: &mut impl Rng, number: usize) -> Request {
+    let method = ["GET", "GET", "HEAD", "POST"][rng.random_range(0..4)];
+    let path = format!("/{number}/{}", "x".repeat(rng.random_range(0..40)));
+    let body = if method == "POST" { vec![b'y'; rng.random_range(0..400)] } else { Vec::new() };
+    let headers = vec![("User-Agent".into(), "b".into())];
+    Request { weight: rng.random_range(1..4), headers, body, ..Request::new(method, &path, "a") }
+}
+
+/// From now and then to far more than the connections can take.
+fn rate(rng: &mut impl Rng) -> Rate {
+    let mut per_s = || 10f64.powf(rng.random_range(1.0..3.2));
+    let (from_per_s, to_per_s) = (per_s(), per_s());
+    let over = Duration::from_millis(rng.random_range(1..600));
+    match rng.random_range(0..5) {
+        0..3 => Rate::Constant(to_per_s),
+        3 => Rate::Ramp { from_per_s, to_per_s, over },
+        _ if rng.random_bool(0.5) => Rate::Ramp { from_per_s: 0.0, to_per_s, over },
+        _ => Rate::Ramp { from_per_s, to_per_s: 0.0, over },
+    }
+}

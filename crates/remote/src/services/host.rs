@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ::services::Ports;
 use plan::Service;
 
-use super::message::{Begun, First, HostView, ServicesRequest, ServicesResponse};
+use super::{Begun, First, HostView, ServicesRequest, ServicesResponse};
 use crate::protocol::{
     Connection, Failed, Heartbeat, Message, QUEUE_MAX, Request, Response, VERSION, other_version,
 };

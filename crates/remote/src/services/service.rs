@@ -13,9 +13,9 @@ use model::Found;
 use plan::Service;
 
 use crate::protocol::Response;
-use crate::services::agent::decoded;
+use crate::services::decoded;
 use crate::services::host::{OTHER_RESPONSE, PATIENCE, RemoteHost, pick};
-use crate::services::message::{
+use crate::services::{
     Answer, Question, ServiceView, ServicesRequest, ServicesResponse, StartService, Started,
 };
 use crate::{Blame, Error};

@@ -4,7 +4,7 @@ use analysis::Window;
 use model::document::{Block, Document, Line, Tone};
 
 use super::{Loaded, kinds, requests, service};
-use crate::experiment::brief::{invalid, warnings};
+use crate::experiment::{invalid, warnings};
 use crate::form::Report;
 
 impl Loaded<'_> {

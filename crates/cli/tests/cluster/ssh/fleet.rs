@@ -44,41 +44,6 @@ fn is_named(ran: &Ran, name: &str) -> String {
 
 #[test]
 #[ignore = "wants hosts of its own: make test-cluster"]
-fn a_host_that_crashes_in_a_window_is_named_and_the_others_count() {
-    let Some(hosts) = Hosts::up(3) else { return };
-    let (server, mut fleet) = hosts.within(|| {
-        let server = Server::start(CONTROLLER);
-        let fleet = fleet(3, &server.evenly(4, 300.0));
-        (server, fleet)
-    });
-    // Its kernel still says goodbye.
-    let (ran, took) = window(&hosts, &mut fleet, 4, || hosts.crash(3));
-    assert_eq!(ran.lost.len(), 1, "{:?}", ran.lost);
-    let said = ran.lost[0].to_string();
-    assert!(
-        said.starts_with("generator ssh://h3: the connection ended: ")
-            && said.contains("closed by remote host"),
-        "{said}"
-    );
-    assert!(took < Duration::from_secs(12) && ran.parts.len() == 2, "{took:?}");
-    // Power cut: nothing is heard any more, neither from its kernel.
-    let (ran, took) = window(&hosts, &mut fleet, 3, || {
-        hosts.cable(2, false);
-        hosts.crash(2);
-    });
-    let said = is_named(&ran, "ssh://h2");
-    assert!(took < Duration::from_secs(15), "{took:?}");
-    assert!(said.contains("not responding") || said.contains("did not answer"), "{said}");
-    let before = server.requests();
-    let ran = hosts.within(|| fleet.run(Until::Requests(20), NEVER));
-    assert!(ran.lost.is_empty() && ran.counts.sent == 20, "{ran:?}");
-    assert_eq!(server.requests() - before, 20);
-    drop(fleet);
-    hosts.is_quiet(1);
-}
-
-#[test]
-#[ignore = "wants hosts of its own: make test-cluster"]
 fn a_network_that_is_gone_for_5_s_is_survived_and_for_20_s_is_named() {
     let Some(hosts) = Hosts::up(2) else { return };
     let (_server, mut fleet) = hosts.within(|| {

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use super::Setting;
 use super::ledger::{Ledger, Verdict};
 use super::server::{Arrival, Peer};
-use super::setting::Setting;
 use super::{LAG_MAX_NS, TICK_NS};
 use crate::worker::{Action, Worker};
 use model::Cause;

@@ -10,9 +10,9 @@ use std::time::Duration;
 use model::{Cause, ContentSeen, Counts, EndpointCounts, EndpointOutcome, Phase};
 use stats::Latencies;
 
+use super::Setting;
 use super::TIMEOUT_NS;
 use super::server::{Asked, Plan};
-use super::setting::Setting;
 use crate::Until;
 use crate::arena::{Choice, RequestArena, RequestSampler};
 use crate::pacer::Pacer;

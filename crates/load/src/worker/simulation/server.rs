@@ -10,8 +10,8 @@ use flate2::write::GzEncoder;
 use model::Cause;
 use rand::{Rng, RngExt};
 
+use super::Nature;
 use super::ledger::Line;
-use super::setting::Nature;
 use crate::Digest;
 
 const DELAY_MAX_NS: u64 = 4_000_000;

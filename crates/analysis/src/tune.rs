@@ -1,14 +1,12 @@
 //! Tuning: which settings make a service faster, found by experiment on it and confirmed on fresh runs.
 //!
 //! ```text
-//!   catalogue + facts ─► settings ─► Tuning ─► Step ─► an experiment ─► Outcome ─► Tuning … ─► Advice
+//!   catalogue + facts ─► settings ─► Tuning ─► Step ─► an experiment ─► Outcome ─► Tuning … ─► advice
 //! ```
 //! [`Tuning`] decides what is measured next and what follows, and starts nothing. Each step is an experiment like any other, with a record
 //! of its own; its variants are rows, each with a level of every setting. Must not: change a file of the user's.
 
-mod advice;
 mod catalogue;
-mod facts;
 mod figures;
 mod overlay;
 mod procedure;
@@ -16,9 +14,7 @@ mod race;
 mod setting;
 mod step;
 
-pub use advice::{Advice, Confirmed, LimitSeen, LimitState, Tried, Worth};
-pub use catalogue::{Catalogue, Chosen, Wish};
-pub use facts::{Facts, Runtime};
+pub use catalogue::{Catalogue, Chosen, Facts, LIBRARIES_SOUGHT, Runtime, Wish};
 pub use figures::{Figures, confirmed, figures, same_work};
 pub use overlay::{LEVEL, experiment};
 pub use procedure::{State, Tuning};
@@ -26,4 +22,4 @@ pub use setting::{Change, Keep, Level, Setting, tried};
 pub use step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
 
 /// A script for Node.js that some settings load into the service, with variables that say what it is to do.
-pub const SERVER_SCRIPT: &str = include_str!("server.cjs");
+pub const SERVER_SCRIPT: &str = include_str!("tune/server.cjs");

@@ -1,15 +1,16 @@
 //! The catalogue of advice, and which of it applies to a service. The advice itself is data: `catalogue.toml`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use plan::Launcher;
+use serde::{Deserialize, Serialize};
 
-use crate::facts::{Facts, Runtime};
-use crate::setting::{Change, Level, Setting};
+use super::setting::{Change, Level, Setting};
 
 /// Libraries that items name, so that one look finds all.
-pub(crate) const LIBRARIES_SOUGHT: [&str; 6] = [
+pub const LIBRARIES_SOUGHT: [&str; 6] = [
     "libjemalloc.so.2",
     "libjemalloc.so.1",
     "libmimalloc.so.2",
@@ -17,6 +18,49 @@ pub(crate) const LIBRARIES_SOUGHT: [&str; 6] = [
     "libtcmalloc_minimal.so.4",
     "libtcmalloc.so.4",
 ];
+
+/// What runs a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    /// Node.js.
+    Node,
+    /// A program written in Go.
+    Go,
+    /// Python.
+    Python,
+    /// Java.
+    Java,
+}
+
+/// What is known.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// What runs it; `None` for anything else.
+    pub runtime: Option<Runtime>,
+    /// Version of Node.js: major, minor.
+    pub node: Option<(u32, u32)>,
+    /// Program and arguments.
+    pub words: Vec<String>,
+    /// Variables that it gets: the experiment's, and those of this process.
+    pub env: BTreeMap<String, String>,
+    /// Names of what lies in the folder where it is started.
+    pub files: Vec<OsString>,
+    /// How it is started.
+    pub launcher: Launcher,
+    /// Processors of this machine.
+    pub cores: usize,
+    /// Whether memory may come in huge pages.
+    pub huge_pages: bool,
+    /// Allocators and other libraries that are installed.
+    pub libraries: Vec<PathBuf>,
+    /// Other versions of Node.js: program and version.
+    pub other_nodes: Vec<(PathBuf, String)>,
+    /// Whether it writes a line of log for every few requests; known after a first run.
+    pub logs: bool,
+    /// Whether its responses are compressed; known after a first run.
+    pub compresses: bool,
+}
 
 /// All advice.
 #[derive(Debug, Clone, Deserialize)]
@@ -190,7 +234,9 @@ impl When {
         if !self.program.is_empty() && !self.program.iter().any(is_program) {
             return Some(format!("it is not started by {}", self.program.join(" or ")));
         }
-        if let Some(file) = self.file.as_ref().filter(|file| !facts.directory.join(file).exists()) {
+        if let Some(file) =
+            self.file.as_ref().filter(|file| !facts.files.iter().any(|name| name == file.as_str()))
+        {
             return Some(format!("there is no {file}"));
         }
         let lacking = [
@@ -228,7 +274,7 @@ impl Item {
 impl Written {
     /// `None` where what it takes is not there.
     fn read(&self, facts: &Facts, require: &Path) -> Option<Level> {
-        let is = |path: &&std::path::PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
+        let is = |path: &&PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
         let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
         if !self.library.is_empty() && library.is_none() {
             return None;
@@ -267,8 +313,6 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
-    use plan::Launcher;
-
     use super::*;
 
     fn node() -> Facts {

@@ -3,8 +3,8 @@
 use model::Metric;
 use serde::Serialize;
 
-use crate::figures::Figures;
-use crate::setting::{Keep, Setting};
+use super::figures::Figures;
+use super::setting::{Keep, Setting};
 
 /// A level of each setting, in their order; 0 is the service as it is.
 pub type Row = Vec<usize>;

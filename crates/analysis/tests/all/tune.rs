@@ -1,6 +1,6 @@
 //! Tunings of simulated services of which the truth is known: few worlds of what the example counts by the thousand.
 
-#[path = "../examples/simulated_tune/world.rs"]
+#[path = "../../examples/simulated_tune/world.rs"]
 mod world;
 
 use world::World;

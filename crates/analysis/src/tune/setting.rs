@@ -3,7 +3,7 @@
 use plan::{Bound, Figure, Launcher, Limit};
 use serde::{Deserialize, Serialize};
 
-use crate::overlay::merge;
+use super::overlay::merge;
 
 /// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! From the record of a step to what the tuning needs of it. Pure.
 
-use analysis::Conclusion;
+use crate::Conclusion;
 use model::Metric;
 use record::{Record, Witness};
 
 use stats::Estimate;
 
-use crate::step::{Confirmation, Known};
+use super::step::{Confirmation, Known};
 
 /// Share of requests without an expected response above which a row's figures mean nothing.
 const FAILED_SHARE_MAX: f64 = 0.001;
@@ -39,8 +39,8 @@ impl Figures {
 
 /// What each variant of a step came to, in the order of the plan.
 pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>> {
-    let per_core = analysis::per_core(record);
-    let figures = |variant: &analysis::Variant| {
+    let per_core = crate::per_core(record);
+    let figures = |variant: &crate::Variant| {
         let is_sound = variant.failed_share.is_some_and(|share| share <= FAILED_SHARE_MAX);
         Some(Figures {
             throughput_per_s: variant.throughput_per_s.filter(|_| is_sound)?,

@@ -3,8 +3,8 @@
 use plan::{Service, Variant};
 use toml::{Table, Value};
 
-use crate::setting::{Setting, Started};
-use crate::step::Row;
+use super::setting::{Setting, Started};
+use super::step::Row;
 
 /// The factor's name.
 const FACTOR: &str = "setting";

@@ -7,51 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 use std::{fs, thread};
 
+use analysis::tune::{Facts, LIBRARIES_SOUGHT, Runtime};
 use plan::{Launcher, NodeCommand, Service};
-use serde::{Deserialize, Serialize};
-
-/// What runs a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Runtime {
-    /// Node.js.
-    Node,
-    /// A program written in Go.
-    Go,
-    /// Python.
-    Python,
-    /// Java.
-    Java,
-}
-
-/// What is known.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Facts {
-    /// What runs it; `None` for anything else.
-    pub runtime: Option<Runtime>,
-    /// Version of Node.js: major, minor.
-    pub node: Option<(u32, u32)>,
-    /// Program and arguments.
-    pub words: Vec<String>,
-    /// Variables that it gets: the experiment's, and those of this process.
-    pub env: BTreeMap<String, String>,
-    /// Where it is started.
-    pub directory: PathBuf,
-    /// How it is started.
-    pub launcher: Launcher,
-    /// Processors of this machine.
-    pub cores: usize,
-    /// Whether memory may come in huge pages.
-    pub huge_pages: bool,
-    /// Allocators and other libraries that are installed.
-    pub libraries: Vec<PathBuf>,
-    /// Other versions of Node.js: program and version.
-    pub other_nodes: Vec<(PathBuf, String)>,
-    /// Whether it writes a line of log for every few requests; known after a first run.
-    pub logs: bool,
-    /// Whether its responses are compressed; known after a first run.
-    pub compresses: bool,
-}
 
 /// Where libraries lie.
 const LIBRARIES: [&str; 6] = [
@@ -69,30 +26,30 @@ const GO_MARK: &[u8] = b"\xff Go buildinf:";
 /// Beyond this no program is looked through.
 const PROGRAM_BYTES_MAX: u64 = 200 << 20;
 
-impl Facts {
-    /// Looks at the service and at this machine. It starts nothing but `node --version`.
-    pub fn look(service: &Service) -> Facts {
-        let Some(command) = service.command() else { return Facts::default() };
-        let mut env: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        env.extend(command.env.clone());
-        let runtime = runtime(&command.command, &command.directory, command.launcher);
-        let node = (runtime == Some(Runtime::Node)).then(|| command.command[0].as_str());
-        let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
-        Facts {
-            runtime,
-            node: node.and_then(|node| version(Path::new(node)).map(|(version, _)| version)),
-            words: command.command.clone(),
-            env,
-            directory: command.directory.clone(),
-            launcher: command.launcher,
-            cores: thread::available_parallelism().map_or(1, usize::from),
-            huge_pages: huge_pages.is_ok_and(|text| !text.contains("[never]")),
-            libraries: libraries(),
-            other_nodes: node.map(other_nodes).unwrap_or_default(),
-            ..Facts::default()
-        }
+/// Looks at the service and at this machine. It starts nothing but `node --version`.
+pub fn look(service: &Service) -> Facts {
+    let Some(command) = service.command() else { return Facts::default() };
+    let mut env: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    env.extend(command.env.clone());
+    let runtime = runtime(&command.command, &command.directory, command.launcher);
+    let node = (runtime == Some(Runtime::Node)).then(|| command.command[0].as_str());
+    let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    Facts {
+        runtime,
+        node: node.and_then(|node| version(Path::new(node)).map(|(version, _)| version)),
+        words: command.command.clone(),
+        env,
+        files: fs::read_dir(&command.directory)
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+            .unwrap_or_default(),
+        launcher: command.launcher,
+        cores: thread::available_parallelism().map_or(1, usize::from),
+        huge_pages: huge_pages.is_ok_and(|text| !text.contains("[never]")),
+        libraries: libraries(),
+        other_nodes: node.map(other_nodes).unwrap_or_default(),
+        ..Facts::default()
     }
 }
 
@@ -127,7 +84,7 @@ fn version(node: &Path) -> Option<((u32, u32), String)> {
 }
 
 fn libraries() -> Vec<PathBuf> {
-    let names = crate::catalogue::LIBRARIES_SOUGHT.iter();
+    let names = LIBRARIES_SOUGHT.iter();
     let found = names.flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
     found.filter(|path| path.exists()).collect()
 }

@@ -1,7 +1,7 @@
 //! A world without processes: settings of known effects, trials with the noise of two shared cores.
 
 use model::Metric;
-use proofload_tune::{
+use proofload_analysis::tune::{
     Figures, Known, Level, Outcome, Purpose, Row, Setting, Spec, State, Step, Took, Tuning,
 };
 use rand::{RngExt, SeedableRng};

@@ -1,4 +1,4 @@
-//! How often a tuning of simulated services advises what is right: `cargo run --release -p proofload-tune --example simulated_tune`.
+//! How often a tuning of simulated services advises what is right: `cargo run --release -p proofload-analysis --example simulated_tune`.
 
 mod world;
 

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use model::Metric;
 use stats::{Mirrored, ScreenEffect, ScreenLooks, Screened};
 
-use crate::figures::Figures;
-use crate::race::{self, Race};
-use crate::setting::Keep;
-use crate::step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
+use super::figures::Figures;
+use super::race::{self, Race};
+use super::setting::Keep;
+use super::step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
 
 /// The error rate that all effects of the screening share, and that of the confirmation.
 const ALPHA: f64 = 0.05;

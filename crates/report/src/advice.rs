@@ -1,19 +1,18 @@
 //! What a tuning came to: what to set, what it is worth, and what was tried besides. As a document, and as JSON.
 
 use analysis::Outcome;
+use analysis::tune::{Confirmation, Keep, Known, State, Tuning};
 use model::Metric;
 use model::document::{
     Answer, Block, Cell, Column, Document, Fit, Line, Row as TableRow, Table, Tone, Verdict,
 };
 use model::quantity::{Quantity, change_alone, interval, share, span};
-use report::Report;
-use report::page::Ratio;
-use report::plot::{Plot, Row as PlotRow};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::procedure::{State, Tuning};
-use crate::step::{Confirmation, Known};
+use crate::Report;
+use crate::page::Ratio;
+use crate::plot::{Plot, Row as PlotRow};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -202,7 +201,7 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     let known = |metric: Metric| Some(seen?.iter().find(|(of, _)| *of == metric)?.1);
     let effect = known(spec.metric);
     let good = |known: &Known| if spec.metric.wants_more() { known.low > 1.0 } else { known.high < 1.0 };
-    let limit = |keep: &crate::Keep| {
+    let limit = |keep: &Keep| {
         let ends =
             keep.figure.metric().and_then(known).map(|of| [of.low, of.high].map(|end| keep.holds(end)));
         let state = match ends {
