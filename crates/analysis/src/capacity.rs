@@ -11,7 +11,7 @@ use record::{Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Interval;
-use stats::capacity::{Bounds, widened};
+use stats::capacity::{Bounds, widened, widening};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share};
 use crate::spread::{geometric_mean, mean};
@@ -127,6 +127,11 @@ pub struct Overload {
 pub(crate) fn found(record: &Record, variant: usize) -> BTreeMap<u32, f64> {
     let logs = Found::of(record, variant).map(|found| found.logs).unwrap_or_default();
     logs.into_iter().map(|(block, log)| (block, log.exp())).collect()
+}
+
+/// By which factor an interval of a variant's capacity is widened on either side, for windows are finite.
+pub(crate) fn bias(record: &Record, variant: usize) -> Option<f64> {
+    Found::of(record, variant).map(|found| widening(found.clause.limit_s, found.window_s))
 }
 
 /// What each variant bears; nothing where capacity is not measured.

@@ -216,7 +216,13 @@ impl Bench<'_> {
         };
         let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
         let at_least = values.iter().any(|value| value.at_least);
+        let of_client = self.conclusion.capacities.get(index).is_some_and(|of| of.limited_by.is_of_client());
         match self.estimate(&logs) {
+            // As the report has it: widened, and open where not the service was the limit.
+            Ok(measured) if metric == Metric::Capacity => {
+                let measured = measured.widened(crate::capacity::bias(self.record, index).unwrap_or(1.0));
+                Ok(if of_client { measured.unbounded() } else { measured })
+            }
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the time-out.
             Err(_) if at_least && self.family.critical_t(logs.len()).is_some() => {
@@ -426,6 +432,11 @@ impl Measured {
     /// The same where blocks tell what it is at least.
     fn unbounded(self) -> Measured {
         Measured { high: None, sd_log: None, ..self }
+    }
+
+    /// The same with the interval wider by a factor on either side.
+    fn widened(self, factor: f64) -> Measured {
+        Measured { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
     }
 
     /// What each of these blocks' values is at least.

@@ -186,7 +186,7 @@ impl Report for Measured<'_> {
     fn figures(&self) -> Option<Figures> {
         match Loaded::of(self) {
             Some(loaded) => loaded.figures(),
-            None => Some(tables::figures(self.record)),
+            None => Some(tables::figures(self.record, self.conclusion)),
         }
     }
 

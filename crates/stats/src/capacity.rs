@@ -105,6 +105,11 @@ pub struct Bounds {
     pub high: f64,
 }
 
+/// By which factor the bias that windows of `window_s` seconds have may put a capacity off.
+pub fn widening(limit_s: f64, window_s: f64) -> f64 {
+    (WINDOW_BIAS * limit_s / window_s).exp()
+}
+
 /// The mean of capacities (logarithms) with its 95 % interval over processes, widened by the bias that windows of `window_s` seconds have.
 ///
 /// # Errors
@@ -112,7 +117,7 @@ pub struct Bounds {
 pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Result<Bounds, Error> {
     let blocks = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
     let found = Estimate::of(capacities, plain_t(blocks, 0.95)?)?;
-    let more = (WINDOW_BIAS * limit_s / window_s).exp();
+    let more = widening(limit_s, window_s);
     Ok(Bounds { per_s: found.ratio, low: found.low / more, high: found.high * more })
 }
 

@@ -1,6 +1,6 @@
 //! Capacity of simulated queues: it is found where it is known, and what cannot be found is told.
 
-use analysis::{LimitedBy, Outcome};
+use analysis::{LimitedBy, Outcome, Ruling};
 use record::{EndReason, SliceKind};
 
 use crate::environment::{Queue, QueueKind, Queues, capacity_plan, finished, reason};
@@ -37,6 +37,25 @@ fn rare_pauses_are_part_of_what_users_bear() {
     let record = finished(capacity_plan(1, 300), 2, &mut Queues::new(2, &[queue]));
     let per_s = analysis::conclude(&record).capacities[0].per_s.expect("a capacity");
     assert!((per_s / 788.0).ln().abs() < 0.12, "{per_s}");
+}
+
+/// A gate on an amount has the interval of the report: that over processes is too narrow by what windows are off.
+#[test]
+fn a_gate_on_an_amount_has_the_interval_of_the_report() {
+    let record = finished(capacity_plan(1, 180), 4, &mut Queues::new(4, &[QUEUE]));
+    let conclusion = analysis::conclude(&record);
+    let interval = conclusion.capacities[0].interval.expect("an interval");
+    let gate = |limit: &str| {
+        let limit = plan::limit(limit).expect("a limit");
+        analysis::gated(&record, &conclusion, &[plan::GateEntry { limit, of: None, line: None }])
+    };
+    let gate_of = |per_s: f64| gate(&format!("capacity > {per_s:.2}/s"));
+    let measured = gate_of(900.0).judgements[0].measured.expect("it is measured");
+    assert!((measured.low / interval.low).ln().abs() < 1e-9, "{measured:?} {interval:?}");
+    assert!((measured.high.expect("it is bounded") / interval.high).ln().abs() < 1e-9);
+    assert_eq!(gate_of(interval.low * 0.99).ruling(), Some(Ruling::Pass));
+    assert_eq!(gate_of(interval.low * 1.01).ruling(), Some(Ruling::Inconclusive));
+    assert_eq!(gate_of(interval.high * 1.01).ruling(), Some(Ruling::Fail));
 }
 
 #[test]

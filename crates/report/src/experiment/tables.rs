@@ -1,9 +1,11 @@
 //! The tables: what each variant did, what each factor does, variants and load taken apart where there is something to tell apart, and for
 //! spreadsheets figures block by block: what a conclusion was drawn from.
 
-use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
+use analysis::{
+    Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, RatePoint, ServiceCost, Variant,
+};
 use model::document::{Cell, Fit, Row, Table, Tone};
-use model::quantity::{Quantity, change, count, many, share, share_below};
+use model::quantity::{Quantity, Unit, change, count, many, share, share_below};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record, Slice};
 
@@ -249,11 +251,17 @@ const AFTER: [&str; 7] = ["block", "dropped", "metric", "unit", "value", "reques
 /// Set before the name of a factor in the heading, so that it is none of the other columns' and no formula.
 const FACTOR: &str = "factor.";
 
-/// One row for each variant, block and metric.
-pub(super) fn figures(record: &Record) -> Figures {
+/// The last column, where capacity was measured.
+const RATE: &str = "rate_per_s";
+
+/// One row for each variant, block and metric; and of capacities for each point of the curve and figure, which is of no block.
+pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
     let plan = &record.header.plan;
     let factors = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name));
+    let rate = (!conclusion.capacities.is_empty()).then(|| RATE.to_owned());
+    let is_capacity = rate.is_some();
     let headings = BEFORE.map(str::to_owned).into_iter().chain(factors).chain(AFTER.map(str::to_owned));
+    let headings = headings.chain(rate);
     let all = analysis::series(record);
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     let mut rows = Vec::new();
@@ -274,11 +282,37 @@ pub(super) fn figures(record: &Record) -> Figures {
                     Field::Count(requests),
                     Field::Count(failed),
                 ];
-                rows.push([names.clone(), figures].concat());
+                let rate = is_capacity.then_some(Field::Figure(None)).into_iter().collect();
+                rows.push([names.clone(), figures, rate].concat());
             }
         }
+        let points = conclusion.capacities.get(index).into_iter().flat_map(|of| &of.curve);
+        rows.extend(points.flat_map(point).map(|figures| [names.clone(), figures.into()].concat()));
     }
     Figures { headings: headings.collect(), rows }
+}
+
+/// Rows of a point of the curve.
+fn point(of: &RatePoint) -> [[Field; 8]; 4] {
+    let failed = (of.failed_share * of.requests as f64).round() as u64;
+    let row = |metric, unit, value| {
+        [
+            Field::Figure(None),
+            Field::Word("false"),
+            Field::Word(metric),
+            Field::Word(unit_name(unit)),
+            Field::Figure(value),
+            Field::Count(of.requests),
+            Field::Count(failed),
+            Field::Figure(Some(of.per_s)),
+        ]
+    };
+    [
+        row("p50", Unit::Us, of.p50_us),
+        row("p90", Unit::Us, of.p90_us),
+        row("p99", Unit::Us, of.p99_us),
+        row("cores", Unit::Number, of.cores),
+    ]
 }
 
 /// Requests of a variant in a block, and those of them that did not end in an expected response.
