@@ -157,7 +157,7 @@ fn schedule(plan: &Plan) -> String {
          at most {} in all (the budget){}",
         judged_by(design),
         share(design.margin),
-        open_loop(design, capacity_s),
+        open_loop(plan, capacity_s),
         design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
         seconds(first_s),
         seconds(block_s),
@@ -191,14 +191,18 @@ fn judged_by(design: &Design) -> String {
 }
 
 /// A line on the rate, with what it takes to find it; none in closed loop.
-fn open_loop(design: &Design, capacity_s: f64) -> String {
+fn open_loop(plan: &Plan, capacity_s: f64) -> String {
+    let design = &plan.design;
     let arrivals = match design.arrivals {
         Process::Poisson => "Poisson",
         Process::Constant => "constant",
     };
     let asked = match design.rate {
         None => return String::new(),
-        Some(Rate::PerSecond(per_s)) => rate(per_s),
+        Some(Rate::PerSecond(per_s)) => {
+            let own = plan.variants.iter().map(|variant| variant.load.rate_per_s.unwrap_or(per_s));
+            model::distinct(own.map(rate)).join(" or ")
+        }
         Some(Rate::ShareOfCapacity(part)) => format!(
             "{} of what the slowest variant can do, measured before the first block in about {},",
             share(part),
@@ -211,7 +215,9 @@ fn open_loop(design: &Design, capacity_s: f64) -> String {
             format!("; each trial is as long as {requests} requests take, if its slices are not longer")
         }
     };
-    format!("open loop: {asked} with {arrivals} arrivals, the same for all variants{wanted}\n")
+    let has_own = plan.variants.iter().any(|variant| variant.load.rate_per_s.is_some());
+    let whose = if has_own { "each variant its own" } else { "the same for all variants" };
+    format!("open loop: {asked} with {arrivals} arrivals, {whose}{wanted}\n")
 }
 
 /// Seconds until so many blocks are done, as guessed before anything is measured.

@@ -423,6 +423,9 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
         News::Event(Event::Prepared(Prepared { name, made: true, bytes: size, seconds: took, .. })) => {
             format!("built {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
         }
+        News::Event(Event::RateChosen(_)) if has_own_rates(state) => {
+            "open loop at each variant's own rate".to_owned()
+        }
         News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
         News::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
         News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
@@ -489,6 +492,10 @@ pub fn position(state: &State, since_s: f64) -> String {
         block => format!("block {block}{}{dropped}", of.unwrap_or_default()),
     };
     format!("{block} · {}{left}", seconds(elapsed_s))
+}
+
+fn has_own_rates(state: &State) -> bool {
+    state.plan().variants.iter().any(|variant| variant.load.rate_per_s.is_some())
 }
 
 fn rate_line(chosen: &RateChosen) -> String {

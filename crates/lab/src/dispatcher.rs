@@ -277,9 +277,9 @@ impl Dispatcher<'_> {
             }
             return self.stop_all();
         }
-        let settling = self.open(0);
-        for &variant in variants.iter().filter(|_| settling.is_some()) {
-            self.load(variant, SliceKind::WarmUp, self.settings.settle_s, settling)?;
+        for &variant in variants {
+            let Some(settling) = self.open(variant, 0) else { break };
+            self.load(variant, SliceKind::WarmUp, self.settings.settle_s, Some(settling))?;
         }
         if variants.len() > 1 && take_turns(&self.plan) {
             self.measure_in_turns()?;
@@ -289,7 +289,7 @@ impl Dispatcher<'_> {
         let mut slices_done = vec![0; self.plan.variants.len()];
         for variant in rounds.into_iter().filter(|variant| variants.contains(variant)) {
             slices_done[variant] += 1;
-            let open = self.open(slices_done[variant]);
+            let open = self.open(variant, slices_done[variant]);
             self.load(variant, SliceKind::Measured, self.settings.slice_s, open)?;
         }
         self.stop_all()

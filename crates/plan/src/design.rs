@@ -131,6 +131,26 @@ fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Optio
     rate
 }
 
+/// Where variants have rates of their own, the least of them decides how long trials are.
+pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &[Variant]) {
+    let rates: Vec<f64> = variants.iter().filter_map(|variant| variant.load.rate_per_s).collect();
+    let Some(least) = rates.iter().copied().reduce(f64::min).filter(|_| site.source.complete) else { return };
+    let elsewhere = |metric: &Metric| !metric.exists_in(Pacing::Open);
+    let (message, hint) = if let Some(metric) = design.metrics().find(elsewhere) {
+        let message = format!("`load.rate` is for open loop, and the metric is `{}`", metric.name());
+        (message, "choose a metric such as \"p99\" or \"cpu_per_request\"")
+    } else if site.tree.entry(&["design", "rate"]).is_some() || site.tree.entry(&["measure"]).is_some() {
+        ("`load.rate` stands beside another rate".to_owned(), "leave out one of them")
+    } else if rates.len() < variants.len() {
+        let message = format!("`load.rate` is set for {} of {} variants", rates.len(), variants.len());
+        (message, "set it in every level of the factor, or in [load] for the others")
+    } else {
+        design.rate = Some(Rate::PerSecond(least));
+        return;
+    };
+    site.at_key(&["load", "rate"], message, "of all variants, or of none").hint(hint);
+}
+
 /// Keys that say how an open loop is to be, where the loop is closed.
 fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
     let hint = match metric.row().loops {

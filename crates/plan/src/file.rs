@@ -306,6 +306,9 @@ pub(crate) struct Load {
     /// and 32 of its connections.
     #[schemars(range(min = 1, max = 256))]
     pub threads: Option<u32>,
+    /// Requests due per second, where levels differ in that: of all variants or none, in place of `design.rate`.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = RATE_MAX_PER_S as u64))]
+    pub rate: Option<f64>,
     /// After this long without a complete response a request counts as failed, 10ms to 10m. The default is long on
     /// purpose: a short one turns slow responses into errors and so takes them out of the latencies.
     #[default(Period::seconds(5))]

@@ -47,6 +47,7 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
         requests,
         connections: load.connections,
         threads: load.threads,
+        rate_per_s: load.rate,
         timeout,
         protocol: protocol(site, load),
         tls: tls(site, load, entry),

@@ -48,6 +48,7 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     let (variants, found) = variants(tree, source, &factors, &generators);
     problems.extend(found);
     let mut site = Site::new(source, tree, "");
+    design::settle_rates(&mut site, &mut design, &variants);
     design.endpoint = design::endpoint(&mut site, &file.design, &design, &variants);
     if sound && measure.is_none() && site.problems.is_empty() {
         design::judge_times(&mut site, &file.design, &design, &factors);

@@ -138,14 +138,14 @@ impl Dispatcher<'_> {
         if captures.warm_up_s > 0.0 {
             self.environment.load(variant, warm_up(captures.warm_up_s, None))?;
         }
-        if let Some(open) = self.open_of_round(round, 0) {
+        if let Some(open) = self.open_of_round(variant, round, 0) {
             self.environment.load(variant, warm_up(self.settings.settle_s, Some(open)))?;
         }
         let mut window = 0;
         while let Some((kind, rest)) = left.split_first() {
             window += 1;
             self.tell(News::Progress(Progress::Capturing { round, kind: *kind, variant }));
-            let open = self.open_of_round(round, number * 100 + window);
+            let open = self.open_of_round(variant, round, number * 100 + window);
             let spec = CaptureSpec { round, kind: *kind, seconds: captures.window_s(*kind), open };
             let capture = self.environment.capture(variant, spec)?;
             self.keep(Event::Captured(Box::new(capture)))?;
@@ -154,9 +154,10 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// When requests of a window are due, the same for every variant of the round; `None` in closed loop.
-    fn open_of_round(&self, round: u32, window: u32) -> Option<AskedOpen> {
-        let rate_per_s = self.writer.record().rate.as_ref()?.per_s;
+    /// When requests of a window are due, the same for every variant of its rate in the round; `None` in closed loop.
+    fn open_of_round(&self, variant: usize, round: u32, window: u32) -> Option<AskedOpen> {
+        let common_per_s = self.writer.record().rate.as_ref()?.per_s;
+        let rate_per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(common_per_s);
         let seed = self.schedule.arrivals_seed(Schedule::block_of_round(round), window);
         Some(self.asked(Rate::Constant(rate_per_s), seed))
     }

@@ -1,4 +1,4 @@
-//! The rate of an open loop: settled before the first block, the same for every variant and every block.
+//! The rate of an open loop: settled before the first block, the same for every block, and for every variant that has none of its own.
 //!
 //! Where it is a share, each variant's capacity is measured first. That looks at how fast variants are, yet cannot favour
 //! one: what follows from it is given to all alike.
@@ -42,14 +42,17 @@ impl Dispatcher<'_> {
         self.judge_trial(per_s)
     }
 
-    /// When requests of this slice of every trial of the block are due, slice 0 being the one that does not count; `None` in
-    /// closed loop.
-    pub(super) fn open(&self, slice: u32) -> Option<AskedOpen> {
+    /// When requests of this slice of a variant's trial are due, slice 0 being the one that does not count; `None` in closed loop. Every
+    /// variant of a rate gets the same.
+    pub(super) fn open(&self, variant: usize, slice: u32) -> Option<AskedOpen> {
         let chosen = self.writer.record().rate.as_ref()?;
         let seed = self.schedule.arrivals_seed(self.block, slice);
         let over = Duration::from_secs_f64(self.settings.slice_s);
-        let rate = chosen.ramp_per_s.map_or(Rate::Constant(chosen.per_s), |(from_per_s, to_per_s)| {
-            Rate::Ramp { from_per_s, to_per_s, over }
+        let per_s = self.plan.variants[variant].load.rate_per_s.unwrap_or(chosen.per_s);
+        let rate = chosen.ramp_per_s.map_or(Rate::Constant(per_s), |(from_per_s, to_per_s)| Rate::Ramp {
+            from_per_s,
+            to_per_s,
+            over,
         });
         Some(self.asked(rate, seed))
     }

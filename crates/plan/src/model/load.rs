@@ -27,6 +27,9 @@ pub struct Load {
     pub connections: u32,
     /// Threads of each generator; `None` is one a generator core.
     pub threads: Option<u32>,
+    /// Requests due per second, where variants differ in that; otherwise what the design says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
     /// After this long without a complete response a request counts as timed out.
     #[default(Duration::from_secs(5))]
     pub timeout: Duration,

@@ -44,6 +44,26 @@ br = { load.headers.accept-encoding = "br" }
 "#;
 
 #[test]
+fn a_level_may_set_the_rate_of_all_variants_or_none() {
+    let file = |low: &str, design: &str| {
+        format!("{MINIMAL}[factors.rate]\nlow = {low}\nhigh = {{ load.rate = 800 }}\n[design]\n{design}")
+    };
+    let plan = plan(&file("{ load.rate = 200 }", "metric = \"p99\""));
+    let rates: Vec<_> = plan.variants.iter().map(|variant| variant.load.rate_per_s).collect();
+    assert_eq!((rates, plan.design.rate), (vec![Some(200.0), Some(800.0)], Some(Rate::PerSecond(200.0))));
+    for (low, design, told) in [
+        ("{ load.rate = 200 }", "", "is for open loop, and the metric is `throughput`"),
+        ("{}", "metric = \"p99\"", "is set for 1 of 2 variants"),
+        ("{ load.rate = 200 }", "metric = \"p99\"\nrate = 100", "stands beside another rate"),
+        ("{ load.rate = 0 }", "metric = \"p99\"", "above 0"),
+    ] {
+        let problems = parse(&file(low, design), here()).expect_err(told);
+        let found: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
+    }
+}
+
+#[test]
 fn a_minimal_file_has_one_variant_the_documented_defaults_and_nothing_to_compare() {
     let plan = plan(MINIMAL);
     assert!(plan.comparisons.is_empty() && plan.factors.is_empty());

@@ -252,7 +252,7 @@ pub(crate) fn machine_line(environment: &Environment) -> String {
 /// The loop and the connections: `closed loop, 16 connections`.
 pub(super) fn load_short(record: &Record) -> String {
     let rate = record.rate.as_ref().map(|chosen| match chosen.ramp_per_s {
-        None => format!("open loop at {}", rate(chosen.per_s)),
+        None => format!("open loop at {}", at(record, chosen)),
         Some((from, to)) => format!("open loop from {} to {}", rate(from), rate(to)),
     });
     let pending = if record.is_open_loop() { "open loop" } else { "closed loop" };
@@ -260,6 +260,13 @@ pub(super) fn load_short(record: &Record) -> String {
     let connections = model::distinct(variants.map(|variant| variant.load.connections));
     let connections: Vec<String> = connections.iter().map(u32::to_string).collect();
     format!("{}, {} connections", rate.unwrap_or_else(|| pending.to_owned()), connections.join(" or "))
+}
+
+/// The rate of all variants, or those that they have each.
+fn at(record: &Record, chosen: &RateChosen) -> String {
+    let own =
+        record.header.plan.variants.iter().map(|variant| variant.load.rate_per_s.unwrap_or(chosen.per_s));
+    model::distinct(own.map(rate)).join(" or ")
 }
 
 fn load_line(record: &Record) -> Option<String> {
@@ -343,7 +350,7 @@ fn open_loop(record: &Record, chosen: &RateChosen) -> String {
         Process::Constant => "constant arrivals",
     };
     let per_s = match chosen.ramp_per_s {
-        None => format!("at {}", rate(chosen.per_s)),
+        None => format!("at {}", at(record, chosen)),
         Some((from, to)) => format!("from {} to {} over each slice", rate(from), rate(to)),
     };
     format!("open loop {per_s}{}, {arrivals}", of.unwrap_or_default())
