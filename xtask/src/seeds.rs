@@ -16,10 +16,11 @@ const RESPONSE_BYTES_MAX: usize = 2000;
 /// A transcript is fed in pieces of one byte more than this.
 const PIECE: u8 = 63;
 /// Files that are seeds as they are, behind these bytes: the target, and the folder.
-const COPIED: [(&str, &[u8], &str); 6] = [
+const COPIED: [(&str, &[u8], &str); 7] = [
     ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/tools"),
     ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/by-hand"),
     ("transcript_reader", &[PIECE], "crates/foreign/tests/corpus/studies"),
+    ("traffic_reader", &[], "crates/foreign/tests/corpus/traffic"),
     ("plan_reader", &[], "experiments"),
     ("plan_reader", &[], "crates/plan/tests"),
     ("plan_reader", &[], "crates/plan/tests/bad"),

@@ -1,4 +1,5 @@
-//! What other load generators printed: read into [`Run`]s, and what may be concluded of them.
+//! What other programs wrote. Of load generators: read into [`Run`]s, and what may be concluded of them. Of servers and browsers: which
+//! requests there were, as a [`Mix`].
 //!
 //! Text goes in, values come out. People paste output into notes, so it is read line by line out of whatever stands around
 //! it, in bounded memory, and no input makes it panic. It must not open files, print, or know how a finding is laid out.
@@ -15,20 +16,24 @@ mod heading;
 mod json;
 mod label;
 mod line;
+mod mix;
 mod number;
 mod run;
 mod shell;
 mod source;
 mod tools;
+mod traffic;
 mod words;
 
 pub use compare::{Comparison, Pick, Sides, compare, pick};
 pub use compatibility::{Came, Difference, Refusal, Translation, When};
 pub use findings::{About, Case, Check, Finding, Found, HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 pub use group::{Group, Pooled, groups};
+pub use mix::{Choice, Kind, LeftOut, Mix, Span};
 pub use run::{Failures, Latency, Lines, Load, Quantile, Run};
 pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
 pub use tools::Tool;
+pub use traffic::Asked;
 
 use model::Grade;
 

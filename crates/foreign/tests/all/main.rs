@@ -5,3 +5,4 @@ mod compatibility;
 mod corpus;
 mod hostile;
 mod studies;
+mod traffic;

@@ -1,0 +1,484 @@
+//! Requests of logs by how often they came: those that differ in an id or a number alone are one, with rows of what was there.
+//!
+//! ```text
+//! GET /item/7?page=2&q=red+shoes  ┐                     GET /item/{id}?page={page}&q=x     weight 2
+//! GET /item/12?page=1&q=hats      ┘                     rows: 7,2  12,1
+//! ```
+//! Values of queries are masked but for small numbers, unless they are asked for; what looks like a secret always is. Memory is bounded however
+//! long a log is. It must not write files, or know how a mix file looks.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, BufRead};
+use std::mem::take;
+
+use crate::traffic::{self, Asked};
+
+/// Different requests that are counted at a time. Beyond it the rarest are forgotten (lossy counting, Manku and Motwani 2002).
+const KINDS_MAX: usize = 50_000;
+/// Rows kept of one request, and of all.
+const ROWS_MAX: usize = 10_000;
+const ROWS_IN_ALL_MAX: usize = 500_000;
+/// Longer targets are no requests that servers take.
+const TARGET_BYTES_MAX: usize = 8 << 10;
+/// Longer texts that mix letters and digits are taken for tokens.
+const TOKEN_CHARS_MIN: usize = 24;
+/// Numbers of more digits may be somebody's.
+const OPEN_DIGITS_MAX: usize = 4;
+/// In place of a value that is masked.
+const MASK: &str = "x";
+/// Statuses of fewer responses than one in so many are accidents.
+const STATUS_SHARE: u64 = 100;
+/// Entries that are no requests and are told by their number.
+const BAD_TOLD_MAX: usize = 5;
+
+/// What is kept of the requests.
+#[derive(Clone, Copy)]
+pub struct Choice {
+    /// Requests that may change something, too.
+    pub with_unsafe: bool,
+    /// Values of queries as they are, and paths with what looks like a token.
+    pub with_values: bool,
+    /// Whether what has this name is a secret.
+    pub is_secret: fn(&str) -> bool,
+}
+
+/// Requests that differ in values alone.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Kind {
+    /// In capitals.
+    pub method: String,
+    /// Path and query; `{column}` stands for a value where there are rows.
+    pub path: String,
+    /// How often it came.
+    pub count: u64,
+    /// Names of what differs.
+    pub columns: Vec<String>,
+    /// What was there, each row as often as it came, or evenly chosen where that is too often.
+    pub rows: Vec<Vec<String>>,
+    /// Statuses of its responses that are no accidents.
+    pub statuses: Vec<u16>,
+    /// Every so many is kept as a row.
+    stride: u64,
+    seen: BTreeMap<u16, u64>,
+}
+
+/// What was left out, and why.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LeftOut {
+    /// Entries that are no request.
+    pub bad: u64,
+    /// The first of them: number and text.
+    pub bad_first: Vec<(u64, String)>,
+    /// Requests that may change something, by method.
+    pub by_method: BTreeMap<String, u64>,
+    /// Requests with what looks like a token in their path.
+    pub with_token: u64,
+    /// Requests of other origins than the first one's.
+    pub elsewhere: u64,
+    /// Requests that came more rarely than those that were taken.
+    pub rare: u64,
+}
+
+/// Requests of files, counted.
+pub struct Mix {
+    choice: Choice,
+    kinds: HashMap<String, Kind>,
+    rows: usize,
+    /// Kinds that came no more often than that were forgotten.
+    forgotten: u64,
+    /// Of the first request, where it tells that.
+    origin: Option<Option<String>>,
+    /// Names of queries' values that were masked, and how often.
+    pub masked: BTreeMap<String, u64>,
+    /// What was left out.
+    pub left_out: LeftOut,
+    /// When the requests came.
+    pub span: Span,
+}
+
+/// When requests came, in seconds since 1970.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Span {
+    /// The first and the last, where times are known.
+    pub ends_s: Option<(f64, f64)>,
+    /// Requests with a time, those that were left out included.
+    pub count: u64,
+    /// Most in one second.
+    pub busiest: u64,
+    second: i64,
+    in_second: u64,
+}
+
+impl Mix {
+    /// None so far.
+    pub fn new(choice: Choice) -> Mix {
+        Mix {
+            choice,
+            kinds: HashMap::new(),
+            rows: 0,
+            forgotten: 0,
+            origin: None,
+            masked: BTreeMap::new(),
+            left_out: LeftOut::default(),
+            span: Span::default(),
+        }
+    }
+
+    /// Takes in a file, and says of which form it is.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has no known form.
+    pub fn read(&mut self, source: &mut dyn BufRead) -> io::Result<&'static str> {
+        traffic::read(source, &mut |(number, entry)| match entry {
+            Ok(asked) if asked.target.starts_with('/') && asked.target.len() <= TARGET_BYTES_MAX => {
+                self.take_in(asked);
+            }
+            Ok(asked) => self.refuse(number, &asked.target),
+            Err(text) => self.refuse(number, text),
+        })
+    }
+
+    /// The most frequent ones, at most so many, the most frequent first.
+    pub fn finish(&mut self, kinds_max: usize) -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = take(&mut self.kinds).into_values().collect();
+        kinds.sort_by(|one, other| {
+            (other.count, &one.method, &one.path).cmp(&(one.count, &other.method, &other.path))
+        });
+        let rare = kinds.split_off(kinds_max.min(kinds.len()));
+        self.left_out.rare += rare.iter().map(|kind| kind.count).sum::<u64>();
+        kinds.into_iter().map(Kind::finished).collect()
+    }
+
+    fn refuse(&mut self, number: u64, text: &str) {
+        self.left_out.bad += 1;
+        if self.left_out.bad_first.len() < BAD_TOLD_MAX {
+            self.left_out.bad_first.push((number, model::text::cut(text, 60)));
+        }
+    }
+
+    fn take_in(&mut self, asked: Asked) {
+        let left_out = &mut self.left_out;
+        if asked.origin.is_some() && asked.origin != *self.origin.get_or_insert_with(|| asked.origin.clone())
+        {
+            left_out.elsewhere += 1;
+            return;
+        }
+        asked.at_s.iter().for_each(|at_s| self.span.take_in(*at_s));
+        let is_safe = ["GET", "HEAD", "OPTIONS"].contains(&asked.method.as_str());
+        if !is_safe && !self.choice.with_unsafe || asked.method == "CONNECT" {
+            *left_out.by_method.entry(asked.method).or_default() += 1;
+            return;
+        }
+        let template = Template::of(&asked.target, self.choice);
+        if template.has_token && !self.choice.with_values {
+            left_out.with_token += 1;
+            return;
+        }
+        for name in template.masked {
+            // Names are the clients', and may be without number.
+            if self.masked.len() < 100 || self.masked.contains_key(&name) {
+                *self.masked.entry(name).or_default() += 1;
+            }
+        }
+        let key = format!("{} {}", asked.method, template.path);
+        let kind = self.kinds.entry(key).or_insert_with(|| Kind {
+            method: asked.method,
+            path: template.path,
+            columns: template.columns,
+            stride: 1,
+            ..Kind::default()
+        });
+        let before = kind.rows.len();
+        kind.take_in(template.values, asked.status, self.rows < ROWS_IN_ALL_MAX);
+        self.rows = self.rows + kind.rows.len() - before;
+        if self.kinds.len() > KINDS_MAX {
+            self.forget();
+        }
+    }
+
+    /// Makes room: the rarest kinds go, until half of the room is free.
+    fn forget(&mut self) {
+        while self.kinds.len() > KINDS_MAX / 2 {
+            self.forgotten += 1;
+            let (least, rows, rare) = (self.forgotten, &mut self.rows, &mut self.left_out.rare);
+            self.kinds.retain(|_, kind| {
+                let stays = kind.count > least;
+                if !stays {
+                    (*rows, *rare) = (*rows - kind.rows.len(), *rare + kind.count);
+                }
+                stays
+            });
+        }
+    }
+}
+
+impl Span {
+    fn take_in(&mut self, at_s: f64) {
+        let (first, last) = self.ends_s.unwrap_or((at_s, at_s));
+        self.ends_s = Some((first.min(at_s), last.max(at_s)));
+        self.count += 1;
+        let second = at_s.floor() as i64;
+        self.in_second = if second == self.second { self.in_second + 1 } else { 1 };
+        (self.second, self.busiest) = (second, self.busiest.max(self.in_second));
+    }
+
+    /// Requests per second, on average; `None` where they came within less than ten seconds.
+    pub fn per_s(&self) -> Option<f64> {
+        let (first, last) = self.ends_s?;
+        (last - first >= 10.0).then(|| self.count as f64 / (last - first + 1.0))
+    }
+}
+
+impl Kind {
+    fn take_in(&mut self, values: Vec<String>, status: Option<u16>, has_room: bool) {
+        if !self.columns.is_empty()
+            && self.count.is_multiple_of(self.stride)
+            && (has_room || self.rows.is_empty())
+        {
+            self.rows.push(values);
+            if self.rows.len() > ROWS_MAX {
+                let mut index = 0;
+                self.rows.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.stride *= 2;
+            }
+        }
+        self.count += 1;
+        if let Some(status) = status {
+            *self.seen.entry(status).or_default() += 1;
+        }
+    }
+
+    fn finished(mut self) -> Kind {
+        let least = self.count.div_ceil(STATUS_SHARE);
+        let often = self.seen.iter().filter(|(_, count)| **count >= least).map(|(status, _)| match status {
+            // Nothing that is sent from here asks whether something has changed, or for a part.
+            206 | 304 => 200,
+            status => *status,
+        });
+        self.statuses = often.filter(|status| matches!(status, 200..=399 | 404 | 410)).collect();
+        self.statuses.sort_unstable();
+        self.statuses.dedup();
+        // Where nothing differs there is nothing to draw.
+        if self.rows.windows(2).all(|pair| pair[0] == pair[1]) {
+            let row = self.rows.pop().unwrap_or_default();
+            for (column, value) in self.columns.drain(..).zip(row) {
+                self.path = self.path.replacen(&format!("{{{column}}}"), &escaped(&value), 1);
+            }
+            self.rows.clear();
+        }
+        self
+    }
+}
+
+/// A target with what differs taken out.
+struct Template {
+    path: String,
+    columns: Vec<String>,
+    values: Vec<String>,
+    masked: Vec<String>,
+    has_token: bool,
+}
+
+impl Template {
+    fn of(target: &str, choice: Choice) -> Template {
+        let target = target.split('#').next().unwrap_or_default();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let mut template = Template {
+            path: String::new(),
+            columns: Vec::new(),
+            values: Vec::new(),
+            masked: Vec::new(),
+            has_token: false,
+        };
+        for segment in path.split('/').skip(1) {
+            template.path.push('/');
+            template.segment(segment);
+        }
+        for (index, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+            template.path.push(if index == 0 { '?' } else { '&' });
+            template.parameter(pair, choice);
+        }
+        template
+    }
+
+    fn segment(&mut self, segment: &str) {
+        // What follows a semicolon is a session's number, if anything (RFC 3986, section 3.3).
+        let segment = segment.split(';').next().unwrap_or_default();
+        let (stem, end) = segment.split_at(segment.find('.').unwrap_or(segment.len()));
+        match (decoded(stem, false), decoded(segment, false)) {
+            (Some(value), _) if is_id(&value) => {
+                self.column("id", value);
+                self.literal(end);
+            }
+            (_, Some(value)) if is_token(&value) => {
+                self.has_token = true;
+                self.column("token", value);
+            }
+            _ => self.literal(segment),
+        }
+    }
+
+    fn parameter(&mut self, pair: &str, choice: Choice) {
+        let Some((name, value)) = pair.split_once('=') else { return self.literal(pair) };
+        self.literal(name);
+        self.path.push('=');
+        let is_open = value.len() <= OPEN_DIGITS_MAX && value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_secret = decoded(name, true).is_none_or(|name| (choice.is_secret)(&name));
+        let is_kept = (is_open || choice.with_values) && !is_secret;
+        match decoded(value, true).filter(|_| is_kept) {
+            Some(value) => self.column(name, value),
+            None if value.is_empty() => {}
+            None => {
+                self.path.push_str(MASK);
+                self.masked.push(model::text::cut(name, 40));
+            }
+        }
+    }
+
+    fn literal(&mut self, text: &str) {
+        self.path.push_str(&plain(text));
+    }
+
+    fn column(&mut self, name: &str, value: String) {
+        let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(20).collect();
+        let name = if name.is_empty() { "value".to_owned() } else { name };
+        let numbered = (2..).map(|number| format!("{name}{number}"));
+        let free = |name: &String| !self.columns.contains(name);
+        let name = std::iter::once(name.clone()).chain(numbered).find(free).unwrap_or(name);
+        self.path.push_str(&format!("{{{name}}}"));
+        self.columns.push(name);
+        self.values.push(value);
+    }
+}
+
+/// What names one thing of many: a number, a UUID, or a hash.
+fn is_id(text: &str) -> bool {
+    let hex = || text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    (digits == text.len() && digits > 0)
+        || (hex() && text.len() == 36 && text.matches('-').count() == 4)
+        || (hex() && (12..TOKEN_CHARS_MIN + 1).contains(&text.len()) && digits > 0 && !text.contains('-'))
+}
+
+/// What is somebody's, probably: an address of electronic mail; or what is long with capitals, small letters and digits in a muddle, unless
+/// it ends as files do.
+fn is_token(segment: &str) -> bool {
+    let has_ending = segment.rsplit_once('.').is_some_and(|(_, end)| end.len() <= 5);
+    let is_of = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~=".contains(&byte);
+    let class = |byte: u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
+    let pairs = || segment.as_bytes().windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphanumeric));
+    let mixed = pairs().filter(|pair| class(pair[0]) != class(pair[1])).count();
+    let numbers = pairs().filter(|pair| class(pair[0]).0 != class(pair[1]).0).count();
+    // Of random letters and digits about half of the neighbours are of two kinds, of words that begin with capitals a third.
+    let is_muddle = numbers >= 4 || mixed * 8 >= segment.len() * 3;
+    let is_long = segment.len() >= TOKEN_CHARS_MIN && segment.bytes().all(is_of);
+    segment.contains('@') || is_long && is_muddle && !has_ending
+}
+
+/// Of `%41` the `A`; `None` where that is no text.
+fn decoded(text: &str, in_query: bool) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let hex = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
+        match (byte, hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 2;
+            }
+            (b'+', ..) if in_query => out.push(b' '),
+            _ => out.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8(out).ok()
+}
+
+/// A text of a target as it may be sent: what is no visible ASCII, and braces, which would be placeholders, as `%XX`.
+fn plain(text: &str) -> String {
+    percent(text, |byte| byte.is_ascii_graphic() && !b"{}\"\\<>^`|".contains(&byte))
+}
+
+/// A value as the load engine writes it into a path.
+fn escaped(value: &str) -> String {
+    percent(value, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+}
+
+fn percent(text: &str, stays: impl Fn(u8) -> bool) -> String {
+    let one = |byte: u8| if stays(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, with_values: bool) -> (Mix, Vec<Kind>) {
+        let choice = Choice { with_unsafe: false, with_values, is_secret: |name| name == "token" };
+        let mut mix = Mix::new(choice);
+        mix.read(&mut text.as_bytes()).unwrap();
+        let kinds = mix.finish(3);
+        (mix, kinds)
+    }
+
+    fn log(targets: &[&str]) -> String {
+        let line = |target: &&str| {
+            format!("h - - [25/Nov/2026:13:27:25 +0000] \"GET {target} HTTP/1.1\" 200 5 \"-\" \"x\"\n")
+        };
+        targets.iter().map(line).collect()
+    }
+
+    #[test]
+    fn requests_that_differ_in_ids_are_one_and_values_are_masked() {
+        let text = log(&[
+            "/item/7?q=red+shoes&page=1",
+            "/item/12?q=hats&page=2",
+            "/a b/%7Bx%7D/{env.HOME}",
+            "/fixed/5",
+            "/fixed/5;jsessionid=1A2B",
+            "/of/me%40example.com",
+            "/reset/DKYhQYyrcWBcjopuTwzVWntFUBPymJG",
+            "/u/eyJhbGciOiJIUzI1NiJ9x4y8z2?x",
+            "/search?token=1234",
+        ]);
+        let (mix, kinds) = read(&text, false);
+        let told: Vec<_> =
+            kinds.iter().map(|kind| (kind.path.as_str(), kind.count, kind.rows.len())).collect();
+        let expected = [
+            ("/fixed/5", 2, 0),
+            ("/item/{id}?q=x&page={page}", 2, 2),
+            ("/a%20b/%7Bx%7D/%7Benv.HOME%7D", 1, 0),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(kinds[1].rows, [["7", "1"], ["12", "2"]]);
+        assert_eq!((mix.left_out.with_token, mix.left_out.rare), (3, 1));
+        assert_eq!(mix.masked, [("q".to_owned(), 2), ("token".to_owned(), 1)].into());
+        // A secret stays one.
+        assert!(!is_token("MyVeryLongDocumentationPageName") && !is_token("how-to-build-a-house-in-2024"));
+        let (mix, kinds) = read(&log(&["/s?q=a%26b&token=1234", "/s?q=%C3%BC&token=99"]), true);
+        assert_eq!(
+            (kinds[0].path.as_str(), &kinds[0].rows),
+            ("/s?q={q}&token=x", &vec![vec!["a&b".to_owned()], vec!["ü".to_owned()]])
+        );
+        assert_eq!(mix.masked.len(), 1);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_frequent_ones_stay() {
+        let mut targets: Vec<String> = (0..3 * KINDS_MAX).map(|number| format!("/page-{number}-a")).collect();
+        targets.extend((0..30_000).map(|number| format!("/item/{number}")));
+        for at in (0..targets.len()).step_by(100) {
+            targets[at] = "/often".to_owned();
+        }
+        let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+        let (mix, kinds) = read(&log(&targets), false);
+        assert_eq!((kinds[0].path.as_str(), kinds[0].count), ("/item/{id}", 29_700));
+        assert_eq!((kinds[1].path.as_str(), kinds[1].count), ("/often", 1_800));
+        assert!(kinds[0].rows.len() > ROWS_MAX / 3 && kinds[0].rows.len() <= ROWS_MAX);
+        assert_eq!(kinds.iter().map(|kind| kind.count).sum::<u64>() + mix.left_out.rare, 180_000);
+    }
+}

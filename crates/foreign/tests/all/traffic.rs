@@ -1,0 +1,105 @@
+//! What nginx and Chromium really wrote is read as the requests that were really sent, and nothing breaks the readers.
+
+use std::fs;
+use std::path::PathBuf;
+
+use proofload_foreign::{Choice, Kind, LeftOut, Mix};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const CHOICE: Choice = Choice { with_unsafe: false, with_values: false, is_secret: |name| name == "token" };
+
+fn file(name: &str) -> Vec<u8> {
+    fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/traffic").join(name)).unwrap()
+}
+
+fn read(name: &str, choice: Choice) -> (&'static str, Vec<Kind>, LeftOut) {
+    let mut mix = Mix::new(choice);
+    let form = mix.read(&mut file(name).as_slice()).unwrap();
+    let kinds = mix.finish(20);
+    (form, kinds, mix.left_out)
+}
+
+fn told(kinds: &[Kind]) -> Vec<(&str, u64, &[u16])> {
+    kinds.iter().map(|kind| (kind.path.as_str(), kind.count, kind.statuses.as_slice())).collect()
+}
+
+#[test]
+fn logs_of_nginx_are_the_requests_that_it_got() {
+    let (form, kinds, left_out) = read("nginx-1.22-combined.log", CHOICE);
+    assert_eq!(form, "access log");
+    let expected: [(&str, u64, &[u16]); 6] = [
+        ("/item/{id}", 3, &[200]),
+        ("/", 2, &[200]),
+        ("/search?q=x&page={page}&token=x", 2, &[200]),
+        ("/%7Benv.HOME%7D/%C3%BC?a%5B%5D=1&x=x", 1, &[404]),
+        ("/missing", 1, &[404]),
+        ("/old", 1, &[301]),
+    ];
+    assert_eq!(told(&kinds), expected);
+    assert_eq!((left_out.bad, left_out.bad_first[0].0, left_out.with_token), (1, 4, 1));
+    assert_eq!(left_out.by_method, [("POST".to_owned(), 1)].into());
+    // The same by other formats, which nginx escapes otherwise.
+    for name in ["nginx-1.22-json.log", "nginx-1.22-json-variables.log"] {
+        let (form, kinds, left_out) = read(name, Choice { with_unsafe: true, ..CHOICE });
+        assert_eq!(form, "access log of JSON lines");
+        let paths: Vec<&str> = kinds.iter().map(|kind| kind.path.split('?').next().unwrap()).collect();
+        assert!(paths.starts_with(&["/%7Benv.HOME%7D/%C3%BC"]) && paths.ends_with(&["/login"]), "{paths:?}");
+        assert!(kinds.iter().all(|kind| !kind.statuses.is_empty() || kind.method == "POST"), "{kinds:?}");
+        assert_eq!(left_out, LeftOut::default());
+    }
+}
+
+#[test]
+fn a_har_file_is_what_the_browser_asked_one_host() {
+    let (form, kinds, left_out) = read("chromium-156.har", CHOICE);
+    assert_eq!(form, "HAR file");
+    let expected: [(&str, u64, &[u16]); 3] =
+        [("/item/{id}?q=x&page={page}", 3, &[200]), ("/shop.html", 2, &[200]), ("/style.css", 2, &[404])];
+    assert_eq!(told(&kinds), expected);
+    assert_eq!((left_out.elsewhere, left_out.by_method.len()), (2, 1));
+}
+
+#[test]
+fn fields_go_by_the_names_of_other_servers_too() {
+    for line in [
+        r#"{"ts":1.5,"request":{"method":"GET","uri":"/a?b=1","host":"x"},"status":200}"#, // Caddy
+        r#"{"RequestMethod":"GET","RequestPath":"/a?b=1","DownstreamStatus":200,"StartUTC":"2026-11-25T13:00:00Z"}"#,
+        r#"{"level":30,"time":1700000000000,"req":{"method":"GET","url":"/a?b=1"},"res":{"statusCode":200}}"#, // pino
+        r#"{"httpRequest":{"requestMethod":"GET","requestUrl":"https://h.test/a?b=1","status":"200"}}"#,
+        r#"{"method":"GET","path":"/a","query":"b=1","response_code":"200"}"#,
+        r#"h.test:80 ::1 - - [25/Nov/2026:13:00:00 +0100] "me" "GET /a?b=1 HTTP/2.0" 200 5"#,
+    ] {
+        let mut mix = Mix::new(CHOICE);
+        mix.read(&mut line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(told(&mix.finish(5)), [("/a?b=1", 1, &[200][..])], "{line}");
+    }
+    for text in ["", "hello\n", "{\"a\":1}\n", "{\"log\":{}}", "\x1f\u{8b}", "[1]"] {
+        assert!(Mix::new(CHOICE).read(&mut text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_log_with_bytes_changed_gives_paths_that_can_be_sent(
+        which in 0..4_usize, changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..30), values in any::<bool>()
+    ) {
+        let names = ["nginx-1.22-combined.log", "nginx-1.22-json.log", "nginx-1.22-json-variables.log", "chromium-156.har"];
+        let mut bytes = file(names[which]);
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let mut mix = Mix::new(Choice { with_unsafe: true, with_values: values, ..CHOICE });
+        let _ = mix.read(&mut bytes.as_slice());
+        for kind in mix.finish(100) {
+            prop_assert!(kind.path.starts_with('/') && kind.path.bytes().all(|byte| byte.is_ascii_graphic()));
+            // What is in braces is a column and nothing else: {env.NAME} would be a variable of ours.
+            let named = kind.path.matches(['{', '}']).count();
+            prop_assert_eq!(named, if kind.rows.is_empty() { 0 } else { 2 * kind.columns.len() });
+            prop_assert!(kind.rows.iter().all(|row| row.len() == kind.columns.len()));
+        }
+    }
+}
