@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use model::Counts;
+
 /// A wish to stop or to pause, shared between whoever hears the user and the lab.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Shared>);
@@ -56,6 +58,13 @@ impl Stop {
     /// Complete responses so far in the slice under way, or in the last one; 0 where load comes from other processes.
     pub fn responses(&self) -> u64 {
         self.slice().as_ref().map_or(0, |(_, progress)| progress.done())
+    }
+
+    /// What has been counted of the window under way; `None` between windows, and where load comes from other processes. Takes a tenth
+    /// of a second.
+    pub fn so_far(&self) -> Option<Counts> {
+        let progress = self.slice().as_ref().map(|(_, progress)| progress.clone());
+        progress?.so_far()
     }
 
     /// Registers what ends the slice that is about to begin, and ends it at once if somebody asked before.

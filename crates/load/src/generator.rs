@@ -6,9 +6,9 @@
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::arena::RequestArena;
-use crate::thread::{Command, Common, Counter, Report, Shared};
+use crate::thread::{Command, Common, PUBLISHED, Report, Shared};
 use crate::{
     Address, Arrivals, Lanes, LoadError, LoadSpec, Protocol, Request, Until, clock, protocol, thread, trust,
 };
@@ -69,8 +69,7 @@ impl Generator {
         let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
         ensure_descriptors(spec.connections, spec.threads)?;
         let spec = Arc::new(spec);
-        let completed = (0..spec.threads).map(|_| Counter::default()).collect();
-        let shared = Arc::new(Shared { interrupted: AtomicBool::new(false), completed });
+        let shared = Arc::new(Shared::new(spec.threads));
         let (threads, connections) = (Vec::new(), spec.connections);
         let mut generator =
             Generator { threads, connections, arrivals: spec.arrivals, shared: shared.clone() };
@@ -181,6 +180,23 @@ impl Progress {
     /// Complete responses in this slice so far; up to 50 ms old.
     pub fn done(&self) -> u64 {
         self.shared.completed.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Progress {
+    /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and from each thread about
+    /// a tenth of a millisecond: it is for whoever looks every few seconds.
+    pub fn so_far(&self) -> Option<Counts> {
+        self.shared.watched.store(true, Ordering::Relaxed);
+        std::thread::sleep(PUBLISHED);
+        self.shared.watched.store(false, Ordering::Relaxed);
+        let taken =
+            |seen: &Mutex<Option<Box<Counts>>>| seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let threads = self.shared.seen.iter().filter_map(taken);
+        threads.map(|counts| *counts).reduce(|mut sum, thread| {
+            sum.merge(thread, Windows::Parallel);
+            sum
+        })
     }
 }
 

@@ -95,6 +95,14 @@ impl Tally {
         counts
     }
 
+    /// What has been counted so far. Copies histograms: for whoever looks now and then.
+    pub(crate) fn so_far(&self) -> Counts {
+        let (latency, response) = self.cells.totals();
+        let mut counts = Counts { latency, ..self.counts.clone() };
+        counts.open.iter_mut().for_each(|open| open.response = response.clone());
+        counts
+    }
+
     /// Counts a request that was lost to an error.
     pub(crate) fn loss(&mut self, loss: &Loss) {
         if loss.cause == Cause::Timeout {

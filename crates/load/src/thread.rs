@@ -1,12 +1,12 @@
 //! An engine thread: takes its worker through the parts of each slice, turn by turn of the driver.
 //!
 //! It gets commands, reports back, and has nothing in common with other threads but the interrupt flag and a counter
-//! of its own that it publishes now and then.
+//! of its own that it publishes now and then; and where somebody looks at all that it counts, a copy of that.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use model::{Counts, GeneratorUse};
@@ -27,6 +27,8 @@ const TICK_NS: u64 = 10_000_000;
 const HALT_MIN_NS: u64 = 500_000_000;
 /// How many ticks pass between two publications of progress.
 const PUBLISH_TICKS: u32 = 5;
+/// By then every thread that is at work has published once more.
+pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
 /// How long an interrupted slice waits for what is in flight.
 const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
 
@@ -54,6 +56,21 @@ pub(crate) struct Shared {
     pub(crate) interrupted: AtomicBool,
     /// Complete responses in this slice, one counter for each thread.
     pub(crate) completed: Vec<Counter>,
+    /// Whether somebody waits for what threads have counted so far.
+    pub(crate) watched: AtomicBool,
+    /// That, one for each thread. Nobody touches it unless it is watched.
+    pub(crate) seen: Vec<Mutex<Option<Box<Counts>>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(threads: u32) -> Shared {
+        Shared {
+            interrupted: AtomicBool::new(false),
+            completed: (0..threads).map(|_| Counter::default()).collect(),
+            watched: AtomicBool::new(false),
+            seen: (0..threads).map(|_| Mutex::default()).collect(),
+        }
+    }
 }
 
 /// A counter on a cache line (or a pair of them) of its own.
@@ -64,6 +81,8 @@ pub(crate) struct Counter(pub(crate) AtomicU64);
 struct Thread {
     index: usize,
     timeout_ns: u64,
+    /// When the slice under way began; 0 between slices.
+    started_ns: u64,
     /// The run-queue delay when the connect phase was over.
     run_delay_ns: Option<u64>,
     /// The last tick by the clock that goes on while the machine is suspended, and how long it stood still in the slice.
@@ -139,6 +158,7 @@ impl Thread {
         Ok(Thread {
             index: index as usize,
             timeout_ns: settings.timeout_ns,
+            started_ns: 0,
             run_delay_ns: None,
             ticked_boot_ns: 0,
             halted_ns: 0,
@@ -183,11 +203,13 @@ impl Thread {
         let alive_at_start = self.worker.alive();
         (self.ticked_boot_ns, self.halted_ns) = (clock::boot_ns(), 0);
 
+        self.started_ns = started_ns;
         self.worker.open_window(started_ns, until);
         self.driver.start_all(&mut self.worker);
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_window_over(now_ns));
         let stopped_ns = self.drain();
         self.publish();
+        self.started_ns = 0;
         let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
         let counts = self.worker.finish(finished_ns, |index| self.driver.close(index));
 
@@ -269,6 +291,11 @@ impl Thread {
 
     fn publish(&self) {
         self.shared.completed[self.index].0.store(self.worker.completed(), Ordering::Relaxed);
+        if self.started_ns > 0 && self.shared.watched.load(Ordering::Relaxed) {
+            let counts = Counts { started_ns: self.started_ns, ..self.worker.so_far() };
+            let mut seen = self.shared.seen[self.index].lock().unwrap_or_else(PoisonError::into_inner);
+            *seen = Some(Box::new(counts));
+        }
     }
 }
 

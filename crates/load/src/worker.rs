@@ -15,7 +15,7 @@ mod simulation;
 
 use std::sync::Arc;
 
-use model::Cause;
+use model::{Cause, Counts};
 
 use crate::arena::{RequestArena, RequestSampler};
 use crate::check::Check;
@@ -179,6 +179,11 @@ impl Worker {
     /// Complete responses so far in this slice.
     pub(crate) fn completed(&self) -> u64 {
         self.tally.counts.responses
+    }
+
+    /// What has been counted so far in this slice.
+    pub(crate) fn so_far(&self) -> Counts {
+        self.tally.so_far()
     }
 
     /// The driver has begun to connect a socket for connection `index`.

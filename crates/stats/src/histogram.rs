@@ -187,6 +187,18 @@ impl Latencies {
         Some(Quantile::AtLeast((sum / count) as u64))
     }
 
+    /// How many answered samples are at most so long, for each of these times in nanoseconds, which rise.
+    pub fn at_most(&self, times_ns: &[u64]) -> Vec<u64> {
+        let (mut cells, mut sum) = (self.exact.cells().peekable(), 0);
+        let mut until = |ns: &u64| {
+            while let Some((_, count)) = cells.next_if(|(cell, _)| lowest(*cell) <= *ns) {
+                sum += count;
+            }
+            sum
+        };
+        times_ns.iter().map(&mut until).collect()
+    }
+
     /// Answered and censored samples as two texts: base64 of the compressed V2 encoding, which every HdrHistogram
     /// reader takes. The second is empty when nothing was censored.
     pub fn encode(&self) -> (String, String) {
