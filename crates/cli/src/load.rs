@@ -25,6 +25,7 @@ use record::{Record, Writer};
 use report::{Form, Gated, Loaded, Measured, Report, count, rate, seconds};
 
 use crate::exit::Failed;
+use crate::prometheus::Exporter;
 use crate::{REMOTE_AGENT, WARDEN, elsewhere, exit, experiment, gate, print, records, run, signals};
 
 mod flags;
@@ -107,11 +108,15 @@ fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), L
     let writer = Writer::create(&folder, header, &text).map_err(run::unwritable)?;
     let directory = writer.record().directory.clone();
     let stop = signals::stop_on_first(STOPPING)?;
+    let exporter = args.output.prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
     let mut watch = Watch::begin(&plan, stop.clone());
     let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
     let environment = RealEnvironment::new(plan, helpers, directory, stop);
     let mut environment = environment.loading(deployed).driven_by(args.pace.driver.into());
-    let (mut record, result) = lab::run(writer, &mut environment, &mut |update| watch.show(update));
+    let (mut record, result) = lab::run(writer, &mut environment, &mut |update| {
+        watch.show(update);
+        exporter.iter().for_each(|exporter| exporter.take_in(update));
+    });
     watch.end();
     if kept.is_some() {
         run::keep_reports(&record, None);

@@ -19,9 +19,11 @@ mod hosts;
 mod init;
 mod live;
 mod load;
+mod mix;
 mod open;
 mod print;
 mod profile;
+mod prometheus;
 mod records;
 mod remote_agent;
 mod report;
@@ -108,6 +110,9 @@ enum Command {
     /// with it.
     #[command(hide = true, alias = "generate")]
     RemoteAgent(remote_agent::RemoteAgentArgs),
+    /// Write a mix file of the requests that access logs or HAR files have
+    #[command(hide = true)]
+    Mix(mix::MixArgs),
     /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
     #[command(hide = true)]
     Schema(schema::SchemaArgs),
@@ -146,6 +151,7 @@ fn main() -> ExitCode {
         Command::Gate(args) => gate::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::RemoteAgent(args) => remote_agent::run(&args),
+        Command::Mix(args) => mix::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => surface::completions(&args),
         Command::Man(args) => surface::man(&args),

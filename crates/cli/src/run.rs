@@ -1,6 +1,6 @@
 //! `proofload run`: carries an experiment through and prints its report.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,7 +16,10 @@ use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
 use crate::print::{self, AmountArgs};
-use crate::{REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, records, signals};
+use crate::prometheus::Exporter;
+use crate::{
+    REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, prometheus, records, signals,
+};
 
 /// What is told when a signal asks to stop.
 pub const STOPPING: &str =
@@ -85,6 +88,9 @@ pub struct RunFlags {
     /// Load hosts of URLs that may be other machines without asking
     #[arg(long)]
     pub yes: bool,
+    /// Tell a Prometheus what has been done so far, at /metrics of this address, while it runs (docs/while-it-runs.md)
+    #[arg(long, value_name = "HOST:PORT", value_parser = prometheus::address)]
+    pub prometheus: Option<SocketAddr>,
     /// Folder of the record, made new [default: records/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -130,7 +136,8 @@ pub fn perform(
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
     let course = Course::new(&name, experiment.text()?, plan, &directory);
-    let (record, result) = carry(Course { events: flags.json, yes: flags.yes, ..course })?;
+    let (record, result) =
+        carry(Course { events: flags.json, yes: flags.yes, prometheus: flags.prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let mut trials = record.blocks.iter().flat_map(|block| &block.trials);
     let nothing = result.is_err() && trials.all(|trial| trial.slices.is_empty());
@@ -164,12 +171,23 @@ pub struct Course<'a> {
     pub events: bool,
     /// Whether other machines may be loaded without asking.
     pub yes: bool,
+    /// Where a Prometheus may ask.
+    pub prometheus: Option<SocketAddr>,
 }
 
 impl<'a> Course<'a> {
     /// One that is measured and told to nobody else, on this machine unless somebody says otherwise.
     pub fn new(experiment: &'a str, text: String, plan: Plan, directory: &'a Path) -> Course<'a> {
-        Course { experiment, text, plan, directory, how: How::Measured, events: false, yes: false }
+        Course {
+            experiment,
+            text,
+            plan,
+            directory,
+            how: How::Measured,
+            events: false,
+            yes: false,
+            prometheus: None,
+        }
     }
 }
 
@@ -221,17 +239,22 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<Ready> {
 /// # Errors
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let (how, events, stop) = (course.how, course.events, Stop::default());
+    let (how, events, stop, prometheus) = (course.how, course.events, Stop::default(), course.prometheus);
     let Ready { writer, mut environment } = ready(course, stop.clone())?;
     let directory = writer.record().directory.clone();
     print::tell!("record: {}", records::typed(&directory).display());
+    let plan = &writer.record().header.plan;
+    let exporter = prometheus.map(|at| Exporter::begin(at, plan, stop.clone())).transpose()?;
     let mut live = Live::begin(&writer.record().header, directory, stop.clone(), events)?;
     let screen = live.screen();
     signals::on_first(move || {
         stop.request();
         screen.stopping(STOPPING);
     })?;
-    let mut watch = |update: &Update<'_>| live.show(update);
+    let mut watch = |update: &Update<'_>| {
+        live.show(update);
+        exporter.iter().for_each(|exporter| exporter.take_in(update));
+    };
     let (mut record, result) = match how {
         How::Measured => lab::run(writer, &mut environment, &mut watch),
         How::CapturesOnly { rounds } => lab::capture_only(writer, &mut environment, rounds, &mut watch),

@@ -6,7 +6,7 @@ mod request;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::{IpAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -341,6 +341,9 @@ pub struct Output {
     /// Keep the record, with its page, in this folder, made new [default: none is kept]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Tell a Prometheus what has been done so far, at /metrics of this address, while it runs (docs/while-it-runs.md)
+    #[arg(long, value_name = "HOST:PORT", value_parser = crate::prometheus::address)]
+    pub prometheus: Option<SocketAddr>,
     /// Write all latencies into FILE, an HdrHistogram interval log: by endpoint and status, an interval for each step
     #[arg(long, value_name = "FILE")]
     hdr: Option<PathBuf>,

@@ -104,6 +104,11 @@ fn folder() -> Place {
         place.write(name, experiment);
     }
     place.write("mix.toml", "[[request]]\npath = \"/\"\n");
+    for name in ["access.log", "session.har"] {
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/corpus/traffic");
+        let kept = if name == "session.har" { "chromium-156.har" } else { "nginx-1.22-combined.log" };
+        place.write(name, read(&format!("{corpus}/{kept}")));
+    }
     for name in ["notes.md", "before.txt", "after.txt"] {
         place.write(name, read(OUTPUT));
     }
@@ -147,6 +152,9 @@ fn carry(place: &Place, address: &str, call: &[String]) -> Option<String> {
     }
     if let Some(at) = words.iter().position(|word| word == "--save") {
         let _ = fs::remove_file(place.path(&words[at + 1]));
+    }
+    if words[0] == "mix" && !words.iter().any(|word| word == "--out") {
+        words.extend(["--out".to_owned(), "made.toml".to_owned()]);
     }
     let stdin = fs::File::open(OUTPUT).expect("it is kept");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -1,7 +1,33 @@
 //! `proofload run` with several requests of which one is judged, on processors that generator and service share; and with responses
 //! that take longer than a slice.
 
-use crate::place::{Draft, Place, counted};
+use std::process::{Command, Stdio};
+
+use crate::place::{Draft, Place, Running, SERVICE, counted, free};
+
+#[test]
+fn a_log_becomes_a_mix_that_is_sent_and_no_value_of_it_is_kept_unasked() {
+    let place = Place::new();
+    let line = |what: &str| format!("h - - [25/Nov/2026:13:27:25 +0000] \"{what} HTTP/1.1\" 200 5\n");
+    let lines =
+        ["GET /item/7?q=me%40a.b", "GET /item/8?q=it&page=2", "POST /item", "GET /{env.HOME}", "\\x16"];
+    place.write("access.log", lines.map(line).concat() + "\u{7}\n");
+    let said = place.said(&["mix", "access.log"]);
+    said.ends(0).tells(&["no requests: 2 entries", "1 POST (--unsafe)", "masked in queries, as x: q"]);
+    let (text, rows) = (place.read("mix.toml"), place.read("mix-1.csv"));
+    assert!(text.contains("path = \"/%7Benv.HOME%7D\"") && !(text + &rows).contains("a.b"), "{rows}");
+    place.said(&["mix", "access.log"]).ends(2).tells(&["it is there already"]);
+    place.said(&["mix", "mix.toml", "--out", "b.toml"]).ends(2).tells(&["neither an access log"]);
+    let address = free();
+    let mut service = Command::new("node");
+    service.arg(SERVICE).env("PORT", address.port().to_string()).stdout(Stdio::null());
+    let _service = Running::start(&mut service, address);
+    let url = format!("http://{address}");
+    let words = ["load", &url, "--mix", "mix.toml", "-d", "300ms", "-c", "4", "--json"];
+    let report = place.said(&words).ends(0).json();
+    let endpoints = report["steps"][0]["endpoints"].as_array().or(report["endpoints"].as_array());
+    assert_eq!(endpoints.map(Vec::len), Some(3), "{report:#}");
+}
 
 #[test]
 #[ignore = "slow: make check-slow"]

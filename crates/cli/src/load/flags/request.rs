@@ -33,7 +33,7 @@ pub struct Asking {
     /// Rows of values, .csv or .jsonl: {column} in path, headers and body stands for the value of a row drawn at random
     #[arg(long, value_name = "FILE")]
     values: Option<PathBuf>,
-    /// Several requests, each as often as its weight says; the URL says the host. See docs/mix-file.md
+    /// Several requests, each as often as its weight says; the URL says the host. `proofload mix access.log` makes one, see docs/mix-file.md
     #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "values"])]
     mix: Option<PathBuf>,
 }

@@ -1,0 +1,207 @@
+//! `proofload mix`: a mix file of the requests that access logs and HAR files have. Reads and writes files; which requests are alike, and what
+//! of them is masked, is `foreign`'s matter.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use foreign::{Choice, Kind, LeftOut, Mix, Span};
+use model::quantity::{rate, small_share};
+use model::text::line;
+use plan::is_secret_name;
+use report::count;
+
+use crate::exit::{self, Failed};
+use crate::{experiment, print};
+
+const EXAMPLES: &str = "\
+Examples:
+  What an nginx was asked for, as a load of the same requests:
+    proofload mix /var/log/nginx/access.log
+    proofload load http://127.0.0.1:3000 --mix mix.toml --rate 200
+  Older logs too:
+    zcat -f access.log* | proofload mix -";
+
+/// Bytes read at a time; what a file is is told by the first of them.
+const PIECE: usize = 64 << 10;
+/// A name in an experiment has no more.
+const NAME_CHARS_MAX: usize = 40;
+/// Nor a request a greater weight.
+const WEIGHT_MAX: f64 = 1e6;
+
+/// Flags of `mix`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MixArgs {
+    /// Access logs (combined, or a JSON object in each line) or HAR files; - is stdin
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The mix file, made new; rows of values go beside it
+    #[arg(short, long, default_value = "mix.toml")]
+    out: PathBuf,
+    /// The most frequent requests that are taken, those that differ in ids alone being one
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=32), value_name = "N")]
+    top: u8,
+    /// Take requests that may change something too, such as POST. Logs have no bodies
+    #[arg(long = "unsafe")]
+    with_unsafe: bool,
+    /// Keep values of queries, and paths with what looks like a token. Otherwise only numbers of up to four digits, and ids in paths
+    #[arg(long = "values")]
+    with_values: bool,
+}
+
+/// Writes the mix file.
+///
+/// # Errors
+/// If a file cannot be read or has no request that can be taken, or the mix file is there already.
+pub fn run(args: &MixArgs) -> anyhow::Result<ExitCode> {
+    if args.out.exists() {
+        let message = format!("{}: it is there already", args.out.display());
+        return Err(Failed::usage(message).hint("--out names another").into());
+    }
+    let choice =
+        Choice { with_unsafe: args.with_unsafe, with_values: args.with_values, is_secret: is_secret_name };
+    let mut mix = Mix::new(choice);
+    for path in &args.files {
+        let form =
+            read(&mut mix, path).map_err(|error| Failed::usage(format!("{}: {error}", path.display())))?;
+        print::talk(&format!("read: {} ({form})", path.display()));
+    }
+    let kinds = mix.finish(args.top.into());
+    left_out(&mix.left_out).iter().for_each(|text| print::tell!("{text}"));
+    if kinds.is_empty() {
+        return Err(Failed::usage("no request is left".to_owned()).into());
+    }
+    write(args, &mix, &kinds)?;
+    tell(args, &mix, &kinds);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(mix: &mut Mix, path: &Path) -> io::Result<&'static str> {
+    match path == Path::new("-") {
+        true => mix.read(&mut BufReader::with_capacity(PIECE, io::stdin().lock())),
+        false => mix.read(&mut BufReader::with_capacity(PIECE, File::open(path)?)),
+    }
+}
+
+/// What is not in the mix, and what to do about it.
+fn left_out(of: &LeftOut) -> Vec<String> {
+    let mut told = Vec::new();
+    if of.bad > 0 {
+        let first = of.bad_first.iter().map(|(number, text)| format!("\n  {number}: {text}"));
+        let first: String = first.collect();
+        told.push(format!("no requests: {} entries, the first of them{first}", count(of.bad)));
+    }
+    if !of.by_method.is_empty() {
+        let each = of.by_method.iter().map(|(method, many)| format!("{} {method}", count(*many)));
+        let each: Vec<String> = each.collect();
+        told.push(format!("left out, as they may change something: {} (--unsafe)", each.join(", ")));
+    }
+    let others = [
+        (of.with_token, "with what looks like a token or an address in their path (--values)"),
+        (of.elsewhere, "of other hosts than the first"),
+        (of.rare, "that came more rarely than the others (--top)"),
+    ];
+    let others = others.into_iter().filter(|(many, _)| *many > 0);
+    told.extend(others.map(|(many, what)| format!("left out: {} requests {what}", count(many))));
+    told
+}
+
+fn tell(args: &MixArgs, mix: &Mix, kinds: &[Kind]) {
+    if !mix.masked.is_empty() {
+        let names: Vec<&str> = mix.masked.keys().map(String::as_str).collect();
+        print::tell!("masked in queries, as x: {} (--values)", line(&names.join(", ")));
+    }
+    let (of, left) = (taken(kinds), mix.left_out.rare);
+    let share = small_share(of as f64 / (of + left) as f64);
+    print::tell!(
+        "written: {}, {} requests that stand for {share} of {}",
+        args.out.display(),
+        kinds.len(),
+        count(of + left)
+    );
+    let rate = mix.span.per_s().map_or(String::new(), |per_s| format!(" --rate {}", per_s.ceil()));
+    let file = args.out.display();
+    print::talk(&format!("next: `proofload load http://127.0.0.1:PORT --mix {file}{rate}`"));
+}
+
+fn taken(kinds: &[Kind]) -> u64 {
+    kinds.iter().map(|kind| kind.count).sum()
+}
+
+/// Writes rows, and then the mix file, which is read as `load` will read it.
+fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
+    let folder = args.out.parent().unwrap_or(Path::new(""));
+    let stem = args.out.file_stem().unwrap_or_default().to_string_lossy();
+    let mut text = format!("# Made by: {}\n", line(&print::shown_command()));
+    if let Some(told) = times(&mix.span) {
+        let _ = writeln!(text, "# {told}");
+    }
+    let most = kinds.first().map_or(0, |kind| kind.count);
+    let scale = (WEIGHT_MAX / most as f64).min(1.0);
+    for (number, kind) in (1..).zip(kinds) {
+        let file = (!kind.rows.is_empty()).then(|| format!("{stem}-{number}.csv"));
+        if let Some(file) = &file {
+            put(&folder.join(file), &rows(kind))?;
+        }
+        text += &entry((number, kind), file.as_deref(), scale);
+    }
+    if let Err(found) = plan::mix(&text, folder) {
+        return Err(experiment::shown(&args.out, &text, &found).into());
+    }
+    Ok(put(&args.out, text.as_bytes())?)
+}
+
+/// When the requests came, and how many a second.
+fn times(span: &Span) -> Option<String> {
+    let ((first, last), per_s) = (span.ends_s?, span.per_s()?);
+    let time =
+        |at_s: f64| jiff::Timestamp::from_second(at_s as i64).map(|at| at.to_string()).unwrap_or_default();
+    let (mean, most) = (rate(per_s), rate(span.busiest as f64));
+    Some(format!("{} to {}: {mean} in the mean, {most} in the busiest second", time(first), time(last)))
+}
+
+fn entry((number, kind): (usize, &Kind), file: Option<&str>, scale: f64) -> String {
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let weight = (kind.count as f64 * scale).round().max(1.0);
+    let mut text = format!("\n[[request]]\nweight = {weight}\n");
+    if kind.method != "GET" {
+        let _ = writeln!(text, "method = {}", quoted(&kind.method));
+    }
+    let name = format!("{} {}", kind.method, kind.path);
+    if name.chars().count() > NAME_CHARS_MAX {
+        let number = format!("{number} ");
+        let cut = model::text::cut(&name, NAME_CHARS_MAX - number.len() - 1);
+        let _ = writeln!(text, "name = {}", quoted(&(number + &cut)));
+    }
+    let _ = writeln!(text, "path = {}", quoted(&kind.path));
+    file.iter().for_each(|file| {
+        let _ = writeln!(text, "values = {}", quoted(file));
+    });
+    if kind.statuses.iter().any(|status| *status >= 300) {
+        let _ = writeln!(text, "expect = {{ status = {:?} }}", kind.statuses);
+    }
+    text
+}
+
+fn rows(kind: &Kind) -> Vec<u8> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    // Into memory, and as many fields a row: neither can fail.
+    let _ = out.write_record(&kind.columns);
+    for row in &kind.rows {
+        let _ = out.write_record(row);
+    }
+    out.into_inner().unwrap_or_default()
+}
+
+/// For this user alone: ids and values are somebody's.
+fn put(path: &Path, text: &[u8]) -> Result<(), Failed> {
+    let mut options = OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(0o600).open(path);
+    made.and_then(|mut file| file.write_all(text))
+        .map_err(|error| Failed::new(exit::SELF, format!("{}: cannot be written: {error}", path.display())))
+}

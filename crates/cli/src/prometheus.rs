@@ -1,0 +1,276 @@
+//! `--prometheus`: what a run has done so far, for a Prometheus that asks every few seconds. The text format is version 0.0.4
+//! (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+//!
+//! Counts are those of slices that are over; of a measurement by `load`, whose slices are long, those of the one under way too. Must not: hold a
+//! run up. A look costs each thread of the generator about a tenth of a millisecond.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use lab::{Doing, News, Progress, Stop, Update};
+use model::{Counts, Event, Slice, SliceKind};
+use plan::Plan;
+use stats::Latencies;
+
+use crate::exit::{self, Failed};
+use crate::print;
+
+/// Upper ends of the buckets of response times.
+const BUCKETS_US: [u64; 16] = [
+    100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000,
+    2_000_000, 5_000_000, 10_000_000,
+];
+/// How long a client may take to ask.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Longer requests are none of a Prometheus.
+const REQUEST_BYTES_MAX: usize = 8 << 10;
+
+/// Reads where to listen: HOST:PORT with an IP address, or a port of loopback.
+///
+/// # Errors
+/// What is expected.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = || text.parse().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    text.parse()
+        .or_else(|_| port())
+        .map_err(|_| "expected 127.0.0.1:9464, or a port of this machine".to_owned())
+}
+
+/// What is told of a run.
+#[derive(Debug, Clone)]
+pub struct Exporter(Arc<Mutex<Totals>>);
+
+#[derive(Debug, Default)]
+struct Totals {
+    variants: Vec<String>,
+    block: u32,
+    sums: BTreeMap<(usize, &'static str), Sum>,
+    /// What is under way.
+    doing: Option<SliceKind>,
+    /// When the last slice that is among the sums began.
+    last_ns: u64,
+}
+
+/// Name, help, and the figure.
+type Counter = (&'static str, &'static str, fn(&Sum) -> u64);
+
+/// What was counted of a variant.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    due: u64,
+    sent: u64,
+    failed: u64,
+    buckets: [u64; BUCKETS_US.len()],
+    seconds: f64,
+    count: u64,
+}
+
+impl Sum {
+    fn add(&mut self, counts: &Counts, due: u64, failed: u64) {
+        (self.due, self.sent, self.failed) = (self.due + due, self.sent + counts.sent, self.failed + failed);
+        let times = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+        for (sum, more) in self.buckets.iter_mut().zip(times.at_most(&BUCKETS_US.map(|us| us * 1_000))) {
+            *sum += more;
+        }
+        let mean_ns = times.mean().map_or(0, stats::Quantile::ns);
+        self.seconds += mean_ns as f64 / 1e9 * times.count() as f64;
+        self.count += Latencies::count(times);
+    }
+}
+
+impl Exporter {
+    /// Begins to answer. The slice under way is asked for from `stop` where the plan is one measurement.
+    ///
+    /// # Errors
+    /// If nobody can listen there.
+    pub fn begin(at: SocketAddr, plan: &Plan, stop: Stop) -> Result<Exporter, Failed> {
+        let unable = |error: io::Error| Failed::new(exit::SELF, format!("--prometheus {at}: {error}"));
+        let listener = TcpListener::bind(at).map_err(unable)?;
+        let local = listener.local_addr().map_err(unable)?;
+        let variants = plan.variants.iter().map(|variant| variant.name.clone()).collect();
+        let exporter = Exporter(Arc::new(Mutex::new(Totals { variants, ..Totals::default() })));
+        let (told, alone) = (exporter.clone(), plan.measure.is_some());
+        let serve = move || {
+            for stream in listener.incoming().flatten() {
+                let now = || if alone { stop.so_far() } else { None };
+                // Whoever goes away before he has his answer needs none.
+                let _ = told.answer(stream, now);
+            }
+        };
+        thread::Builder::new().name("prometheus".into()).spawn(serve).map_err(unable)?;
+        print::talk(&format!("Prometheus: http://{local}/metrics"));
+        Ok(exporter)
+    }
+
+    /// Takes in what just happened.
+    pub fn take_in(&self, update: &Update<'_>) {
+        match update.news {
+            News::Event(Event::Slice(slice)) => self.totals().slice(slice),
+            News::Event(Event::BlockStarted { block, .. }) => self.totals().block = *block,
+            News::Progress(Progress::Trial { doing, .. }) => {
+                self.totals().doing = match doing {
+                    Doing::Starting | Doing::WarmingUp => SliceKind::WarmUp,
+                    Doing::MeasuringCapacity => SliceKind::Capacity,
+                    Doing::Measuring => SliceKind::Measured,
+                    Doing::Probing => SliceKind::Probe,
+                    Doing::Overloading => SliceKind::Overload,
+                }
+                .into();
+            }
+            News::Event(_) | News::Progress(_) => {}
+        }
+    }
+
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer(&self, mut stream: TcpStream, now: impl Fn() -> Option<Counts>) -> io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let (mut request, mut piece) = (Vec::new(), [0; 1024]);
+        while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_BYTES_MAX {
+            match stream.read(&mut piece)? {
+                0 => return Ok(()),
+                read => request.extend_from_slice(&piece[..read]),
+            }
+        }
+        let (status, text) = match request.starts_with(b"GET /metrics") {
+            true => {
+                let now = now();
+                ("200 OK", self.totals().text(now.as_ref()))
+            }
+            false => ("404 Not Found", "GET /metrics\n".to_owned()),
+        };
+        let kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8";
+        let length = text.len();
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\n{kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
+        )
+    }
+}
+
+impl Totals {
+    fn slice(&mut self, slice: &Slice) {
+        let counts = &slice.counts;
+        self.last_ns = counts.started_ns;
+        let sum = self.sums.entry((slice.variant, kind(slice.kind))).or_default();
+        sum.add(counts, counts.due(), counts.failed());
+    }
+
+    /// All of it, with what was counted of the slice under way, which is that of the first variant.
+    fn text(&self, now: Option<&Counts>) -> String {
+        let mut sums = self.sums.clone();
+        if let Some((now, doing)) = now.filter(|now| now.started_ns != self.last_ns).zip(self.doing) {
+            let due =
+                now.open.as_ref().map(|open| open.due_per_100_ms.iter().map(|due| u64::from(*due)).sum());
+            let failed = now.responses - now.successful + now.timed_out + now.broken;
+            let sum = sums.entry((0, kind(doing))).or_default();
+            sum.add(now, due.unwrap_or(now.sent), failed);
+        }
+        let mut out = String::new();
+        let version = env!("CARGO_PKG_VERSION");
+        head(&mut out, "proofload_info", "gauge", "The Proofload that runs");
+        let _ = writeln!(out, "proofload_info{{version=\"{version}\"}} 1");
+        head(&mut out, "proofload_block", "gauge", "Number of the block under way");
+        let _ = writeln!(out, "proofload_block {}", self.block);
+        let counters: [Counter; 3] = [
+            ("proofload_requests_due_total", "Requests that there were to send", |sum| sum.due),
+            ("proofload_requests_sent_total", "Requests that were sent", |sum| sum.sent),
+            ("proofload_requests_failed_total", "Requests that did not end in an expected response", |sum| {
+                sum.failed
+            }),
+        ];
+        for (name, help, of) in counters {
+            head(&mut out, name, "counter", help);
+            for (key, sum) in &sums {
+                let _ = writeln!(out, "{name}{{{}}} {}", self.labels(*key), of(sum));
+            }
+        }
+        let name = "proofload_response_seconds";
+        head(
+            &mut out,
+            name,
+            "histogram",
+            "From when a request was due in open loop, from when it was sent in closed loop",
+        );
+        for (key, sum) in &sums {
+            let labels = self.labels(*key);
+            for (us, count) in BUCKETS_US.iter().zip(sum.buckets) {
+                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{}\"}} {count}", *us as f64 / 1e6);
+            }
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", sum.count);
+            let _ = writeln!(
+                out,
+                "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {}",
+                sum.seconds, sum.count
+            );
+        }
+        out
+    }
+
+    fn labels(&self, (variant, kind): (usize, &str)) -> String {
+        format!("variant=\"{}\",slice=\"{kind}\"", self.name(variant))
+    }
+
+    fn name(&self, variant: usize) -> String {
+        let name = self.variants.get(variant).map(String::as_str).unwrap_or_default();
+        model::text::line(name).replace('\\', "\\\\").replace('"', "\\\"")
+    }
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn kind(kind: SliceKind) -> &'static str {
+    match kind {
+        SliceKind::WarmUp => "warm_up",
+        SliceKind::Measured => "measured",
+        SliceKind::Capacity => "capacity",
+        SliceKind::Probe => "probe",
+        SliceKind::Overload => "overload",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_slices_add_up_and_one_that_is_over_is_not_counted_twice() {
+        let (variants, doing) = (vec!["a \"b\"".to_owned()], Some(SliceKind::Measured));
+        let mut totals = Totals { variants, doing, ..Totals::default() };
+        let mut counts = Counts { started_ns: 7, sent: 3, responses: 3, successful: 2, ..Counts::default() };
+        counts.latency = Latencies::new();
+        [150_000, 1_500_000, 3_000_000_000].into_iter().for_each(|ns| counts.latency.record(ns));
+        let sum = totals.sums.entry((0, "measured")).or_default();
+        sum.add(&counts, 3, 1);
+        totals.last_ns = 7;
+        let once = totals.text(None);
+        assert_eq!(totals.text(Some(&counts)), once, "it is the slice that is over");
+        for line in [
+            "# TYPE proofload_response_seconds histogram",
+            "proofload_requests_failed_total{variant=\"a \\\"b\\\"\",slice=\"measured\"} 1",
+            "proofload_response_seconds_bucket{variant=\"a \\\"b\\\"\",slice=\"measured\",le=\"0.0001\"} 0",
+            "proofload_response_seconds_bucket{variant=\"a \\\"b\\\"\",slice=\"measured\",le=\"0.002\"} 2",
+            "proofload_response_seconds_bucket{variant=\"a \\\"b\\\"\",slice=\"measured\",le=\"+Inf\"} 3",
+        ] {
+            assert!(once.lines().any(|other| other == line), "{line}\n{once}");
+        }
+        counts.started_ns = 8;
+        assert!(
+            totals
+                .text(Some(&counts))
+                .contains("requests_sent_total{variant=\"a \\\"b\\\"\",slice=\"measured\"} 6")
+        );
+        assert_eq!(address("9464"), address("127.0.0.1:9464"));
+        assert!(address("localhost").is_err());
+    }
+}
