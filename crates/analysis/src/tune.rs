@@ -11,6 +11,7 @@ mod figures;
 mod overlay;
 mod procedure;
 mod race;
+mod screening;
 mod setting;
 mod step;
 

@@ -11,9 +11,9 @@ use analysis::tune::{
 };
 use clap::Args;
 use lab::{LabError, Stop};
-use model::Grade;
 use model::quantity::{many, span};
-use plan::{Cpus, LookRule, Plan};
+use model::{Grade, Loop};
+use plan::{Cpus, LookRule, Plan, Rate};
 use record::{EndReason, Record};
 
 use crate::compare::{self, Asked};
@@ -144,12 +144,12 @@ fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
         )
         .hint("leave out --rate and latencies; compare the choice with --rate afterwards"));
     }
-    match keep.iter().find(|keep| keep.figure.metric().is_none_or(|metric| metric.quantile().is_some())) {
-        Some(keep) => Err(Failed::usage(format!(
-            "--keep '{}': there is no such figure at a service's limit",
-            keep.text
-        ))
-        .hint("limits are on memory, cpu_per_request and throughput")),
+    let is_had = |keep: &&Keep| {
+        keep.figure.metric().is_some_and(|metric| keep.is_latency() || metric.row().loops != Loop::Search)
+    };
+    match keep.iter().find(|keep| !is_had(keep)) {
+        Some(keep) => Err(Failed::usage(format!("--keep '{}': there is no such figure here", keep.text))
+            .hint("limits are on memory, cpu_per_request, throughput, p50, p90, p99 and p99.9")),
         None => Ok(()),
     }
 }
@@ -332,8 +332,13 @@ impl Work<'_> {
     fn step_alone(&mut self) -> anyhow::Result<Ran> {
         print::tell!("records: {}", records::typed(&self.folder).display());
         print::tell!("the service as it is: does it work, how long does it warm up?");
-        let step =
-            Step { purpose: Purpose::Baseline, rows: vec![Vec::new()], blocks: 1, seconds: STEP_MIN_S };
+        let step = Step {
+            purpose: Purpose::Baseline,
+            rows: vec![Vec::new()],
+            blocks: 1,
+            seconds: STEP_MIN_S,
+            rate_per_s: None,
+        };
         let ran = self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
         if let Err(error) = ran.result {
             return Err(run::failed(error).into());
@@ -359,9 +364,12 @@ impl Work<'_> {
             Purpose::Smoke(of) => format!("alone-{}", slug(&settings[of].name)),
             Purpose::Screen { pair, .. } => format!("screen-{pair}"),
             Purpose::Race(of) => format!("race-{}", slug(&settings[of].name)),
+            Purpose::Latency { pair } => format!("at-a-rate-{pair}"),
             Purpose::Confirm => "confirm".to_owned(),
+            Purpose::ConfirmLatency => "confirm-at-a-rate".to_owned(),
         };
-        let (confirms, per_core) = (step.purpose == Purpose::Confirm, tuning.per_core());
+        let (confirms, per_core) = (step.confirms(), tuning.per_core());
+        let latency = self.keep.iter().find(|keep| keep.is_latency()).and_then(|keep| keep.figure.metric());
         self.experiment(step, settings, &name, |plan| {
             if shares {
                 plan.design.cpus = Cpus::Shared;
@@ -373,7 +381,15 @@ impl Work<'_> {
             // Mirrored rows, and blocks that are few: what disturbs one of them is better borne than repeated.
             plan.design.drop_disturbed &= confirms;
             plan.design.warmup.get_or_insert(times.warm_up);
-            plan.design.slice.get_or_insert(times.slice);
+            match step.rate_per_s.zip(latency) {
+                // Slices are then as long as the quantile asks for.
+                Some((rate, metric)) => {
+                    (plan.design.metric, plan.design.rate) = (metric, Some(Rate::PerSecond(rate)));
+                }
+                None => {
+                    plan.design.slice.get_or_insert(times.slice);
+                }
+            }
         })
     }
 
@@ -398,7 +414,7 @@ impl Work<'_> {
         plan.design.co_primary.clear();
         plan.design.explain = false;
         plan.gate.clear();
-        if step.purpose != Purpose::Confirm {
+        if !step.confirms() {
             plan.comparisons.clear();
         }
         adjust(&mut plan);
@@ -411,7 +427,7 @@ impl Work<'_> {
         let Ready { writer, mut environment } = run::ready(course, self.stop.clone())?;
         let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
         let conclusion = analysis::conclude(&record);
-        if step.purpose == Purpose::Confirm {
+        if step.confirms() {
             run::keep_reports(&record, None);
         }
         Ok(Ran { record, conclusion, result })
@@ -429,7 +445,7 @@ impl Work<'_> {
             Err(error) => return Err(run::failed(error).into()),
         }
         let seconds = record.ended.as_ref().map_or(step.seconds, |ended| ended.seconds);
-        if step.purpose == Purpose::Confirm {
+        if step.confirms() {
             return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
         }
         if let Purpose::Smoke(_) = step.purpose {
@@ -461,7 +477,13 @@ impl Work<'_> {
                 let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
                 format!("which level: {}", levels.join(", "))
             }
+            Purpose::Latency { pair } => {
+                format!("what helps, at {:.0}/s: pair {pair}", step.rate_per_s.unwrap_or_default())
+            }
             Purpose::Confirm => format!("confirming the choice on {} fresh blocks", step.blocks),
+            Purpose::ConfirmLatency => {
+                format!("and at {:.0}/s, on {} more", step.rate_per_s.unwrap_or_default(), step.blocks)
+            }
         };
         let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
         print::tell!("{what}: about {}; {} left at most", span(step.seconds.max(1.0)), span(left_s.max(0.0)));

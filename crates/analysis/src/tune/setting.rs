@@ -134,6 +134,11 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// Whether it bounds a response time, which is none of a service at its limit.
+    pub fn is_latency(&self) -> bool {
+        self.figure.metric().is_some_and(|metric| metric.quantile().is_some())
+    }
+
     /// Whether a ratio to the service as it is keeps it.
     pub fn holds(&self, ratio: f64) -> bool {
         if self.figure.wants_more() { ratio >= self.ratio } else { ratio <= self.ratio }
