@@ -130,6 +130,8 @@ pub struct Advice {
     pub experiment: Option<String>,
     /// What to know of how it was measured.
     pub notes: Vec<String>,
+    /// What a profile proposes to change in the service's code, which was not tried.
+    pub proposals: Vec<String>,
 }
 
 impl Advice {
@@ -158,6 +160,7 @@ impl Advice {
             folder: String::new(),
             experiment: None,
             notes: Vec::new(),
+            proposals: Vec::new(),
         }
     }
 
@@ -424,6 +427,7 @@ impl Advice {
         }
         let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
         lines.push(Line::new("how", how));
+        lines.extend(self.proposals.iter().map(|text| Line::new("in the code, not tried", text.clone())));
         lines.extend(self.notes.iter().map(|note| Line::new("note", note.clone())));
         lines.push(Line::new("records", format!("{} ({})", self.folder, span(self.seconds))));
         lines
