@@ -450,7 +450,13 @@ impl Work<'_> {
     /// # Errors
     /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
     fn outcome(&self, step: &Step, ran: anyhow::Result<Ran>) -> anyhow::Result<Outcome> {
-        let Ran { record, conclusion, result } = ran?;
+        let Ran { record, conclusion, result } = match ran {
+            // A program that is not there, a file that cannot be read: the rest goes on without it.
+            Err(error) if matches!(step.purpose, Purpose::Smoke(_)) => {
+                return Ok(Outcome::Failed(format!("{error:#}")));
+            }
+            ran => ran?,
+        };
         match result {
             Ok(()) => {}
             Err(LabError::Service(what)) => return Ok(Outcome::Failed(what)),

@@ -419,4 +419,35 @@ mod tests {
         let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
         assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
     }
+
+    #[test]
+    fn every_level_makes_an_experiment() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["nginx.conf.tmpl", "nginx-gzip.conf.tmpl"] {
+            std::fs::write(folder.path().join(name), crate::tune::nginx("api", true)).unwrap();
+        }
+        let exec = "name = \"a\"\n[services.api]\ncommand = [\"node\", \"a.js\"]\n".to_owned();
+        let all = Facts {
+            cores: 2,
+            nginx: true,
+            libraries: LIBRARIES_SOUGHT.map(PathBuf::from).to_vec(),
+            ..Facts::default()
+        };
+        for item in
+            Catalogue::built_in().items.iter().filter(|item| item.untried.is_none() && !item.level.is_empty())
+        {
+            let pm2 =
+                if item.when.launcher.as_deref() == Some("pm2") { "launcher = \"pm2-fork\"\n" } else { "" };
+            let text = format!("{exec}{pm2}");
+            let base = plan::parse(&text, folder.path()).unwrap();
+            let setting = item.setting(&all, folder.path()).unwrap();
+            for level in 1..=setting.levels.len() {
+                let rows = [vec![0], vec![level]];
+                let one = std::slice::from_ref(&setting);
+                let (text, _) = crate::tune::experiment(&text, &base.variants[0], one, &rows);
+                let plan = plan::parse(&text, folder.path());
+                assert!(plan.is_ok_and(|plan| plan.variants.len() == 2), "{} {level}: {text}", item.name);
+            }
+        }
+    }
 }
