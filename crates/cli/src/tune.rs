@@ -47,7 +47,7 @@ confirmed against the service as it is, on runs that had no part in choosing it:
 /// The budget without a flag.
 const BUDGET: &str = "10m";
 /// From this budget on it is worth its time to look at a profile first.
-const PROFILE_FROM: Duration = Duration::from_mins(3);
+const PROFILE_FROM: Duration = Duration::from_secs(180);
 /// Slices of a trial while settings are screened: processes vary more than slices do.
 const SLICES: u32 = 2;
 /// What a step may take at most, over what it should; a block that was disturbed is repeated.

@@ -101,6 +101,8 @@ impl World {
     }
 
     fn outcome(&self, step: &Step, seconds: f64, random: &mut Pcg64) -> Outcome {
+        // Two variants that are alike are refused.
+        assert!((1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])), "{step:?}");
         if !step.confirms() {
             let drift = 0.05 * normal(random);
             let figures = |row: &Row| {

@@ -12,7 +12,7 @@ use stats::{ScreenEffect, ScreenLooks, Screened};
 
 use super::figures::Figures;
 use super::race::{self, Race};
-use super::screening::{ALPHA, Half, Model, Screen};
+use super::screening::{ALPHA, Half, Model, Screen, latency_pairs};
 use super::setting::Keep;
 use super::step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
 
@@ -27,9 +27,8 @@ const BASELINE_S: f64 = 12.0;
 const SMOKE_S: f64 = 3.0;
 /// Requests per second of steps in open loop, as a share of what the service as it is can do.
 const RATE_SHARE: f64 = 0.6;
-/// Mirrored pairs in open loop, and the settings for which the design is made at least: a smaller one has too few rows for its spread.
-const LATENCY_PAIRS: u32 = 2;
-const LATENCY_COLUMNS_MIN: usize = 4;
+/// Settings for which time is set aside for those pairs: seldom do more of them help.
+const HELPFUL_MAX: usize = 4;
 /// Most settings among which all subsets are gone through.
 const SUBSETS_MAX: usize = 12;
 /// Normal quantile of 80 % power.
@@ -336,7 +335,7 @@ impl Tuning {
     /// What is set aside for pairs in open loop of what so many settings leave.
     fn latency_s(&self, settings: usize) -> f64 {
         let wanted = settings > 1 && self.keeps_latency();
-        if wanted { f64::from(LATENCY_PAIRS) * self.pair_s(settings.max(LATENCY_COLUMNS_MIN)) } else { 0.0 }
+        if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
     }
 
     /// About how long racing takes of those settings that have several levels.
@@ -349,8 +348,7 @@ impl Tuning {
     fn plan_pairs(&mut self) -> Result<(), TooShort> {
         let open = self.open().len();
         let pair_s = self.pair_s(open);
-        // Seldom more than a few settings help.
-        let behind_s = self.confirm_s() + self.latency_s(open.min(LATENCY_COLUMNS_MIN));
+        let behind_s = self.confirm_s() + self.latency_s(open.min(HELPFUL_MAX));
         let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
         // A race is worth its time only where a screening has its own.
         let pairs = if room(self.race_s()) >= 3.0 { room(self.race_s()) } else { room(0.0) };
@@ -387,23 +385,17 @@ impl Tuning {
                 return None;
             }
             let level = |of: usize| self.spec.settings[of].screened + 1;
-            self.screen.wanted = self.halves(&open, open.len(), u64::from(self.screen.pairs), &level)?;
+            self.screen.wanted = self.halves(&open, u64::from(self.screen.pairs), &level)?;
         }
         let rows = self.screen.wanted.last()?;
         let purpose = Purpose::Screen { pair: self.screen.pairs + 1, of: self.screen.pairs_max };
         Some(self.step(purpose, rows.clone(), 1))
     }
 
-    /// The halves of a pair in which these settings vary, on at this level; the design has so many columns.
-    fn halves(
-        &self,
-        among: &[usize],
-        columns: usize,
-        number: u64,
-        level: &dyn Fn(usize) -> usize,
-    ) -> Option<Vec<Vec<Row>>> {
+    /// The halves of a pair in which these settings vary, on at this level.
+    fn halves(&self, among: &[usize], number: u64, level: &dyn Fn(usize) -> usize) -> Option<Vec<Vec<Row>>> {
         let mut halves = Vec::new();
-        for rows in stats::designs(columns, self.spec.seed.wrapping_add(number)).ok()? {
+        for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number)).ok()? {
             for mirrored in [true, false] {
                 let row = |signs: &Vec<bool>| {
                     let mut row = self.levels.clone();
@@ -535,13 +527,13 @@ impl Tuning {
     fn latency_half(&mut self) -> Option<Step> {
         if self.latency.wanted.is_empty() {
             let chosen = self.on();
-            let columns = chosen.len().max(LATENCY_COLUMNS_MIN);
-            let enough = chosen.len() < 2 || self.latency.pairs >= LATENCY_PAIRS || !self.keeps_latency();
-            if enough || self.left_s() < self.pair_s(columns) + self.confirm_s() {
+            let all = self.latency.pairs >= latency_pairs(chosen.len());
+            let enough = chosen.len() < 2 || all || !self.keeps_latency();
+            if enough || self.left_s() < self.pair_s(chosen.len()) + self.confirm_s() {
                 return None;
             }
             let number = u64::from(self.screen.pairs_max + self.latency.pairs);
-            self.latency.wanted = self.halves(&chosen, columns, number, &|of| self.levels[of])?;
+            self.latency.wanted = self.halves(&chosen, number, &|of| self.levels[of])?;
         }
         let rows = self.latency.wanted.last()?.clone();
         Some(self.step(Purpose::Latency { pair: self.latency.pairs + 1 }, rows, 1))

@@ -11,6 +11,11 @@ use super::step::Row;
 /// The error rate that all effects of a screening share.
 pub(crate) const ALPHA: f64 = 0.05;
 
+/// Mirrored pairs in open loop: more where so few settings make a design of four rows.
+pub(crate) fn latency_pairs(settings: usize) -> u32 {
+    if settings < 4 { 4 } else { 2 }
+}
+
 /// Rows of a block, and what each came to.
 #[derive(Debug, Clone)]
 pub(crate) struct Half {

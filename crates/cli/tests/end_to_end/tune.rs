@@ -29,10 +29,7 @@ fn a_file_says_what_is_tried_and_flags_add_to_it() {
         service: "env = { PORT = \"{port}\", HOST = \"{address}\" }\n\n[tune]\nonly = [\"none\"]\ntry = [\"POOL=4|8\"]\nkeep = [\"capacity > -5%\"]",
         ..Draft::default()
     });
-    place
-        .said(&["tune", "experiment.toml", "--list"])
-        .ends(2)
-        .tells(&["there is no such figure here"]);
+    place.said(&["tune", "experiment.toml", "--list"]).ends(2).tells(&["there is no such figure here"]);
     let text = place.read("experiment.toml").replace("capacity > -5%", "p99 < +5%");
     place.write("experiment.toml", &text);
     let said = place.said(&["tune", "experiment.toml", "--list", "--try", "SIZE=1"]);
