@@ -14,7 +14,7 @@ STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m rever
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build dist web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity check-macos test test-cluster fuzz sanitize miri deny
+.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-tune check-macos test test-cluster fuzz sanitize miri deny
 .PHONY: check check-slow
 
 help: ## this list
@@ -109,6 +109,9 @@ truth-simulated: ## how often intervals and verdicts are right on simulated nois
 truth-capacity: build ## how far capacities of services whose queue is known are off, 20 runs in about 65 minutes (needs Go)
 	mkdir -p $(TRUTH)
 	python3 bench/truth/capacity.py --proofload $(BINARY) --out $(TRUTH)/capacity.jsonl
+
+truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 9 hours
+	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl
 
 # Some take root, namespaces or a program that may be missing: the table says which were skipped.
 knocks: ## bad servers, services, machines, networks and records, kills and calls that fail: what becomes of them, in about 12 minutes (root for all)

@@ -1,6 +1,9 @@
 'use strict';
 
 // An Express service into which a difference can be planted, for tests of whether it is found:
+//   COST_*      each makes a request cost so many times as much CPU, by turns of that loop; of EITHER_* only the largest does
+//   COST_TAIL   such a cost, which also spares the responses their TAIL_SHARE
+//   TURNS       turns that cost as much as the request without them, for COST_* and EITHER_*
 //   SPIN        turns of a loop that each request costs beside its work
 //   DELAY_MS    time that each response waits without using a processor
 //   TAIL_SHARE  share of the responses that wait TAIL_MS, at random
@@ -14,9 +17,12 @@ const { spun, turn } = require('../spin');
 
 const STOP_GRACE_MS = 1000;
 const number = (name) => Number(process.env[name] ?? 0);
-const spin = number('SPIN');
+const factors = (prefix) =>
+  Object.keys(process.env).filter((name) => name.startsWith(prefix)).map(number);
+const cost = [Math.max(1, ...factors('EITHER_')), ...factors('COST_')].reduce((all, one) => all * one);
+const spin = number('SPIN') + Math.round((cost - 1) * number('TURNS'));
 const delayMs = number('DELAY_MS');
-const tailShare = number('TAIL_SHARE');
+const tailShare = number('COST_TAIL') > 1 ? 0 : number('TAIL_SHARE');
 const tailMs = number('TAIL_MS');
 
 // Filled, because the kernel maps no page before it is written.

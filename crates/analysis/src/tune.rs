@@ -11,6 +11,7 @@ mod figures;
 mod overlay;
 mod procedure;
 mod race;
+mod screening;
 mod setting;
 mod step;
 
@@ -21,5 +22,17 @@ pub use procedure::{State, Tuning};
 pub use setting::{Change, Keep, Level, Setting, tried};
 pub use step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
 
+/// The service that stands in front where nginx is tried.
+pub const NGINX: &str = "tune-nginx";
+
+/// A configuration of nginx in front of a service, a template; it compresses in place of the service, or not.
+pub fn nginx(service: &str, compresses: bool) -> String {
+    const COMPRESSION: &str = "gzip on;\n            gzip_types *;\n            gzip_proxied any;\n            proxy_set_header Accept-Encoding \"\";";
+    let text = include_str!("tune/nginx.conf.tmpl").replace("{{SERVICE.", &format!("{{{{{service}."));
+    text.replace("# COMPRESSION", if compresses { COMPRESSION } else { "" })
+}
+
 /// A script for Node.js that some settings load into the service, with variables that say what it is to do.
+pub const SERVER_FILE: &str = "server.cjs";
+/// Its text.
 pub const SERVER_SCRIPT: &str = include_str!("tune/server.cjs");

@@ -257,7 +257,9 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     };
     let (mut record, result) = match how {
         How::Measured => lab::run(writer, &mut environment, &mut watch),
-        How::CapturesOnly { rounds } => lab::capture_only(writer, &mut environment, rounds, &mut watch),
+        How::CapturesOnly { rounds } => {
+            lab::capture_only(writer, &mut environment, rounds, &lab::TRIALS, &mut watch)
+        }
     };
     live.clear();
     let explanation = explanation::keep(&record);

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use analysis::Conclusion;
 use analysis::tune::{
-    self, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Setting, Spec, Step, Took, Tuning, Wish,
+    self, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Runtime, Setting, Spec, Step, Took,
+    Tuning, Wish,
 };
 use clap::Args;
 use lab::{LabError, Stop};
-use model::Grade;
 use model::quantity::{many, span};
-use plan::{Cpus, LookRule, Plan};
+use model::{Grade, Loop};
+use plan::{Cpus, LookRule, Plan, Rate};
 use record::{EndReason, Record};
 
 use crate::compare::{self, Asked};
@@ -25,8 +26,11 @@ use crate::{records, signals};
 
 mod base;
 mod facts;
+mod first_run;
+mod profile;
 
 use base::Base;
+use first_run::{Times, compresses, listen_as, logs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,11 +46,10 @@ confirmed against the service as it is, on runs that had no part in choosing it:
 
 /// The budget without a flag.
 const BUDGET: &str = "10m";
+/// From this budget on it is worth its time to look at a profile first.
+const PROFILE_FROM: Duration = Duration::from_secs(180);
 /// Slices of a trial while settings are screened: processes vary more than slices do.
 const SLICES: u32 = 2;
-/// Bounds of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials tell more than few long ones.
-const WARM_UP_S: (f64, f64) = (0.5, 3.0);
-const SLICE_S: (f64, f64) = (0.5, 1.0);
 /// What a step may take at most, over what it should; a block that was disturbed is repeated.
 const STEP_ROOM: f64 = 2.5;
 /// The least that a step may take, in seconds: long enough to watch a warm-up.
@@ -55,8 +58,6 @@ const STEP_MIN_S: f64 = 60.0;
 const SHARED_CORES_MAX: usize = 3;
 /// Seeds that an experiment file can have.
 const SEEDS: u64 = 1 << 53;
-/// From so many bytes of log a request on a service counts as one that logs.
-const LOG_BYTES_MIN: f64 = 5.0;
 
 /// Flags of `tune`.
 #[derive(Debug, Args)]
@@ -134,7 +135,20 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
     let folder = folder.canonicalize()?;
     let stop = signals::stop_on_first(run::STOPPING)?;
     let seed = args.seed.unwrap_or_else(lab::draw_seed);
-    Work { args, base, keep, folder, stop, seed, began: Instant::now(), number: 0, before: None }.carry(facts)
+    Work {
+        args,
+        base,
+        keep,
+        folder,
+        stop,
+        seed,
+        began: Instant::now(),
+        number: 0,
+        before: None,
+        profiled_s: 0.0,
+        proposals: Vec::new(),
+    }
+    .carry(facts)
 }
 
 fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
@@ -144,12 +158,12 @@ fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
         )
         .hint("leave out --rate and latencies; compare the choice with --rate afterwards"));
     }
-    match keep.iter().find(|keep| keep.figure.metric().is_none_or(|metric| metric.quantile().is_some())) {
-        Some(keep) => Err(Failed::usage(format!(
-            "--keep '{}': there is no such figure at a service's limit",
-            keep.text
-        ))
-        .hint("limits are on memory, cpu_per_request and throughput")),
+    let is_had = |keep: &&Keep| {
+        keep.figure.metric().is_some_and(|metric| keep.is_latency() || metric.row().loops != Loop::Search)
+    };
+    match keep.iter().find(|keep| !is_had(keep)) {
+        Some(keep) => Err(Failed::usage(format!("--keep '{}': there is no such figure here", keep.text))
+            .hint("limits are on memory, cpu_per_request, throughput, p50, p90, p99 and p99.9")),
         None => Ok(()),
     }
 }
@@ -165,7 +179,7 @@ fn wish(args: &TuneArgs, tune: &mut plan::Tune) {
 }
 
 /// What is tried: the catalogue's, and the user's own.
-fn chosen(tune: &plan::Tune, facts: &Facts, require: &Path) -> Result<Chosen, Failed> {
+fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Failed> {
     let catalogue = Catalogue::built_in();
     let names: Vec<&str> = catalogue.names().collect();
     let is_unknown = |name: &&String| *name != "none" && !names.contains(&name.as_str());
@@ -174,7 +188,7 @@ fn chosen(tune: &plan::Tune, facts: &Facts, require: &Path) -> Result<Chosen, Fa
         return Err(Failed::usage(format!("the catalogue has no `{name}`")).hint(hint));
     }
     let wish = Wish { only: tune.only.clone(), without: tune.without.clone() };
-    let mut chosen = catalogue.chosen(facts, &wish, require);
+    let mut chosen = catalogue.chosen(facts, &wish, folder);
     let mut own: Vec<Setting> = Vec::new();
     for text in &tune.tries {
         let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
@@ -238,25 +252,9 @@ struct Work<'a> {
     number: usize,
     /// The record of the service as it is.
     before: Option<Record>,
-}
-
-/// How long trials are while settings are screened, by the first run.
-#[derive(Debug, Clone, Copy)]
-struct Times {
-    warm_up: Duration,
-    slice: Duration,
-}
-
-impl Times {
-    fn of(record: &Record) -> Times {
-        let slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(record::Trial::measured);
-        let slice_s = slices.map(|slice| slice.counts.window_ns as f64 / 1e9).fold(0.0, f64::max);
-        let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
-        Times {
-            warm_up: Duration::from_secs_f64(warm_up_s.clamp(WARM_UP_S.0, WARM_UP_S.1)),
-            slice: Duration::from_secs_f64(slice_s.clamp(SLICE_S.0, SLICE_S.1)),
-        }
-    }
+    /// What a profile took, in seconds, and what it proposes to change in the code.
+    profiled_s: f64,
+    proposals: Vec<String>,
 }
 
 /// What came of a step's experiment.
@@ -268,12 +266,22 @@ struct Ran {
 
 impl Work<'_> {
     fn carry(mut self, mut facts: Facts) -> anyhow::Result<ExitCode> {
-        let require = self.folder.join("server.cjs");
-        fs::write(&require, tune::SERVER_SCRIPT)?;
+        let service = &self.base.plan.variants[0].entry;
+        for (name, text) in [
+            (tune::SERVER_FILE, tune::SERVER_SCRIPT.to_owned()),
+            ("nginx.conf.tmpl", tune::nginx(service, false)),
+            ("nginx-gzip.conf.tmpl", tune::nginx(service, true)),
+        ] {
+            fs::write(self.folder.join(name), text)?;
+        }
         // What logs and what compresses shows only once it has run.
         let first = self.step_alone()?;
         (facts.logs, facts.compresses) = (logs(&first.record), compresses(&first.record));
-        let chosen = chosen(&self.base.plan.tune, &facts, &require)?;
+        let times = Times::of(&first.record);
+        if facts.runtime == Some(Runtime::Node) && self.args.budget >= PROFILE_FROM {
+            self.profile(times, &mut facts)?;
+        }
+        let chosen = chosen(&self.base.plan.tune, &facts, &self.folder)?;
         if chosen.settings.is_empty() {
             return Err(Failed::usage("there is nothing to try")
                 .hint("--list says why; --try names a setting of your own")
@@ -297,7 +305,6 @@ impl Work<'_> {
             span(self.args.budget.as_secs_f64()),
             chosen.settings.iter().map(|setting| setting.name.as_str()).collect::<Vec<_>>().join(", ")
         );
-        let times = Times::of(&first.record);
         let mut first = Some(first);
         while let Some(step) = tuning.next_step().map_err(|short| too_short(&short))? {
             if self.stop.is_requested() {
@@ -332,8 +339,13 @@ impl Work<'_> {
     fn step_alone(&mut self) -> anyhow::Result<Ran> {
         print::tell!("records: {}", records::typed(&self.folder).display());
         print::tell!("the service as it is: does it work, how long does it warm up?");
-        let step =
-            Step { purpose: Purpose::Baseline, rows: vec![Vec::new()], blocks: 1, seconds: STEP_MIN_S };
+        let step = Step {
+            purpose: Purpose::Baseline,
+            rows: vec![Vec::new()],
+            blocks: 1,
+            seconds: STEP_MIN_S,
+            rate_per_s: None,
+        };
         let ran = self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
         if let Err(error) = ran.result {
             return Err(run::failed(error).into());
@@ -352,6 +364,12 @@ impl Work<'_> {
         Ok(ran)
     }
 
+    /// The folder of the next record.
+    fn claim(&mut self, name: &str) -> PathBuf {
+        self.number += 1;
+        self.folder.join(format!("{:02}-{name}", self.number))
+    }
+
     fn step(&mut self, step: &Step, tuning: &Tuning, times: Times, shares: bool) -> anyhow::Result<Ran> {
         let settings = &tuning.spec().settings;
         let name = match step.purpose {
@@ -359,9 +377,12 @@ impl Work<'_> {
             Purpose::Smoke(of) => format!("alone-{}", slug(&settings[of].name)),
             Purpose::Screen { pair, .. } => format!("screen-{pair}"),
             Purpose::Race(of) => format!("race-{}", slug(&settings[of].name)),
+            Purpose::Latency { pair } => format!("at-a-rate-{pair}"),
             Purpose::Confirm => "confirm".to_owned(),
+            Purpose::ConfirmLatency => "confirm-at-a-rate".to_owned(),
         };
-        let (confirms, per_core) = (step.purpose == Purpose::Confirm, tuning.per_core());
+        let (confirms, per_core) = (step.confirms(), tuning.per_core());
+        let latency = self.keep.iter().find(|keep| keep.is_latency()).and_then(|keep| keep.figure.metric());
         self.experiment(step, settings, &name, |plan| {
             if shares {
                 plan.design.cpus = Cpus::Shared;
@@ -373,7 +394,15 @@ impl Work<'_> {
             // Mirrored rows, and blocks that are few: what disturbs one of them is better borne than repeated.
             plan.design.drop_disturbed &= confirms;
             plan.design.warmup.get_or_insert(times.warm_up);
-            plan.design.slice.get_or_insert(times.slice);
+            match step.rate_per_s.zip(latency) {
+                // Slices are then as long as the quantile asks for.
+                Some((rate, metric)) => {
+                    (plan.design.metric, plan.design.rate) = (metric, Some(Rate::PerSecond(rate)));
+                }
+                None => {
+                    plan.design.slice.get_or_insert(times.slice);
+                }
+            }
         })
     }
 
@@ -398,20 +427,19 @@ impl Work<'_> {
         plan.design.co_primary.clear();
         plan.design.explain = false;
         plan.gate.clear();
-        if step.purpose != Purpose::Confirm {
+        if !step.confirms() {
             plan.comparisons.clear();
         }
         adjust(&mut plan);
         if let Some(before) = &self.before {
             listen_as(&mut plan, before);
         }
-        self.number += 1;
-        let directory = self.folder.join(format!("{:02}-{name}", self.number));
+        let directory = self.claim(name);
         let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, &directory) };
         let Ready { writer, mut environment } = run::ready(course, self.stop.clone())?;
         let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
         let conclusion = analysis::conclude(&record);
-        if step.purpose == Purpose::Confirm {
+        if step.confirms() {
             run::keep_reports(&record, None);
         }
         Ok(Ran { record, conclusion, result })
@@ -422,14 +450,23 @@ impl Work<'_> {
     /// # Errors
     /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
     fn outcome(&self, step: &Step, ran: anyhow::Result<Ran>) -> anyhow::Result<Outcome> {
-        let Ran { record, conclusion, result } = ran?;
+        let Ran { record, conclusion, result } = match ran {
+            // A program that is not there, a file that cannot be read: the rest goes on without it.
+            Err(error) if matches!(step.purpose, Purpose::Smoke(_)) => {
+                return Ok(Outcome::Failed(format!("{error:#}")));
+            }
+            ran => ran?,
+        };
         match result {
             Ok(()) => {}
             Err(LabError::Service(what)) => return Ok(Outcome::Failed(what)),
             Err(error) => return Err(run::failed(error).into()),
         }
-        let seconds = record.ended.as_ref().map_or(step.seconds, |ended| ended.seconds);
-        if step.purpose == Purpose::Confirm {
+        let mut seconds = record.ended.as_ref().map_or(step.seconds, |ended| ended.seconds);
+        if step.purpose == Purpose::Baseline {
+            seconds += self.profiled_s;
+        }
+        if step.confirms() {
             return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
         }
         if let Purpose::Smoke(_) = step.purpose {
@@ -461,7 +498,13 @@ impl Work<'_> {
                 let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
                 format!("which level: {}", levels.join(", "))
             }
+            Purpose::Latency { pair } => {
+                format!("what helps, at {:.0}/s: pair {pair}", step.rate_per_s.unwrap_or_default())
+            }
             Purpose::Confirm => format!("confirming the choice on {} fresh blocks", step.blocks),
+            Purpose::ConfirmLatency => {
+                format!("and at {:.0}/s, on {} more", step.rate_per_s.unwrap_or_default(), step.blocks)
+            }
         };
         let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
         print::tell!("{what}: about {}; {} left at most", span(step.seconds.max(1.0)), span(left_s.max(0.0)));
@@ -504,6 +547,7 @@ impl Work<'_> {
             folder: records::typed(&self.folder).display().to_string(),
             experiment,
             notes,
+            proposals: self.proposals.clone(),
             ..report::Advice::of(tuning, &chosen.skipped)
         }
     }
@@ -525,19 +569,6 @@ impl Work<'_> {
     }
 }
 
-/// Has services listen where they did before: to find that out takes a start of each variant, in every step anew.
-fn listen_as(plan: &mut Plan, before: &Record) {
-    let Some(trial) = before.blocks.iter().flat_map(|block| &block.trials).next() else { return };
-    for variant in &mut plan.variants {
-        variant.pin(&trial.started.services);
-        for service in variant.services.iter_mut().filter(|service| service.chooses_port()) {
-            // It heeds PORT, or it would have been found elsewhere.
-            let env = service.command_mut().map(|command| &mut command.env);
-            env.map(|env| env.entry("PORT".to_owned()).or_insert_with(|| "{port}".to_owned()));
-        }
-    }
-}
-
 fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(30).collect()
@@ -551,23 +582,6 @@ fn too_short(short: &tune::TooShort) -> Failed {
 /// Whether processes are tried where there are too few processors to set some aside for the generator.
 fn shares_cores(settings: &[Setting], facts: &Facts) -> bool {
     let mut changes = settings.iter().flat_map(|setting| &setting.levels).flat_map(|level| &level.changes);
-    facts.cores <= SHARED_CORES_MAX && changes.any(|change| matches!(change, Change::Cluster(_)))
-}
-
-/// Whether a service wrote a line of log for every few requests.
-fn logs(record: &Record) -> bool {
-    let files = fs::read_dir(record.directory.join("logs")).into_iter().flatten().flatten();
-    let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
-    let dropped: u64 =
-        trials.clone().filter_map(|trial| Some(trial.ended.as_ref()?.output_dropped_bytes)).sum();
-    let responses: u64 = trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.responses).sum();
-    (bytes + dropped) as f64 >= LOG_BYTES_MIN * responses.max(1) as f64
-}
-
-/// Whether its responses have a content coding.
-fn compresses(record: &Record) -> bool {
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
-    let headers = trials.flat_map(|trial| &trial.started.witnesses).flat_map(|witness| &witness.headers);
-    headers.into_iter().any(|(name, value)| name == "content-encoding" && value != "identity")
+    facts.cores <= SHARED_CORES_MAX
+        && changes.any(|change| matches!(change, Change::Cluster(_) | Change::Nginx(_)))
 }

@@ -15,7 +15,7 @@ use model::quantity::{micros, share};
 
 use crate::comparison::{EXPLAINED_MAX, EXPLAINED_MIN};
 use crate::label::{has_part, shown};
-use crate::{Change, Comparison, Frame, Kind, Tree};
+use crate::{Change, Comparison, Frame, Kind, Subject, Tree};
 use topic::Found;
 
 mod topic;
@@ -26,6 +26,9 @@ pub const CAUSE_SHARE_MIN: f64 = 0.5;
 pub const FUNCTION_SHARE_MIN: f64 = 0.6;
 /// Part of what the main thread loses that the pool has to gain, or the other way round, for work to have moved.
 pub const MOVED_SHARE_MIN: f64 = 0.5;
+
+/// Part of a service's CPU time from which something is worth a change of its code.
+pub const PROPOSED_SHARE_MIN: f64 = 0.05;
 
 /// What a story is made of.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +56,9 @@ pub(crate) struct Cause {
 /// with which it begins, what it takes where it costs more, and its figures.
 type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &Found, String) -> Option<String>);
 
-const TOPICS: [Topic; 5] = [
+const TOPICS: [Topic; 6] = [
     (topic::sync_crypto, true, crypto),
+    (topic::sync_calls, false, sync_calls),
     (topic::templates, true, templates),
     (topic::json, false, json),
     (topic::logging, false, logging),
@@ -77,6 +81,21 @@ pub(crate) fn story(case: &Case<'_>) -> Option<String> {
     let causes = topics.chain([compression(case), garbage(case)]).flatten();
     let cause = causes.reduce(|best, next| if next.share > best.share { next } else { best });
     cause.map(|cause| cause.text).or_else(|| largest_function(case))
+}
+
+/// What a service could spend less on if its code were changed, and where, the most expensive first.
+pub fn proposals(subject: &Subject) -> Vec<String> {
+    let all = subject.share_of(|_| true).0;
+    let found = TOPICS.iter().filter_map(|(own, with_packages, text)| {
+        let found = topic::find(&subject.tree, *own, *with_packages);
+        let part = found.us / all;
+        let figures = format!("{}/request, {} of its CPU time", micros(found.us), share(part));
+        let text = (part >= PROPOSED_SHARE_MIN).then(|| text(found.begin(|_| true)?, &found, figures))??;
+        Some((part, text))
+    });
+    let mut found: Vec<(f64, String)> = found.collect();
+    found.sort_by(|one, other| other.0.total_cmp(&one.0));
+    found.into_iter().map(|(_, text)| text).collect()
 }
 
 impl Case<'_> {
@@ -156,6 +175,15 @@ fn crypto(begin: &Frame, found: &Found, figures: String) -> Option<String> {
     Some(format!(
         "Synchronous crypto on the main thread: {}{}, takes {figures}. The process serves no other request while it runs; a call \
          that does not block does the same on the thread pool.",
+        begin.in_sentence(),
+        called_by(found),
+    ))
+}
+
+fn sync_calls(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+    Some(format!(
+        "A call that blocks the main thread: {}{}, takes {figures}. The process serves no other request while it runs; there is a call that \
+         does not block, or what it gives may be kept from the start.",
         begin.in_sentence(),
         called_by(found),
     ))

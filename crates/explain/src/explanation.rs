@@ -197,6 +197,18 @@ pub struct Change<T> {
     pub difference: Interval,
 }
 
+impl Subject {
+    /// CPU time of these kinds of code per request, and its share of all.
+    pub fn share_of(&self, kinds: impl Fn(Kind) -> bool) -> (f64, f64) {
+        let sum = |kinds: &dyn Fn(Kind) -> bool| {
+            let costs = self.kinds.iter().filter(|cost| cost.what != Kind::Waiting && kinds(cost.what));
+            costs.map(|cost| cost.us.value).sum::<f64>()
+        };
+        let us = sum(&kinds);
+        (us, us / sum(&|_| true))
+    }
+}
+
 impl Interval {
     /// A value without an interval.
     pub const fn exactly(value: f64) -> Interval {

@@ -31,6 +31,7 @@ mod waiting;
 mod write;
 
 pub use captures::{Source, loop_delay_us};
+pub use cause::proposals;
 pub use comparison::compare_trees;
 pub use cut::{Cut, Window, cpu_tree, heap_tree, native_tree};
 pub use document::{Why, all_of, difference, difference_json, profile, profile_json};

@@ -8,6 +8,7 @@ use plan::Plan;
 use record::{EndReason, Ended, Event, Record, Slice, SliceKind, Trial, WriteError, Writer};
 
 use crate::environment::{Environment, Failure, Result, SliceSpec, Start, Turn, elapsed};
+use crate::explaining::Trials;
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
@@ -67,10 +68,11 @@ pub fn capture_only(
     writer: Writer,
     environment: &mut dyn Environment,
     rounds: u32,
+    trials: Trials,
     watch: Watch<'_>,
 ) -> (Record, Result<(), LabError>) {
     let mut dispatcher = Dispatcher::new(writer, environment, watch);
-    let result = dispatcher.capture_alone(rounds);
+    let result = dispatcher.capture_alone(rounds, trials);
     (dispatcher.writer.into_record(), result)
 }
 

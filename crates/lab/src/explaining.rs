@@ -19,6 +19,12 @@ pub const TRIALS: [&[CaptureKind]; 2] = [
     &[CaptureKind::Heap],
 ];
 
+/// The same where one look is enough: whose time it is, and in which functions.
+pub const TRIALS_BRIEF: [&[CaptureKind]; 1] = [&[CaptureKind::Plain, CaptureKind::Cpu]];
+
+/// The windows of each trial of a round.
+pub type Trials = &'static [&'static [CaptureKind]];
+
 /// Warm-up where the run settled none, in seconds.
 const WARM_UP_S: f64 = 3.0;
 /// The longest window, however slow the responses.
@@ -65,6 +71,8 @@ pub fn explained(plan: &Plan) -> Vec<usize> {
 pub struct Captures {
     /// The variants, by their indices.
     pub variants: Vec<usize>,
+    /// The trials that each gets in a round.
+    pub trials: Trials,
     /// Length of the warm-up in seconds; 0 for none.
     pub warm_up_s: f64,
     /// The least length of a window in seconds, as responses ask for.
@@ -77,7 +85,7 @@ pub struct Captures {
 
 impl Captures {
     /// As a run that has ended asks for. `trial_s` is what a trial of it took beside its load.
-    pub fn of(record: &Record, trial_s: Option<f64>) -> Captures {
+    pub fn of(record: &Record, trials: Trials, trial_s: Option<f64>) -> Captures {
         let variants = explained(&record.header.plan);
         let settled = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
         let asked = record.header.plan.design.warmup.map(|warm_up| warm_up.as_secs_f64());
@@ -85,7 +93,7 @@ impl Captures {
         let window_min_s = variants.iter().map(|variant| responses_s(record, *variant)).fold(0.0, f64::max);
         let trial_s = trial_s.unwrap_or(TRIAL_S) + warm_up_s;
         let alone = record.complete_blocks().next().is_none();
-        Captures { variants, warm_up_s, window_min_s, trial_s, alone }
+        Captures { variants, trials, warm_up_s, window_min_s, trial_s, alone }
     }
 
     /// Length of a window of load in seconds.
@@ -100,7 +108,7 @@ impl Captures {
 
     /// About how long so many rounds take, in seconds.
     pub fn seconds(&self, rounds: u32) -> f64 {
-        let round_s: f64 = TRIALS.iter().map(|kinds| self.trial_s(kinds)).sum();
+        let round_s: f64 = self.trials.iter().map(|kinds| self.trial_s(kinds)).sum();
         f64::from(rounds) * self.variants.len() as f64 * round_s
     }
 }

@@ -22,7 +22,7 @@ pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHA
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };
-pub use explaining::{ROUNDS, TRIALS, VARIANTS_MAX, explained};
+pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
 pub use real::{Helpers, RealEnvironment};
 pub use remote_hosts::{Reached, RemoteHosts};
 pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};

@@ -85,6 +85,8 @@ pub struct LimitSeen {
     pub limit: String,
     /// `pass`, `fail` or `open`.
     pub state: LimitState,
+    /// What it bounds, against the service as it is.
+    pub seen: Option<Known>,
 }
 
 /// How a limit stands.
@@ -128,6 +130,8 @@ pub struct Advice {
     pub experiment: Option<String>,
     /// What to know of how it was measured.
     pub notes: Vec<String>,
+    /// What a profile proposes to change in the service's code, which was not tried.
+    pub proposals: Vec<String>,
 }
 
 impl Advice {
@@ -156,6 +160,7 @@ impl Advice {
             folder: String::new(),
             experiment: None,
             notes: Vec::new(),
+            proposals: Vec::new(),
         }
     }
 
@@ -169,16 +174,23 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
     let setting = &tuning.spec().settings[of];
     let chosen = tuning.chosen()[of];
     let held = tuning.held_back(of);
-    let limit = held.first().map(|(keep, sure)| match sure {
-        true => format!("it breaks the limit {}", keep.text),
-        false => format!("whether it keeps the limit {} is open", keep.text),
+    let worst = held.iter().find(|(_, sure)| *sure).or(held.first());
+    let limit = worst.map(|(keep, sure)| {
+        let seen = keep.figure.metric().and_then(|metric| tuning.effect(of, metric));
+        let seen = seen.map(|known| format!(" ({})", told(&known).1)).unwrap_or_default();
+        match sure {
+            true => format!("it breaks the limit {}{seen}", keep.text),
+            false => format!("whether it keeps the limit {} is open{seen}", keep.text),
+        }
     });
+    let breaks = worst.is_some_and(|(_, sure)| *sure);
     let (verdict, why) = match &tuning.states()[of] {
         State::Failed(why) => (Worth::Failed, Some(why.clone())),
         State::Worse => (Worth::Worse, None),
         State::Same => (Worth::Same, None),
         State::Better if chosen > 0 && advised => (Worth::Set, None),
         State::Better if chosen > 0 => (Worth::HeldBack, Some("not confirmed on fresh runs".to_owned())),
+        State::Better if breaks => (Worth::HeldBack, limit),
         State::Better => (Worth::HeldBack, Some("the others do better without it".to_owned())),
         State::Open if limit.is_some() => (Worth::HeldBack, limit),
         State::Open => (Worth::Undecided, None),
@@ -200,24 +212,21 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     let spec = tuning.spec();
     let known = |metric: Metric| Some(seen?.iter().find(|(of, _)| *of == metric)?.1);
     let effect = known(spec.metric);
-    let good = |known: &Known| if spec.metric.wants_more() { known.low > 1.0 } else { known.high < 1.0 };
     let limit = |keep: &Keep| {
-        let ends =
-            keep.figure.metric().and_then(known).map(|of| [of.low, of.high].map(|end| keep.holds(end)));
-        let state = match ends {
+        let seen = keep.figure.metric().and_then(known);
+        let state = match seen.map(|of| [of.low, of.high].map(|end| keep.holds(end))) {
             Some([true, true]) => LimitState::Pass,
             Some([false, false]) => LimitState::Fail,
             _ => LimitState::Open,
         };
-        LimitSeen { limit: keep.text.clone(), state }
+        LimitSeen { limit: keep.text.clone(), state, seen }
     };
     let limits: Vec<LimitSeen> = spec.keep.iter().map(limit).collect();
     Confirmed {
         effect,
         memory: known(Metric::PeakMemory),
         predicted: tuning.predicted(),
-        holds: effect.as_ref().is_some_and(good)
-            && limits.iter().all(|limit| limit.state != LimitState::Fail),
+        holds: tuning.holds(),
         limits,
         void: seen.is_none().then(|| "its confirmation is invalid: see its report".to_owned()),
     }
@@ -327,11 +336,12 @@ impl Advice {
         if let Some(predicted) = confirmed.predicted.filter(|of| *of < effect.low || *of > effect.high) {
             notes.push(format!("the screening had said {}", change_alone(predicted, 0)));
         }
-        for LimitSeen { limit, state } in &confirmed.limits {
+        for LimitSeen { limit, state, seen } in &confirmed.limits {
+            let seen = seen.as_ref().map(|known| format!(" ({})", told(known).1)).unwrap_or_default();
             match state {
                 LimitState::Pass => {}
-                LimitState::Fail => notes.push(format!("together they break the limit {limit}")),
-                LimitState::Open => notes.push(format!("whether they keep the limit {limit} is open")),
+                LimitState::Fail => notes.push(format!("together they break the limit {limit}{seen}")),
+                LimitState::Open => notes.push(format!("whether they keep the limit {limit} is open{seen}")),
             }
         }
         let set: Vec<&str> = self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect();
@@ -403,6 +413,11 @@ impl Advice {
             let (value, between) = told(memory);
             lines.push(Line::new("memory, all together", format!("{value} ({between})")));
         }
+        for LimitSeen { limit, seen, .. } in self.confirmed.iter().flat_map(|confirmed| &confirmed.limits) {
+            let (value, between) =
+                seen.as_ref().map(told).unwrap_or_else(|| ("not measured".into(), String::new()));
+            lines.push(Line { detail: between, ..Line::new(format!("limit {limit}"), value) });
+        }
         if let Some(least) = self.findable {
             lines.push(Line::new("found in 8 of 10 runs", format!("effects of {} and more", share(least))));
         }
@@ -412,6 +427,7 @@ impl Advice {
         }
         let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
         lines.push(Line::new("how", how));
+        lines.extend(self.proposals.iter().map(|text| Line::new("in the code, not tried", text.clone())));
         lines.extend(self.notes.iter().map(|note| Line::new("note", note.clone())));
         lines.push(Line::new("records", format!("{} ({})", self.folder, span(self.seconds))));
         lines

@@ -2,13 +2,17 @@
 
 use model::Metric;
 use proofload_analysis::tune::{
-    Figures, Known, Level, Outcome, Purpose, Row, Setting, Spec, State, Step, Took, Tuning,
+    Figures, Keep, Known, Level, Outcome, Row, Setting, Spec, State, Step, Took, Tuning,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+/// Standard deviation of a trial's p99, and the most that it may become.
+const TAIL_SD: f64 = 0.15;
+const KEPT: f64 = 1.1;
+
 /// What is true.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct World {
     /// What each setting does at its screened level, as a logarithm.
     pub effects: Vec<f64>,
@@ -16,6 +20,8 @@ pub struct World {
     pub synergy: f64,
     /// Standard deviation of a trial's figure.
     pub sd: f64,
+    /// What each setting does to the p99, as a logarithm; where it is not empty, p99 < +10% is to be kept.
+    pub tails: Vec<f64>,
     /// Seconds of a trial.
     pub trial_s: f64,
     /// For all of it, in seconds.
@@ -41,11 +47,20 @@ impl World {
         main + if on(0) && on(1) { self.synergy } else { 0.0 }
     }
 
-    /// Whether what is advised is right: nothing that hurts or does nothing, and nothing of 5 % and more left out.
+    fn tail_log(&self, row: &Row) -> f64 {
+        self.tails.iter().zip(row).filter(|(_, level)| **level > 0).map(|(log, _)| log).sum()
+    }
+
+    /// Whether a setting breaks the limit on the p99 by itself.
+    pub fn breaks(&self, of: usize) -> bool {
+        self.tails.get(of).is_some_and(|log| *log > KEPT.ln())
+    }
+
+    /// Whether what is advised is right: nothing that hurts, does nothing or breaks the limit, and nothing of 5 % and more left out.
     pub fn is_right(&self, came: &Came) -> bool {
         self.effects.iter().enumerate().all(|(of, log)| match came.set.contains(&of) {
-            true => *log > 0.0,
-            false => *log < 1.05_f64.ln() - 1e-9,
+            true => *log > 0.0 && !self.breaks(of),
+            false => *log < 1.05_f64.ln() - 1e-9 || self.breaks(of),
         })
     }
 
@@ -64,7 +79,7 @@ impl World {
             settings: (0..self.effects.len()).map(setting).collect(),
             metric: Metric::Throughput,
             margin: 0.03,
-            keep: Vec::new(),
+            keep: self.tails.iter().take(1).map(|_| Keep::read("p99 < +10%").expect("a limit")).collect(),
             budget_s: self.budget_s,
             seed,
         };
@@ -79,35 +94,39 @@ impl World {
         if let Some(Some(confirmation)) = tuning.confirmed() {
             came.confirmed = confirmation.first().map(|(_, known)| [known.ratio, known.low, known.high]);
         }
-        let holds = came.confirmed.is_some_and(|[_, low, _]| low > 1.0);
-        let is_set = |of: &usize| holds && tuning.chosen()[*of] > 0 && tuning.states()[*of] == State::Better;
+        let is_set =
+            |of: &usize| tuning.holds() && tuning.chosen()[*of] > 0 && tuning.states()[*of] == State::Better;
         came.set = (0..self.effects.len()).filter(is_set).collect();
         came
     }
 
     fn outcome(&self, step: &Step, seconds: f64, random: &mut Pcg64) -> Outcome {
-        if step.purpose != Purpose::Confirm {
+        // Two variants that are alike are refused.
+        assert!((1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])), "{step:?}");
+        if !step.confirms() {
             let drift = 0.05 * normal(random);
             let figures = |row: &Row| {
-                let log = self.log(row) + drift + self.sd * normal(random);
-                Some(Figures {
-                    throughput_per_s: 1000.0 * log.exp(),
-                    cpu_us: None,
-                    memory_bytes: None,
-                    per_core: false,
-                })
+                let (metric, log, sd) = match step.rate_per_s {
+                    Some(_) => (Metric::P99, self.tail_log(row), TAIL_SD),
+                    None => (Metric::Throughput, self.log(row), self.sd),
+                };
+                let value = 1000.0 * (log + drift + sd * normal(random)).exp();
+                Some(Figures { values: [(metric, value)].into(), per_core: false })
             };
             return Outcome::Measured(
                 step.rows.iter().map(figures).collect(),
                 Took { seconds, block_s: seconds },
             );
         }
-        let truth = self.log(&step.rows[1]) - self.log(&step.rows[0]);
+        let (metric, truth, sd) = match step.rate_per_s {
+            Some(_) => (Metric::P99, self.tail_log(&step.rows[1]), TAIL_SD),
+            None => (Metric::Throughput, self.log(&step.rows[1]), self.sd),
+        };
         let ratios: Vec<f64> =
-            (0..step.blocks).map(|_| truth + self.sd * (normal(random) - normal(random))).collect();
+            (0..step.blocks).map(|_| truth + sd * (normal(random) - normal(random))).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
         let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
-        Outcome::Confirmed(Some(vec![(Metric::Throughput, Known { ratio, low, high })]))
+        Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]))
     }
 }
 

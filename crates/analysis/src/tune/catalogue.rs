@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use plan::Launcher;
 use serde::{Deserialize, Serialize};
 
+use super::SERVER_FILE;
 use super::setting::{Change, Level, Setting};
 
 /// Libraries that items name, so that one look finds all.
@@ -58,8 +59,16 @@ pub struct Facts {
     pub other_nodes: Vec<(PathBuf, String)>,
     /// Whether it writes a line of log for every few requests; known after a first run.
     pub logs: bool,
+    /// Whether nginx is installed.
+    pub nginx: bool,
+    /// Whether it is loaded by TLS.
+    pub tls: bool,
     /// Whether its responses are compressed; known after a first run.
     pub compresses: bool,
+    /// Shares of its CPU time that garbage collection and the thread pool take; `None` where nothing tells.
+    pub gc_share: Option<f64>,
+    /// See there.
+    pub pool_share: Option<f64>,
 }
 
 /// All advice.
@@ -84,7 +93,11 @@ struct Item {
     seen: String,
     #[serde(default)]
     screened: usize,
+    #[serde(default)]
     level: Vec<Written>,
+    /// Why it is not tried even where it applies.
+    #[serde(default)]
+    untried: Option<String>,
 }
 
 /// When an item is tried: all that is said here must hold.
@@ -113,8 +126,14 @@ struct When {
     logs: bool,
     /// Its responses are compressed.
     compresses: bool,
+    /// It is loaded by TLS.
+    tls: bool,
     /// Other versions of Node.js are installed.
     versions: bool,
+    /// Garbage collection takes this part of its CPU time, or nobody knows.
+    gc: f64,
+    /// The thread pool does.
+    pool: f64,
     /// The user names it.
     asked: bool,
 }
@@ -135,6 +154,8 @@ struct Written {
     flags: Vec<String>,
     before: Vec<String>,
     cluster: Option<String>,
+    /// nginx in front, with this configuration in the folder of the tuning.
+    nginx: Option<String>,
     pm2_metrics: Option<bool>,
     overlay: toml::Table,
 }
@@ -168,8 +189,8 @@ impl Catalogue {
         self.items.iter().map(|item| item.name.as_str())
     }
 
-    /// What applies to a service. `require` is where the script lies that some settings load.
-    pub fn chosen(&self, facts: &Facts, wish: &Wish, require: &Path) -> Chosen {
+    /// What applies to a service. `folder` is where the files lie that some settings take.
+    pub fn chosen(&self, facts: &Facts, wish: &Wish, folder: &Path) -> Chosen {
         let mut chosen = Chosen::default();
         let is_of = |item: &&Item| item.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
         for item in self.items.iter().filter(is_of) {
@@ -177,7 +198,7 @@ impl Catalogue {
             if wish.without.contains(&item.name) || !named && !wish.only.is_empty() {
                 continue;
             }
-            match item.when.lacks(facts, named).map_or_else(|| item.setting(facts, require), Err) {
+            match item.when.lacks(facts, named).map_or_else(|| item.setting(facts, folder), Err) {
                 Ok(setting) => chosen.settings.push(setting),
                 Err(why) => chosen.skipped.push((item.name.clone(), why)),
             }
@@ -239,10 +260,21 @@ impl When {
         {
             return Some(format!("there is no {file}"));
         }
+        let seen = [
+            ("garbage collection", self.gc, facts.gc_share),
+            ("the thread pool", self.pool, facts.pool_share),
+        ];
+        let idle =
+            seen.into_iter().find(|(_, least, share)| !named && share.is_some_and(|share| share < *least));
+        if let Some((what, _, share)) = idle {
+            let share = model::quantity::share(share.unwrap_or_default());
+            return Some(format!("{what} takes {share} of its CPU time"));
+        }
         let lacking = [
             (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
             (self.logs && !facts.logs, "it writes next to no log as it serves"),
             (self.compresses && !facts.compresses, "its responses are not compressed"),
+            (self.tls && !facts.tls, "it is loaded without TLS"),
             (self.versions && facts.other_nodes.is_empty(), "no other version is installed"),
             (self.asked && !named, "only if asked for, with --only"),
         ];
@@ -251,9 +283,12 @@ impl When {
 }
 
 impl Item {
-    fn setting(&self, facts: &Facts, require: &Path) -> Result<Setting, String> {
+    fn setting(&self, facts: &Facts, folder: &Path) -> Result<Setting, String> {
+        if let Some(why) = &self.untried {
+            return Err(why.clone());
+        }
         let mut levels: Vec<Level> =
-            self.level.iter().filter_map(|level| level.read(facts, require)).collect();
+            self.level.iter().filter_map(|level| level.read(facts, folder)).collect();
         if self.when.versions {
             levels.extend(facts.other_nodes.iter().map(|(program, version)| Level {
                 name: format!("Node.js {version}"),
@@ -273,17 +308,18 @@ impl Item {
 
 impl Written {
     /// `None` where what it takes is not there.
-    fn read(&self, facts: &Facts, require: &Path) -> Option<Level> {
+    fn read(&self, facts: &Facts, folder: &Path) -> Option<Level> {
         let is = |path: &&PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
         let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
-        if !self.library.is_empty() && library.is_none() {
+        if !self.library.is_empty() && library.is_none() || self.nginx.is_some() && !facts.nginx {
             return None;
         }
         let library = library.map(|path| path.display().to_string()).unwrap_or_default();
         let fill = |text: &str| {
             let text = text.replace("{cores}", &facts.cores.to_string());
             let text = text.replace("{cores2}", &(2 * facts.cores).to_string());
-            text.replace("{library}", &library).replace("{require}", &require.display().to_string())
+            text.replace("{library}", &library)
+                .replace("{require}", &folder.join(SERVER_FILE).display().to_string())
         };
         let append = |variable: &str, by: &str, value: &str| Change::Append {
             variable: variable.to_owned(),
@@ -303,6 +339,7 @@ impl Written {
         changes.extend(some(&self.flags).map(Change::Flags));
         changes.extend(some(&self.before).map(Change::Before));
         changes.extend(self.cluster.iter().filter_map(|count| fill(count).parse().ok().map(Change::Cluster)));
+        changes.extend(self.nginx.iter().map(|file| Change::Nginx(folder.join(file))));
         changes.extend(self.pm2_metrics.map(Change::Pm2Metrics));
         if !self.overlay.is_empty() {
             changes.push(Change::Overlay(self.overlay.clone()));
@@ -381,5 +418,36 @@ mod tests {
         assert_eq!(names(&node(), &wish), ["processes", "backlog 4096"]);
         let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
         assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
+    }
+
+    #[test]
+    fn every_level_makes_an_experiment() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["nginx.conf.tmpl", "nginx-gzip.conf.tmpl"] {
+            std::fs::write(folder.path().join(name), crate::tune::nginx("api", true)).unwrap();
+        }
+        let exec = "name = \"a\"\n[services.api]\ncommand = [\"node\", \"a.js\"]\n".to_owned();
+        let all = Facts {
+            cores: 2,
+            nginx: true,
+            libraries: LIBRARIES_SOUGHT.map(PathBuf::from).to_vec(),
+            ..Facts::default()
+        };
+        for item in
+            Catalogue::built_in().items.iter().filter(|item| item.untried.is_none() && !item.level.is_empty())
+        {
+            let pm2 =
+                if item.when.launcher.as_deref() == Some("pm2") { "launcher = \"pm2-fork\"\n" } else { "" };
+            let text = format!("{exec}{pm2}");
+            let base = plan::parse(&text, folder.path()).unwrap();
+            let setting = item.setting(&all, folder.path()).unwrap();
+            for level in 1..=setting.levels.len() {
+                let rows = [vec![0], vec![level]];
+                let one = std::slice::from_ref(&setting);
+                let (text, _) = crate::tune::experiment(&text, &base.variants[0], one, &rows);
+                let plan = plan::parse(&text, folder.path());
+                assert!(plan.is_ok_and(|plan| plan.variants.len() == 2), "{} {level}: {text}", item.name);
+            }
+        }
     }
 }

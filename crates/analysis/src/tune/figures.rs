@@ -1,5 +1,7 @@
 //! From the record of a step to what the tuning needs of it. Pure.
 
+use std::collections::BTreeMap;
+
 use crate::Conclusion;
 use model::Metric;
 use record::{Record, Witness};
@@ -12,28 +14,18 @@ use super::step::{Confirmation, Known};
 const FAILED_SHARE_MAX: f64 = 0.001;
 
 /// What a row came to.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
-    /// Successful responses per second.
-    pub throughput_per_s: f64,
-    /// CPU time per response in microseconds.
-    pub cpu_us: Option<f64>,
-    /// Peak memory in bytes.
-    pub memory_bytes: Option<f64>,
+    /// The value of each metric that it has, in the metric's unit.
+    pub values: BTreeMap<Metric, f64>,
     /// Whether all rows of its block had all their cores busy, so that throughput per core-second is the same question.
     pub per_core: bool,
 }
 
 impl Figures {
-    /// A metric's value; `None` of what cannot be had in closed loop.
+    /// A metric's value; `None` of what cannot be had in the loop that it was measured in.
     pub fn value(&self, metric: Metric) -> Option<f64> {
-        match metric {
-            Metric::Throughput => Some(self.throughput_per_s),
-            Metric::CpuPerRequest => self.cpu_us,
-            Metric::PeakMemory => self.memory_bytes,
-            Metric::Capacity | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
-        }
-        .filter(|value| *value > 0.0 && value.is_finite())
+        self.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
     }
 }
 
@@ -42,12 +34,15 @@ pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>>
     let per_core = crate::per_core(record);
     let figures = |variant: &crate::Variant| {
         let is_sound = variant.failed_share.is_some_and(|share| share <= FAILED_SHARE_MAX);
-        Some(Figures {
-            throughput_per_s: variant.throughput_per_s.filter(|_| is_sound)?,
-            cpu_us: variant.cpu_us_per_request,
-            memory_bytes: variant.peak_rss_bytes.map(|bytes| bytes as f64),
-            per_core,
-        })
+        let throughput_per_s = variant.throughput_per_s.filter(|_| is_sound)?;
+        let processes = [
+            (Metric::CpuPerRequest, variant.cpu_us_per_request),
+            (Metric::PeakMemory, variant.peak_rss_bytes.map(|bytes| bytes as f64)),
+        ];
+        let processes = processes.into_iter().filter_map(|(metric, value)| Some((metric, value?)));
+        let latencies = variant.response_time.iter().map(|time| (time.metric, time.us));
+        let values = [(Metric::Throughput, throughput_per_s)].into_iter().chain(processes).chain(latencies);
+        Some(Figures { values: values.collect(), per_core })
     };
     conclusion.variants.iter().map(figures).collect()
 }

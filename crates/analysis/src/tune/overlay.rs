@@ -3,7 +3,8 @@
 use plan::{Service, Variant};
 use toml::{Table, Value};
 
-use super::setting::{Setting, Started};
+use super::NGINX;
+use super::setting::{Change, Setting, Started};
 use super::step::Row;
 
 /// The factor's name.
@@ -29,6 +30,7 @@ pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]
     {
         return (text.to_owned(), names);
     }
+    let text = &with_nginx(text, base, settings, rows);
     let alone = (rows.len() == 1).then(|| (LEVEL.to_owned(), Table::new()));
     let rows = rows.iter().zip(&names).map(|(row, name)| (name.clone(), overlay(base, settings, row)));
     let levels: Vec<String> = alone
@@ -37,6 +39,29 @@ pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]
         .map(|(name, level)| format!("{} = {}", Value::String(name), Value::Table(level)))
         .collect();
     (format!("{}\n\n[factors.{FACTOR}]\n{}\n", text.trim_end(), levels.join("\n")), names)
+}
+
+/// The text with nginx as a service of its own, where a row has it in front.
+fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) -> String {
+    let levels = rows.iter().flat_map(|row| row.iter().zip(settings));
+    let levels = levels.filter_map(|(level, of)| of.levels.get(level.checked_sub(1)?));
+    let template = levels.flat_map(|level| &level.changes).find_map(|change| match change {
+        Change::Nginx(template) => Some(template),
+        _ => None,
+    });
+    let Some(template) = template else { return text.to_owned() };
+    // With a second service the file has to say which one gets the load.
+    let says_entry = text.parse::<Table>().is_ok_and(|file| file.contains_key("entry"));
+    let entry = Value::String(base.entry.clone());
+    let first = if says_entry { String::new() } else { format!("entry = {entry}\n") };
+    let text_of = |value: String| Value::String(value).to_string();
+    let (folder, file) = (template.parent().unwrap_or(template), text_of(template.display().to_string()));
+    let folder = text_of(folder.display().to_string());
+    format!(
+        "{first}{}\n\n[services.{NGINX}]\ndirectory = {folder}\ncommand = [\"nginx\", \"-e\", \"stderr\", \"-p\", \"{{scratch}}\", \"-c\", \
+         \"{{scratch}}/nginx.conf\"]\ntemplates = {{ \"nginx.conf\" = {file} }}\nneeds = [{entry}]\n",
+        text.trim_end(),
+    )
 }
 
 /// Lays a value over what a table has of that key.
@@ -93,6 +118,15 @@ fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
         own.insert("pmx".into(), after.pmx.into());
     }
     let mut table = after.overlay;
+    if let Some(template) = after.nginx {
+        table.insert("entry".into(), NGINX.into());
+        let file = Value::String(template.display().to_string());
+        let templates = Table::from_iter([("nginx.conf".to_owned(), file)]);
+        table.insert(
+            NGINX.into(),
+            Table::from_iter([("templates".to_owned(), Value::Table(templates))]).into(),
+        );
+    }
     if !own.is_empty() {
         merge(&mut table, &service.name, Value::Table(own));
     }
@@ -110,6 +144,7 @@ fn started(service: &Service) -> Option<Started> {
             Some(plan::Workers::Cores) | None => None,
         },
         pmx: command.pmx,
+        nginx: None,
         overlay: Table::new(),
     })
 }

@@ -3,20 +3,19 @@
 //! ```text
 //!   baseline ─► each setting alone ─► pairs of a screening design ─► levels of what helps ─► the choice against the baseline
 //!               (does it start?)      (what does each do?)          (which is best?)        (what is it worth, on fresh runs?)
+//!
+//!   where response times are to be kept:   … ─► pairs of what helps, at a rate ─► the choice ─► the choice at that rate
 //! ```
 
-use std::collections::BTreeMap;
-
 use model::Metric;
-use stats::{Mirrored, ScreenEffect, ScreenLooks, Screened};
+use stats::{ScreenEffect, ScreenLooks, Screened};
 
 use super::figures::Figures;
 use super::race::{self, Race};
+use super::screening::{ALPHA, Half, Model, Screen, latency_pairs};
 use super::setting::Keep;
 use super::step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
 
-/// The error rate that all effects of the screening share, and that of the confirmation.
-const ALPHA: f64 = 0.05;
 /// Numbers of mirrored pairs after which the screening is looked at, besides its last.
 const LOOKS: [u32; 5] = [2, 3, 4, 6, 9];
 /// Blocks of the confirmation: those that are set aside for it, and the most, where there is time left.
@@ -26,6 +25,10 @@ const ROOM: f64 = 1.2;
 /// About how long it takes to see the service as it is, and a setting alone, in seconds, before anything is known.
 const BASELINE_S: f64 = 12.0;
 const SMOKE_S: f64 = 3.0;
+/// Requests per second of steps in open loop, as a share of what the service as it is can do.
+const RATE_SHARE: f64 = 0.6;
+/// Settings for which time is set aside for those pairs: seldom do more of them help.
+const HELPFUL_MAX: usize = 4;
 /// Most settings among which all subsets are gone through.
 const SUBSETS_MAX: usize = 12;
 /// Normal quantile of 80 % power.
@@ -56,8 +59,12 @@ pub struct Tuning {
     phase: Phase,
     spent_s: f64,
     trial_s: f64,
+    /// What the service as it is can do, in requests per second.
+    base_per_s: Option<f64>,
     screen: Screen,
     race: Option<Race>,
+    /// What is chosen, in open loop.
+    latency: Screen,
     confirmed: Option<Option<Confirmation>>,
 }
 
@@ -67,31 +74,10 @@ enum Phase {
     Smoke(usize),
     Screen,
     Race(usize),
+    Latency,
     Confirm,
+    ConfirmLatency,
     Done,
-}
-
-/// Rows of a block, and what each came to.
-#[derive(Debug, Clone)]
-struct Half {
-    rows: Vec<Row>,
-    figures: Vec<Option<Figures>>,
-}
-
-/// The screening so far.
-#[derive(Debug, Clone, Default)]
-struct Screen {
-    pairs_max: u32,
-    pairs: u32,
-    /// Halves of the pair under way that are still to be measured, the last first: rows, and behind them their mirror images.
-    wanted: Vec<Vec<Row>>,
-    /// What came of the others.
-    halves: Vec<Half>,
-    /// The blocks of whole pairs, for each metric.
-    blocks: BTreeMap<Metric, Vec<Vec<Mirrored>>>,
-    /// Whether all of it can be judged per core-second.
-    per_core: Option<bool>,
-    looks: Option<ScreenLooks>,
 }
 
 impl Tuning {
@@ -104,8 +90,10 @@ impl Tuning {
             phase: Phase::Baseline,
             spent_s: 0.0,
             trial_s: 0.0,
+            base_per_s: None,
             screen: Screen::default(),
             race: None,
+            latency: Screen::default(),
             confirmed: None,
             spec,
         }
@@ -156,9 +144,15 @@ impl Tuning {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_race(of),
                 },
-                Phase::Confirm => {
+                Phase::Latency => match self.latency_half() {
+                    Some(step) => return Ok(Some(step)),
+                    None => self.end_latency(),
+                },
+                Phase::Confirm | Phase::ConfirmLatency => {
+                    let at_rate = self.phase == Phase::ConfirmLatency;
+                    let purpose = if at_rate { Purpose::ConfirmLatency } else { Purpose::Confirm };
                     let rows = vec![vec![0; count], self.levels.clone()];
-                    return Ok(Some(self.step(Purpose::Confirm, rows, self.confirm_blocks())));
+                    return Ok(Some(self.step(purpose, rows, self.confirm_blocks())));
                 }
                 Phase::Done => return Ok(None),
             }
@@ -168,7 +162,9 @@ impl Tuning {
     /// Takes in what came of the step that [`Tuning::next_step`] asked for.
     pub fn take(&mut self, outcome: Outcome) {
         match (self.phase, outcome) {
-            (Phase::Baseline, Outcome::Measured(_, took)) => {
+            (Phase::Baseline, Outcome::Measured(figures, took)) => {
+                let own = figures.first().and_then(Option::as_ref);
+                self.base_per_s = own.and_then(|figures| figures.value(Metric::Throughput));
                 self.spend(took, 0);
                 self.phase = Phase::Smoke(0);
             }
@@ -180,21 +176,7 @@ impl Tuning {
                 }
                 self.phase = Phase::Smoke(of + 1);
             }
-            (Phase::Screen, outcome) => {
-                let Some(rows) = self.screen.wanted.pop() else { return };
-                let figures = match outcome {
-                    Outcome::Measured(figures, took) => {
-                        self.spend(took, rows.len());
-                        figures
-                    }
-                    // Rows that have no figures are left out.
-                    Outcome::Failed(_) | Outcome::Confirmed(_) => vec![None; rows.len()],
-                };
-                self.screen.halves.push(Half { rows, figures });
-                if self.screen.wanted.is_empty() {
-                    self.end_pair();
-                }
-            }
+            (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
             (Phase::Race(_), Outcome::Measured(figures, took)) => {
                 self.spend(took, 0);
                 let logs = figures.iter().map(|figures| self.better(figures.as_ref())).collect();
@@ -208,6 +190,15 @@ impl Tuning {
                     Outcome::Confirmed(confirmation) => confirmation,
                     Outcome::Measured(..) | Outcome::Failed(_) => None,
                 });
+                let at_rate = self.keeps_latency() && self.holds();
+                self.phase = if at_rate { Phase::ConfirmLatency } else { Phase::Done };
+            }
+            (Phase::ConfirmLatency, outcome) => {
+                if let (Some(Some(confirmed)), Outcome::Confirmed(Some(seen))) =
+                    (&mut self.confirmed, outcome)
+                {
+                    confirmed.extend(seen.into_iter().filter(|(metric, _)| metric.quantile().is_some()));
+                }
                 self.phase = Phase::Done;
             }
             // Without the baseline there is nothing to be found.
@@ -256,20 +247,19 @@ impl Tuning {
 
     /// What the screening says of all that is chosen together, as a ratio.
     pub fn predicted(&self) -> Option<f64> {
-        let chosen: Vec<usize> = (0..self.levels.len()).filter(|of| self.levels[*of] > 0).collect();
+        let chosen = self.on();
         (!chosen.is_empty()).then(|| self.model(&chosen, self.spec.metric).log(&chosen).exp())
     }
 
     /// Whether throughput was judged per core-second.
     pub fn per_core(&self) -> bool {
-        self.screen.per_core.unwrap_or(false)
+        self.screen.per_core == Some(true)
     }
 
     /// Limits that a setting alone breaks, or that are open: the limit, and whether it is broken for sure.
     pub fn held_back(&self, of: usize) -> Vec<(&Keep, bool)> {
         let judged = |keep: &&Keep| {
-            let metric = keep.figure.metric().filter(|metric| metric.quantile().is_none())?;
-            let known = self.effect(of, metric)?;
+            let known = self.effect(of, keep.figure.metric()?)?;
             let ends = [known.low, known.high].map(|ratio| keep.holds(ratio));
             (ends != [true, true]).then_some(ends == [false, false])
         };
@@ -281,9 +271,16 @@ impl Tuning {
         let seconds = match purpose {
             _ if self.trial_s > 0.0 => trials * self.trial_s,
             Purpose::Baseline => BASELINE_S,
-            Purpose::Smoke(_) | Purpose::Screen { .. } | Purpose::Race(_) | Purpose::Confirm => SMOKE_S,
+            Purpose::Smoke(_)
+            | Purpose::Screen { .. }
+            | Purpose::Race(_)
+            | Purpose::Latency { .. }
+            | Purpose::Confirm
+            | Purpose::ConfirmLatency => SMOKE_S,
         };
-        Step { purpose, rows, blocks, seconds }
+        let at_rate = matches!(purpose, Purpose::Latency { .. } | Purpose::ConfirmLatency);
+        let rate_per_s = self.base_per_s.filter(|_| at_rate).map(|per_s| RATE_SHARE * per_s);
+        Step { purpose, rows, blocks, seconds, rate_per_s }
     }
 
     fn alone(&self, of: usize) -> Row {
@@ -306,14 +303,39 @@ impl Tuning {
         }
     }
 
+    /// Whether there is a limit on response times, and a rate at which they can be measured.
+    fn keeps_latency(&self) -> bool {
+        self.base_per_s.is_some() && self.spec.keep.iter().any(Keep::is_latency)
+    }
+
+    /// Whether what was confirmed is better for sure, and breaks no limit for sure: only then is anything advised.
+    pub fn holds(&self) -> bool {
+        let seen = || self.confirmed.iter().flatten().flatten();
+        let breaks = |keep: &Keep| {
+            let of = seen().find(|(metric, _)| keep.figure.metric() == Some(*metric));
+            of.is_some_and(|(_, known)| ![known.low, known.high].iter().any(|end| keep.holds(*end)))
+        };
+        seen().any(|(metric, known)| *metric == self.spec.metric && known.is_better(*metric))
+            && !self.spec.keep.iter().any(breaks)
+    }
+
+    /// What is set aside for confirmations, of which there are two where response times are to be kept.
     fn confirm_s(&self) -> f64 {
-        2.0 * f64::from(CONFIRM_BLOCKS.0) * self.trial_s * ROOM
+        let each = 2.0 * f64::from(CONFIRM_BLOCKS.0) * self.trial_s * ROOM;
+        if self.keeps_latency() { 2.0 * each } else { each }
     }
 
     /// As many as there is time for, settled before any of them is seen.
     fn confirm_blocks(&self) -> u32 {
-        let fit = self.left_s() / (2.0 * self.trial_s * ROOM).max(1e-9);
+        let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
+        let fit = self.left_s() / to_come / (2.0 * self.trial_s * ROOM).max(1e-9);
         (fit as u32).clamp(CONFIRM_BLOCKS.0, CONFIRM_BLOCKS.1)
+    }
+
+    /// What is set aside for pairs in open loop of what so many settings leave.
+    fn latency_s(&self, settings: usize) -> f64 {
+        let wanted = settings > 1 && self.keeps_latency();
+        if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
     }
 
     /// About how long racing takes of those settings that have several levels.
@@ -326,12 +348,13 @@ impl Tuning {
     fn plan_pairs(&mut self) -> Result<(), TooShort> {
         let open = self.open().len();
         let pair_s = self.pair_s(open);
-        let room = |races_s: f64| (self.left_s() - self.confirm_s() - races_s) / pair_s.max(1e-9);
+        let behind_s = self.confirm_s() + self.latency_s(open.min(HELPFUL_MAX));
+        let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
         // A race is worth its time only where a screening has its own.
         let pairs = if room(self.race_s()) >= 3.0 { room(self.race_s()) } else { room(0.0) };
         let least = f64::from(LOOKS[0]);
         if open > 0 && pairs < least {
-            let needed_s = (self.spent_s + self.confirm_s() + least * pair_s) * 1.05;
+            let needed_s = (self.spent_s + behind_s + least * pair_s) * 1.05;
             return Err(TooShort { needed_s });
         }
         self.screen.pairs_max = (pairs as u32).min(LOOKS[LOOKS.len() - 1]);
@@ -361,39 +384,62 @@ impl Tuning {
                 self.look();
                 return None;
             }
-            let seed = self.spec.seed.wrapping_add(u64::from(self.screen.pairs));
-            for rows in stats::designs(open.len(), seed).ok()? {
-                for mirrored in [true, false] {
-                    let row = |row: &Vec<bool>| self.row(&open, row, mirrored);
-                    self.screen.wanted.push(rows.iter().map(row).collect());
-                }
-            }
+            let level = |of: usize| self.spec.settings[of].screened + 1;
+            self.screen.wanted = self.halves(&open, u64::from(self.screen.pairs), &level)?;
         }
         let rows = self.screen.wanted.last()?;
         let purpose = Purpose::Screen { pair: self.screen.pairs + 1, of: self.screen.pairs_max };
         Some(self.step(purpose, rows.clone(), 1))
     }
 
-    fn row(&self, open: &[usize], on: &[bool], mirrored: bool) -> Row {
-        let mut row = self.levels.clone();
-        for (of, on) in open.iter().zip(on) {
-            row[*of] = if *on != mirrored { self.spec.settings[*of].screened + 1 } else { 0 };
+    /// The halves of a pair in which these settings vary, on at this level.
+    fn halves(&self, among: &[usize], number: u64, level: &dyn Fn(usize) -> usize) -> Option<Vec<Vec<Row>>> {
+        let mut halves = Vec::new();
+        for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number)).ok()? {
+            for mirrored in [true, false] {
+                let row = |signs: &Vec<bool>| {
+                    let mut row = self.levels.clone();
+                    for (of, on) in among.iter().zip(signs) {
+                        row[*of] = if *on != mirrored { level(*of) } else { 0 };
+                    }
+                    row
+                };
+                halves.push(rows.iter().map(row).collect());
+            }
         }
-        row
+        Some(halves)
     }
 
-    /// Puts the halves of a pair together, and looks at what is known if it is time.
+    /// Takes in half of a pair, and the pair where it is whole.
+    fn take_half(&mut self, outcome: Outcome) {
+        let in_latency = self.phase == Phase::Latency;
+        let screen = if in_latency { &mut self.latency } else { &mut self.screen };
+        let Some(rows) = screen.wanted.pop() else { return };
+        let (figures, took) = match outcome {
+            Outcome::Measured(figures, took) => (figures, Some(took)),
+            // Rows that have no figures are left out.
+            Outcome::Failed(_) | Outcome::Confirmed(_) => (vec![None; rows.len()], None),
+        };
+        let trials = rows.len();
+        screen.halves.push(Half { rows, figures });
+        let is_whole = screen.wanted.is_empty();
+        if let Some(took) = took {
+            self.spend(took, trials);
+        }
+        match (is_whole, in_latency) {
+            (false, _) => {}
+            (true, false) => self.end_pair(),
+            (true, true) => {
+                let chosen = self.on();
+                self.latency.end_pair(&chosen);
+            }
+        }
+    }
+
+    /// Looks at what is known if it is time.
     fn end_pair(&mut self) {
         let open = self.open();
-        let halves = std::mem::take(&mut self.screen.halves);
-        let all = halves.iter().flat_map(|half| half.figures.iter().flatten());
-        let per_core = all.clone().next().is_some() && all.clone().all(|figures| figures.per_core);
-        self.screen.per_core = Some(self.screen.per_core.unwrap_or(true) && per_core);
-        for metric in Metric::ALL.iter().copied() {
-            let rows = halves.chunks_exact(2).map(|pair| mirrored(pair, &open, metric));
-            self.screen.blocks.entry(metric).or_default().extend(rows);
-        }
-        self.screen.pairs += 1;
+        self.screen.end_pair(&open);
         if LOOKS.contains(&self.screen.pairs) || self.screen.pairs == self.screen.pairs_max {
             self.look();
         }
@@ -425,37 +471,14 @@ impl Tuning {
     }
 
     fn screened(&self, metric: Metric) -> Option<(Screened, f64)> {
-        // Per core-second it is the inverse of what a request costs.
-        let inverse = metric == Metric::Throughput && self.per_core();
-        let source = if inverse { Metric::CpuPerRequest } else { metric };
-        let mut screened = stats::screened(self.screen.blocks.get(&source)?)?;
-        if inverse {
-            screened.effects.iter_mut().flatten().for_each(|effect| effect.log = -effect.log);
-        }
-        let critical_t = self.screen.looks.as_ref()?.critical_t(self.screen.pairs, screened.freedom);
-        Some((screened, critical_t))
+        if metric.quantile().is_some() { &self.latency } else { &self.screen }.screened(metric)
     }
 
     /// What these settings do to a metric, alone and in pairs.
     fn model(&self, among: &[usize], metric: Metric) -> Model {
         let effects = self.screened(metric).map(|(screened, _)| screened.effects).unwrap_or_default();
         let logs = effects.into_iter().map(|effect| effect.map_or(0.0, |effect| effect.log)).collect();
-        Model { logs, pairs: self.interactions(among, metric) }
-    }
-
-    fn interactions(&self, among: &[usize], metric: Metric) -> Vec<([usize; 2], f64)> {
-        let found = self
-            .screen
-            .blocks
-            .get(&metric)
-            .filter(|_| among.len() > 1)
-            .and_then(|blocks| stats::interactions(blocks, among));
-        let Some(found) = found else { return Vec::new() };
-        let looks = ScreenLooks::new(&[1], found.pairs.len(), ALPHA);
-        let Ok(critical_t) = looks.map(|looks| looks.critical_t(1, found.freedom)) else { return Vec::new() };
-        let sure = |effect: &ScreenEffect| effect.log.abs() > critical_t * effect.error;
-        let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
-        sure.map(|(pair, effect)| (pair, effect.log)).collect()
+        Model { logs, pairs: self.screen.interactions(among, metric) }
     }
 
     /// Chooses among what helps, and goes on to levels.
@@ -495,22 +518,58 @@ impl Tuning {
         best.1
     }
 
-    /// The next chosen setting from `from` on whose levels are raced, as far as there is time; else the confirmation.
+    /// Settings that are on.
+    fn on(&self) -> Vec<usize> {
+        (0..self.levels.len()).filter(|of| self.levels[*of] > 0).collect()
+    }
+
+    /// The next half of a pair in open loop; `None` where there is nothing to tell apart, no time, or enough of them.
+    fn latency_half(&mut self) -> Option<Step> {
+        if self.latency.wanted.is_empty() {
+            let chosen = self.on();
+            let all = self.latency.pairs >= latency_pairs(chosen.len());
+            let enough = chosen.len() < 2 || all || !self.keeps_latency();
+            if enough || self.left_s() < self.pair_s(chosen.len()) + self.confirm_s() {
+                return None;
+            }
+            let number = u64::from(self.screen.pairs_max + self.latency.pairs);
+            self.latency.wanted = self.halves(&chosen, number, &|of| self.levels[of])?;
+        }
+        let rows = self.latency.wanted.last()?.clone();
+        Some(self.step(Purpose::Latency { pair: self.latency.pairs + 1 }, rows, 1))
+    }
+
+    /// Drops what surely breaks a limit on response times.
+    fn end_latency(&mut self) {
+        let chosen = self.on();
+        if self.latency.pairs > 0 {
+            self.latency.looks = ScreenLooks::new(&[self.latency.pairs], chosen.len(), ALPHA).ok();
+        }
+        for of in chosen {
+            if self.held_back(of).iter().any(|(_, sure)| *sure) {
+                self.levels[of] = 0;
+            }
+        }
+        self.phase = if self.on().is_empty() { Phase::Done } else { Phase::Confirm };
+    }
+
+    /// The next chosen setting from `from` on whose levels are raced, as far as there is time; else what comes behind the races.
     fn next_race(&self, from: usize) -> Phase {
         let wants = |of: &usize| self.levels[*of] > 0 && self.spec.settings[*of].levels.len() > 1;
         let fits = |of: &usize| {
             let race_s =
                 self.spec.settings[*of].levels.len() as f64 * f64::from(race::BLOCKS_MIN) * self.trial_s;
-            self.left_s() >= race_s + self.confirm_s()
+            self.left_s() >= race_s + self.confirm_s() + self.latency_s(self.on().len())
         };
-        (from..self.levels.len()).filter(wants).find(fits).map_or(Phase::Confirm, Phase::Race)
+        (from..self.levels.len()).filter(wants).find(fits).map_or(Phase::Latency, Phase::Race)
     }
 
     fn race_step(&mut self, of: usize) -> Option<Step> {
         let levels = self.spec.settings[of].levels.len();
         let race = self.race.get_or_insert_with(|| Race::of(levels));
         let racing = race.racing()?.to_vec();
-        if self.left_s() < racing.len() as f64 * self.trial_s + self.confirm_s() {
+        let behind_s = self.confirm_s() + self.latency_s(self.on().len());
+        if self.left_s() < racing.len() as f64 * self.trial_s + behind_s {
             return None;
         }
         let row = |level: usize| {
@@ -535,30 +594,4 @@ impl Tuning {
         }
         self.phase = self.next_race(of + 1);
     }
-}
-
-/// What settings do to a metric: main effects, and what two of them surely do to each other, as logarithms.
-struct Model {
-    logs: Vec<f64>,
-    pairs: Vec<([usize; 2], f64)>,
-}
-
-impl Model {
-    /// What these do together, against none.
-    fn log(&self, on: &[usize]) -> f64 {
-        let sign = |of: usize| if on.contains(&of) { 1.0 } else { -1.0 };
-        let both = self.pairs.iter().map(|([one, other], log)| log * (sign(*one) * sign(*other) - 1.0));
-        on.iter().map(|of| self.logs.get(*of).copied().unwrap_or(0.0)).sum::<f64>() + both.sum::<f64>()
-    }
-}
-
-/// The rows of one block and their mirror images, for a metric; rows of which one side has no figure are left out.
-fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
-    let [Half { rows, figures }, Half { figures: mirror, .. }] = pair else { return Vec::new() };
-    let value = |figures: &Option<Figures>| figures.as_ref()?.value(metric).map(f64::ln);
-    let row = |((row, one), other): ((&Row, &Option<Figures>), &Option<Figures>)| {
-        let on = (0..row.len()).map(|of| open.contains(&of).then(|| row[of] > 0)).collect();
-        Some(Mirrored { on, logs: [value(one)?, value(other)?] })
-    };
-    rows.iter().zip(figures).zip(mirror).filter_map(row).collect()
 }

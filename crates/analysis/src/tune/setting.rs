@@ -1,5 +1,7 @@
 //! A setting: something about how a service is started that may make it faster, with the levels it may have.
 
+use std::path::PathBuf;
+
 use plan::{Bound, Figure, Launcher, Limit};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +63,8 @@ pub enum Change {
     Cluster(u32),
     /// Whether PM2 monitors it from inside.
     Pm2Metrics(bool),
+    /// nginx in front of it, with the template of its configuration in this file.
+    Nginx(PathBuf),
     /// Anything else of the experiment, as a table of TOML laid over it.
     Overlay(toml::Table),
 }
@@ -134,6 +138,11 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// Whether it bounds a response time, which is none of a service at its limit.
+    pub fn is_latency(&self) -> bool {
+        self.figure.metric().is_some_and(|metric| metric.quantile().is_some())
+    }
+
     /// Whether a ratio to the service as it is keeps it.
     pub fn holds(&self, ratio: f64) -> bool {
         if self.figure.wants_more() { ratio >= self.ratio } else { ratio <= self.ratio }
@@ -164,6 +173,7 @@ pub(crate) struct Started {
     pub launcher: Launcher,
     pub workers: Option<u32>,
     pub pmx: bool,
+    pub nginx: Option<PathBuf>,
     pub overlay: toml::Table,
 }
 
@@ -197,6 +207,7 @@ impl Started {
                     (self.launcher, self.workers) = (Launcher::Cluster, Some(workers));
                 }
                 Change::Pm2Metrics(pmx) => self.pmx = pmx,
+                Change::Nginx(template) => self.nginx = Some(template),
                 Change::Overlay(table) => {
                     table.into_iter().for_each(|(key, value)| merge(&mut self.overlay, &key, value));
                 }
@@ -240,6 +251,7 @@ mod tests {
             launcher: Launcher::Exec,
             workers: None,
             pmx: true,
+            nginx: None,
             overlay: toml::Table::new(),
         };
         let started = base

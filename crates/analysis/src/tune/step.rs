@@ -26,8 +26,15 @@ pub enum Purpose {
     },
     /// Levels of a setting against each other.
     Race(usize),
+    /// Half of a mirrored pair of what was chosen, at a rate: what it does to response times.
+    Latency {
+        /// Number of the pair, from 1.
+        pair: u32,
+    },
     /// What was chosen against the service as it is.
     Confirm,
+    /// The same at a rate, where response times are to be kept.
+    ConfirmLatency,
 }
 
 /// What is to be measured.
@@ -41,6 +48,15 @@ pub struct Step {
     pub blocks: u32,
     /// About how long it takes, in seconds.
     pub seconds: f64,
+    /// Requests per second, in open loop; `None` at the limit.
+    pub rate_per_s: Option<f64>,
+}
+
+impl Step {
+    /// Whether it compares the choice with the service as it is.
+    pub fn confirms(&self) -> bool {
+        matches!(self.purpose, Purpose::Confirm | Purpose::ConfirmLatency)
+    }
 }
 
 /// What came of a step.
@@ -100,4 +116,11 @@ pub struct Known {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+impl Known {
+    /// Whether the whole interval lies on the good side of 1.
+    pub fn is_better(&self, metric: Metric) -> bool {
+        if metric.wants_more() { self.low > 1.0 } else { self.high < 1.0 }
+    }
 }

@@ -7,7 +7,16 @@ use world::World;
 
 fn world(percents: &[f64], budget_s: f64) -> World {
     let effects = percents.iter().map(|percent| (percent / 100.0_f64).ln_1p()).collect();
-    World { effects, synergy: 0.0, sd: 0.047, trial_s: 6.5, budget_s }
+    World { effects, sd: 0.047, trial_s: 6.5, budget_s, ..World::default() }
+}
+
+#[test]
+fn what_breaks_a_limit_on_response_times_is_left_out() {
+    let tails = vec![0.5, 0.0, 0.0, 0.0];
+    let tail = World { tails, trial_s: 3.5, ..world(&[20.0, 20.0, 0.0, 0.0], 600.0) };
+    let right = (0..100).filter(|seed| tail.is_right(&tail.tuned(*seed))).count();
+    assert!(right >= 90, "{right} of 100");
+    assert!((0..100).all(|seed| tail.tuned(seed).seconds <= 600.0 * 1.05));
 }
 
 #[test]

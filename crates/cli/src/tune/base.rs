@@ -88,6 +88,7 @@ impl Base {
 
     /// What is known of it before it runs.
     pub fn facts(&self) -> Facts {
-        self.plan.variants[0].entry_service().map(facts::look).unwrap_or_default()
+        let of = &self.plan.variants[0];
+        Facts { tls: of.load.tls.is_some(), ..of.entry_service().map(facts::look).unwrap_or_default() }
     }
 }

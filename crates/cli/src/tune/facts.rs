@@ -48,6 +48,7 @@ pub fn look(service: &Service) -> Facts {
         cores: thread::available_parallelism().map_or(1, usize::from),
         huge_pages: huge_pages.is_ok_and(|text| !text.contains("[never]")),
         libraries: libraries(),
+        nginx: is_installed("nginx"),
         other_nodes: node.map(other_nodes).unwrap_or_default(),
         ..Facts::default()
     }
@@ -81,6 +82,13 @@ fn version(node: &Path) -> Option<((u32, u32), String)> {
     let said = String::from_utf8(said.stdout).ok()?.trim().to_owned();
     let mut numbers = said.trim_start_matches('v').split('.').map(str::parse::<u32>);
     Some(((numbers.next()?.ok()?, numbers.next()?.ok()?), said))
+}
+
+/// Servers are often where the path of a user does not lead.
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    folders.into_iter().any(|folder| folder.join(program).is_file())
 }
 
 fn libraries() -> Vec<PathBuf> {

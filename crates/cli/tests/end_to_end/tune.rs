@@ -26,14 +26,11 @@ fn what_would_be_tried_is_listed_and_nothing_is_started() {
 fn a_file_says_what_is_tried_and_flags_add_to_it() {
     let place = Place::new();
     place.experiment(&Draft {
-        service: "env = { PORT = \"{port}\", HOST = \"{address}\" }\n\n[tune]\nonly = [\"none\"]\ntry = [\"POOL=4|8\"]\nkeep = [\"p99 < +5%\"]",
+        service: "env = { PORT = \"{port}\", HOST = \"{address}\" }\n\n[tune]\nonly = [\"none\"]\ntry = [\"POOL=4|8\"]\nkeep = [\"capacity > -5%\"]",
         ..Draft::default()
     });
-    place
-        .said(&["tune", "experiment.toml", "--list"])
-        .ends(2)
-        .tells(&["there is no such figure at a service's limit"]);
-    let text = place.read("experiment.toml").replace("p99 <", "memory <");
+    place.said(&["tune", "experiment.toml", "--list"]).ends(2).tells(&["there is no such figure here"]);
+    let text = place.read("experiment.toml").replace("capacity > -5%", "p99 < +5%");
     place.write("experiment.toml", &text);
     let said = place.said(&["tune", "experiment.toml", "--list", "--try", "SIZE=1"]);
     said.ends(0).prints(&["tries POOL=4, POOL=8", "tries SIZE=1"]);
@@ -51,7 +48,7 @@ fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
         (&["node x.js", "--try=--fast"], "there is no `=` in it"),
         (&["node x.js", "--only", "proceses"], "the catalogue has no `proceses`"),
         (&["node x.js", "--keep", "p99 < 50ms"], "is an amount"),
-        (&["node x.js", "--keep", "p99 < +5%"], "there is no such figure at a service's limit"),
+        (&["node x.js", "--keep", "capacity > -5%"], "there is no such figure here"),
         (&["node x.js", "--try", "A=1", "--try", "A=2"], "another --try sets it too"),
         (&["node x.js", "--write", "experiment.toml"], "it is there already"),
         (&["node x.js", "--metric", "p99"], "in closed loop"),

@@ -45,6 +45,12 @@ pub(crate) fn sync_crypto(frame: &Frame) -> bool {
     is_among(CRYPTO, package(frame)) || (of_node(frame, "internal/crypto/") && blocks)
 }
 
+/// Files, processes and compression by calls that block the main thread, but for what Node.js reads itself to load a module.
+pub(crate) fn sync_calls(frame: &Frame) -> bool {
+    let blocks = last(frame).ends_with("Sync");
+    blocks && ["fs", "zlib", "child_process"].iter().any(|module| of_node(frame, module))
+}
+
 /// Looking up, reading and compiling templates, not filling them in.
 pub(crate) fn templates(frame: &Frame) -> bool {
     let compiles = is_among(ENGINES, package(frame)) && is_among(COMPILING_CALLS, last(frame));

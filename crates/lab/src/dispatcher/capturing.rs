@@ -8,7 +8,7 @@ use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, Sl
 
 use super::{Dispatcher, Doing, LabError, News, Progress};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, Start, elapsed};
-use crate::explaining::{self, Captures, ROUNDS, TRIALS};
+use crate::explaining::{self, Captures, ROUNDS, TRIALS, Trials};
 use crate::schedule::Schedule;
 
 /// A trial of a round.
@@ -28,7 +28,7 @@ impl Dispatcher<'_> {
         }
         let outcome = match self.unexplainable(reason) {
             Some(why) => Err(why),
-            None => self.capture_rounds(ROUNDS).map_err(|failure| match failure {
+            None => self.capture_rounds(ROUNDS, &TRIALS).map_err(|failure| match failure {
                 Failure::Interrupted => "interrupted; what was captured before is kept".to_owned(),
                 failure => failure.to_string(),
             }),
@@ -64,9 +64,9 @@ impl Dispatcher<'_> {
     }
 
     /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.
-    pub(super) fn capture_alone(&mut self, rounds: u32) -> Result<(), LabError> {
+    pub(super) fn capture_alone(&mut self, rounds: u32, trials: Trials) -> Result<(), LabError> {
         let outcome = self.connect().and_then(|()| self.prepare()).and_then(|()| self.settle_rate());
-        let outcome = outcome.and_then(|()| self.capture_rounds(rounds));
+        let outcome = outcome.and_then(|()| self.capture_rounds(rounds, trials));
         let stopped = self.stop_all();
         let (reason, result) = match outcome.and(stopped) {
             Ok(()) => (EndReason::Measured, Ok(())),
@@ -76,9 +76,9 @@ impl Dispatcher<'_> {
         result
     }
 
-    fn capture_rounds(&mut self, rounds: u32) -> Result<()> {
+    fn capture_rounds(&mut self, rounds: u32, trials: Trials) -> Result<()> {
         let trial_s = self.costs.map(|costs| costs.trial_s);
-        let captures = Captures::of(self.writer.record(), trial_s);
+        let captures = Captures::of(self.writer.record(), trials, trial_s);
         let mut left_s = captures.seconds(rounds);
         self.captures_left_s = Some(left_s);
         let variants = captures.variants.len();
@@ -86,7 +86,7 @@ impl Dispatcher<'_> {
         for round in 1..=rounds {
             let order = self.schedule.order(Schedule::block_of_round(round));
             for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
-                for (number, kinds) in (1..).zip(TRIALS) {
+                for (number, kinds) in (1..).zip(trials.iter().copied()) {
                     self.pause_captures_if_wanted()?;
                     self.capture_trial(Place { round, variant, number }, kinds, &captures)?;
                     left_s -= captures.trial_s(kinds);

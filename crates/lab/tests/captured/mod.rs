@@ -212,7 +212,7 @@ fn of_many_variants_those_that_are_compared_are_explained_and_never_a_copy() {
 fn captures_alone_measure_no_block_and_end_with_what_fails() {
     let alone = |environment: &mut Simulated| {
         let (writer, _folder) = begun(plan(2), 7);
-        let (record, result) = capture_only(writer, environment, 2, &mut |_| {});
+        let (record, result) = capture_only(writer, environment, 2, &TRIALS, &mut |_| {});
         assert!(record.blocks.is_empty() && environment.living.is_empty());
         (record, result)
     };

@@ -183,7 +183,8 @@ fn one_that_is_always_late_voids_what_it_had_its_part_in() {
 fn captures_have_generators_back_and_say_nothing_of_it_in_the_record() {
     let mut environment = environment(7, 0.9);
     let (writer, _folder) = begun(shared(), 7);
-    let (record, result) = proofload_lab::capture_only(writer, &mut environment, 1, &mut |_| {});
+    let (record, result) =
+        proofload_lab::capture_only(writer, &mut environment, 1, &proofload_lab::TRIALS, &mut |_| {});
     result.expect("nothing went wrong");
     assert_eq!((record.generators.len(), record.generators_lost.len()), (2, 0));
     // Before anything, and before each of two trials of two variants.

@@ -1,0 +1,38 @@
+"""Tests how advice on planted settings is judged."""
+
+import tomllib
+import unittest
+
+from tune import WORLDS, file_text, judged, table, truth
+
+
+class Tune(unittest.TestCase):
+    def test_a_set_is_right_with_all_that_gains_5_percent_and_nothing_useless(self):
+        five = WORLDS["five"]
+        self.assertEqual(judged(five, {"COST_0", "COST_1", "COST_2"}), (True, False))
+        self.assertEqual(judged(five, {"COST_0", "COST_1"}), (False, False))
+        self.assertEqual(judged(five, {"COST_0", "COST_1", "COST_2", "NOTHING_4"}), (False, True))
+        self.assertAlmostEqual(truth(five, {"COST_0", "COST_1"}), 1.43)
+
+    def test_half_a_pair_is_useless_and_what_breaks_a_limit_too(self):
+        self.assertEqual(judged(WORLDS["a pair"], {"COST_0", "EITHER_A"}), (False, True))
+        self.assertEqual(judged(WORLDS["a pair"], {"COST_0", "EITHER_A", "EITHER_B"}), (True, False))
+        self.assertAlmostEqual(truth(WORLDS["a pair"], {"EITHER_A", "EITHER_B"}), 1.2)
+        self.assertEqual(judged(WORLDS["a tail"], {"COST_0", "COST_TAIL"}), (False, True))
+        self.assertEqual(judged(WORLDS["nothing"], set()), (True, False))
+
+    def test_what_is_planted_is_in_the_file(self):
+        file = tomllib.loads(file_text(WORLDS["a tail"], 1000))
+        env = file["services"]["planted"]["env"]
+        self.assertEqual((env["COST_0"], env["COST_TAIL"], env["TURNS"]), ("1.1000", "1.2000", "1000"))
+        self.assertEqual((file["tune"]["try"][0], file["tune"]["keep"]), ("COST_0=1.0000", ["p99 < +10%"]))
+
+    def test_an_interval_holds_if_the_truth_lies_in_it(self):
+        line = {"kind": "tune", "effect": "five", "seconds": 500, "verdicts": dict.fromkeys(["COST_0", "COST_1", "COST_2"], "set"),
+                "confirmed": {"ratio": 1.5, "low": 1.4, "high": 1.6}}
+        cells = [cell.strip() for cell in table([line]).splitlines()[-1].strip("|").split("|")]
+        self.assertEqual(cells[1:5], ["1", "1", "0", "1 of 1"])
+
+
+if __name__ == "__main__":
+    unittest.main()

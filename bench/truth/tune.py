@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Tunes a service with planted settings, and says how often what is advised is right.
+
+Each setting of `targets/planted` makes a request cost so many times as much CPU time, or nothing; so what any choice is worth is known.
+Loopback only.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from math import prod
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+from calibration import calibrated
+from experiment import CONNECTIONS, GRACE_S, SERVICE
+from reuse import Failed, positive
+from study import Step, add_options, add_proofload, command, conduct, in_rounds, read
+from toml_writer import toml_text
+
+FOUND_FROM = 1.05  # a gain of so much has to be advised
+TAIL = {"TAIL_MS": "3", "TAIL_SHARE": "0.03"}  # of a p99 of about a millisecond
+
+
+class World(NamedTuple):
+    """`gains` are what each setting makes of throughput: 1.3 is 30 % more, 1 is nothing. `pair` is what two gain together, either alone
+    nothing; `tail` what one gains that lets a share of the responses wait, beyond the limit on p99."""
+
+    gains: tuple
+    budget_s: int
+    pair: float = 1.0
+    tail: float = 1.0
+
+
+WORLDS = {
+    "five": World((1.3, 1.1, 1.05, 1 / 1.1, 1), 600),
+    "eleven": World((1.3, 1.1, 1.05, 1.03, 1 / 1.05, 1 / 1.2, 1, 1, 1, 1, 1), 780),
+    "nothing": World((1, 1, 1, 1, 1), 600),
+    "a pair": World((1.1, 1 / 1.1, 1), 600, pair=1.2),
+    "a tail": World((1.1, 1, 1), 600, tail=1.2),
+}
+
+
+def settings(world: World) -> dict:
+    """By the variable of each: its value as the service is, the one that is tried, and the gain of that."""
+    planted = {}
+    for number, gain in enumerate(world.gains):
+        # What gains is a cost that goes; what loses is one that comes.
+        values = (f"{max(gain, 1):.4f}", f"{max(1 / gain, 1):.4f}")
+        name = f"COST_{number}" if gain != 1 else f"NOTHING_{number}"
+        planted[name] = (*(values if gain != 1 else ("1", "2")), gain)
+    if world.pair != 1:
+        planted |= {f"EITHER_{one}": (f"{world.pair:.4f}", "1", world.pair) for one in "AB"}
+    if world.tail != 1:
+        planted["COST_TAIL"] = (f"{world.tail:.4f}", "1", world.tail)
+    return planted
+
+
+def truth(world: World, chosen: set) -> float:
+    """What these settings together make of throughput."""
+    planted = settings(world)
+    both = world.pair if {"EITHER_A", "EITHER_B"} <= chosen else 1
+    return prod(planted[name][2] for name in chosen if not name.startswith("EITHER_")) * both
+
+
+def judged(world: World, chosen: set) -> tuple:
+    """Whether the set is right: nothing useless, and nothing of 5 % and more left out; and whether anything in it is useless."""
+    harmful = {"COST_TAIL"} | (set() if {"EITHER_A", "EITHER_B"} <= chosen else {"EITHER_A", "EITHER_B"})
+    useless = {name for name, (_, _, gain) in settings(world).items() if gain <= 1} | harmful
+    wanted = {name for name, (_, _, gain) in settings(world).items() if gain >= FOUND_FROM} - {"COST_TAIL"}
+    return wanted <= chosen and not chosen & useless, bool(chosen & useless)
+
+
+def file_text(world: World, turns: float) -> str:
+    """The experiment file of the service as it is, with what is tried and kept."""
+    planted = settings(world)
+    env = {"PORT": "{port}", "NODE_ENV": "production", "TURNS": str(round(turns)), **(TAIL if world.tail != 1 else {}),
+           **{name: before for name, (before, _, _) in planted.items()}}
+    return toml_text({
+        "name": "planted",
+        "services": {"planted": {"directory": str(SERVICE), "command": ["node", "server.js"], "ready": "/healthz", "env": env}},
+        "load": {"connections": CONNECTIONS},
+        "tune": {"only": ["none"], "try": [f"{name}={after}" for name, (_, after, _) in planted.items()],
+                 "keep": ["p99 < +10%"] if world.tail != 1 else []},
+    })
+
+
+def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
+    world = WORLDS[step.effect]
+    budget_s = options.budget or world.budget_s
+    with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
+        file = Path(folder) / "planted.toml"
+        file.write_text(file_text(world, turns))
+        words = [options.proofload, "tune", str(file), "--budget", f"{budget_s}s", "--seed", str(step.seed(options.seed)), "--json",
+                 "--out", str(Path(folder) / "record")]
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=budget_s + GRACE_S, check=False)
+    if ended.returncode != 0:
+        raise Failed(f"proofload ended with {ended.returncode}: {ended.stderr[-500:]}")
+    advice = json.loads(ended.stdout)
+    effect = (advice["confirmed"] or {}).get("effect")
+    verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
+    effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
+    return {"verdicts": verdicts, "effects": effects, "confirmed": effect, "seconds": advice["seconds"], "findable": advice["findable"],
+            "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
+
+
+def table(lines: list) -> str:
+    """One row for each world."""
+    rows = ["| world | runs | right set | false advice | confirmed interval holds | its half-width | time |", "|---|--:|--:|--:|--:|--:|--:|"]
+    for name, world in WORLDS.items():
+        of = [line for line in lines if line.get("effect") == name and "verdicts" in line]
+        sets = [{setting for setting, verdict in line["verdicts"].items() if verdict == "set"} for line in of]
+        right, useless = [sum(column) for column in zip(*(judged(world, chosen) for chosen in sets))] or (0, 0)
+        advised = [(line["confirmed"], truth(world, chosen)) for line, chosen in zip(of, sets) if chosen]
+        holds = sum(known["low"] <= true <= known["high"] for known, true in advised)
+        width = mean((known["high"] - known["low"]) / 2 / known["ratio"] for known, _ in advised) if advised else 0
+        if of:
+            rows.append(f"| {name} | {len(of)} | {right} | {useless} | {holds} of {len(advised)} | {100 * width:.1f} % "
+                        f"| {mean(line['seconds'] for line in of):.0f} s |")
+    return "\n".join(rows)
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, count=10)
+    add_proofload(parser)
+    parser.add_argument("--world", nargs="+", choices=list(WORLDS), default=list(WORLDS), help="which [all]")
+    parser.add_argument("--budget", type=positive, metavar="S", help="of each run in seconds, in place of the world's own")
+    return parser.parse_args()
+
+
+def study(options: argparse.Namespace) -> None:
+    turns = 100 * calibrated(options.out, options.proofload, options.seed)["turns_per_percent"]
+    seconds = {name: options.budget or WORLDS[name].budget_s for name in options.world}
+    conduct(options.out, in_rounds("tune", seconds, options.count, options.seed), lambda step: attempt(options, turns, step))
+    print(table(read(options.out)))
+
+
+if __name__ == "__main__":
+    asked = parse_options()
+    sys.exit(command(lambda: study(asked)))
