@@ -134,6 +134,8 @@ def bomb() -> bytes:
     return head("Content-Encoding: gzip", f"Content-Length: {len(body)}") + body
 
 
+LONG = head(*[f"X-{i}: {'y' * 1000}" for i in range(60)], "Content-Length: 0")
+
 # HTTP/1.1: heads.
 row("good", "a good server", answers(OK), ALL_GOOD)
 row("garbage", "garbage", answers(b"\xff\x00 garbage\r\n\r\n"), fails("head malformed"))
@@ -220,6 +222,10 @@ row("answers-before", "answers before it is asked, once a connection", lambda pe
     Comes("at most one succeeds a connection",
           lambda result, server: must(result["requests"]["ok"] <= server.connections, "more succeed")), seconds=3)
 row("answers-twice", "answers each request twice", answers(OK * 2), partly("idle malformed"))
+row("answers-twice-late", "answers each request twice, 5 ms apart", lambda peer: [[peer.send(OK), peer.pause(0.005), peer.send(OK)] for _ in peer.heads()],
+    partly("idle malformed"))
+row("dripped-by-100", "a head of 60 kB a byte a packet, 100 connections", lambda peer: [peer.drip(LONG, 0) for _ in peer.heads()], ENDS,
+    "--connections 100", seconds=6)
 row("resets-every-other", "resets every other connection",
     lambda peer: peer.reset() if peer.number % 2 else answers(OK, Peer.close)(peer),
     partly("head reset", "connect reset"))

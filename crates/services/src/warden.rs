@@ -14,6 +14,7 @@
 mod output;
 mod tree;
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
@@ -25,15 +26,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tree::{Ending, Reaped, Shutdown, Step};
 
 use crate::container;
-use crate::cpus::pin;
+use crate::cpus::{hurry, pin};
 use crate::marker::{self, Held, Marker};
 use crate::message::{Exit, Failure, Head, Notice, Order, Spec, Stopped};
 
 /// How often a tree that is being ended is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// For how long orphans are chased at each look.
+const CHASE: Duration = Duration::from_millis(50);
 
-/// How many ended processes are taken in at a time.
-const REAPED_MAX: u32 = 1000;
+/// For how long ended processes are taken in at a time: where they end as fast as they are reaped, there is more to do than this.
+const REAPING: Duration = Duration::from_millis(10);
 /// A process number in a file has a few digits.
 const PID_BYTES_MAX: u64 = 64;
 
@@ -174,9 +177,10 @@ impl Warden {
                 Step::Rest => {}
                 Step::Ask => self.ask(now),
                 Step::Kill => {
+                    hurry();
                     self.group.as_ref().map(marker::kill_group);
+                    self.chase(now + CHASE);
                     self.ending.kill();
-                    self.ending.chase();
                 }
                 Step::Finish => break,
             }
@@ -219,12 +223,20 @@ impl Warden {
         }
     }
 
+    /// Kills orphans as they come, until none comes. Reaped they are in between: among thousands that have ended nobody finds the living.
+    fn chase(&mut self, until: Instant) {
+        let mut known = HashSet::new();
+        while self.ending.kill_children(&mut known) && Instant::now() < until {
+            self.reap();
+        }
+    }
+
     fn reap(&mut self) {
         let mut signal = [0; 1024];
         while rustix::io::read(&self.signals, &mut signal).is_ok() {}
-        // Where processes end faster than they are reaped, there is more to do than this.
-        for taken in 0.. {
-            self.behind = taken == REAPED_MAX;
+        let until = Instant::now() + REAPING;
+        loop {
+            self.behind = Instant::now() >= until;
             if self.behind {
                 return;
             }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use machine::process::{ProcessId, Stat, children, descendants};
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process_group, set_parent_process_death_signal,
+    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process, kill_process_group, set_parent_process_death_signal,
     setpgid, wait,
 };
 
@@ -124,8 +124,19 @@ fn alive() -> Vec<Stat> {
     descendants(std::process::id()).into_iter().filter(Stat::is_alive).collect()
 }
 
-/// For how long orphans are chased at each look.
-const CHASE: Duration = Duration::from_millis(50);
+fn pid_of(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
+}
+
+/// Kills the process groups of these, which are all of our session or of sessions begun below, so that none has strangers in it.
+fn kill_groups(stats: &[Stat]) {
+    let own = std::process::id();
+    let groups: HashSet<u32> = stats.iter().map(|stat| stat.process_group).collect();
+    // Group 1 or 0 would mean everybody.
+    for group in groups.into_iter().filter(|group| *group != own && *group > 1).filter_map(pid_of) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
 
 impl Ending {
     /// Asks everyone who has not been asked, as long as there is a `head` only that. Once only: many programs take a second
@@ -152,39 +163,24 @@ impl Ending {
     /// Kills everyone, whole process groups first: no fork slips through a group's signal.
     pub fn kill(&mut self) {
         let alive = alive();
-        // All groups below are of our session or of sessions begun below, so none has strangers in it.
-        let own = std::process::id();
-        let groups: HashSet<u32> =
-            alive.iter().map(|stat| stat.process_group).filter(|group| *group != own).collect();
-        for group in groups {
-            // Group 1 or 0 would mean everybody.
-            if let Some(group) = i32::try_from(group).ok().filter(|group| *group > 1).and_then(Pid::from_raw)
-            {
-                let _ = kill_process_group(group, Signal::KILL);
-            }
-        }
+        kill_groups(&alive);
         for stat in alive {
             self.killed.insert(stat.id);
             signal(stat.id, Signal::KILL);
         }
     }
 
-    /// Kills orphans as they come, for a moment. Who forks and ends within microseconds is gone before a look at all processes is over; a
-    /// child of ours keeps its number until we reap it.
-    pub fn chase(&mut self) {
-        let until = Instant::now() + CHASE;
-        let mut known = HashSet::new();
-        while Instant::now() < until {
-            let new: Vec<u32> =
-                children(std::process::id()).into_iter().filter(|pid| known.insert(*pid)).collect();
-            if new.is_empty() {
-                return;
-            }
-            for id in new.into_iter().filter_map(ProcessId::of) {
-                signal(id, Signal::KILL);
-                self.killed.insert(id);
-            }
-        }
+    /// Kills the warden's own children, orphans among them, and their process groups, as fast as can be; whether there were others than
+    /// those `known`. Who forks and ends within microseconds is gone before anything is looked up: a child, and its group, keep their numbers
+    /// until we reap it, so none has to be.
+    pub fn kill_children(&mut self, known: &mut HashSet<u32>) -> bool {
+        let mut new = children(std::process::id());
+        new.retain(|pid| known.insert(*pid));
+        new.iter().filter_map(|pid| pid_of(*pid)).for_each(|pid| _ = kill_process(pid, Signal::KILL));
+        let stats: Vec<Stat> = new.iter().filter_map(|pid| Stat::read(*pid)).collect();
+        kill_groups(&stats);
+        self.killed.extend(stats.iter().map(|stat| stat.id));
+        !new.is_empty()
     }
 
     /// How many had to be killed, and who is still there.
