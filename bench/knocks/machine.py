@@ -24,8 +24,7 @@ from peers import OK, Server, answers
 
 MEASURED = (0, 1, 4, 5)  # exit codes of a run that was carried out, and held against a gate
 OURS = (6,)  # Proofload could not do its own part
-NOBODY_IS = "--reuid 65534 --regid 65534 --clear-groups"
-AS_NOBODY = f"exec setpriv {NOBODY_IS}"
+AS_NOBODY = "exec setpriv --reuid 65534 --regid 65534 --clear-groups"
 
 
 def shell(script: str, *words) -> tuple:
@@ -143,7 +142,7 @@ BOMB = "a service that forks as often as it may when it is to end, 500 processes
 NO_GROUPS = "mount -t tmpfs none /sys/fs/cgroup && "
 row("fork-bomb", BOMB, MEASURED, mode="bomb", root=True, into="free/record", seconds=20, preexec_fn=as_nobody(limit(resource.RLIMIT_NPROC, 500)))
 row("fork-bomb-no-cgroup", f"{BOMB}, no control groups", MEASURED, mode="bomb", into="free/record", seconds=20,
-    before=mounted(f'{NO_GROUPS}exec prlimit --nproc=500 setpriv {NOBODY_IS} "$@"'), programs=("setpriv", "prlimit"))
+    before=mounted(f'{NO_GROUPS}exec prlimit --nproc=500 setpriv --reuid 65533 --regid 65533 --clear-groups "$@"'), programs=("setpriv", "prlimit"))
 row("chains-no-cgroup", "60 processes that each begin the next and end, no control groups", MEASURED, mode="chains", seconds=20,
     before=mounted('mount -t tmpfs none /sys/fs/cgroup && exec "$@"'))
 ANOTHER_CLOCK = ("unshare", "-T", "--monotonic", "100000000", "--boottime", "100000000")
@@ -341,8 +340,7 @@ def machine_clock_back(place: Place) -> str:
     url_record = place.path("records/second")
     with Server(answers(OK)) as server:
         place.proofload("load", f"http://127.0.0.1:{server.port}/", "-d", "300ms", "-c", "2", "--out", url_record, environment=library_now).ends(0)
-    latest = place.proofload("report", "latest", "--json").ends(0, 4).json()
-    must("variants" in latest and latest.get("name") != "knock", f"latest is {latest.get('name')}")
+    place.proofload("report", "latest").ends(0, 4, saying="records/second")
     return said.seen
 
 

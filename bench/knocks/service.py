@@ -33,6 +33,9 @@ def answer(connection: socket.socket) -> None:
                 if requests == AFTER and MODE in LATER:
                     LATER[MODE]()
                 connection.sendall(ANSWERS.get(MODE, OK))
+                if MODE == "answers-twice":
+                    time.sleep(0.005)
+                    connection.sendall(OK)
     except OSError:
         pass
     finally:

@@ -50,6 +50,13 @@ def small_logs(place: Place, _: Said) -> str:
     return f"the longest log has {longest} bytes"
 
 
+def tells_surplus(place: Place, said: Said) -> str:
+    events = place.path("record/events.jsonl").read_text()
+    surplus = events.count('"phase":"idle","cause":"malformed"')
+    must(surplus > 0, "counts what nobody asked for as responses")
+    return f"bytes that nobody asked for in {surplus} slices"
+
+
 def big(place: Place, _: Said) -> str:
     report = place.proofload("report", place.path("record"), "--json").json()
     peaks = [used["peak_rss_bytes"] for variant in report["variants"] for used in variant["services"]]
@@ -96,6 +103,7 @@ row("kills-parent", "kills its warden", (3, 6))
 row("stops-parent", "stops its warden", (*MEASURED, 3, 6), seconds=22)
 row("removes-place", "removes its directory", (*MEASURED, 3), service={"directory": "own"})
 row("fails", "answers 500 to everything", (4,))
+row("answers-twice", "answers each request twice, 5 ms apart", (1, 4, 5), also=tells_surplus)
 row("nobody", "becomes another user in the midst of load", MEASURED, root=True)
 row("good-shell", "a shell that stays between", MEASURED,
     service={"command": ["sh", "-c", " ".join(PYTHON) + "; true"]})
