@@ -54,7 +54,8 @@ pub(crate) fn hurry() {
     let _ = pin(&any);
     let first = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameter outlives the call, which changes nothing but how this thread is scheduled.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const first) };
+    let _ =
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const first) };
 }
 
 /// Gives up real-time scheduling, which services would inherit and with which they would starve the rest of the machine; whether there was

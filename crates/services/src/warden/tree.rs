@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use machine::process::{ProcessId, Stat, children, descendants};
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process, kill_process_group, set_parent_process_death_signal,
-    setpgid, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process, kill_process_group,
+    set_parent_process_death_signal, setpgid, wait,
 };
 
 use crate::marker;
