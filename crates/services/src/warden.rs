@@ -20,6 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use machine::clock::process_cpu_ns;
 use machine::groups::ControlGroup;
 use output::{Followed, Log, Output};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -32,11 +33,11 @@ use crate::message::{Exit, Failure, Head, Notice, Order, Spec, Stopped};
 
 /// How often a tree that is being ended is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// For how long orphans are chased at each look.
-const CHASE: Duration = Duration::from_millis(50);
+/// For how much of its own CPU time the warden chases orphans at each look. Time of the clock says nothing where it waits its turn.
+const CHASE_CPU_NS: u64 = 10_000_000;
 
-/// For how long ended processes are taken in at a time: where they end as fast as they are reaped, there is more to do than this.
-const REAPING: Duration = Duration::from_millis(10);
+/// For how much of it ended processes are taken in: where they end as fast as they are reaped, there is more to do than this.
+const REAPING_CPU_NS: u64 = 5_000_000;
 /// A process number in a file has a few digits.
 const PID_BYTES_MAX: u64 = 64;
 
@@ -179,7 +180,7 @@ impl Warden {
                 Step::Kill => {
                     hurry();
                     self.group.as_ref().map(marker::kill_group);
-                    self.chase(now + CHASE);
+                    self.chase();
                     self.ending.kill();
                 }
                 Step::Finish => break,
@@ -224,9 +225,9 @@ impl Warden {
     }
 
     /// Kills orphans as they come, until none comes. Reaped they are in between: among thousands that have ended nobody finds the living.
-    fn chase(&mut self, until: Instant) {
-        let mut known = HashSet::new();
-        while self.ending.kill_children(&mut known) && Instant::now() < until {
+    fn chase(&mut self) {
+        let (mut known, until_ns) = (HashSet::new(), process_cpu_ns() + CHASE_CPU_NS);
+        while self.ending.kill_children(&mut known) && process_cpu_ns() < until_ns {
             self.reap();
         }
     }
@@ -234,9 +235,9 @@ impl Warden {
     fn reap(&mut self) {
         let mut signal = [0; 1024];
         while rustix::io::read(&self.signals, &mut signal).is_ok() {}
-        let until = Instant::now() + REAPING;
+        let until_ns = process_cpu_ns() + REAPING_CPU_NS;
         loop {
-            self.behind = Instant::now() >= until;
+            self.behind = process_cpu_ns() >= until_ns;
             if self.behind {
                 return;
             }
