@@ -85,7 +85,7 @@ def remote_stopped_early(place: Place) -> str:
 def refused(name: str, setup: str, script: str, codes: tuple, saying: str = "", seconds: float = 3, **commands: str) -> None:
     """A host that is none: told in time, within bounded memory, and nothing odd is printed."""
     def test(place: Place) -> str:
-        said = place.run("good", environment=reached_by(place, script, **commands), more=GENERATORS).ends(*codes, saying=saying)
+        said = place.run("good", environment=reached_by(place, script, **commands), more=GENERATORS, seconds=60).ends(*codes, saying=saying)
         quiet(said)
         return said.seen
     add(f"remote-{name}", "remotes", setup, f"exit code {' or '.join(map(str, codes))}" + (f", says {saying!r}" if saying else ""), test, seconds)
