@@ -1,4 +1,5 @@
-"""Kills: `run`, `compare`, `load`, a run that is explained and one with generators by SSH, at random moments. Nothing is left soon after, every record opens, and none passes a gate.
+"""Kills: `run`, `compare`, `load`, a run that is explained and one with generators by SSH, at random moments. Nothing is left soon after,
+every record opens, and none passes a gate.
 
 SIGKILL leaves a program no time to tidy: files below TMPDIR may stay, processes and control groups may not.
 """

@@ -148,7 +148,8 @@ row("chains-no-cgroup", "60 processes that each begin the next and end, no contr
 ANOTHER_CLOCK = ("unshare", "-T", "--monotonic", "100000000", "--boottime", "100000000")
 row("time-namespace", "another monotonic clock", MEASURED, before=ANOTHER_CLOCK)
 
-row("real-time", "real-time scheduling (chrt --fifo)", MEASURED, "real-time scheduling is given up", root=True, programs=("chrt",), before=("chrt", "--fifo", "10"))
+row("real-time", "real-time scheduling (chrt --fifo)", MEASURED, "real-time scheduling is given up", root=True, programs=("chrt",),
+    before=("chrt", "--fifo", "10"))
 
 # Variables.
 row("no-home", "no HOME, no XDG folders", MEASURED, without=("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"))
