@@ -261,17 +261,18 @@ impl Warden {
     /// Asks the head alone, where there is one. A daemon that is slow at ending the others has half of the time; then it
     /// must not start them again while we do it.
     fn ask(&mut self, now: Instant) {
+        let until = self.shutdown.ask_until(now);
         match &self.spec.head {
-            None => self.ending.ask(None),
-            Some(Head::First) => self.ending.ask(Some(self.first)),
+            None => self.ending.ask(None, until),
+            Some(Head::First) => self.ending.ask(Some(self.first), until),
             Some(Head::Named(file)) => {
                 let head =
                     plan::read_text(file, PID_BYTES_MAX).ok().and_then(|text| text.trim().parse().ok());
                 if self.shutdown.is_early(now) {
-                    self.ending.ask(head);
+                    self.ending.ask(head, until);
                 } else {
                     self.ending.kill_head(head);
-                    self.ending.ask(None);
+                    self.ending.ask(None, until);
                 }
             }
         }

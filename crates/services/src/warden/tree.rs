@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use machine::process::{ProcessId, Stat, children, descendants};
+use machine::process::{ProcessId, Stat, children, descendants_until};
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process, kill_process_group,
     set_parent_process_death_signal, setpgid, wait,
@@ -119,9 +119,12 @@ pub(super) struct Ending {
     killed: HashSet<ProcessId>,
 }
 
-/// Those below the warden that can still do something.
-fn alive() -> Vec<Stat> {
-    descendants(std::process::id()).into_iter().filter(Stat::is_alive).collect()
+/// For how long those below the warden are looked for, where nothing else is due.
+const LOOKING: Duration = Duration::from_secs(1);
+
+/// Those below the warden that can still do something, as far as they are found by then.
+fn alive(until: Instant) -> Vec<Stat> {
+    descendants_until(std::process::id(), Some(until)).into_iter().filter(Stat::is_alive).collect()
 }
 
 fn pid_of(number: u32) -> Option<Pid> {
@@ -141,8 +144,8 @@ fn kill_groups(stats: &[Stat]) {
 impl Ending {
     /// Asks everyone who has not been asked, as long as there is a `head` only that. Once only: many programs take a second
     /// SIGTERM as "at once".
-    pub fn ask(&mut self, head: Option<u32>) {
-        let alive = alive();
+    pub fn ask(&mut self, head: Option<u32>, until: Instant) {
+        let alive = alive(until);
         let head = alive.iter().find(|stat| Some(stat.id.pid) == head).cloned();
         for stat in head.map_or(alive, |head| vec![head]) {
             if self.asked.insert(stat.id) && signal(stat.id, Signal::TERM) {
@@ -154,7 +157,7 @@ impl Ending {
 
     /// Kills one that was to end the others and does not.
     pub fn kill_head(&mut self, head: Option<u32>) {
-        if let Some(stat) = alive().iter().find(|stat| Some(stat.id.pid) == head) {
+        if let Some(stat) = alive(Instant::now() + LOOKING).iter().find(|stat| Some(stat.id.pid) == head) {
             self.killed.insert(stat.id);
             signal(stat.id, Signal::KILL);
         }
@@ -162,7 +165,7 @@ impl Ending {
 
     /// Kills everyone, whole process groups first: no fork slips through a group's signal.
     pub fn kill(&mut self) {
-        let alive = alive();
+        let alive = alive(Instant::now() + LOOKING);
         kill_groups(&alive);
         for stat in alive {
             self.killed.insert(stat.id);
@@ -185,7 +188,8 @@ impl Ending {
 
     /// How many had to be killed, and who is still there.
     pub fn result(&self) -> (u32, Vec<Leftover>) {
-        let leftovers = alive().iter().map(|stat| Leftover::of(stat.id.pid)).collect();
+        let leftovers =
+            alive(Instant::now() + LOOKING).iter().map(|stat| Leftover::of(stat.id.pid)).collect();
         (u32::try_from(self.killed.len()).unwrap_or(u32::MAX), leftovers)
     }
 }
@@ -246,6 +250,11 @@ impl Shutdown {
             Self::Killing { .. } => Step::Kill,
             Self::Over => Step::Finish,
         }
+    }
+
+    /// When those that were asked are killed; `now` where nobody is.
+    pub fn ask_until(&self, now: Instant) -> Instant {
+        if let Self::Asking { until, .. } = self { *until } else { now }
     }
 
     /// Whether a daemon that ends the others itself still has the time.
