@@ -41,7 +41,8 @@ def judged(place: Place, number: int) -> bool:
     if not place.has_record(record):
         return False
     place.opens(record=record)
-    if not place.path(f"{record}/report.html").exists():
+    # What is measured stands, also where what follows it was cut off: an explanation, a report.
+    if b'"ended":' not in bytes_of(place.path(f"{record}/events.jsonl")):
         place.passes_no_gate(record)
     return True
 
