@@ -212,6 +212,13 @@ told("words-path", "a file whose name is not UTF-8", (2,), lambda file: "", "run
     os.fsdecode(b"\xff\x9b\x1b[31m.toml"))
 
 
+@knock(f"a record whose explanation is {NESTED} brackets", "its report says so, nothing overflows", seconds=2)
+def record_explanation_nested(place: Place) -> str:
+    (put(place) / "explanation.json").write_bytes(b'{"a":' * NESTED)
+    place.proofload("profile", place.path("record")).ends(0, 2, 4, 6)
+    return place.proofload("report", place.path("record")).ends(0, 2, 4, 6).seen
+
+
 @knock("a folder of records with 300 broken ones, and a loop of links", "the list ends", seconds=3)
 def history_broken(place: Place) -> str:
     for number in range(300):

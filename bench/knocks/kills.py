@@ -1,4 +1,5 @@
-"""Kills: `run`, `compare` and `load` at random moments. Nothing is left soon after, every record opens, and none passes a gate.
+"""Kills: `run`, `compare`, `load`, a run that is explained and one with generators by SSH, at random moments. Nothing is left soon after,
+every record opens, and none passes a gate.
 
 SIGKILL leaves a program no time to tidy: files below TMPDIR may stay, processes and control groups may not.
 """
@@ -12,16 +13,21 @@ from typing import Callable
 from knock import SERVICE, Place, Started, add, bytes_of, knock, must, needs
 from machine import NAMESPACE
 from peers import OK, Server, answers
+from remotes import GENERATORS, reached_by
 
 INTERRUPTED = 130
-MOMENTS = {"run": 3.5, "compare": 4.0, "load": 1.0}  # about how long each takes: seconds
-SEED = 20261123
+MOMENTS = {"run": 3.5, "compare": 4.0, "load": 1.0, "explain": 7.0, "remote": 5.0}  # about how long each takes: seconds
+SEED = 20261125
 
 
 def begin(place: Place, command: str, server: Server, number: int) -> Started:
     record = f"record-{number}"
     if command == "run":
         return place.begin_run("good", into=record)
+    if command == "explain":
+        return place.begin_run("good", "--explain", into=record)
+    if command == "remote":
+        return place.begin_run("good", into=record, environment=reached_by(place), more=GENERATORS)
     into = ("--out", place.path(record))
     if command == "load":
         return place.begin("load", f"http://127.0.0.1:{server.port}/", "-d", "700ms", "-c", "2", *into)
@@ -35,7 +41,8 @@ def judged(place: Place, number: int) -> bool:
     if not place.has_record(record):
         return False
     place.opens(record=record)
-    if not place.path(f"{record}/report.html").exists():
+    # What is measured stands, also where what follows it was cut off: an explanation, a report.
+    if b'"ended":' not in bytes_of(place.path(f"{record}/events.jsonl")):
         place.passes_no_gate(record)
     return True
 

@@ -19,7 +19,7 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator
 
-from knock import Place, Said, add, as_nobody, knock, must, needs
+from knock import SERVICE, Place, Said, add, as_nobody, knock, must, needs
 from peers import OK, Server, answers
 
 MEASURED = (0, 1, 4, 5)  # exit codes of a run that was carried out, and held against a gate
@@ -49,6 +49,10 @@ def row(name: str, setup: str, codes: tuple, saying: str = "", *, of: Callable =
     def test(place: Place) -> str:
         needs(*programs, root=root or "unshare" in more.get("before", ()))
         place.folder.chmod(0o777)
+        if os.geteuid() == 0:
+            # A program of root's that may become anybody.
+            shutil.copy(shutil.which("python3"), place.path("setuid-python"))
+            place.path("setuid-python").chmod(0o4755)
         said = of(place, **more).ends(*codes, saying=saying)
         if place.has_record():
             place.opens()
@@ -124,6 +128,9 @@ row("umask", "a umask of 777", (*MEASURED, *OURS), root=True, into="free/record"
 # Views of the system.
 row("hidepid", "processes of others hidden (hidepid=2), as another user", MEASURED, into="free/record",
     before=mounted(f'mount -t proc -o hidepid=2 proc /proc && {AS_NOBODY} "$@"'), programs=("setpriv",))
+row("hidepid-other-user", "the same, and the service is a third user's, by a setuid program", (*MEASURED, 3), mode="another", into="free/record",
+    before=mounted(f'mount -t proc -o hidepid=2 proc /proc && {AS_NOBODY} "$@"'), programs=("setpriv",),
+    service={"command": ["@/setuid-python", "-S", *SERVICE, "@"]})
 row("nobody", "another user without a home", MEASURED, root=True, into="free/record", preexec_fn=as_nobody())
 row("pid-1", "the first process of its namespace", MEASURED, before=NAMESPACE)
 row("no-proc", "no /proc", (*MEASURED, 3, *OURS), before=mounted('mount -t tmpfs none /proc && exec "$@"'))
@@ -131,10 +138,18 @@ row("no-sys", "no /sys", MEASURED, before=mounted('mount -t tmpfs none /sys && e
 row("no-cgroup", "no control groups", MEASURED, before=mounted('mount -t tmpfs none /sys/fs/cgroup && exec "$@"'))
 row("cgroup-read-only", "control groups that cannot be written", MEASURED,
     before=mounted('for each in /sys/fs/cgroup/*; do mount -o bind,ro "$each" "$each"; done; exec "$@"'))
+BOMB = "a service that forks as often as it may when it is to end, 500 processes"
+NO_GROUPS = "mount -t tmpfs none /sys/fs/cgroup && "
+row("fork-bomb", BOMB, MEASURED, mode="bomb", root=True, into="free/record", seconds=20, preexec_fn=as_nobody(limit(resource.RLIMIT_NPROC, 500)))
+row("fork-bomb-no-cgroup", f"{BOMB}, no control groups", MEASURED, mode="bomb", into="free/record", seconds=20,
+    before=mounted(f'{NO_GROUPS}exec prlimit --nproc=500 setpriv --reuid 65533 --regid 65533 --clear-groups "$@"'), programs=("setpriv", "prlimit"))
+row("chains-no-cgroup", "60 processes that each begin the next and end, no control groups", MEASURED, mode="chains", seconds=20,
+    before=mounted('mount -t tmpfs none /sys/fs/cgroup && exec "$@"'))
 ANOTHER_CLOCK = ("unshare", "-T", "--monotonic", "100000000", "--boottime", "100000000")
 row("time-namespace", "another monotonic clock", MEASURED, before=ANOTHER_CLOCK)
-row("clock-steps", "a wall clock that runs backwards, by libfaketime", MEASURED, programs=("faketime",),
-    before=("faketime", "-f", "@2030-01-01 00:00:00 x-5"))
+
+row("real-time", "real-time scheduling (chrt --fifo)", MEASURED, "real-time scheduling is given up", root=True, programs=("chrt",),
+    before=("chrt", "--fifo", "10"))
 
 # Variables.
 row("no-home", "no HOME, no XDG folders", MEASURED, without=("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"))
@@ -292,3 +307,62 @@ def machine_git_elsewhere(place: Place) -> str:
     asked = ("run", file, "-v", "--out", place.path("record"), "--against", "HEAD", "--budget", "20s")
     said = place.proofload(*asked, environment={"GIT_DIR": "/no/such/git", "GIT_INDEX_FILE": "/no/such/index"}, seconds=40)
     return said.ends(0, 2, 4, 6).seen
+
+
+BACK_S = 3600
+CLOCK = """
+#define _GNU_SOURCE
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+/* The wall clock goes back, so many seconds after the start. */
+static long began;
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int result = syscall(SYS_clock_gettime, clock, time);
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    if (!began) began = now.tv_sec;
+    if (clock == CLOCK_REALTIME && now.tv_sec - began >= %d) time->tv_sec -= %d;
+    return result;
+}
+"""
+
+
+@knock("the wall clock goes back by an hour in mid-run", "measured; `latest` is the newest all the same", seconds=12)
+def machine_clock_back(place: Place) -> str:
+    needs("cc")
+    library = place.path("clock.so")
+    preload = {"LD_PRELOAD": str(library)}
+
+    def preloaded(seconds: int) -> None:
+        source = place.write("clock.c", CLOCK % (seconds, BACK_S))
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, capture_output=True)
+    preloaded(2)
+    said = place.run(into="records/first", environment=preload).ends(*MEASURED)
+    place.opens(record="records/first")
+    # What is made in the hour that comes again.
+    preloaded(0)
+    load(place, "--out", place.path("records/second"), environment=preload).ends(0)
+    latest = place.proofload("report", "latest", "--json").ends(0, 1, 4, 5).json()
+    must("variants" not in latest, "latest is the run, not the load that came after it")
+    return said.seen
+
+
+@knock("the power is cut two seconds after a run began: a copy of what had reached the disk", "record.json opens, no gate passes", seconds=8)
+def machine_power_cut(place: Place) -> str:
+    needs("mkfs.ext4", "unshare", root=True)
+    disk, mount = place.path("disk.img"), place.path("disk")
+    mount.mkdir()
+    with open(disk, "wb") as file:
+        file.truncate(64 << 20)
+    # What was written and not synced is in memory alone: the file system writes nothing by itself for an hour.
+    subprocess.run(["mkfs.ext4", "-q", "-O", "^metadata_csum_seed", disk], check=True, capture_output=True)
+    run = place.begin_run(before=mounted(f'mount -o loop,commit=3600 {disk} {mount} && exec "$@"'), into="disk/record")
+    run.wait(3)
+    shutil.copy(disk, place.path("cut.img"))
+    run.ended().ends(*MEASURED)
+    after = mounted(f'mount -o loop {place.path("cut.img")} {mount} && exec "$@"')
+    said = place.proofload("report", "disk/record", before=after).ends(0, 3, 4, 6, 130)
+    gate = place.proofload("gate", "disk/record", "--max-regression", "1%", "--allow-open", before=after)
+    must(gate.code != 0, "passes a gate")
+    return f"report: {said.seen}; gate: {gate.seen}"

@@ -27,12 +27,13 @@ import kills
 import large
 import machine
 import networks
+import remotes
 import servers
 import services
 from knock import KNOCKS, Knock, Place, Skipped, Wrong
 from shared import ROOT, duration, positive, processor, progress
 
-GROUPS = [module.__name__ for module in (servers, services, machine, networks, damage, kills, faults, large)]
+GROUPS = [module.__name__ for module in (servers, services, machine, networks, remotes, damage, kills, faults, large)]
 ONLY_NAMED = {large.__name__}  # groups that are not done unless they are asked for
 BEGUN = time.monotonic()
 OK, FAIL, SKIPPED = "ok", "FAIL", "skipped"

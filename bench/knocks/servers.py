@@ -17,7 +17,7 @@ from peers import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS,
 
 LOADED = (0, 1, 4)  # exit codes of a load that was carried out, and held against a limit
 FAILED_MAX = 0.01
-ASKED = ("--duration", "500ms", "--connections", "2", "--json", "--limit", "failed < 1%")
+ASKED = ("--duration", "500ms", "--json", "--limit", "failed < 1%")
 
 
 class Comes(NamedTuple):
@@ -84,8 +84,9 @@ def balances(result: dict, server: Server) -> None:
 
 def loaded(place: Place, server: Server, scheme: str, words: list, comes: Comes) -> str:
     url = f"{scheme}://127.0.0.1:{server.port}/"
-    timeout = [] if "--timeout" in words else ["--timeout", "1s"]
-    said = place.proofload("load", url, *ASKED, *timeout, "--out", place.path("record"), *words).ends(*LOADED)
+    usual = {"--timeout": "1s", "--connections": "2"}
+    usual = [word for flag, value in usual.items() if flag not in words for word in (flag, value)]
+    said = place.proofload("load", url, *ASKED, *usual, "--out", place.path("record"), *words).ends(*LOADED)
     result = said.json()
     requests = result["requests"]
     seen = f"{requests['sent']} sent, {requests['ok']} good, exit code {said.code}"
@@ -133,6 +134,8 @@ def bomb() -> bytes:
     body = b"".join([*(packer.compress(bytes(1 << 20)) for _ in range(256)), packer.flush()])
     return head("Content-Encoding: gzip", f"Content-Length: {len(body)}") + body
 
+
+LONG = head(*[f"X-{i}: {'y' * 1000}" for i in range(60)], "Content-Length: 0")
 
 # HTTP/1.1: heads.
 row("good", "a good server", answers(OK), ALL_GOOD)
@@ -220,6 +223,8 @@ row("answers-before", "answers before it is asked, once a connection", lambda pe
     Comes("at most one succeeds a connection",
           lambda result, server: must(result["requests"]["ok"] <= server.connections, "more succeed")), seconds=3)
 row("answers-twice", "answers each request twice", answers(OK * 2), partly("idle malformed"))
+row("dripped-by-100", "a head of 60 kB a byte a packet, 100 connections", lambda peer: [peer.drip(LONG, 0) for _ in peer.heads()], ENDS,
+    "--connections 100", seconds=6)
 row("resets-every-other", "resets every other connection",
     lambda peer: peer.reset() if peer.number % 2 else answers(OK, Peer.close)(peer),
     partly("head reset", "connect reset"))

@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 
-ANSWERS = {"fails": b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno"}
+ANSWERS = {"fails": b"HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno",
+           "dirty-header": b"HTTP/1.1 200 OK\r\nX-Cache: \xc2\x9b2J\xe2\x80\xae\r\nContent-Length: 2\r\n\r\nok"}
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 MODE, PORT, HOST = os.environ.get("MODE", "good"), int(os.environ.get("PORT") or 0), os.environ.get("HOST") or "127.0.0.1"
 # By the number of a request: what a service does when it gets that many.
@@ -32,6 +33,9 @@ def answer(connection: socket.socket) -> None:
                 if requests == AFTER and MODE in LATER:
                     LATER[MODE]()
                 connection.sendall(ANSWERS.get(MODE, OK))
+                if MODE == "answers-twice":
+                    time.sleep(0.005)
+                    connection.sendall(OK)
     except OSError:
         pass
     finally:
@@ -49,7 +53,8 @@ def serve() -> None:
         try:
             connection, _ = listener.accept()
         except OSError:
-            time.sleep(1000)  # the port is closed, and the process stays
+            time.sleep(1000 if MODE == "closes-port" else 0.1)  # the port is closed, and the process stays
+            continue
         threading.Thread(target=answer, args=(connection,), daemon=True).start()
 
 
@@ -106,6 +111,35 @@ def storm() -> None:
         sleeper("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)")
 
 
+def chains() -> None:
+    """60 processes at a time, each of which begins the next in a session of its own and ends; for a minute at most."""
+    until = time.monotonic() + 60
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if all(os.fork() for _ in range(60)):
+        os._exit(0)
+    while time.monotonic() < until:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        time.sleep(0.0005)
+    os._exit(0)
+
+
+def bomb() -> None:
+    """As many processes as it may have, all of which try to have more."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            time.sleep(0.01)
+
+
+def moves_port() -> None:
+    close_port()
+    listen(port=0)
+
+
 def dirty_end() -> None:
     os.write(2, b"\x1b]0;title\x07\x1b[2J\x9b31m\xff\xfe\0 cannot go on \xc2\x9b\r\n" * 3)
     os._exit(7)
@@ -123,10 +157,14 @@ BEFORE = {
     "exits": lambda: os._exit(7),
     "exits-well": lambda: os._exit(0),
     "dirty-end": dirty_end,
+    "another": lambda: [os.setgid(1234), os.setuid(1234)],
     "daemon": lambda: [as_daemon({}), os._exit(0)],
     "daemon-below": lambda: [as_daemon({}), time.sleep(1000)],
     "ignores-term": lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
     "flood": lambda: threading.Thread(target=flood, daemon=True).start(),
+    "flood-ignores-term": lambda: [BEFORE["flood"](), BEFORE["ignores-term"]()],
+    "chains": lambda: signal.signal(signal.SIGTERM, lambda *_: chains()),
+    "bomb": lambda: signal.signal(signal.SIGTERM, lambda *_: bomb()),
     "other-port": lambda: [listen(port=0), serve()],
     "ipv6-only": lambda: [listen("::1"), serve()],
     "slow-start": lambda: time.sleep(1),
@@ -144,6 +182,7 @@ LATER = {
     "exits-later": lambda: os._exit(9),
     "crashes": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "closes-port": close_port,
+    "moves-port": moves_port,
     "stops": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "kills-group": lambda: os.killpg(0, signal.SIGKILL),
     "kills-parent": lambda: os.kill(os.getppid(), signal.SIGKILL),

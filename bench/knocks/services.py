@@ -50,6 +50,13 @@ def small_logs(place: Place, _: Said) -> str:
     return f"the longest log has {longest} bytes"
 
 
+def tells_surplus(place: Place, said: Said) -> str:
+    events = place.path("record/events.jsonl").read_text()
+    surplus = events.count('"phase":"idle","cause":"malformed"')
+    must(surplus > 0, "counts what nobody asked for as responses")
+    return f"bytes that nobody asked for in {surplus} slices"
+
+
 def big(place: Place, _: Said) -> str:
     report = place.proofload("report", place.path("record"), "--json").json()
     peaks = [used["peak_rss_bytes"] for variant in report["variants"] for used in variant["services"]]
@@ -74,6 +81,9 @@ row("daemon", "forks twice, new session, empty environment; the parent exits", M
 row("daemon-below", "the same, the parent stays", MEASURED)
 row("ignores-term", "ignores SIGTERM", MEASURED, seconds=7)
 row("flood", "prints as fast as it can", MEASURED, also=small_logs)
+row("flood-ignores-term", "the same, and ignores SIGTERM", MEASURED, also=small_logs, seconds=7)
+row("dirty-header", "C1 and bidi characters in a header that is to be another", (4,), "x-cache", clean,
+    more={"expect": {"headers": {"x-cache": "hit"}}})
 row("other-port", "listens on a port of its own", (*NOT_STARTED, *MEASURED))
 row("ipv6-only", "listens on ::1 only", (*NOT_STARTED, *MEASURED))
 row("slow-start", "sleeps a second before it listens", MEASURED, seconds=12)
@@ -82,15 +92,18 @@ row("zombies", "has 100 children that nobody waits for", MEASURED)
 row("leaves-child", "leaves a child in a session of its own", MEASURED)
 row("leaves-nameless", "the same, with an empty environment", MEASURED)
 row("storm", "leaves 20 children that ignore SIGTERM", MEASURED, seconds=12)
+row("chains", "60 processes that each begin the next and end, when it is to end", MEASURED, seconds=20)
 row("no-streams", "closes its streams", MEASURED)
 row("stops-at-once", "stops itself (SIGSTOP) before it listens", NOT_STARTED, "ready")
 row("stops", "stops itself in the midst of load", (3, 4), seconds=8)
 row("closes-port", "closes its port in the midst of load", (1, 3, 4), seconds=18)
+row("moves-port", "closes its port in the midst of load, and listens elsewhere", (1, 3, 4), seconds=18)
 row("kills-group", "kills its process group", NOT_STARTED)
 row("kills-parent", "kills its warden", (3, 6))
 row("stops-parent", "stops its warden", (*MEASURED, 3, 6), seconds=22)
 row("removes-place", "removes its directory", (*MEASURED, 3), service={"directory": "own"})
 row("fails", "answers 500 to everything", (4,))
+row("answers-twice", "answers each request twice, 5 ms apart", MEASURED, also=tells_surplus)
 row("nobody", "becomes another user in the midst of load", MEASURED, root=True)
 row("good-shell", "a shell that stays between", MEASURED,
     service={"command": ["sh", "-c", " ".join(PYTHON) + "; true"]})
@@ -137,6 +150,17 @@ def service_setuid(place: Place) -> str:
         must(f"(pid {process})" in said.out, f"does not tell of {process}")
         os.kill(process, signal.SIGKILL)
     return f"{said.seen}; tells of {len(left)} processes"
+
+
+@knock("a Node.js service of another user, captured", "measured and captured", seconds=10)
+def service_captured(place: Place) -> str:
+    needs("node", "setpriv", root=True)
+    place.folder.chmod(0o755)
+    script = place.write("server.js", "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)")
+    command = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "node", str(script)]
+    said = place.run("good", "--explain", service={"command": command}, seconds=120).ends(*MEASURED)
+    must('"captured":' in place.path("record/events.jsonl").read_text(), "was not captured")
+    return said.seen
 
 
 @knock("SIGKILL for the service by somebody else", "a service failed")

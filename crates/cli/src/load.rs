@@ -98,10 +98,16 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<Exit
 
 /// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
 fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    // Where nobody asks for the record it goes with this function.
-    let temporary = tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?;
     let kept = args.output.out.as_ref();
-    let folder = kept.map_or_else(|| temporary.path().join("record"), Clone::clone);
+    let (_temporary, folder) = match kept {
+        Some(folder) => (None, folder.clone()),
+        None => {
+            // Where nobody asks for the record it goes with this function.
+            let temporary = tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?;
+            let folder = temporary.path().join("record");
+            (Some(temporary), folder)
+        }
+    };
     let deployed = elsewhere::deployed(&plan, args.yes)?;
     let text = format!("# Made by: {}\n", print::shown_command());
     let header = run::header("proofload load", plan.clone(), &folder);

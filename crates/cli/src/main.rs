@@ -136,6 +136,11 @@ fn main() -> ExitCode {
     }
     signals::end_as_first_process();
     let cli = surface::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    if services::give_up_real_time() {
+        print::talk(
+            "real-time scheduling is given up for the usual one: services would inherit it and starve this machine",
+        );
+    }
     records::settle(cli.records);
     let result = match cli.command {
         Command::Capacity(args) => capacity::run(&args),

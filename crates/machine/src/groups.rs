@@ -75,8 +75,8 @@ fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
     folders.map(|folder| folder.join("cpu.stat")).filter(|file| seen.insert(file.clone())).collect()
 }
 
-/// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: `cpuacct` without
-/// `cpu`, then version 2.
+/// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: version 2, whose
+/// groups can be killed at once, then `cpuacct` without `cpu`.
 pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {
     let counting = |one: &Hierarchy| one.unified || one.has("cpuacct") && !one.has("cpu");
     let counting = hierarchies(mounts).into_iter().filter(counting);
@@ -84,7 +84,7 @@ pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {
         one.folders(groups).into_iter().next().map(|folder| ControlGroup { folder, unified: one.unified })
     };
     let mut found: Vec<ControlGroup> = counting.filter_map(group).collect();
-    found.sort_by_key(|group| group.unified);
+    found.sort_by_key(|group| !group.unified);
     found
 }
 
@@ -169,6 +169,9 @@ mod tests {
         assert_eq!(found(old, groups), of_old.map(|folder| format!("{folder}/cpu.stat")));
         let new = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
         assert_eq!(counting(old, groups)[0].folder, Path::new("/sys/fs/cgroup/cpuacct/x"));
+        let both = format!("{old}{}", new.replace("/sys/fs/cgroup", "/sys/fs/cgroup/unified"));
+        let unified: Vec<bool> = counting(&both, groups).iter().map(|group| group.unified).collect();
+        assert_eq!(unified, [true, false]);
         assert!(counting(&old.replace("rw,cpuacct", "rw,cpu,cpuacct"), groups).is_empty());
         let of_new = ["/sys/fs/cgroup/user.slice/a:b", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"];
         assert_eq!(found(new, groups), of_new.map(|folder| format!("{folder}/cpu.stat")));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use procfs_core::FromRead;
 use procfs_core::process::{Schedstat, Stat as RawStat};
@@ -272,22 +272,29 @@ pub(crate) fn patiently<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Resul
 ///
 /// A look at a tree in motion is never exact; whoever needs certainty asks again until nothing is left.
 pub fn descendants(root: u32) -> Vec<Stat> {
+    descendants_until(root, None)
+}
+
+/// The same, but none that is not found by then: among hundreds that never rest a look may take many seconds.
+pub fn descendants_until(root: u32, until: Option<Instant>) -> Vec<Stat> {
     /// Whether the kernel was built with CONFIG_PROC_CHILDREN. Without it all of `/proc` has to be read.
     static LISTS_CHILDREN: OnceLock<bool> = OnceLock::new();
     let lists = || fs::exists("/proc/thread-self/children").unwrap_or(false);
-    if *LISTS_CHILDREN.get_or_init(lists) { by_children(root) } else { by_parents(root, &everyone()) }
+    if *LISTS_CHILDREN.get_or_init(lists) { by_children(root, until) } else { by_parents(root, &everyone()) }
 }
 
 /// More processes are not followed in one look: those who fork and end as fast as we look would be followed for ever.
 const SEEN_MAX: usize = 10_000;
 
-fn by_children(root: u32) -> Vec<Stat> {
+fn by_children(root: u32, until: Option<Instant>) -> Vec<Stat> {
+    let goes_on =
+        |seen: &HashSet<u32>| seen.len() < SEEN_MAX && until.is_none_or(|until| Instant::now() < until);
     let mut found = Vec::new();
     let mut seen = HashSet::from([root]);
     let mut waiting = children(root);
-    while !waiting.is_empty() && seen.len() < SEEN_MAX {
+    while !waiting.is_empty() && goes_on(&seen) {
         while let Some(pid) = waiting.pop() {
-            if seen.len() < SEEN_MAX
+            if goes_on(&seen)
                 && seen.insert(pid)
                 && let Some(stat) = Stat::read(pid)
             {

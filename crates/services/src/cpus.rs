@@ -47,6 +47,29 @@ pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Has the calling thread run on any CPU, and before all others where it may: who is to end processes by the hundred that never rest must
+/// not wait its turn among them. What it starts runs as ever.
+pub(crate) fn hurry() {
+    let any: Vec<usize> = (0..CpuSet::MAX_CPU).collect();
+    let _ = pin(&any);
+    let first = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the parameter outlives the call, which changes nothing but how this thread is scheduled.
+    let _ =
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const first) };
+}
+
+/// Gives up real-time scheduling, which services would inherit and with which they would starve the rest of the machine; whether there was
+/// any to give up. For the first thread, before there are others.
+pub fn give_up_real_time() -> bool {
+    let usual = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter outlives the call, and both calls change nothing but how this thread is scheduled.
+    unsafe {
+        let now = libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK;
+        matches!(now, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
+            && libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const usual) == 0
+    }
+}
+
 /// The CPUs of the physical core of `cpu`, itself included, as Linux tells.
 pub fn siblings(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");

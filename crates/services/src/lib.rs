@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
 pub use command::{WITHHELD, check_command, check_directory};
-pub use cpus::{Division, cpus_allowed, divide, siblings};
+pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
 pub use machine::process::ProcessId;
 pub use marker::{end_orphans, orphans};

@@ -281,7 +281,10 @@ impl Kin {
     /// Kills all that is left of the service and removes its group and its folder; what could not be killed. For when the
     /// warden has ended without doing so.
     pub fn end(&self) -> Vec<ProcessId> {
-        let left = kill(|| self.survivors());
+        let left = kill(|| {
+            self.group().as_ref().map(kill_group);
+            self.survivors()
+        });
         container::clean_up(&self.cleanup);
         self.group().as_ref().map(remove_group);
         remove_scratch(&self.marker);

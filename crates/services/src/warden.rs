@@ -14,26 +14,30 @@
 mod output;
 mod tree;
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use machine::clock::process_cpu_ns;
 use machine::groups::ControlGroup;
 use output::{Followed, Log, Output};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tree::{Ending, Reaped, Shutdown, Step};
 
 use crate::container;
-use crate::cpus::pin;
+use crate::cpus::{hurry, pin};
 use crate::marker::{self, Held, Marker};
 use crate::message::{Exit, Failure, Head, Notice, Order, Spec, Stopped};
 
 /// How often a tree that is being ended is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// For how much of its own CPU time the warden chases orphans at each look. Time of the clock says nothing where it waits its turn.
+const CHASE_CPU_NS: u64 = 10_000_000;
 
-/// How many ended processes are taken in at a time.
-const REAPED_MAX: u32 = 1000;
+/// For how much of it ended processes are taken in: where they end as fast as they are reaped, there is more to do than this.
+const REAPING_CPU_NS: u64 = 5_000_000;
 /// A process number in a file has a few digits.
 const PID_BYTES_MAX: u64 = 64;
 
@@ -174,9 +178,10 @@ impl Warden {
                 Step::Rest => {}
                 Step::Ask => self.ask(now),
                 Step::Kill => {
+                    hurry();
                     self.group.as_ref().map(marker::kill_group);
+                    self.chase();
                     self.ending.kill();
-                    self.ending.chase();
                 }
                 Step::Finish => break,
             }
@@ -219,12 +224,20 @@ impl Warden {
         }
     }
 
+    /// Kills orphans as they come, until none comes. Reaped they are in between: among thousands that have ended nobody finds the living.
+    fn chase(&mut self) {
+        let (mut known, until_ns) = (HashSet::new(), process_cpu_ns() + CHASE_CPU_NS);
+        while self.ending.kill_children(&mut known) && process_cpu_ns() < until_ns {
+            self.reap();
+        }
+    }
+
     fn reap(&mut self) {
         let mut signal = [0; 1024];
         while rustix::io::read(&self.signals, &mut signal).is_ok() {}
-        // Where processes end faster than they are reaped, there is more to do than this.
-        for taken in 0.. {
-            self.behind = taken == REAPED_MAX;
+        let until_ns = process_cpu_ns() + REAPING_CPU_NS;
+        loop {
+            self.behind = process_cpu_ns() >= until_ns;
             if self.behind {
                 return;
             }
@@ -248,17 +261,18 @@ impl Warden {
     /// Asks the head alone, where there is one. A daemon that is slow at ending the others has half of the time; then it
     /// must not start them again while we do it.
     fn ask(&mut self, now: Instant) {
+        let until = self.shutdown.ask_until(now);
         match &self.spec.head {
-            None => self.ending.ask(None),
-            Some(Head::First) => self.ending.ask(Some(self.first)),
+            None => self.ending.ask(None, until),
+            Some(Head::First) => self.ending.ask(Some(self.first), until),
             Some(Head::Named(file)) => {
                 let head =
                     plan::read_text(file, PID_BYTES_MAX).ok().and_then(|text| text.trim().parse().ok());
                 if self.shutdown.is_early(now) {
-                    self.ending.ask(head);
+                    self.ending.ask(head, until);
                 } else {
                     self.ending.kill_head(head);
-                    self.ending.ask(None);
+                    self.ending.ask(None, until);
                 }
             }
         }

@@ -19,6 +19,11 @@ fn a_record_that_names_files_outside_of_it_gets_none() {
     for path in ["../secret", "/etc/hostname", "", "a/../../secret"] {
         assert!(files.file(path).is_err_and(|error| error.contains("outside")), "{path}");
     }
+    // What never ends, or waits for somebody who writes, is not read.
+    let pipe = folder.path().join("record/pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    assert!(files.file("pipe").is_err_and(|error| error.contains("a pipe, not a file")));
+    assert_eq!(files.source_map("/dev/zero"), None);
     // By a link as little.
     std::os::unix::fs::symlink(folder.path(), folder.path().join("record/profiles")).expect("a link");
     assert!(files.file("profiles/secret").is_err_and(|error| error.contains("leads out")));

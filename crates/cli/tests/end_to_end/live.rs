@@ -181,11 +181,12 @@ fn events_come_line_by_line_with_the_report_last_and_talk_in_plain_lines_beside(
     let record = place.opened();
     let slices = trials(&record).map(|trial| trial.slices.len()).sum();
     assert_eq!((count("slice"), count("block_started"), count("ended")), (slices, record.blocks.len(), 1));
-    assert_eq!((count("block_ended"), count("estimate")), (6, 6));
+    // Where the machine stood still a block is dropped, and another takes its place.
+    assert_eq!((count("block_ended"), count("estimate")), (record.blocks.len(), 6));
     let again = place.report("json").json();
     let last = lines.last().expect("there are lines");
     assert!(last["event"] == "report" && last["report"] == again, "{last}");
-    for block in 1..=6 {
+    for block in record.complete_blocks().map(|block| block.number) {
         let of_it = [format!("block {block} of "), format!("block {block} ·")];
         let lines = said.err.lines().filter(|line| of_it.iter().any(|begin| line.starts_with(begin)));
         assert_eq!(lines.count(), 1, "{said}");

@@ -8,10 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use machine::process::{ProcessId, Stat, children, descendants};
+use machine::process::{ProcessId, Stat, children, descendants_until};
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process_group, set_parent_process_death_signal,
-    setpgid, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process, kill_process_group,
+    set_parent_process_death_signal, setpgid, wait,
 };
 
 use crate::marker;
@@ -119,19 +119,33 @@ pub(super) struct Ending {
     killed: HashSet<ProcessId>,
 }
 
-/// Those below the warden that can still do something.
-fn alive() -> Vec<Stat> {
-    descendants(std::process::id()).into_iter().filter(Stat::is_alive).collect()
+/// For how long those below the warden are looked for, where nothing else is due.
+const LOOKING: Duration = Duration::from_secs(1);
+
+/// Those below the warden that can still do something, as far as they are found by then.
+fn alive(until: Instant) -> Vec<Stat> {
+    descendants_until(std::process::id(), Some(until)).into_iter().filter(Stat::is_alive).collect()
 }
 
-/// For how long orphans are chased at each look.
-const CHASE: Duration = Duration::from_millis(50);
+fn pid_of(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
+}
+
+/// Kills the process groups of these, which are all of our session or of sessions begun below, so that none has strangers in it.
+fn kill_groups(stats: &[Stat]) {
+    let own = std::process::id();
+    let groups: HashSet<u32> = stats.iter().map(|stat| stat.process_group).collect();
+    // Group 1 or 0 would mean everybody.
+    for group in groups.into_iter().filter(|group| *group != own && *group > 1).filter_map(pid_of) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
 
 impl Ending {
     /// Asks everyone who has not been asked, as long as there is a `head` only that. Once only: many programs take a second
     /// SIGTERM as "at once".
-    pub fn ask(&mut self, head: Option<u32>) {
-        let alive = alive();
+    pub fn ask(&mut self, head: Option<u32>, until: Instant) {
+        let alive = alive(until);
         let head = alive.iter().find(|stat| Some(stat.id.pid) == head).cloned();
         for stat in head.map_or(alive, |head| vec![head]) {
             if self.asked.insert(stat.id) && signal(stat.id, Signal::TERM) {
@@ -143,7 +157,7 @@ impl Ending {
 
     /// Kills one that was to end the others and does not.
     pub fn kill_head(&mut self, head: Option<u32>) {
-        if let Some(stat) = alive().iter().find(|stat| Some(stat.id.pid) == head) {
+        if let Some(stat) = alive(Instant::now() + LOOKING).iter().find(|stat| Some(stat.id.pid) == head) {
             self.killed.insert(stat.id);
             signal(stat.id, Signal::KILL);
         }
@@ -151,45 +165,31 @@ impl Ending {
 
     /// Kills everyone, whole process groups first: no fork slips through a group's signal.
     pub fn kill(&mut self) {
-        let alive = alive();
-        // All groups below are of our session or of sessions begun below, so none has strangers in it.
-        let own = std::process::id();
-        let groups: HashSet<u32> =
-            alive.iter().map(|stat| stat.process_group).filter(|group| *group != own).collect();
-        for group in groups {
-            // Group 1 or 0 would mean everybody.
-            if let Some(group) = i32::try_from(group).ok().filter(|group| *group > 1).and_then(Pid::from_raw)
-            {
-                let _ = kill_process_group(group, Signal::KILL);
-            }
-        }
+        let alive = alive(Instant::now() + LOOKING);
+        kill_groups(&alive);
         for stat in alive {
             self.killed.insert(stat.id);
             signal(stat.id, Signal::KILL);
         }
     }
 
-    /// Kills orphans as they come, for a moment. Who forks and ends within microseconds is gone before a look at all processes is over; a
-    /// child of ours keeps its number until we reap it.
-    pub fn chase(&mut self) {
-        let until = Instant::now() + CHASE;
-        let mut known = HashSet::new();
-        while Instant::now() < until {
-            let new: Vec<u32> =
-                children(std::process::id()).into_iter().filter(|pid| known.insert(*pid)).collect();
-            if new.is_empty() {
-                return;
-            }
-            for id in new.into_iter().filter_map(ProcessId::of) {
-                signal(id, Signal::KILL);
-                self.killed.insert(id);
-            }
-        }
+    /// Kills the warden's own children, orphans among them, and their process groups, as fast as can be; whether there were others than
+    /// those `known`. Who forks and ends within microseconds is gone before anything is looked up: a child, and its group, keep their numbers
+    /// until we reap it, so none has to be.
+    pub fn kill_children(&mut self, known: &mut HashSet<u32>) -> bool {
+        let mut new = children(std::process::id());
+        new.retain(|pid| known.insert(*pid));
+        new.iter().filter_map(|pid| pid_of(*pid)).for_each(|pid| _ = kill_process(pid, Signal::KILL));
+        let stats: Vec<Stat> = new.iter().filter_map(|pid| Stat::read(*pid)).collect();
+        kill_groups(&stats);
+        self.killed.extend(stats.iter().map(|stat| stat.id));
+        !new.is_empty()
     }
 
     /// How many had to be killed, and who is still there.
     pub fn result(&self) -> (u32, Vec<Leftover>) {
-        let leftovers = alive().iter().map(|stat| Leftover::of(stat.id.pid)).collect();
+        let leftovers =
+            alive(Instant::now() + LOOKING).iter().map(|stat| Leftover::of(stat.id.pid)).collect();
         (u32::try_from(self.killed.len()).unwrap_or(u32::MAX), leftovers)
     }
 }
@@ -250,6 +250,11 @@ impl Shutdown {
             Self::Killing { .. } => Step::Kill,
             Self::Over => Step::Finish,
         }
+    }
+
+    /// When those that were asked are killed; `now` where nobody is.
+    pub fn ask_until(&self, now: Instant) -> Instant {
+        if let Self::Asking { until, .. } = self { *until } else { now }
     }
 
     /// Whether a daemon that ends the others itself still has the time.
