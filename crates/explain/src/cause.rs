@@ -58,11 +58,12 @@ type Topic = (fn(&Frame) -> bool, bool, fn(&Frame, &Found, String) -> Option<Str
 
 const TOPICS: [Topic; 6] = [
     (topic::sync_crypto, true, crypto),
-    (topic::sync_calls, false, sync_calls),
     (topic::templates, true, templates),
     (topic::json, false, json),
     (topic::logging, false, logging),
     (topic::apm, false, apm),
+    // Last: of the same calls, those above say more.
+    (topic::sync_calls, false, sync_calls),
 ];
 
 /// The story; `None` where nothing is clear.
