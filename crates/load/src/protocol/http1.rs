@@ -1,0 +1,219 @@
+//! HTTP/1.1 on one connection: requests written one after the other, responses read in the same order.
+//!
+//! With pipelining several requests are under way; without it there is one, and its bytes go from the arena to the
+//! kernel without a copy.
+
+use std::collections::VecDeque;
+
+use super::{Row, Session};
+use crate::arena::RequestArena;
+use crate::connection::{Effect, InFlight, Recorder};
+use crate::reader::{Progress, ReadError, ResponseReader};
+use crate::worker::Settings;
+use model::{Cause, Phase};
+
+/// A body beyond this length is better thrown away by the kernel than copied to the engine.
+const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
+
+/// See [`Row`].
+pub(super) const ROW: Row = Row {
+    name: "HTTP/1.1",
+    alpn: "http/1.1",
+    needs_alpn: false,
+    writes_rendered: true,
+    lanes: ("load.pipeline", "requests on their way on a connection"),
+    has_form: |_| true,
+    begin: |lanes, _| Box::new(Http1::new(lanes)),
+};
+
+/// See the module's text.
+#[derive(Debug)]
+struct Http1 {
+    /// Requests in flight, at most.
+    lanes: usize,
+    reader: ResponseReader,
+    /// Oldest first: the first one's response comes next.
+    requests: VecDeque<InFlight>,
+    /// How many of them are written in full, and how many bytes of the next one.
+    written: usize,
+    written_bytes: usize,
+    /// From where on the last piece was written.
+    piece_from: usize,
+}
+
+impl Http1 {
+    fn new(lanes: usize) -> Http1 {
+        Http1 {
+            lanes,
+            reader: ResponseReader::new(false),
+            requests: VecDeque::new(),
+            written: 0,
+            written_bytes: 0,
+            piece_from: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.requests.clear();
+        (self.written, self.written_bytes) = (0, 0);
+    }
+
+    /// Bytes that nobody asked for.
+    fn surplus(&self, recorder: &mut Recorder<'_>) -> Effect {
+        recorder.error(Phase::Idle, Cause::Malformed);
+        Effect::Lost
+    }
+
+    /// The first response is complete.
+    fn completed(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+        // A response that overtook its request leaves half of it unwritten: nobody could tell what comes next.
+        let reusable = self.reader.reusable() && self.written > 0;
+        let Some(request) = self.requests.pop_front() else { return Effect::Lost };
+        recorder.completed(request, self.reader.status(), self.reader.body_bytes());
+        self.written = self.written.saturating_sub(1);
+        if !reusable {
+            // Those that were to come after it get no response on this connection.
+            self.reader.restart(false);
+            return self.lose(Cause::ClosedEarly, recorder);
+        }
+        if let Some(next) = self.requests.front() {
+            self.reader.restart(next.choice.bodiless);
+        }
+        Effect::Free
+    }
+
+    fn lose(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
+        for (index, request) in self.requests.iter().enumerate() {
+            // The first one's time is up, and takes the connection from the others.
+            let cause = if index > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
+            recorder.fail(request, self.phase(index), cause);
+        }
+        self.clear();
+        Effect::Lost
+    }
+
+    fn phase(&self, index: usize) -> Phase {
+        match index {
+            0 if self.reader.in_body() => Phase::Body,
+            unwritten if unwritten >= self.written => Phase::Send,
+            _ => Phase::Head,
+        }
+    }
+}
+
+impl Session for Http1 {
+    fn room(&self) -> usize {
+        self.lanes.saturating_sub(self.requests.len())
+    }
+
+    fn in_flight(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// When the time of the oldest request is up.
+    fn due_ns(&self, settings: &Settings) -> Option<u64> {
+        self.requests.front().map(|request| request.sent_ns + settings.timeout_ns)
+    }
+
+    fn begin(&mut self, request: InFlight, _arena: &RequestArena) {
+        if self.requests.is_empty() {
+            self.reader.restart(request.choice.bodiless);
+        }
+        self.requests.push_back(request);
+    }
+
+    fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
+        let request = self.requests.get(self.written)?;
+        Some(&arena.bytes(request.choice)[self.written_bytes..])
+    }
+
+    /// At most what [`output`](Self::output) has shown; all of it or a part.
+    fn wrote(&mut self, count: usize, arena: &RequestArena) {
+        let Some(request) = self.requests.get(self.written) else { return };
+        self.piece_from = self.written_bytes;
+        self.written_bytes += count;
+        debug_assert!(self.written_bytes <= arena.bytes(request.choice).len());
+        if self.written_bytes == arena.bytes(request.choice).len() {
+            self.written += 1;
+            self.written_bytes = 0;
+        }
+    }
+
+    /// The last piece, which was the rest of the only request, was not written after all.
+    fn unwrote(&mut self) {
+        (self.written, self.written_bytes) = (0, self.piece_from);
+    }
+
+    fn skippable(&self) -> u64 {
+        // What follows the end may be the next response, and a sampled one is read in full.
+        let alone = self.requests.len() == 1 && !self.requests[0].is_sampled();
+        match self.reader.skippable() {
+            many if alone && many >= SKIP_WORTHWHILE_BYTES => many,
+            _ => 0,
+        }
+    }
+
+    fn received(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
+        let mut effect = Effect::None;
+        loop {
+            let Some(request) = self.requests.front_mut() else { return self.surplus(recorder) };
+            request.received(recorder.now_ns);
+            let extra = match self.reader.read(bytes, &mut (request, &mut *recorder.check)) {
+                Ok(Progress::More) => return effect,
+                Ok(Progress::Done { extra }) => extra,
+                Err(ReadError::Malformed) => return self.lose(Cause::Malformed, recorder),
+                Err(ReadError::TooLarge) => return self.lose(Cause::TooLarge, recorder),
+            };
+            effect = self.completed(recorder);
+            match (extra, effect) {
+                (0, _) => return effect,
+                // Bytes after a response that ends the connection.
+                (_, Effect::Lost) => return self.surplus(recorder),
+                _ => {}
+            }
+            bytes = &bytes[bytes.len() - extra as usize..];
+        }
+    }
+
+    fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> Effect {
+        if let Some(request) = self.requests.front_mut() {
+            request.received(recorder.now_ns);
+        }
+        match self.reader.skip(count) {
+            Progress::More => Effect::None,
+            Progress::Done { extra } => match self.completed(recorder) {
+                _ if extra > 0 => self.surplus(recorder),
+                effect => effect,
+            },
+        }
+    }
+
+    fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> Effect {
+        if self.requests.is_empty() {
+            recorder.error(Phase::Idle, Cause::Closed);
+            return Effect::Lost;
+        }
+        if !cut && self.reader.end() {
+            return self.completed(recorder);
+        }
+        self.lose(Cause::ClosedEarly, recorder)
+    }
+
+    /// Nothing more will come.
+    fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
+        if self.requests.is_empty() {
+            return recorder.error(Phase::Idle, cause);
+        }
+        let _ = self.lose(cause, recorder);
+    }
+
+    fn expired(&mut self, _settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+        self.failed(Cause::Timeout, recorder);
+        Effect::Lost
+    }
+
+    fn leave(&mut self, recorder: &mut Recorder<'_>) {
+        self.requests.iter().for_each(|request| recorder.leave_unfinished(request));
+        self.clear();
+    }
+}
