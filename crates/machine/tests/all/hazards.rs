@@ -222,7 +222,7 @@ fn a_virtual_machine_is_known_as_one() {
         (Some(2), Some(2), Some(2))
     );
     assert_eq!((facts.frequency.turbo, facts.processors.group.quota.as_ref()), (None, None));
-    assert_eq!(facts.processors.group.accounts.as_deref(), Some("/sys/fs/cgroup/cpuacct"));
+    assert_eq!(facts.processors.group.accounts.as_deref(), Some("/sys/fs/cgroup/unified"));
     assert_eq!(of(&facts, "processors").grade, Grade::Note);
     assert_eq!(of(&facts, "hypervisor").evidence.as_str(), "a virtual machine (KVM)");
     let steal = facts.host.steal_share.expect("it is told");
