@@ -30,7 +30,7 @@ pub enum Standing {
 pub struct Assumption {
     /// Stable name, for example `blocks_independent`.
     pub name: &'static str,
-    /// What is assumed, as a clause: "blocks do not resemble their neighbours".
+    /// What is assumed, as a clause: "the machine does not favour one variant".
     pub statement: String,
     /// How well it stands.
     pub standing: Standing,
@@ -60,21 +60,21 @@ pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaChe
     vec![
         assumption(
             "blocks_independent",
-            "blocks do not resemble their neighbours, or the intervals are too narrow",
+            "blocks are independent (else the intervals are too narrow)",
             independent(comparisons),
         ),
         assumption(
             "noise_even",
-            "noise goes both ways alike, or one verdict in eight is wrong instead of one in twenty",
+            "noise is symmetric (else up to 1 verdict in 7 is wrong, not 1 in 20)",
             even_noise(comparisons),
         ),
         assumption(
             "looks_kept",
-            "nobody stopped it, or ran it again, because of what it showed",
+            "the run was not stopped or repeated because of its result",
             looks_kept(record),
         ),
         assumption("machine_fair", "the machine does not favour one variant", machine_fair(aa)),
-        assumption("load_like_yours", "your users ask for what was asked for here", load(record)),
+        assumption("load_like_yours", "the load resembles your users'", load(record)),
         assumption("holds_elsewhere", "your machines resemble this one", (Unchecked, elsewhere.into())),
     ]
 }
@@ -125,10 +125,9 @@ fn even_noise(comparisons: &[Comparison]) -> Shown {
 
 fn looks_kept(record: &Record) -> Shown {
     let (standing, evidence) = match (record.header.plan.design.looks, record.end()) {
-        (LookRule::EachBlock | LookRule::Always, _) => (
-            Supported,
-            "the intervals hold after each block, whoever stops it; whether it was one of several runs is yours to know",
-        ),
+        (LookRule::EachBlock | LookRule::Always, _) => {
+            (Supported, "intervals hold at every stop; Proofload cannot see whether you ran it several times")
+        }
         (LookRule::Once | LookRule::Planned, None) => (Unchecked, "it has no end: it goes on, or was killed"),
         (_, Some(EndReason::Interrupted)) => {
             (Doubtful, "it was interrupted, perhaps because of what it showed")
@@ -137,7 +136,7 @@ fn looks_kept(record: &Record) -> Shown {
             (Unchecked, "it ended by a failure, and not by its rule")
         }
         (_, Some(_)) => {
-            (Supported, "this run ended by its rule; whether it was one of several is yours to know")
+            (Supported, "this run ended by its rule; Proofload cannot see whether you ran it several times")
         }
     };
     (standing, evidence.into())
@@ -165,7 +164,7 @@ fn load(record: &Record) -> Shown {
         if requests > 1 { format!("{requests} requests at random,") } else { "one request".to_owned() };
     let evidence = match record.is_open_loop() {
         true => format!("{what} at a common rate, over {way}"),
-        false => format!("{what} at saturation, over {way}: what a user waits is for `metric = \"p99\"`"),
+        false => format!("{what} at saturation, over {way}; for response times use `metric = \"p99\"`"),
     };
     (Unchecked, evidence.into())
 }

@@ -4,6 +4,7 @@
 //! Must not: judge what is void or has no end, or know exit codes.
 
 use model::Grade;
+use model::quantity::count;
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
 use record::{EndReason, Record, Slice, SliceKind, Trial};
 use serde::Serialize;
@@ -288,7 +289,9 @@ const NO_SPREAD: &str = "every block gave the very same, so there is no interval
 
 fn without_value(metric: Metric) -> String {
     match metric.quantile() {
-        Some(q) => format!("it takes {:.0} requests in each trial", 10.0 / (1.0 - q)),
+        Some(q) => {
+            format!("{} needs {} requests per trial", metric.name(), count((10.0 / (1.0 - q)).round() as u64))
+        }
         None => "a trial has no value of it".to_owned(),
     }
 }

@@ -26,8 +26,8 @@ Examples:
   What runs already:
     proofload capacity http://127.0.0.1:3000 --slo 'p99 < 100ms'
 
-Response times count from when a request was due, and a request that fails counts as one that is never answered. Connections are many on
-purpose: 256 unless -c says more. Short limits give narrow intervals sooner: a process is measured for up to 350 times the limit (docs/capacity.md).";
+Response times count from when a request was due, and a failed request counts as one without response. The default is 256 connections.
+Short limits give narrow intervals sooner: a process is measured for up to 350 times the limit (docs/capacity.md).";
 
 /// Flags of `capacity`.
 #[derive(Debug, Args)]
@@ -37,12 +37,11 @@ purpose: 256 unless -c says more. Short limits give narrow intervals sooner: a p
     mut_arg("rate", |arg| arg.hide(true)),
     mut_arg("quick", |arg| arg.hide(true)),
     mut_arg("what", |arg| arg.help(
-        "Commands that start a service, each as one argument, URLs of what runs already, or an experiment file; several are compared with \\
-         the first"
+        "Commands that start a service (one argument each), URLs, or an experiment file. The first is the baseline"
     ))
 )]
 pub struct CapacityArgs {
-    /// The SLO, what users bear: p50, p90, p99 or p99.9 below a time, or failed below a share; may be given several times
+    /// Service-level objective: p50, p90, p99 or p99.9 below a time, or failed below a share; may be given several times
     #[arg(long, value_name = "LIMIT", required = true)]
     slo: Vec<String>,
     #[command(flatten)]

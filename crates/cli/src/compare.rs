@@ -44,23 +44,23 @@ Two records are compared by `proofload history compare OLD NEW`.";
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct CompareArgs {
-    /// Commands that start a service, each as one argument, or URLs of what runs already; the first is what the others are compared with
+    /// Commands that start a service (one argument each), or URLs. The first is the baseline
     #[arg(value_name = "COMMAND")]
     pub what: Vec<String>,
     /// A command with the name that reports have for it; may be given several times. They come after those without a name
     #[arg(long = "name", value_name = "NAME=COMMAND")]
     named: Vec<String>,
-    /// They are images, not commands: NAME=value before one are its variables, what stands behind it are its arguments
+    /// Treat the arguments as images: `[NAME=value…] IMAGE [ARGUMENTS…]`
     #[arg(long, conflicts_with = "against")]
     container: bool,
-    /// The port that the services listen on; of a container the one inside [default: any, and that which the image exposes]
+    /// Port that the services listen on, inside the container if there is one [default: detected; for an image, its exposed port]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     #[command(flatten)]
     pub asked: Asked,
     #[command(flatten)]
     pub flags: RunFlags,
-    /// Write the experiment file that says the same, with comments; it must not be there
+    /// Write an equivalent experiment file; never overwrites
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Limits")]

@@ -28,11 +28,10 @@ pub struct DoctorArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Measure how far apart two equal copies of a variant come out here, and so how small a difference a run can find
+    /// Compare a variant with itself to measure the noise, and the smallest difference a run can detect
     ///
-    /// Runs the variant against a copy of itself. Whatever the two differ by is the machine's doing, and
-    /// no experiment on it can find less. Tells what one of 1, 5 and 30 minutes would find; `run --dry-run` then
-    /// tells how long your margin takes.
+    /// The two copies are equal, so whatever they differ by is noise. Prints what runs of 1, 5 and 30 minutes would
+    /// detect. `run --dry-run` then prints how long your margin takes.
     Calibrate(calibrate::CalibrateArgs),
     /// Look at other machines that load may come from, by SSH: who is reached, what is there, how well clocks agree
     ///
@@ -45,10 +44,10 @@ It watches for two seconds: one in which it is quiet and sees what others use, a
 over and over and sees how evenly that goes. Leave the machine alone meanwhile. Nothing is changed: commands that are
 shown are for you to run (most as root), and a restart undoes most of them.
 
-warning: it will hurt a measurement; change it first, or expect wrong figures and wide intervals
-note: it bears on what can be measured here, or on what a result is worth elsewhere
+warning: disturbs measurements; fix it first, or expect wrong figures and wide intervals
+note: limits what you can measure here, or how far a result applies elsewhere
 
-How small a difference can be found here, only a measurement tells: proofload doctor calibrate experiment.toml
+To measure the smallest detectable difference: proofload doctor calibrate experiment.toml
 
 Exit code: 0. It is advice; whether a run was hurt is told by the findings of its report.";
 

@@ -139,9 +139,9 @@ fn schedule(plan: &Plan) -> String {
         "fresh processes in each block"
     };
     let how = if lab::take_turns(plan) {
-        "all variants live together in a block and take turns of 20 ms or more"
+        "all variants of a block run at once, in turns of 20 ms or more"
     } else if lab::live_together(plan) {
-        "all variants live together in a block and take turns, slice by slice"
+        "all variants of a block run at once, in turns of a slice"
     } else {
         "the variants of a block are started, measured and stopped one after the other"
     };
@@ -233,6 +233,18 @@ fn blocks_guess(plan: &Plan) -> u32 {
     let rest_s = plan.design.budget.as_secs_f64() - seconds_of(plan, 1);
     let fit = 1 + (rest_s / block_s).max(0.0) as u32;
     plan.design.blocks.map_or(fit, |blocks| blocks.min(fit))
+}
+
+/// Tells of a budget that looks too small for a verdict. It is a guess, so the run goes on.
+pub fn warn_of_budget(plan: &Plan) {
+    let budget_s = plan.design.budget.as_secs_f64();
+    let needed_s = seconds_of(plan, stats::BLOCKS_MIN);
+    if !plan.comparisons.is_empty() && needed_s > budget_s {
+        let (budget, least, needed) = (seconds(budget_s), stats::BLOCKS_MIN, seconds(needed_s));
+        print::tell!(
+            "note: the budget of {budget} may be too small: a verdict takes {least} blocks, which need about {needed}"
+        );
+    }
 }
 
 /// The stop rule; `None` where there are too many comparisons for one.
@@ -350,25 +362,24 @@ fn power(plan: &Plan) -> String {
         return String::new();
     }
     let (margin, metric, runs) = (share(plan.design.margin), plan.design.metric.name(), POWER * 10.0);
-    let of = format!(
-        "\na true difference of the margin ({margin}) in {metric} is found in {runs:.0} of 10 runs within"
-    );
+    let of =
+        format!("\na true difference of the margin ({margin}) in {metric} is found in {runs:.0} of 10 runs:");
     if let Some((sd_log, pace, record)) = known(plan) {
         let run_s = |blocks| pace.run_s(blocks, plan.variants.len());
         let (time, spread, record) = (time(plan, sd_log, run_s), share(sd_log), record.display());
-        return format!("{of} {time},\nif ratios of blocks spread by {spread} as in {record}\n");
+        return format!("{of}\n  {time}, if the spread between blocks is {spread}, as in {record}\n");
     }
     let time = |sd| time(plan, sd, |blocks| seconds_of(plan, blocks));
-    let line = |sd: f64| format!("  {} if ratios of blocks spread by {}\n", time(sd), share(sd));
+    let line = |sd: f64| format!("  {}, if the spread between blocks is {}\n", time(sd), share(sd));
     let lines: String = ASSUMED.map(line).concat();
-    format!("{of}\n{lines}how much they spread here is measured by `proofload doctor calibrate`\n")
+    format!("{of}\n{lines}measure the spread: `proofload doctor calibrate`\n")
 }
 
 /// Blocks that find the margin, in words, with the time they take.
 fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
     let blocks = |rule: Rule| analysis::blocks_to_find(plan.design.margin, sd_log, &rule);
     let blocks = rule(plan).and_then(blocks).filter(|blocks| *blocks <= stats::BLOCKS_MAX);
-    let Some(blocks) = blocks else { return "no time that a run can have".to_owned() };
+    let Some(blocks) = blocks else { return "not within the longest run".to_owned() };
     let run_s = run_s(blocks);
     let beyond = if run_s > plan.design.budget.as_secs_f64() { ", more than the budget" } else { "" };
     format!("about {blocks} blocks, {}{beyond}", seconds(run_s))

@@ -41,7 +41,7 @@ pub struct Flags {
     /// A limit besides those of the file, for example "p99 < 50ms" or "throughput > -3%"; may be given several times
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
-    /// Let pass what is inconclusive: exit code 0 where the interval is too wide to tell. Nobody has shown then that the limit holds
+    /// Exit 0 instead of 5 if a limit is inconclusive. The limit is then not proven
     #[arg(long)]
     allow_open: bool,
     /// No step summary and no annotations where GitHub Actions runs it

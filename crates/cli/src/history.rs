@@ -76,6 +76,7 @@ struct ShowArgs {
 }
 
 const AFTER_HELP: &str = "\
+Examples:
   proofload history                              all records, the newest first
   proofload history keep-alive --since 30d       those of one experiment of the last 30 days
   proofload history show latest~1                the one before the last, in short

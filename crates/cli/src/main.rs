@@ -67,7 +67,7 @@ enum Command {
     ///
     /// Open loop on fresh processes, with an interval, the curve of response times over the rate, and what the limit is.
     Capacity(Box<capacity::CapacityArgs>),
-    /// Load one URL and print what it did
+    /// Load one URL and print throughput and latency
     Load(Box<load::LoadArgs>),
     /// Find the settings that make a service faster, by experiment
     ///
@@ -99,7 +99,7 @@ enum Command {
     /// The limits of the experiment file's [gate], and those of flags. A limit passes or fails where the whole interval
     /// says so: 0 all pass, 1 one fails, 5 none fails and one is inconclusive, 4 the measurement is invalid.
     Gate(gate::GateArgs),
-    /// Tell what about this machine will hurt a measurement, and what helps
+    /// List what disturbs measurements on this machine, and how to fix it
     ///
     /// Processors, frequency, steal, clock, memory, limits, rights and what else is running, the worst first, each with its figures
     /// and the command that helps. Changes nothing, takes two seconds.

@@ -147,7 +147,7 @@ pub struct AmountArgs {
     /// Print the result alone: no progress and no notes
     #[arg(short, long)]
     quiet: bool,
-    /// Print the whole report, of which usually the first screen is printed
+    /// Print the whole report instead of the summary
     #[arg(short, long)]
     pub verbose: bool,
 }

@@ -57,8 +57,8 @@ Without a record, by starting services and loading them (three rounds, about 90 
   proofload profile experiment.toml                       the variants of an experiment, without measuring them
   proofload profile --path /orders -- node server.js      one command; it gets PORT
 
-What is measured and what a profile says differ: a profiler slows what it looks at. So profiles are taken in trials of their own, no
-timing comes from them, and what they cost is told as tax. `proofload run FILE --explain` measures first and then says how
+Profiling slows a service. So profiles come from separate trials that no timing uses, and the report states the overhead (tax).
+`proofload run FILE --explain` measures first and then says how
 much of the measured difference the profiles account for. docs/profiles.md tells how to read all this.
 
 Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should be; 3 a service failed; 4 no profile could be taken;
@@ -139,7 +139,7 @@ pub struct StartArgs {
     /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds at all]
     #[arg(long, value_name = "PATH", conflicts_with = "what")]
     ready: Option<String>,
-    /// Passes over all variants; of one there is no interval [default: 3]
+    /// Passes over all variants; one pass gives no interval [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: Option<u32>,
     /// Seed of every random choice, instead of the file's or a new one

@@ -31,9 +31,8 @@ On a terminal the run is shown as it goes on, with keys:
   l      show or hide what the services said last
   ?      show or hide what the keys do
 
-Without a terminal there are plain lines on stderr. With --json stdout has one event a line, the first {\"event\":\"started\",…},
-the last {\"event\":\"report\",\"report\":{…}} with what `proofload report --json` prints, and behind it with --gate what the
-limits came to: docs/events.md.";
+Without a terminal there are plain lines on stderr. With --json, stdout has one event per line. The last is the report (as in
+`proofload report --json`). With --gate, the gate's result follows. docs/events.md describes them.";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 90;
 /// Seconds that `--quick` gives each variant: four blocks of a slow service on a busy machine. Clear differences end sooner.
@@ -49,7 +48,7 @@ pub struct RunArgs {
     file: Option<PathBuf>,
     #[command(flatten)]
     flags: RunFlags,
-    /// Hold the limits of the file's [gate], and those of flags, against the result, and end with their exit code
+    /// Check the limits of [gate] and of flags, and exit with their result
     #[arg(long, help_heading = "With --gate")]
     gate: bool,
     // The heading holds for all that comes after it.
@@ -133,6 +132,7 @@ pub fn perform(
     // The worktree stays ours until the services have ended.
     let (plan, _worktree) = experiment::checked_out(experiment, against)?;
     let plan = prepared(plan)?;
+    dry_run::warn_of_budget(&plan);
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
     let course = Course::new(&name, experiment.text()?, plan, &directory);

@@ -93,7 +93,7 @@ pub struct TuneArgs {
     /// Folder of the records, made new [default: records/tune-NAME-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write the experiment file that compares the choice with the service as it is; it must not be there
+    /// Write an experiment file that compares the chosen settings with the current ones; never overwrites
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     #[command(flatten)]

@@ -82,7 +82,7 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
         Block::Findings(all, command) => {
             let command = command.iter().map(|command| {
                 // Numbers of checks alone: nothing in it is from outside.
-                format!("\nWhy, and what else may be done: `{command}`\n")
+                format!("\nMore: `{command}`\n")
             });
             Section::lines("", all.iter().map(finding).chain(command))
         }

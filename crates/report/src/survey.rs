@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analysis::Calibration;
 use machine::{Facts, Hazard};
 use model::Grade;
-use model::quantity::share;
+use model::quantity::{many, share};
 use record::Record;
 use serde_json::{Value, json};
 
@@ -48,16 +48,12 @@ impl Report for Surveyed<'_> {
 
 impl Surveyed<'_> {
     fn title(&self) -> String {
-        let of = |grade| self.hazards.iter().filter(|hazard| hazard.grade == grade).count();
+        let of = |grade| self.hazards.iter().filter(|hazard| hazard.grade == grade).count() as u64;
         let bad = match of(Grade::Warning) {
-            0 => "nothing that is sure to hurt a measurement".to_owned(),
-            1 => "1 thing will hurt a measurement".to_owned(),
-            some => format!("{some} things will hurt a measurement"),
+            0 => "no warnings".to_owned(),
+            some => many(some, "warning"),
         };
-        let know = match of(Grade::Note) {
-            1 => "1 is worth knowing".to_owned(),
-            some => format!("{some} are worth knowing"),
-        };
+        let know = many(of(Grade::Note), "note");
         let model = self.facts.processors.model.as_deref();
         let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
         format!("This machine{model}: {bad}, {know}, {} fine", of(Grade::Fine))
@@ -67,8 +63,7 @@ impl Surveyed<'_> {
     fn expected(&self) -> Block {
         let Some((record, calibration)) = self.calibration else {
             return Block::Steps(vec![
-                "proofload doctor calibrate experiment.toml tells how small a difference can be found here; no record below ./records \
-                 does so for this machine"
+                "To measure the smallest detectable difference: proofload doctor calibrate experiment.toml"
                     .to_owned(),
             ]);
         };

@@ -57,7 +57,7 @@ fn drawn(block: &Block, width: usize) -> String {
         Block::Findings(all, command) => {
             let told: String = all.iter().map(|remark| finding(&remark.cleaned(), width)).collect();
             let command = command.as_ref().map(|command| {
-                let text = format!("why, and what else may be done: {command}");
+                let text = format!("more: {command}");
                 styled(FAINT, &wrapped(&text, "  ", "    ", width))
             });
             told + &command.unwrap_or_default()

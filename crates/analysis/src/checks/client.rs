@@ -50,7 +50,7 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     let unknown = variant.is_unseen();
     let idle = judged && (unknown || busy < SERVICE_BUSY_MIN) && !record.is_open_loop();
     let services = match unknown {
-        true => "nobody knows how busy the services were, which run already".to_owned(),
+        true => "CPU of the services is unknown, because they ran already".to_owned(),
         false => format!("the services kept {busy:.2} cores busy"),
     };
     let thread = generator.map_or("a generator thread".to_owned(), |name| format!("a thread of {name}"));

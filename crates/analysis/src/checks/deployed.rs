@@ -60,16 +60,15 @@ pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     if !between.is_empty() {
         return Some(warning(
             format!("the pods behind {place} changed between trials: {}", first_few(&between, TOLD_MAX)),
-            "blocks before that and after it are of other processes: where those are the same program the interval has it in it, and where \
-             they are not the figure is a mixture of two; look at what was deployed, and run again while nobody does",
+            "later blocks measured other pods. If the program is the same, the interval includes the difference; otherwise the figure mixes \
+             two programs. Check the deployment and run again",
         ));
     }
     let evidence = format!(
-        "at the end of {unseen} of {} trials nobody could look at the pods behind {place}",
+        "the pods behind {place} could not be listed at the end of {unseen} of {} trials",
         looks.len()
     );
-    let remedy = "the API server did not answer then; whether a pod ended or came meanwhile is seen only as far as it was still so at the next \
-                  trial's begin";
+    let remedy = "the API server did not answer. A pod that came or went is seen only if that still showed when the next trial began";
     (unseen > 0).then(|| warning(evidence, remedy))
 }
 

@@ -95,10 +95,10 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
     }
     let place = on(host);
     Some(warning(
-        evidence!("processes that are no part of the run used {used} of the CPU time: {cores} of {cpus} cores{place}";
+        evidence!("other processes used {used} of the CPU time: {cores} of {cpus} cores{place}";
             used = Quantity::share(share), cores = Quantity::number(cores)),
-        "blocks spread this over all variants, so it widens the intervals; end what else runs (top shows it). If it works for the \
-         services, as a container's or a database's own processes do, its cost is missing from CPU per request",
+        "this affects all variants and widens the intervals; stop other programs (see top). If one works for the services (a container, \
+         a database), its cost is missing from CPU per request",
     ))
 }
 

@@ -71,7 +71,7 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
             let name = metric.name();
             let latency = metric.quantile().map(|_| {
                 format!(
-                    ", or choose a lower quantile or a higher design.rate: {name} wants {requests} requests in each trial"
+                    ", or choose a lower quantile or a higher design.rate: {name} needs {requests} requests per trial"
                 )
             });
             let latency = latency.unwrap_or_default();
@@ -107,7 +107,7 @@ fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
 /// be judged by its good days.
 pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
     each_missing(run, |variant, metric, missing| {
-        let remedy = "blocks are not left out by what came of them; find out in the logs why the variant fails in some, and run again";
+        let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
         let told = || void(missing.evidence("nothing was measured, or nothing succeeded"), remedy);
         metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(told))
     })

@@ -185,7 +185,7 @@ fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_servic
         .filter(|(check, ..)| *check == "generator_saturated")
         .map(|(.., evidence)| evidence)
         .collect();
-    assert!(!voids.is_empty() && voids[0].contains("nobody knows how busy the services were"), "{found:?}");
+    assert!(!voids.is_empty() && voids[0].contains("CPU of the services is unknown"), "{found:?}");
     assert!(
         found.iter().any(|(check, grade, _)| (*check, *grade) == ("generator_saturated", Grade::Invalid))
     );

@@ -31,7 +31,7 @@ Examples:
     proofload load http://127.0.0.1:3000/ --rate 60% --limit 'p99 < 50ms' --limit 'failed < 0.1%'
   HTTP/2 over TLS, whose certificate an authority of your own has signed:
     proofload load https://127.0.0.1/ --http2 --cacert ca.pem --sni shop.test
-  Another item each time; that there is none is a success too:
+  A different item per request; 404 is a success too:
     proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
       --expect-status 200,404
   Several requests by weight (docs/mix-file.md), all latencies kept:
@@ -136,7 +136,7 @@ const STREAMS: u32 = 10;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
-    /// Keep connections open between requests: the default, for those used to ab -k
+    /// Keep connections open between requests (the default; for ab users)
     #[arg(short = 'k', long = "keepalive", alias = "keep-alive", overrides_with = "no_keep_alive")]
     keep_alive: bool,
     /// Open a connection for each request: latency then includes connecting

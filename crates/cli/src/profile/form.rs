@@ -20,13 +20,13 @@ pub struct FormArgs {
     /// Only this service
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,
-    /// With folded, svg, firefox, speedscope and cpuprofile: memory that was kept, by who allocated it, in place of CPU time
+    /// With folded, svg, firefox, speedscope and cpuprofile: retained memory by allocation site instead of CPU time
     #[arg(long)]
     pub heap: bool,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Of a record: explain anew from the raw profiles, whatever explanation lies there
+    /// Of a record: recompute the explanation from the raw profiles
     #[arg(long)]
     pub again: bool,
 }

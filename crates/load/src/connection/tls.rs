@@ -155,7 +155,7 @@ fn certificate(error: &CertificateError) -> String {
     let text = error.to_string();
     match error {
         CertificateError::UnknownIssuer => {
-            "the server's certificate is signed by nobody who is trusted: by an authority of its own, or by itself"
+            "the server's certificate is not signed by a trusted authority, but by a private one or by itself"
                 .into()
         }
         CertificateError::BadSignature => {

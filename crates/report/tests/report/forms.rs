@@ -54,7 +54,7 @@ fn findings_have_their_number_in_markdown_and_json() {
     slices(&mut record).for_each(|slice| slice.counts.successful /= 2);
     let markdown = as_markdown(&record);
     assert!(markdown.contains("\n> **Invalid V8**: level-0: "), "{markdown}");
-    assert!(markdown.contains("\nWhy, and what else may be done: `proofload explain V8`\n"), "{markdown}");
+    assert!(markdown.contains("\nMore: `proofload explain V8`\n"), "{markdown}");
     let finding = &as_json(&record)["findings"][0];
     assert_eq!(
         (finding["number"].as_str(), finding["check"].as_str()),

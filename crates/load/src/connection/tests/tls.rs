@@ -241,7 +241,7 @@ fn what_is_no_handshake_is_said_in_words() {
 fn what_is_wrong_with_a_certificate_is_said_in_words() {
     for (expired, by_itself, name, words) in [
         (true, false, NAME, ["has expired", "days ago"]),
-        (false, true, NAME, ["signed by nobody who is trusted", "by itself"]),
+        (false, true, NAME, ["not signed by a trusted authority", "by itself"]),
         (false, false, "other.test", ["another name", "other.test"]),
     ] {
         let certified = certified(expired, by_itself);
