@@ -260,15 +260,8 @@ impl When {
         {
             return Some(format!("there is no {file}"));
         }
-        let seen = [
-            ("garbage collection", self.gc, facts.gc_share),
-            ("the thread pool", self.pool, facts.pool_share),
-        ];
-        let idle =
-            seen.into_iter().find(|(_, least, share)| !named && share.is_some_and(|share| share < *least));
-        if let Some((what, _, share)) = idle {
-            let share = model::quantity::share(share.unwrap_or_default());
-            return Some(format!("{what} takes {share} of its CPU time"));
+        if let Some(why) = self.idle(facts).filter(|_| !named) {
+            return Some(why);
         }
         let lacking = [
             (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
@@ -279,6 +272,19 @@ impl When {
             (self.asked && !named, "only if asked for, with --only"),
         ];
         lacking.iter().find(|(lacks, _)| *lacks).map(|(_, why)| (*why).to_owned())
+    }
+
+    /// What it would make faster, and takes next to nothing by the profile.
+    fn idle(&self, facts: &Facts) -> Option<String> {
+        let seen = [
+            ("garbage collection", self.gc, facts.gc_share),
+            ("the thread pool", self.pool, facts.pool_share),
+        ];
+        let idle = |(what, least, share): (&str, f64, Option<f64>)| {
+            let share = share.filter(|share| *share < least)?;
+            Some(format!("{what} takes {} of its CPU time", model::quantity::share(share)))
+        };
+        seen.into_iter().find_map(idle)
     }
 }
 
