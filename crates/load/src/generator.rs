@@ -184,8 +184,8 @@ impl Progress {
 }
 
 impl Progress {
-    /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and from each thread about
-    /// a tenth of a millisecond: it is for whoever looks every few seconds.
+    /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and has each thread
+    /// copy its histograms: for a look every few seconds.
     pub fn so_far(&self) -> Option<Counts> {
         self.shared.watched.store(true, Ordering::Relaxed);
         std::thread::sleep(PUBLISHED);
