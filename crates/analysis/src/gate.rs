@@ -12,7 +12,7 @@ use stats::{Estimate, MeanInterval, Rule};
 
 use crate::comparison::Comparison;
 use crate::measurement::{Measurement, Window, measurement};
-use crate::metric::{BlockFigures, trial};
+use crate::metric::{BlockFigures, of_slice, trial};
 use crate::{Conclusion, forecast, rule};
 
 /// What a limit came to.
@@ -327,19 +327,10 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
         let us = Measured::exact(quantile.ns() as f64 / 1e3);
         return Ok(if quantile.is_exact() { us } else { us.unbounded() });
     }
-    let cpu_us = window.slice.services_cpu_ns() as f64 / 1e3 / counts.successful.max(1) as f64;
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
     let has_slices =
         |trial: &&record::Trial| trial.slices.iter().any(|slice| slice.kind == SliceKind::Measured);
-    let peak =
-        || trials.filter(has_slices).find_map(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64));
-    let value = match metric {
-        Metric::Throughput => window.throughput_per_s(),
-        Metric::CpuPerRequest => Some(cpu_us),
-        Metric::PeakMemory => peak(),
-        Metric::Capacity | Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => None,
-    };
-    value.filter(|value| *value > 0.0).map(Measured::exact).ok_or_else(inconclusive)
+    let trial = record.blocks.iter().flat_map(|block| &block.trials).find(has_slices);
+    of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(inconclusive)
 }
 
 // Who shares the chance to err. Comparisons with a verdict have the intervals of the report, which hold together at 95 %. All else

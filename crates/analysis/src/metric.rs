@@ -47,6 +47,21 @@ pub(crate) fn is_of_sums(metric: Metric) -> bool {
     matches!(sampler(metric), Sampler::Ratio { .. })
 }
 
+/// Whether a trial has it once.
+pub(crate) fn is_once(metric: Metric) -> bool {
+    matches!(sampler(metric), Sampler::Trial(_))
+}
+
+/// The value of one slice; of what a trial has once, that of `trial`. Quantiles have their own rules, and a search has none.
+pub(crate) fn of_slice(metric: Metric, slice: &Slice, trial: Option<&Trial>) -> Option<f64> {
+    let value = match sampler(metric) {
+        Sampler::Ratio { parts, scale } => ratio(std::iter::once(parts(slice))) * scale,
+        Sampler::Trial(value) => value(trial?)?,
+        Sampler::Response | Sampler::Search => return None,
+    };
+    (value.is_finite() && value > 0.0).then_some(value)
+}
+
 /// A metric of which single slices have values: the metric itself, or for what a trial has only once that which shows how fast the
 /// machine is: throughput in closed loop, in open loop CPU time per request.
 pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {

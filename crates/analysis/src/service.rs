@@ -3,6 +3,7 @@
 use record::{ServiceUse, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// Part of the busiest process's CPU time from which on a process counts as serving.
 pub const SERVING_SHARE_MIN: f64 = 0.1;
@@ -106,8 +107,8 @@ fn uses<'a>(trial: &'a Trial, name: &str) -> impl Iterator<Item = &'a ServiceUse
     services.filter(move |used| used.service == name)
 }
 
-pub(crate) fn median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+pub(crate) fn median<T: PartialOrd + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut values: Vec<T> = values.collect();
-    values.sort_unstable();
+    values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
     values.get(values.len() / 2).copied()
 }

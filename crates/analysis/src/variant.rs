@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Interval, Latencies};
 
-use crate::metric::{BlockFigures, Figures, trial};
+use crate::metric::{BlockFigures, Figures, is_once, trial};
 use crate::no_success::{self, NoSuccess};
 use crate::service::{self, ServiceCost, median};
 use crate::spread::geometric_mean;
@@ -59,6 +59,9 @@ pub struct Variant {
     pub endpoints: Vec<Endpoint>,
     /// What became of its requests, where none succeeded.
     pub no_success: Option<NoSuccess>,
+    /// Each metric that is no quantile: geometric mean over trials; of what a trial has once, the median.
+    #[serde(skip)]
+    pub values: Vec<(Metric, f64)>,
 }
 
 /// What came of one of several requests.
@@ -99,6 +102,12 @@ impl Variant {
         // Of what runs already there are responses, and nothing of its processes.
         let is_started =
             !crate::checks::is_unseen(&record.header.plan.variants[index], trials.iter().copied());
+        let value = |metric: &Metric| match is_once(*metric) {
+            true => {
+                median(figures.iter().filter_map(|figures| figures.value(*metric))).filter(|_| is_started)
+            }
+            false => mean(*metric),
+        };
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
         let (requests, failed) = (sum(|slice| slice.counts.due()), sum(|slice| slice.counts.failed()));
         Variant {
@@ -125,6 +134,11 @@ impl Variant {
             status: status(&slices),
             endpoints: endpoints(&slices),
             no_success: no_success::measured(record, index),
+            values: Metric::ALL
+                .iter()
+                .filter(|metric| metric.quantile().is_none())
+                .filter_map(|metric| Some((*metric, value(metric)?)))
+                .collect(),
         }
     }
 }

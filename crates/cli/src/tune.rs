@@ -276,7 +276,7 @@ impl Work<'_> {
         }
         // What logs and what compresses shows only once it has run.
         let first = self.step_alone()?;
-        (facts.logs, facts.compresses) = (logs(&first.record), compresses(&first.record));
+        (facts.logs, facts.compresses) = (Some(logs(&first.record)), Some(compresses(&first.record)));
         let times = Times::of(&first.record);
         if facts.runtime == Some(Runtime::Node) && self.args.budget >= PROFILE_FROM {
             self.profile(times, &mut facts)?;
@@ -416,8 +416,13 @@ impl Work<'_> {
     ) -> anyhow::Result<Ran> {
         let (text, names) =
             tune::experiment(&self.base.text, &self.base.plan.variants[0], settings, &step.rows);
-        let mut plan = plan::parse(&text, &self.base.directory)
-            .map_err(|problems| experiment::shown(Path::new(&self.base.name), &text, &problems))?;
+        let mut plan = plan::parse(&text, &self.base.directory).map_err(|problems| {
+            match (step.purpose, &problems[..]) {
+                // That is the answer for this setting, and no error of the rest.
+                (Purpose::Smoke(_), [problem, ..]) => anyhow::anyhow!("{}", problem.message),
+                _ => experiment::shown(Path::new(&self.base.name), &text, &problems).into(),
+            }
+        })?;
         if names.len() == 1 && plan.variants.len() > 1 {
             plan.variants.retain(|variant| variant.name == names[0]);
         }

@@ -155,15 +155,22 @@ impl Table {
         self.entries.iter().map(|entry| entry.key.as_str())
     }
 
-    /// Lays `over` upon this table: tables are merged, anything else is replaced, places included.
+    /// Lays `over` upon this table: tables are merged, anything else is replaced, places included. Of header fields capitals make no difference.
     ///
     /// Returns the places of `over`'s keys that replaced something.
     pub fn lay(&mut self, over: &Table) -> Vec<Span> {
+        self.lay_where(over, |one, other| one == other)
+    }
+
+    fn lay_where(&mut self, over: &Table, same: fn(&str, &str) -> bool) -> Vec<Span> {
         let mut replaced = Vec::new();
         for entry in &over.entries {
-            match self.get_mut(&entry.key) {
+            match self.entries.iter_mut().find(|under| same(&under.key, &entry.key)) {
                 None => self.entries.push(entry.clone()),
                 Some(under) => match (&mut under.node.value, &entry.node.value) {
+                    (Value::Table(below), Value::Table(above)) if entry.key == "headers" => {
+                        replaced.extend(below.lay_where(above, str::eq_ignore_ascii_case));
+                    }
                     (Value::Table(below), Value::Table(above)) => replaced.extend(below.lay(above)),
                     _ => {
                         replaced.push(entry.key_span.clone());

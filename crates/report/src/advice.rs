@@ -170,6 +170,21 @@ impl Advice {
     }
 }
 
+impl Tried {
+    /// In a line with others of which the same became.
+    fn in_short(&self) -> String {
+        let effect = self.effect.as_ref().filter(|_| self.verdict != Worth::Same).map(told);
+        let effect = effect.map(|(value, between)| format!(" {value} ({between})")).unwrap_or_default();
+        let more = self.more_s.map(|more_s| format!(", about {} more would decide it", minutes(more_s)));
+        let why = self.why.as_ref().map(|why| format!(", {why}"));
+        format!("{}{effect}{}{}", self.level, why.unwrap_or_default(), more.unwrap_or_default())
+    }
+}
+
+fn minutes(seconds: f64) -> String {
+    span((seconds / 60.0).ceil() * 60.0)
+}
+
 fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
     let setting = &tuning.spec().settings[of];
     let chosen = tuning.chosen()[of];
@@ -238,12 +253,12 @@ fn told(known: &Known) -> (String, String) {
 
 impl Report for Advice {
     fn document(&self) -> Document {
-        self.drawn(Some(self.others_table()))
+        self.drawn(self.others_table(), self.lines(true))
     }
 
-    /// Without what need not be set.
+    /// A line for all that need not be set and became the same.
     fn brief(&self) -> Document {
-        self.drawn(None)
+        self.drawn(Block::Lines(self.others_lines()), self.lines(false))
     }
 
     fn data(&self) -> Value {
@@ -296,16 +311,15 @@ fn plotted(name: String, outcome: Outcome, word: &str, known: &Known) -> PlotRow
 }
 
 impl Advice {
-    fn drawn(&self, others: Option<Block>) -> Document {
-        let mut blocks = vec![Block::Answers(vec![self.answer()]), self.set_table()];
-        blocks.extend(others);
+    fn drawn(&self, others: Block, lines: Vec<Line>) -> Document {
+        let mut blocks = vec![Block::Answers(vec![self.answer()]), self.set_table(), others];
         let failed = self.of_worth(Worth::Failed);
         let line = |tried: &Tried| Line {
             tone: Tone::Bad,
             ..Line::new(tried.level.clone(), tried.why.clone().unwrap_or_default())
         };
         blocks.push(Block::Lines(failed.map(line).collect()));
-        blocks.push(Block::Lines(self.lines()));
+        blocks.push(Block::Lines(lines));
         blocks.push(Block::Steps(self.steps()));
         Document::new(format!("What makes {} faster?", self.service), blocks)
     }
@@ -385,7 +399,7 @@ impl Advice {
                     table.rows.push(TableRow::Note(Tone::Faint, why.clone()));
                 }
                 if let Some(more_s) = tried.more_s {
-                    let more = format!("about {} more would decide it", span((more_s / 60.0).ceil() * 60.0));
+                    let more = format!("about {} more would decide it", minutes(more_s));
                     table.rows.push(TableRow::Note(Tone::Faint, more));
                 }
             }
@@ -401,33 +415,45 @@ impl Advice {
         self.table_of("tried besides", &WORDS[1..])
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn others_lines(&self) -> Vec<Line> {
+        let line = |(worth, tone, word, _): &(Worth, Tone, &str, Outcome)| {
+            let each: Vec<String> = self.of_worth(*worth).map(Tried::in_short).collect();
+            (!each.is_empty()).then(|| Line { tone: *tone, ..Line::new(*word, each.join("; ")) })
+        };
+        WORDS[1..].iter().filter_map(line).collect()
+    }
+
+    /// What to know besides; with sources and method where `all` is to be said.
+    fn lines(&self, all: bool) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         for tried in self.of_worth(Worth::Set).filter(|tried| !tried.cost.is_empty()) {
-            lines.push(Line {
-                detail: tried.source.clone(),
-                ..Line::new(format!("price of {}", tried.level), tried.cost.clone())
-            });
+            let detail = if all { tried.source.clone() } else { String::new() };
+            lines.push(Line { detail, ..Line::new("price", format!("{}: {}", tried.level, tried.cost)) });
         }
         if let Some(memory) = self.confirmed.as_ref().and_then(|confirmed| confirmed.memory.as_ref()) {
             let (value, between) = told(memory);
-            lines.push(Line::new("memory, all together", format!("{value} ({between})")));
+            lines.push(Line::new("memory", format!("{value} ({between}), all together")));
         }
         for LimitSeen { limit, seen, .. } in self.confirmed.iter().flat_map(|confirmed| &confirmed.limits) {
-            let (value, between) =
-                seen.as_ref().map(told).unwrap_or_else(|| ("not measured".into(), String::new()));
-            lines.push(Line { detail: between, ..Line::new(format!("limit {limit}"), value) });
+            let seen = seen.as_ref().map(told).map(|(value, between)| format!("{value} ({between})"));
+            let seen = seen.unwrap_or_else(|| "not measured".to_owned());
+            lines.push(Line::new("limit", format!("{limit}: {seen}")));
         }
         if let Some(least) = self.findable {
-            lines.push(Line::new("found in 8 of 10 runs", format!("effects of {} and more", share(least))));
+            lines.push(Line::new(
+                "power",
+                format!("effects of {} and more are found in 8 of 10 runs", share(least)),
+            ));
         }
         let skipped: Vec<&str> = self.of_worth(Worth::Skipped).map(|tried| tried.name.as_str()).collect();
         if !skipped.is_empty() {
             lines.push(Line::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
         }
-        let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
-        lines.push(Line::new("how", how));
-        lines.extend(self.proposals.iter().map(|text| Line::new("in the code, not tried", text.clone())));
+        if all {
+            let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
+            lines.push(Line::new("how", how));
+        }
+        lines.extend(self.proposals.iter().map(|text| Line::new("in the code", text.clone())));
         lines.extend(self.notes.iter().map(|note| Line::new("note", note.clone())));
         lines.push(Line::new("records", format!("{} ({})", self.folder, span(self.seconds))));
         lines
@@ -438,5 +464,54 @@ impl Advice {
         let again =
             self.experiment.as_ref().map(|file| format!("to compare both again: proofload run {file}"));
         picture.into_iter().chain(again).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(level: &str, verdict: Worth, (ratio, low, high): (f64, f64, f64)) -> Tried {
+        Tried {
+            level: level.to_owned(),
+            verdict,
+            effect: Some(Known { ratio, low, high }),
+            ..Tried::default()
+        }
+    }
+
+    #[test]
+    fn the_summary_has_a_line_for_what_need_not_be_set() {
+        let open = Tried { more_s: Some(350.0), ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06)) };
+        let why = Some("the others do better without it".to_owned());
+        let held = Tried { why, ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061)) };
+        let cost = "memory for each process".to_owned();
+        let set = Tried { cost, ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77)) };
+        let same =
+            ["UV_THREADPOOL_SIZE=8", "POOL=4"].map(|level| tried(level, Worth::Same, (1.0, 0.98, 1.02)));
+        let worse = tried("gzip in the service", Worth::Worse, (0.72, 0.62, 0.82));
+        let effect = Some(Known { ratio: 1.6, low: 1.5, high: 1.7 });
+        let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: LimitState::Pass, seen: effect };
+        let (memory, predicted, holds, void) = (effect, None, true, None);
+        let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
+        let [first, second] = same;
+        let advice = Advice {
+            advice_version: VERSION,
+            service: "node server.js".to_owned(),
+            metric: Metric::Throughput,
+            per_core: false,
+            margin: 0.03,
+            settings: vec![set, first, second, worse, open, held],
+            confirmed: Some(confirmed),
+            findable: Some(0.07),
+            ended: None,
+            seconds: 590.0,
+            folder: "records/tune".to_owned(),
+            experiment: Some("tuned.toml".to_owned()),
+            notes: Vec::new(),
+            proposals: vec!["Synchronous crypto: pbkdf2Sync, called by inLoop (signer.js:18).".to_owned()],
+        };
+        let text = crate::text::text(&advice.brief(), 100);
+        insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string());
     }
 }

@@ -419,19 +419,14 @@ fn by_how_much(estimate: &Estimate) -> String {
 
 /// What was measured of a variant.
 fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
-    let quantity = |value| Quantity { value, unit: metric.unit() };
-    let found = match metric {
-        Metric::Throughput => variant.throughput_per_s,
-        Metric::CpuPerRequest => variant.cpu_us_per_request,
-        Metric::PeakMemory => variant.peak_rss_bytes.map(|bytes| bytes as f64),
-        // It is no figure of one variant's trials; its own verdict has it.
-        Metric::Capacity => None,
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => {
+    let found = match metric.quantile() {
+        Some(_) => {
             let found = variant.response_time.iter().find(|found| found.metric == metric);
             found.filter(|found| !found.at_least).map(|found| found.us)
         }
+        None => variant.values.iter().find(|(of, _)| *of == metric).map(|(_, value)| *value),
     };
-    found.map(quantity)
+    Some(Quantity { value: found?, unit: metric.unit() })
 }
 
 fn of_effect(effect: &Effect) -> Ranked {

@@ -57,14 +57,14 @@ pub struct Facts {
     pub libraries: Vec<PathBuf>,
     /// Other versions of Node.js: program and version.
     pub other_nodes: Vec<(PathBuf, String)>,
-    /// Whether it writes a line of log for every few requests; known after a first run.
-    pub logs: bool,
+    /// Whether it writes a line of log for every few requests; `None` before its first run.
+    pub logs: Option<bool>,
     /// Whether nginx is installed.
     pub nginx: bool,
     /// Whether it is loaded by TLS.
     pub tls: bool,
-    /// Whether its responses are compressed; known after a first run.
-    pub compresses: bool,
+    /// Whether its responses are compressed; `None` before its first run.
+    pub compresses: Option<bool>,
     /// Shares of its CPU time that garbage collection and the thread pool take; `None` where nothing tells.
     pub gc_share: Option<f64>,
     /// See there.
@@ -265,8 +265,16 @@ impl When {
         }
         let lacking = [
             (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
-            (self.logs && !facts.logs, "it writes next to no log as it serves"),
-            (self.compresses && !facts.compresses, "its responses are not compressed"),
+            (
+                self.logs && facts.logs.is_none(),
+                "only if it writes a log as it serves, which its first run shows",
+            ),
+            (self.logs && facts.logs == Some(false), "it writes next to no log as it serves"),
+            (
+                self.compresses && facts.compresses.is_none(),
+                "only if its responses are compressed, which its first run shows",
+            ),
+            (self.compresses && facts.compresses == Some(false), "its responses are not compressed"),
             (self.tls && !facts.tls, "it is loaded without TLS"),
             (self.versions && facts.other_nodes.is_empty(), "no other version is installed"),
             (self.asked && !named, "only if asked for, with --only"),

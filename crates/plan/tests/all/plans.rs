@@ -143,7 +143,7 @@ fn a_level_merges_tables_replaces_the_rest_and_leaves_the_other_variants_alone()
         headers = { z-first = "1", accept = "a" }
         [factors.mode]
         base = {}
-        other = { api.env.WORKERS = 4, services.api.command = ["bun", "server.ts"], load.headers.accept = "b", expect.status = [200, 304], expect.headers.Vary = "accept" }
+        other = { api.env.WORKERS = 4, services.api.command = ["bun", "server.ts"], load.headers.Accept = "b", expect.status = [200, 304], expect.headers.Vary = "accept" }
         direct = { entry = "api" }
     "#,
     );
@@ -155,7 +155,7 @@ fn a_level_merges_tables_replaces_the_rest_and_leaves_the_other_variants_alone()
     assert_eq!(started(other).command, ["bun", "server.ts"]);
     assert_eq!(
         other.load.requests[0].headers,
-        [("z-first".into(), "1".into()), ("accept".into(), "b".into())]
+        [("z-first".into(), "1".into()), ("Accept".into(), "b".into())]
     );
     assert_eq!(other.expect.status, [200, 304]);
     assert_eq!(other.expect.headers["vary"], ["accept"]);
