@@ -369,11 +369,11 @@ impl Buffers {
     }
 
     /// The first `count` bytes of buffer `id`, which a completion has named.
-    fn bytes(&self, id: u16, count: usize) -> &[u8] {
+    fn bytes(&mut self, id: u16, count: usize) -> &mut [u8] {
         assert!(id < COUNT && count <= BYTES, "the kernel was given {COUNT} buffers of {BYTES} bytes");
         // SAFETY: within the mapping, initialised by mmap; the kernel does not write to a buffer it has completed
-        // until that is given back, which takes this value mutably.
-        unsafe { std::slice::from_raw_parts(self.buffer(id), count) }
+        // until that is given back; both take this value mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.buffer(id), count) }
     }
 
     /// Gives buffer `id` back to the kernel.

@@ -216,7 +216,7 @@ impl Connection {
     /// Bytes have arrived.
     pub(crate) fn received(
         &mut self,
-        bytes: &[u8],
+        bytes: &mut [u8],
         settings: &Settings,
         recorder: &mut Recorder<'_>,
     ) -> Effect {
@@ -497,33 +497,36 @@ impl Connection {
     fn decrypt(
         &mut self,
         tls: &mut Tls,
-        mut bytes: &[u8],
+        bytes: &mut [u8],
         settings: &Settings,
         recorder: &mut Recorder<'_>,
     ) -> Effect {
-        // What follows the end is nothing any more.
-        while !bytes.is_empty() && !tls.is_ended() {
-            let before = tls.is_handshaking();
-            let received = tls.received(&mut bytes);
-            if before && !tls.is_handshaking() {
-                let row = crate::protocol::row(settings.protocol);
-                if row.needs_alpn && tls.protocol() != Some(row.alpn.as_bytes()) {
-                    return self.tls_failed(TlsError::not_offered(row.name), recorder);
-                }
-                self.shook_hands(tls, recorder);
-                let _ = self.speak(settings, recorder);
+        let securing = tls.is_handshaking();
+        let (mut effect, mut early) = (Effect::Free, Vec::new());
+        // What came before an error has come, however the bytes happened to be cut.
+        let received = tls.received(bytes, |plain| {
+            match securing {
+                true => early.extend_from_slice(plain),
+                false => effect = self.read(plain, settings, recorder),
             }
-            // What came before a error has come, however the bytes happened to be cut.
-            while let Some(plain) = tls.plain() {
-                let (effect, count) = (self.read(plain, settings, recorder), plain.len());
-                if effect == Effect::Lost {
-                    return effect;
-                }
-                tls.consume(count);
+            effect != Effect::Lost
+        });
+        if securing && !tls.is_handshaking() {
+            let row = crate::protocol::row(settings.protocol);
+            if row.needs_alpn && tls.protocol() != Some(row.alpn.as_bytes()) {
+                return self.tls_failed(TlsError::not_offered(row.name), recorder);
             }
-            if let Err(error) = received {
-                return self.tls_failed(error, recorder);
+            self.shook_hands(tls, recorder);
+            let _ = self.speak(settings, recorder);
+            if !early.is_empty() {
+                effect = self.read(&early, settings, recorder);
             }
+        }
+        if effect == Effect::Lost {
+            return effect;
+        }
+        if let Err(error) = received {
+            return self.tls_failed(error, recorder);
         }
         if tls.is_ended() {
             return self.ended(settings, recorder);
@@ -545,7 +548,6 @@ impl Connection {
                 self.session.wrote(count, arena);
             }
         }
-        tls.flush();
     }
 
     fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> Effect {

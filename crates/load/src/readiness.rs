@@ -121,7 +121,7 @@ impl Readiness {
             let next = match got {
                 Ok(0) => worker.ended(index, now_ns),
                 Ok(got) if skippable > 0 => worker.skipped(index, now_ns, got as u64),
-                Ok(got) => worker.received(index, now_ns, &self.buffer[..got]),
+                Ok(got) => worker.received(index, now_ns, &mut self.buffer[..got]),
                 Err(Errno::INTR) => continue,
                 Err(errno) => worker.failed(index, now_ns, driver::cause(errno)),
             };
@@ -146,7 +146,7 @@ impl Readiness {
             let got = rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got);
             let act = match got {
                 Ok(0) | Err(_) => break,
-                Ok(got) => worker.received(index, clock::monotonic_ns(), &self.buffer[..got]),
+                Ok(got) => worker.received(index, clock::monotonic_ns(), &mut self.buffer[..got]),
             };
             if act != Action::Wait {
                 return act;

@@ -240,7 +240,7 @@ impl Worker {
     }
 
     /// Bytes have arrived on connection `index`.
-    pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &[u8]) -> Action {
+    pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &mut [u8]) -> Action {
         self.tally.counts.wire_bytes += bytes.len() as u64;
         self.hear(index, now_ns, |connection, settings, recorder| {
             connection.received(bytes, settings, recorder)

@@ -117,7 +117,7 @@ impl Bench {
     fn hear(&mut self, bytes: &[u8]) {
         for piece in self.cut.pieces(bytes) {
             if self.has_socket {
-                let act = self.worker.received(0, self.now_ns, piece);
+                let act = self.worker.received(0, self.now_ns, &mut piece.to_vec());
                 self.perform(act);
             }
         }

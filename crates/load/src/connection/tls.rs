@@ -1,15 +1,25 @@
-//! TLS on one connection: between the bytes of the socket and those of the protocol. By rustls, without I/O.
+//! TLS on one connection: between the bytes of the socket and those of the protocol. By rustls, without I/O and without
+//! buffers of its own: a record is decrypted where the driver has received it.
 
 use std::fmt;
-use std::io::{BufRead, Write};
 use std::sync::Arc;
 
 use model::Cause;
+use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, HandshakeKind, InvalidMessage,
-    PeerIncompatible,
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus,
 };
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error, HandshakeKind, InvalidMessage, PeerIncompatible,
+};
+
+/// Encrypted ahead of what the socket has taken, at most.
+const RECORDS_BYTES_MAX: usize = 64 * 1024;
+/// What one message of a handshake may take, which has to be there in full before it is read.
+const PARTIAL_BYTES_MAX: usize = 128 * 1024;
+/// Type, version and length of a record: RFC 8446, section 5.1.
+const HEADER_BYTES: usize = 5;
 
 /// What all connections of a thread have in common.
 #[derive(Debug, Clone)]
@@ -33,7 +43,9 @@ impl TlsError {
 
 /// See the module's text.
 pub(super) struct Tls {
-    session: ClientConnection,
+    session: UnbufferedClientConnection,
+    /// Received, and to be read with what follows: a record or a message of the handshake that has not ended.
+    partial: Vec<u8>,
     /// Records to be written, from `written` on.
     records: Vec<u8>,
     written: usize,
@@ -43,9 +55,15 @@ pub(super) struct Tls {
 impl Tls {
     /// A handshake; its first message is there to be written.
     pub(super) fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
-        let session = ClientConnection::new(settings.config.clone(), settings.name.clone()).map_err(error)?;
-        let mut tls = Tls { session, records: Vec::new(), written: 0, ended: false };
-        tls.flush();
+        let session = UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
+        let mut tls = Tls {
+            session: session.map_err(error)?,
+            partial: Vec::new(),
+            records: Vec::new(),
+            written: 0,
+            ended: false,
+        };
+        tls.received(&mut [], |_| true)?;
         Ok(tls)
     }
 
@@ -68,39 +86,69 @@ impl Tls {
         self.ended
     }
 
-    /// Takes records, some of `bytes`, which is left with the rest.
-    pub(super) fn received(&mut self, bytes: &mut &[u8]) -> Result<(), TlsError> {
-        if let Err(error) = self.session.read_tls(bytes) {
-            return Err(TlsError { cause: Cause::Tls, text: error.to_string() });
+    /// Takes bytes of records, and shows what they carry to `read`, until that returns false.
+    pub(super) fn received(
+        &mut self,
+        mut bytes: &mut [u8],
+        mut read: impl FnMut(&[u8]) -> bool,
+    ) -> Result<(), TlsError> {
+        while !self.partial.is_empty() && !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at_mut(missing(&self.partial).min(bytes.len()));
+            self.partial.extend_from_slice(piece);
+            bytes = rest;
+            let mut partial = std::mem::take(&mut self.partial);
+            let taken = self.process(&mut partial, &mut read)?;
+            partial.drain(..taken);
+            self.partial = partial;
         }
-        let state = self.session.process_new_packets();
-        // Where it failed, the alert that says so.
-        self.flush();
-        self.ended = state.map_err(error)?.peer_has_closed();
+        let taken = self.process(bytes, &mut read)?;
+        self.partial.extend_from_slice(&bytes[taken..]);
+        if self.partial.len() > PARTIAL_BYTES_MAX {
+            return Err(TlsError {
+                cause: Cause::Tls,
+                text: "a message of the handshake is too long".into(),
+            });
+        }
         Ok(())
     }
 
-    /// What was received and decrypted, to be told with [`consume`](Self::consume).
-    pub(super) fn plain(&mut self) -> Option<&[u8]> {
-        self.session.reader().into_first_chunk().ok().filter(|bytes| !bytes.is_empty())
-    }
-
-    pub(super) fn consume(&mut self, count: usize) {
-        self.session.reader().consume(count);
-    }
-
-    /// Encrypts bytes, as many of them as fit before the next [`flush`](Self::flush): 64 KiB with what is there already.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
-        self.session.writer().write(bytes).unwrap_or(0)
-    }
-
-    /// Moves finished records to where they are written from.
-    pub(super) fn flush(&mut self) {
-        while self.session.wants_write() {
-            if self.session.write_tls(&mut self.records).is_err() {
-                return;
+    /// Reads records, and encodes what they ask for. Returns how many of the bytes are done with.
+    fn process(&mut self, bytes: &mut [u8], read: &mut impl FnMut(&[u8]) -> bool) -> Result<usize, TlsError> {
+        let mut taken = 0;
+        loop {
+            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut bytes[taken..]);
+            taken += discard;
+            match state.map_err(error)? {
+                ConnectionState::ReadTraffic(mut traffic) => {
+                    while let Some(Ok(record)) = traffic.next_record() {
+                        if !read(record.payload) {
+                            return Ok(taken);
+                        }
+                    }
+                }
+                ConnectionState::EncodeTlsData(data) => encode(data, &mut self.records),
+                ConnectionState::TransmitTlsData(data) => data.done(),
+                ConnectionState::PeerClosed => self.ended = true,
+                _ => return Ok(taken),
             }
         }
+    }
+
+    /// Encrypts bytes, as many of them as fit before some have been written.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
+        let Ok(ConnectionState::WriteTraffic(mut traffic)) = self.session.process_tls_records(&mut []).state
+        else {
+            return 0;
+        };
+        let from = self.records.len();
+        let piece = &bytes[..bytes.len().min(RECORDS_BYTES_MAX.saturating_sub(from))];
+        let mut encrypted = traffic.encrypt(piece, &mut []);
+        if let Err(EncryptError::InsufficientSize(InsufficientSizeError { required_size })) = encrypted {
+            self.records.resize(from + required_size, 0);
+            encrypted = traffic.encrypt(piece, &mut self.records[from..]);
+        }
+        self.records.truncate(from + encrypted.as_ref().map_or(0, |count| *count));
+        if encrypted.is_ok() { piece.len() } else { 0 }
     }
 
     pub(super) fn output(&self) -> Option<&[u8]> {
@@ -114,6 +162,29 @@ impl Tls {
             self.written = 0;
         }
     }
+}
+
+/// Appends a message of the handshake or an alert to the records to be written.
+fn encode<T>(mut data: EncodeTlsData<'_, T>, records: &mut Vec<u8>) {
+    let from = records.len();
+    if let Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) = data.encode(&mut [])
+    {
+        records.resize(from + required_size, 0);
+        let encoded = data.encode(&mut records[from..]);
+        debug_assert!(matches!(encoded, Ok(count) if count == required_size));
+    }
+}
+
+/// How many bytes the last record of these still lacks, or the header of the next one.
+fn missing(bytes: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(&[_, _, _, high, low]) = bytes.get(end..end + HEADER_BYTES) {
+        end += HEADER_BYTES + usize::from(u16::from_be_bytes([high, low]));
+        if end > bytes.len() {
+            return end - bytes.len();
+        }
+    }
+    end + HEADER_BYTES - bytes.len()
 }
 
 impl fmt::Debug for Tls {

@@ -221,7 +221,7 @@ fn turn(worker: &mut Worker, responses: &mut BinaryHeap<Reverse<(u64, usize)>>, 
     let now_ns = answer_ns.min(worker.wake_ns()).max(now_ns);
     if now_ns == answer_ns {
         let Some(Reverse((_, index))) = responses.pop() else { unreachable!() };
-        assert_eq!(worker.received(index, now_ns, RESPONSE), Action::Free);
+        assert_eq!(worker.received(index, now_ns, &mut RESPONSE.to_vec()), Action::Free);
         sent.extend((worker.start(index, now_ns) == Action::Send).then_some(index));
     }
     sent.extend(std::iter::from_fn(|| worker.start_next(now_ns)).map(|(index, _)| index));

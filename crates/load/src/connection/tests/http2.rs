@@ -427,7 +427,7 @@ fn a_silent_connection_is_given_up_with_all_its_streams() {
 
     let mut bench = self::bench(&get(), Protocol::Http2 { streams: 2 }, &settings(Some(1)), (Cut::Whole, 2));
     bench.pass(MS);
-    assert_eq!(bench.worker.received(0, bench.now_ns, &settings(Some(2))), Action::Free);
+    assert_eq!(bench.worker.received(0, bench.now_ns, &mut settings(Some(2))), Action::Free);
     bench.pass(MS);
     bench.perform(Action::Free);
     bench.pass(TIMEOUT_NS - 2 * MS);

@@ -312,7 +312,7 @@ impl World {
         while let Some((_, is_good)) = end.ends.pop_front_if(|(at, _)| *at <= end.arrived) {
             self.whole = (self.whole.0 + 1, self.whole.1 + u64::from(is_good));
         }
-        self.worker.received(index, self.now_ns, &piece)
+        self.worker.received(index, self.now_ns, &mut piece)
     }
 
     fn sweep(&mut self) {

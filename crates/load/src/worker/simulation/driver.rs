@@ -241,7 +241,7 @@ impl Driver {
             let limit = if skippable > 0 { skippable as usize } else { READ_BYTES };
             let (shown, rest) = bytes.split_at(limit.min(bytes.len()));
             let next = match skippable {
-                0 => self.worker.received(index, self.now_ns, shown),
+                0 => self.worker.received(index, self.now_ns, &mut shown.to_vec()),
                 _ => self.worker.skipped(index, self.now_ns, shown.len() as u64),
             };
             let verdict = self.ledger.effect(index, self.now_ns, shown.len());
