@@ -23,6 +23,7 @@ from tools import Load, Wire, all_tools
 WIRES = {
     "http1": [(Wire(), 64), (Wire(), 400)],
     "tls": [(Wire(secure=True), 64)],
+    "handshakes": [(Wire(secure=True, fresh=True), 64)],
     "http2": [(Wire(streams), 64) for streams in (1, 10, 100)] + [(Wire(10, secure=True), 64)],
 }
 

@@ -138,7 +138,7 @@ class Server(Pinned):
         self.ports = {wire: self.port if wire == Wire() else free_port() for wire in FLAGS}
 
     def port_of(self, wire: Wire) -> int:
-        return self.ports[wire._replace(streams=min(wire.streams, 1))]
+        return self.ports[wire._replace(streams=min(wire.streams, 1), fresh=False)]
 
     def __enter__(self) -> "Server":
         (self.folder / "bodies").mkdir()

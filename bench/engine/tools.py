@@ -28,10 +28,11 @@ class Wire(NamedTuple):
 
     streams: int = 0
     secure: bool = False
+    fresh: bool = False  # a connection for each request
 
     def __str__(self) -> str:
         protocol = f"HTTP/2, {self.streams} {'stream' if self.streams == 1 else 'streams'}" if self.streams else "HTTP/1.1"
-        return protocol + (", TLS" if self.secure else "")
+        return protocol + (", TLS" if self.secure else "") + (", a connection each" if self.fresh else "")
 
 
 class Load(NamedTuple):
@@ -79,7 +80,7 @@ def all_tools(proofload: str) -> list:
         Tool("ab", "ab", _ab_arguments, _ab_count, _version_of_package("apache2-utils"),
              "apt-get install apache2-utils"),
         Tool("h2load", "h2load", _h2load_arguments, _h2load_count, _version_printed, "apt-get install nghttp2-client",
-             speaks=lambda wire: True),
+             speaks=lambda wire: not wire.fresh),
         Tool("oha", str(BENCH_TOOLS / "bin" / "oha"), _oha_arguments, _oha_count, _version_printed, OHA_INSTALL),
         Tool("autocannon", str(AUTOCANNON / "autocannon.js"), _autocannon_arguments, _autocannon_count,
              _version_of_autocannon, "npm ci --prefix bench/engine"),
@@ -121,7 +122,8 @@ def _floor(name: str) -> Tool:
 
 def _proofload_arguments(load: Load) -> list:
     wire = [*(["--insecure"] if load.wire.secure else []),
-            *(["--http2", "--streams", str(load.wire.streams)] if load.wire.streams else [])]
+            *(["--http2", "--streams", str(load.wire.streams)] if load.wire.streams else []),
+            *(["--no-keepalive"] if load.wire.fresh else [])]
     return ["load", load.url, "-c", str(load.connections), "-d", f"{load.seconds}s", "--json", *wire]
 
 
@@ -148,7 +150,8 @@ def _proofload_schedule_lag_p99_us(output: str) -> Optional[float]:
 
 
 def _wrk_arguments(load: Load) -> list:
-    return ["-t1", f"-c{load.connections}", f"-d{load.seconds}s", load.url]
+    fresh = ["-H", "Connection: close"] if load.wire.fresh else []
+    return ["-t1", f"-c{load.connections}", f"-d{load.seconds}s", *fresh, load.url]
 
 
 def _wrk_count(output: str) -> Count:
