@@ -263,23 +263,25 @@ impl When {
         if let Some(why) = self.idle(facts).filter(|_| !named) {
             return Some(why);
         }
+        self.lacking(facts, named).map(str::to_owned)
+    }
+
+    fn lacking(&self, facts: &Facts, named: bool) -> Option<&'static str> {
+        let (logs, compresses) = (facts.logs, facts.compresses);
         let lacking = [
             (self.huge_pages && !facts.huge_pages, "this machine has no transparent huge pages"),
+            (self.logs && logs.is_none(), "only if it writes a log as it serves, which its first run shows"),
+            (self.logs && logs == Some(false), "it writes next to no log as it serves"),
             (
-                self.logs && facts.logs.is_none(),
-                "only if it writes a log as it serves, which its first run shows",
-            ),
-            (self.logs && facts.logs == Some(false), "it writes next to no log as it serves"),
-            (
-                self.compresses && facts.compresses.is_none(),
+                self.compresses && compresses.is_none(),
                 "only if its responses are compressed, which its first run shows",
             ),
-            (self.compresses && facts.compresses == Some(false), "its responses are not compressed"),
+            (self.compresses && compresses == Some(false), "its responses are not compressed"),
             (self.tls && !facts.tls, "it is loaded without TLS"),
             (self.versions && facts.other_nodes.is_empty(), "no other version is installed"),
             (self.asked && !named, "only if asked for, with --only"),
         ];
-        lacking.iter().find(|(lacks, _)| *lacks).map(|(_, why)| (*why).to_owned())
+        lacking.into_iter().find_map(|(lacks, why)| lacks.then_some(why))
     }
 
     /// What it would make faster, and takes next to nothing by the profile.
