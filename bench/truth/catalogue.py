@@ -32,6 +32,7 @@ NOT_COVERED = {
     "generator_lost, generators_apart": "about several machines: lost by end-to-end tests and make test-cluster, late in the tests of crates/analysis",
     "pods_changed, already_running": "about a cluster: in the tests of crates/analysis, and by make test-cluster",
     "cores_differ": "services at their limit would have to lose it while they are measured: in the tests of crates/analysis",
+    "unasked": "a service that responds twice would be no HTTP server any more: in the tests of crates/load, and by make knocks",
     "certificates_unchecked": "what a file asks for, told again: in the tests of crates/analysis",
     "killed": "a note",
     "damage, quantile_unresolved, value_missing": "about what a record lacks: in the tests of crates/analysis",

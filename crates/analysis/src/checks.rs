@@ -64,6 +64,7 @@ fn maker(check: Check) -> Maker {
         Check::DifferentBodies => Pair(work::different_bodies),
         Check::Errors => Succeeding(work::errors),
         Check::NoSuccess => Each(work::no_success),
+        Check::Unasked => Each(work::unasked),
         Check::ValueMissing => Several(run::value_missing),
         Check::GeneratorSaturated => Succeeding(client::generator_saturated),
         Check::RateNotKept => Succeeding(client::rate_not_kept),

@@ -324,6 +324,10 @@ impl Driver for Completion {
             drop(file);
         }
     }
+
+    fn sockets(&self) -> Box<dyn Iterator<Item = &OwnedFd> + '_> {
+        Box::new(self.sockets.iter().filter_map(|socket| socket.file.as_ref()))
+    }
 }
 
 /// The kernel's way of telling a count or an error.

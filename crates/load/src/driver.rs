@@ -41,6 +41,16 @@ pub(crate) trait Driver {
     /// Closes the socket of connection `index`.
     fn close(&mut self, index: usize);
 
+    /// The sockets that there are.
+    fn sockets(&self) -> Box<dyn Iterator<Item = &OwnedFd> + '_>;
+
+    /// Acknowledges what was received at once, and not with the next request or after 40 ms: a peer with Nagle's algorithm has what it still
+    /// has to send wait for that (RFC 9293, section 3.7.4).
+    fn acknowledge(&self) {
+        // A unix socket knows neither.
+        self.sockets().for_each(|socket| sockopt::set_tcp_quickack(socket, true).unwrap_or_default());
+    }
+
     /// Does what the worker wants done with connection `index`, and what it wants done then.
     fn perform(&mut self, worker: &mut Worker, index: usize, mut act: Action) {
         loop {

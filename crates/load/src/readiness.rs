@@ -199,6 +199,10 @@ impl Driver for Readiness {
     fn close(&mut self, index: usize) {
         self.sockets[index] = None;
     }
+
+    fn sockets(&self) -> Box<dyn Iterator<Item = &OwnedFd> + '_> {
+        Box::new(self.sockets.iter().flatten())
+    }
 }
 
 /// Receives up to `count` bytes without copying them anywhere.

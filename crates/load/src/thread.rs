@@ -29,6 +29,8 @@ const HALT_MIN_NS: u64 = 500_000_000;
 const PUBLISH_TICKS: u32 = 5;
 /// By then every thread that is at work has published once more.
 pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
+/// A window that is shorter is one of many.
+const LISTENED_NS: u64 = 100_000_000;
 /// How long an interrupted slice waits for what is in flight.
 const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
 
@@ -211,6 +213,7 @@ impl Thread {
         self.publish();
         self.started_ns = 0;
         let (cpu_end_ns, finished_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
+        self.listen(until, stopped_ns.saturating_sub(started_ns));
         let counts = self.worker.finish(finished_ns, |index| self.driver.close(index));
 
         let delays_ns = self.run_delay_ns.zip(clock::thread_run_delay_ns());
@@ -245,6 +248,20 @@ impl Thread {
         // The last request's time may be up since the last tick: then it has timed out and is not merely unfinished.
         self.driver.sweep(&mut self.worker, clock::monotonic_ns());
         stopped_ns
+    }
+
+    /// Waits for what nobody asked for. Not after one of many short turns: the next one begins with what came meanwhile.
+    fn listen(&mut self, until: Until, window_ns: u64) {
+        if matches!(until, Until::Elapsed(window) if nanoseconds(window) < LISTENED_NS) {
+            return;
+        }
+        let listen_ns = self.worker.listen_ns(window_ns);
+        if listen_ns == 0 {
+            return;
+        }
+        self.driver.acknowledge();
+        let until_ns = clock::monotonic_ns() + listen_ns;
+        self.pump(|thread, now_ns| now_ns >= until_ns || thread.is_interrupted());
     }
 
     /// Turns the driver until `is_over` says so.

@@ -136,6 +136,7 @@ checks! {
     DifferentBodies = "V7", "different_bodies": row(Work, WARNING, "Responses of different size");
     Errors = "V8", "errors": row(Work, VOID, "Too many requests failed");
     NoSuccess = "V9", "no_success": row(Work, WARNING, "Not one request succeeded");
+    Unasked = "V54", "unasked": row(Work, VOID, "More was sent than was asked for").ending_run();
     ValueMissing = "V10", "value_missing": row(Work, VOID, "A trial without a value");
     GeneratorSaturated = "V11", "generator_saturated": row(Client, EITHER, "The load generator was at its limit");
     RateNotKept = "V12", "rate_not_kept": row(Client, EITHER, "Requests were not sent when they were due");
@@ -177,7 +178,7 @@ checks! {
     Autocorrelated = "V40", "autocorrelated": row(Design, WARNING, "Blocks resemble their neighbours");
     AaDiffers = "V41", "aa_differs": row(Design, VOID, "The baseline differs from its own copy");
     Pointless = "V42", "pointless": row(Lab, VOID, "Stopped, because going on was pointless");
-    BlocksDropped = "V43", "blocks_dropped": row(Lab, WARNING, "Blocks that count for nothing");
+    BlocksDropped = "V43", "blocks_dropped": row(Lab, EITHER, "Blocks that count for nothing");
     LeftOver = "V44", "left_over": row(Lab, VOID, "Processes outlived their trial").ending_run();
     Damage = "V45", "damage": row(Lab, WARNING, "Part of the record cannot be read");
 }

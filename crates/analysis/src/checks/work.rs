@@ -49,6 +49,17 @@ pub(super) fn no_success(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(no_success::measured(run.record, variant.index)?.answer, remedy))
 }
 
+/// Bytes came where no response was awaited: after one that was complete, or between slices.
+pub(super) fn unasked(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let errors = variant.slices.iter().flat_map(|slice| &slice.counts.errors);
+    let unasked = errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
+    let count: u64 = unasked.map(|error| error.count).sum();
+    let evidence = evidence!("{count} times more came than the responses to what was requested"; count = Quantity::count(count));
+    let remedy = "two responses to one request, or bodies longer than their Content-Length: a response may have been taken for that to a later \
+                  request, and no figure holds";
+    (count > 0).then(|| void(evidence, remedy))
+}
+
 /// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
 fn lost(slices: &[&Slice]) -> String {
     let mut causes: BTreeMap<(Phase, Cause), u64> = BTreeMap::new();

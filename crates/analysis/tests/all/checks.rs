@@ -25,9 +25,13 @@ fn a_sound_record_has_an_answer_and_no_finding() {
 
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
-    let faults: [(&str, Grade, Plant); 10] = [
+    let faults: [(&str, Grade, Plant); 11] = [
         ("errors", Grade::Invalid, |record| {
             slices_of(record, 1).for_each(|slice| slice.counts.successful -= slice.counts.successful / 500);
+        }),
+        ("unasked", Grade::Invalid, |record| {
+            let error = ErrorCount { phase: Phase::Idle, cause: Cause::Malformed, count: 1 };
+            slices_of(record, 1).for_each(|slice| slice.counts.errors.push(error));
         }),
         ("generator_saturated", Grade::Invalid, |record| {
             slices_of(record, 1).for_each(|slice| {

@@ -58,9 +58,10 @@ impl Http1 {
         (self.written, self.written_bytes) = (0, 0);
     }
 
-    /// Bytes that nobody asked for.
-    fn surplus(&self, recorder: &mut Recorder<'_>) -> Effect {
-        recorder.error(Phase::Idle, Cause::Malformed);
+    /// Bytes that nobody asked for. Some servers take leave of an idle connection with 408 (RFC 9110, section 15.5.9): that is its end.
+    fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
+        let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
+        recorder.error(Phase::Idle, if is_farewell { Cause::Closed } else { Cause::Malformed });
         Effect::Lost
     }
 
@@ -156,7 +157,7 @@ impl Session for Http1 {
     fn received(&mut self, mut bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let mut effect = Effect::None;
         loop {
-            let Some(request) = self.requests.front_mut() else { return self.surplus(recorder) };
+            let Some(request) = self.requests.front_mut() else { return self.surplus(bytes, recorder) };
             request.received(recorder.now_ns);
             let extra = match self.reader.read(bytes, &mut (request, &mut *recorder.check)) {
                 Ok(Progress::More) => return effect,
@@ -168,7 +169,7 @@ impl Session for Http1 {
             match (extra, effect) {
                 (0, _) => return effect,
                 // Bytes after a response that ends the connection.
-                (_, Effect::Lost) => return self.surplus(recorder),
+                (_, Effect::Lost) => return self.surplus(&[], recorder),
                 _ => {}
             }
             bytes = &bytes[bytes.len() - extra as usize..];
@@ -182,7 +183,7 @@ impl Session for Http1 {
         match self.reader.skip(count) {
             Progress::More => Effect::None,
             Progress::Done { extra } => match self.completed(recorder) {
-                _ if extra > 0 => self.surplus(recorder),
+                _ if extra > 0 => self.surplus(&[], recorder),
                 effect => effect,
             },
         }

@@ -3,7 +3,12 @@
 
 use model::Counts;
 
-use super::{Action, Gate, Recorder, Stage, Tally, Until, Worker};
+use super::{Action, Gate, Protocol, Recorder, Stage, Tally, Until, Worker};
+
+/// For so long a slice listens at its end, from and to; and for at most such a part of its window.
+const LISTEN_MIN_NS: u64 = 20_000_000;
+const LISTEN_MAX_NS: u64 = 1_000_000_000;
+const LISTEN_WINDOWS: u64 = 20;
 
 impl Worker {
     /// Begins the connect phase. The worker has to send `allowance` requests, or as many as it can (`None`).
@@ -102,6 +107,20 @@ impl Worker {
             Gate::Draining { until_ns, .. } => now_ns >= until_ns || done(),
             _ => true,
         }
+    }
+
+    /// How long to listen, after a window of this length is drained, for what nobody asked for.
+    ///
+    /// A second response to a request is taken for that to the next one, as long as there is a next. After the last request it stands alone. It
+    /// comes about as late after the first as the slowest response took. HTTP/2 names the request of each response.
+    pub(crate) fn listen_ns(&self, window_ns: u64) -> u64 {
+        if self.in_flight > 0 || self.alive == 0 || !matches!(self.settings.protocol, Protocol::Http1 { .. })
+        {
+            return 0;
+        }
+        let slowest_ns = self.tally.counts.latency.max().map_or(0, |slowest| slowest.ns());
+        let most_ns = (window_ns / LISTEN_WINDOWS).clamp(LISTEN_MIN_NS, LISTEN_MAX_NS);
+        slowest_ns.saturating_mul(2).clamp(LISTEN_MIN_NS, most_ns)
     }
 
     /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the

@@ -1,6 +1,7 @@
 //! Slices against a server that counts: where nothing goes wrong, it has read as many requests as the engine says it sent; and what
 //! cannot be started is refused.
 
+use std::io::Write;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use proofload_load::{
     Address, Arrivals, DriverChoice, Generator, LoadError, LoadSpec, Process, Protocol, Rate, Request, Until,
 };
 
-use crate::server::{Response, Server, response};
+use crate::server::{Response, Server, listen, read_request, response};
 use crate::{Load, errors, for_both_drivers, only, spec};
 
 #[test]
@@ -102,6 +103,47 @@ fn more_than_a_response_is_malformed_and_ends_the_connection() {
         let slice = Load::start(spec(server.address, 1, driver)).run(Until::Requests(5));
         assert_eq!((slice.successful, slice.connections_opened, server.requests()), (5, 5, 5));
         assert_eq!(errors(&slice), [(Phase::Idle, Cause::Malformed, 5)]);
+    });
+}
+
+/// The second response comes while the next one is awaited, and is taken for it: to each request but the last.
+#[test]
+fn a_second_response_to_each_request_is_seen_at_the_end_of_the_slice() {
+    for_both_drivers(|driver| {
+        for (pipeline, until) in [
+            (1, Until::Requests(8)),
+            (4, Until::Requests(8)),
+            (1, Until::Elapsed(Duration::from_millis(120))),
+        ] {
+            let server = Server::faulty(listen(), |mut stream| {
+                while read_request(&mut stream) {
+                    stream.write_all(&response(200, "ok")).unwrap();
+                    std::thread::sleep(Duration::from_millis(5));
+                    if stream.write_all(&response(200, "ok")).is_err() {
+                        return;
+                    }
+                }
+            });
+            let protocol = Protocol::Http1 { pipeline };
+            let slice = Load::start(LoadSpec { protocol, ..spec(server.address, 1, driver) }).run(until);
+            assert_eq!(slice.successful, slice.sent);
+            assert_eq!(errors(&slice), [(Phase::Idle, Cause::Malformed, 1)], "{pipeline} {until:?}");
+        }
+    });
+}
+
+/// As Apache and HAProxy do.
+#[test]
+fn a_farewell_to_an_idle_connection_is_its_end() {
+    for_both_drivers(|driver| {
+        let server = Server::faulty(listen(), |mut stream| {
+            read_request(&mut stream);
+            stream.write_all(&response(200, "ok")).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            stream.write_all(&response(408, "late")).unwrap();
+        });
+        let slice = Load::start(spec(server.address, 1, driver)).run(Until::Requests(1));
+        assert_eq!((slice.successful, errors(&slice)), (1, vec![(Phase::Idle, Cause::Closed, 1)]));
     });
 }
 
