@@ -100,6 +100,51 @@ signalled("int-load", "SIGINT for a load", ((0.4, signal.SIGINT),), (INTERRUPTED
 signalled("window", "SIGWINCH, SIGUSR and SIGPIPE", ((1, signal.SIGWINCH), (0.2, signal.SIGPIPE)), (0, 1, 4, 5))
 
 
+# What stands for a shell: Ctrl-Z stops nobody who has none above.
+SHELL = ("python3", "-c", "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:], process_group=0).returncode)")
+
+
+def halted(place: Place, run: Started, number: signal.Signals) -> None:
+    """Stops it, and lets it go on two seconds later."""
+    own = next(process for process, argv in place.left() if argv.startswith((f"{place.program} run", f"{place.program} load")))
+    for which in (number, signal.SIGCONT):
+        os.kill(own, which)
+        run.wait(2)
+
+
+def halted_run(number: signal.Signals) -> Callable:
+    """In the midst of a slice of two seconds."""
+    def test(place: Place) -> str:
+        run = place.begin_run(before=SHELL, design={"slice": "2s", "budget": "60s"}, seconds=90)
+        events = place.path("record/events.jsonl")
+        while bytes_of(events).count(b'"kind":"warm_up"') < 2 and run.goes_on():
+            run.wait(0.05)
+        run.wait(0.7)
+        halted(place, run, number)
+        said = run.ended().ends(0, 1, 4, 5)
+        must(b"stood still" in bytes_of(events), "the block counts")
+        must("V43" in place.opens(0, 4).out, "is not told")
+        return f"{said.seen}, V43"
+    return test
+
+
+def halted_load(number: signal.Signals) -> Callable:
+    def test(place: Place) -> str:
+        with Server(answers(OK)) as server:
+            asked = ("load", f"http://127.0.0.1:{server.port}/", "-d", "2s", "-c", "2", "--limit", "throughput > 1/s")
+            load = place.begin(*asked, before=SHELL)
+            load.wait(1)
+            halted(place, load, number)
+            return f"{load.ended().ends(4, saying='stood still').seen}, V43"
+    return test
+
+
+for which, named in ((signal.SIGSTOP, "SIGSTOP"), (signal.SIGTSTP, "Ctrl-Z")):
+    add(f"signal-{which.name.lower()}-slice", "kills", f"{named} in the midst of a slice, SIGCONT 2 s later",
+        "the block is dropped, V43 tells", halted_run(which), 30)
+    add(f"signal-{which.name.lower()}-load", "kills", f"{named} in the midst of a load, SIGCONT 2 s later", "invalid: V43", halted_load(which), 5)
+
+
 @knock("SIGTERM for a run that is the first process of a container, as it starts and in a block", "exit code 130 in 10 s, nothing left",
        seconds=6)
 def signal_first_process(place: Place) -> str:

@@ -98,6 +98,29 @@ row("no-permission", "a folder that it may not write into", OURS, "permission", 
 row("no-tmp", "TMPDIR that is not there", (0,), of=load, environment={"TMPDIR": "/no/such/folder"})
 row("no-cache", "a cache that is a file", MEASURED, environment={"XDG_CACHE_HOME": "/dev/null"})
 
+FILLS = '(sleep 1.5; dd if=/dev/zero of=disk/fill bs=1k; sleep {}; rm disk/fill) 2>/dev/null & '
+
+
+def fills(seconds: float) -> Callable:
+    """A disk that something else fills in the midst, and leaves again so much later."""
+    def test(place: Place) -> str:
+        needs("unshare", root=True)
+        said = place.run(before=mounted(DISK.format("1m").replace('{ "$@"', "{ " + FILLS.format(seconds) + '"$@"')), into="disk/record")
+        said.ends(*MEASURED, 3, *OURS)
+        place.opens(0, 2, 3, 4, 6)
+        if said.code not in MEASURED:
+            must("no space" in " ".join(said.err.lower().split()), f"does not say why: {said.last}")
+            place.passes_no_gate()
+        damage = place.proofload("report", place.path("record"), "--json").json()["findings"]
+        must(said.code not in MEASURED or "damage" not in {finding["check"] for finding in damage}, "measured, and its record is not whole")
+        return said.seen
+    return test
+
+
+for seconds in (0.2, 1.5):
+    add(f"machine-disk-fills-{seconds}", "machine", f"a disk that something else fills in mid-run, with room again {seconds} s later",
+        "measured with a whole record, or ends for want of room", fills(seconds), 6)
+
 # Limits of processes.
 row("few-files", "16 descriptors (ulimit -n)", (*OURS, 3), preexec_fn=limit(resource.RLIMIT_NOFILE, 16))
 row("files-64", "64 descriptors (ulimit -n)", (*MEASURED, *OURS), preexec_fn=limit(resource.RLIMIT_NOFILE, 64))
@@ -282,7 +305,7 @@ def machine_record_gone(place: Place) -> str:
     run = place.begin_run()
     run.wait(1.5)
     shutil.rmtree(place.path("record"))
-    return run.ended().ends(*MEASURED, 3, *OURS).seen
+    return run.ended().ends(*OURS, saying="cannot write the record").seen
 
 
 @knock("the program is deleted in the midst, as by an update", "measured", seconds=6)

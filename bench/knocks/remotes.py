@@ -82,6 +82,30 @@ def remote_stopped_early(place: Place) -> str:
     return f"after {took:.0f} s: {said.seen}"
 
 
+@knock("the connection to a service's host stands still for 70 s (SIGSTOP of what carries it)",
+       f"the host is named within {LOST_S} s, and the service there ends by itself", seconds=85)
+def remote_service_stopped(place: Place) -> str:
+    # As sshd does, something stands between: bytes come from it and go to it, and no end of it shows while it stands still.
+    environment = reached_by(place, 'mkfifo "$0.$$"; cat "$0.$$" & sh -c "$3" >"$0.$$"; code=$?; wait; exit $code')
+    service = {"host": "ssh://one", "directory": str(place.folder)}
+    run = place.begin_run("good", environment=environment, service=service, design={"slice": "1s", "budget": "60s"}, seconds=120)
+    wait_for("a slice", lambda: is_measured(place))
+    relays = [process for process, argv in place.left() if argv.startswith("cat ")]
+    must(bool(relays), "nothing stands between")
+    for process in relays:
+        os.kill(process, signal.SIGSTOP)
+    begun = time.monotonic()
+    said = run.ended().ends(3, 4, 6, saying="ssh://one: it has not responded")
+    took = time.monotonic() - begun
+    must(took < LOST_S + 5, f"took {took:.0f} s")
+    left = place.await_nothing_left(70 - took)
+    left = [argv for process, argv in left if process not in relays]
+    must(not left, f"goes on there: {left[:2]}")
+    for process in relays:
+        os.kill(process, signal.SIGKILL)
+    return f"after {took:.0f} s: {said.seen}"
+
+
 def refused(name: str, setup: str, script: str, codes: tuple, saying: str = "", seconds: float = 3, **commands: str) -> None:
     """A host that is none: told in time, within bounded memory, and nothing odd is printed."""
     def test(place: Place) -> str:
@@ -109,7 +133,7 @@ def remote_odd_name(place: Place) -> str:
 exec /usr/bin/uname "$@"
 """
     environment = reached_by(place, uname=name)
-    told = [place.proofload("doctor", "hosts", "one", *form, environment=environment).ends(0) for form in ((), ("--put",))]
+    told = [place.proofload("doctor", "hosts", "one", *form, environment=environment).ends(0) for form in ((), ("--put",), ("--json",))]
     for said in told:
         quiet(said)
         must("\u202e" not in said.out + said.err, "prints a character that turns what follows")

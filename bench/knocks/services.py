@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import subprocess
 from contextlib import suppress
 from typing import Callable, Optional
 
@@ -103,7 +105,7 @@ row("kills-parent", "kills its warden", (3, 6))
 row("stops-parent", "stops its warden", (*MEASURED, 3, 6), seconds=22)
 row("removes-place", "removes its directory", (*MEASURED, 3), service={"directory": "own"})
 row("fails", "answers 500 to everything", (4,))
-row("answers-twice", "answers each request twice, 5 ms apart", MEASURED, also=tells_surplus)
+row("answers-twice", "answers each request twice, 5 ms apart", (4,), "V54", also=tells_surplus)
 row("nobody", "becomes another user in the midst of load", MEASURED, root=True)
 row("good-shell", "a shell that stays between", MEASURED,
     service={"command": ["sh", "-c", " ".join(PYTHON) + "; true"]})
@@ -126,6 +128,20 @@ def service_port_taken(place: Place) -> str:
         said = place.run(service={"port": server.port}).ends(3, saying=str(server.port))
         must(server.requests == 0, f"loads the wrong server: {server.requests} requests")
         place.passes_no_gate()
+    return said.seen
+
+
+@knock("somebody else takes the port while the service is awaited, as a container's proxy does", "the stranger is told apart: no figure of it", seconds=6)
+def service_port_taken_later(place: Place) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    run = place.begin_run("never-ready", service={"port": port})
+    while run.goes_on() and not any(SERVICE[0] in argv and "warden" not in argv for _, argv in place.left()):
+        run.wait(0.05)
+    with Server(answers(OK), port=port):
+        said = run.ended().ends(3, 4)
+    place.passes_no_gate()
+    must(str(port) in said.err + said.out, f"does not name the port: {said.last}")
     return said.seen
 
 
@@ -160,6 +176,23 @@ def service_captured(place: Place) -> str:
     command = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "node", str(script)]
     said = place.run("good", "--explain", service={"command": command}, seconds=120).ends(*MEASURED)
     must('"captured":' in place.path("record/events.jsonl").read_text(), "was not captured")
+    return said.seen
+
+
+@knock("a Node.js service with --permission, captured: without the right to read the agent, and with it", "measured; says which right, and captured", seconds=120)
+def service_permission(place: Place) -> str:
+    needs("node")
+    script = place.write("server.js", "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)")
+    flag = "--permission" if "--permission" in subprocess.run(["node", "--help"], capture_output=True, text=True).stdout else "--experimental-permission"
+    captured = []
+    for right in ([], [f"--allow-fs-read={place.path('tmp')}/proofload-*"]):
+        command = ["node", flag, f"--allow-fs-read={script}", *right, str(script)]
+        into = f"record-{len(captured)}"
+        said = place.run("good", "--explain", into=into, service={"command": command}, seconds=150).ends(*MEASURED)
+        told = "may not read the agent" in " ".join(said.out.split())
+        must(told != bool(right), f"{'says' if told else 'does not say'} that a right is missing")
+        captured.append(bool(re.search(r'"captured":.*"requests":[1-9]', place.path(f"{into}/events.jsonl").read_text())))
+    must(captured == [False, True], f"captured: {captured}")
     return said.seen
 
 

@@ -269,7 +269,10 @@ impl<'a> Window<'a> {
 
     /// Why there is nothing to measure, if so.
     pub fn void(&self) -> Option<&Finding> {
-        self.findings.iter().find(|finding| finding.check == Check::NoSuccess)
+        self.findings.iter().find(|finding| {
+            matches!(finding.check, Check::NoSuccess | Check::Unasked | Check::BlocksDropped)
+                && finding.grade == Grade::Invalid
+        })
     }
 
     /// An amount per second of the window; `None` without a window.
@@ -308,13 +311,21 @@ impl<'a> Window<'a> {
 
     /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
     fn own(&self) -> impl Iterator<Item = Finding> {
-        [self.waiting(), self.short(), self.connections_missing(), self.contents_differ()]
+        [self.stood_still(), self.waiting(), self.short(), self.connections_missing(), self.contents_differ()]
             .into_iter()
             .flatten()
     }
 
     fn warning(&self, check: Check, evidence: Evidence, remedy: &'static str) -> Finding {
         Finding::warning(check, evidence.reworded(|text| format!("{}: {text}", self.name)), remedy).about([0])
+    }
+
+    /// Of an experiment it is the block that is dropped.
+    fn stood_still(&self) -> Option<Finding> {
+        let halted_ns = Some(self.slice.counts.halted_ns).filter(|ns| *ns > 0)?;
+        let seen = evidence!("the load stood still for {time}"; time = Quantity::ns(halted_ns));
+        let remedy = "it was stopped (Ctrl-Z, SIGSTOP), or the machine suspended, while the window went on: measure again";
+        Some(Finding { grade: Grade::Invalid, ..self.warning(Check::BlocksDropped, seen, remedy) })
     }
 
     fn waiting(&self) -> Option<Finding> {

@@ -34,7 +34,7 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 /// If what it needs is not there, or stdout cannot be written.
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<ExitCode> {
     if json {
-        print::data(&format!("{}\n", serde_json::to_string_pretty(&plan.masked())?))?;
+        print::data(&model::text::json(serde_json::to_string_pretty(&plan.masked())?))?;
         return Ok(ExitCode::SUCCESS);
     }
     print::data(&format!("{}{}", describe(plan), power(plan)))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use model::quantity::many;
-use model::text::shown;
+use model::text::{self, shown};
 use remote::generators::ClockOffset;
 use remote::ssh::{Copied, Facts, Kept, Login, Removed, State};
 use remote::{Error, Program};
@@ -80,7 +80,7 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<ExitCode> {
     let program = program.map_err(Failed::from)?;
     let all = looked_at(args, &program);
     let text = if args.form.is_json()? {
-        format!("{:#}\n", json_of(&program, &all))
+        text::json(json_of(&program, &all))
     } else if args.remove {
         removed(&all)
     } else {

@@ -154,7 +154,7 @@ fn shown(
     if *form == report::JSON {
         let mut document = loaded.data();
         document["gate"] = gated.data();
-        print::data(&format!("{document:#}\n"))?;
+        print::data(&model::text::json(document))?;
     } else {
         print::result(&loaded, form, args.output.amount)?;
         if *form == report::TEXT || *form == report::MARKDOWN {

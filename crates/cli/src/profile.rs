@@ -283,7 +283,7 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let out = form.out.as_deref();
     let text = match form.format {
         Form::Text => drawn(&name, &tree, unit),
-        Form::Json => format!("{:#}\n", explain::profile_json(&name, &tree, unit)),
+        Form::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
@@ -377,7 +377,7 @@ fn compared(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         print::put(Some(page), flame::page_of_trees(&trees, a.unit, &title).as_bytes())?;
     }
     if args.json {
-        print::data(&format!("{:#}\n", explain::difference_json(&comparison, a.unit)))?;
+        print::data(&model::text::json(explain::difference_json(&comparison, a.unit)))?;
     } else {
         print::data(&report::text(&explain::difference(&comparison, a.unit), print::width()))?;
     }

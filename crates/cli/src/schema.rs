@@ -31,6 +31,6 @@ pub fn run(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         Of::Experiment => plan::schema(),
         Of::Report => report::schema(),
     };
-    print::data(&format!("{schema:#}\n"))?;
+    print::data(&model::text::json(schema))?;
     Ok(ExitCode::SUCCESS)
 }

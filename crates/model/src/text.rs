@@ -2,6 +2,8 @@
 //!
 //! It must not know where a name comes from: all are taken to be hostile.
 
+use std::fmt::{Display, Write as _};
+
 /// Characters of a name that are shown. Some minified or generated names are far longer.
 const CHARACTERS_MAX: usize = 300;
 
@@ -55,6 +57,20 @@ pub fn harmless(c: char) -> char {
     if misleads { '\u{fffd}' } else { c }
 }
 
+/// A document of JSON in lines, with a newline at its end. What would mislead is escaped: other programs read what it was.
+pub fn json(document: impl Display) -> String {
+    let mut out = String::new();
+    for c in format!("{document:#}\n").chars() {
+        if c == '\n' || harmless(c) == c {
+            out.push(c);
+        } else {
+            // All of these are of one unit of UTF-16; writing to a string cannot fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        }
+    }
+    out
+}
+
 /// A text inside HTML or XML, in an attribute too.
 pub fn markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -74,6 +90,14 @@ pub fn markup(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_shows_nothing_that_misleads_and_says_the_same() {
+        let hostile = serde_json::json!({ "a": "\x1b[2J\u{9b}31m\u{7f}\u{202e}é😀\n\u{fffd}" });
+        let shown = json(&hostile);
+        assert_eq!(shown, "{\n  \"a\": \"\\u001b[2J\\u009b31m\\u007f\\u202eé😀\\n\u{fffd}\"\n}\n");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), hostile);
+    }
 
     #[test]
     fn what_moves_a_cursor_or_turns_a_line_around_is_gone_and_colours_of_ours_stay() {

@@ -119,6 +119,8 @@ impl Writer {
         self.events.write_all(&line).map_err(at(&self.path))?;
         if matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)) {
             self.events.sync_data().map_err(at(&self.path))?;
+            // A file that was removed takes lines all the same, and nobody will ever read them.
+            fs::metadata(&self.path).map_err(at(&self.path))?;
         }
         self.seal = seal;
         self.record.apply(event);

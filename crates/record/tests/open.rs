@@ -219,6 +219,17 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
 }
 
 #[test]
+fn a_record_that_is_removed_while_it_is_written_is_told_at_the_end_of_a_block() {
+    let kept = open(Path::new(KEPT)).expect("it opens");
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("record");
+    let mut writer = Writer::create(&at, kept.header.clone(), "").expect("a record");
+    fs::remove_dir_all(&at).expect("it goes");
+    let ended = writer.append(Event::BlockDropped { block: 1, why: "so".to_owned() });
+    assert!(ended.is_err_and(|error| error.to_string().contains("cannot write the record")));
+}
+
+#[test]
 fn a_record_is_being_written_for_as_long_as_its_writer_lives() {
     let record = open(Path::new(KEPT)).expect("it opens");
     let folder = tempfile::tempdir().expect("a folder");

@@ -88,7 +88,7 @@ pub static MARKDOWN: Form = Form {
 };
 /// JSON.
 pub static JSON: Form =
-    form("json", "For other programs", |report, _| Some(format!("{:#}\n", report.data()).into_bytes()));
+    form("json", "For other programs", |report, _| Some(model::text::json(report.data()).into_bytes()));
 /// One page of HTML.
 pub static HTML: Form = form("html", "For a browser: one page that needs nothing but itself", |report, _| {
     let page = report.page().map(|data| page_of(&data));

@@ -319,6 +319,14 @@ impl Running {
                 error.help("a service must stay; one that goes to the background must leave a process behind")
             }
             Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
+            // The flag of Node.js 20 has another beginning.
+            Exit::Status(1) if self.agent.is_some() && self.command.contains("-permission") => {
+                let at = std::env::temp_dir();
+                error.help(format!(
+                    "where Node.js has --permission it may not read the agent that profiles it: add --allow-fs-read={}/proofload-*",
+                    at.display()
+                ))
+            }
             _ => error,
         }
     }

@@ -240,3 +240,15 @@ fn a_ramp_says_no_more_than_it_shows() {
     busy.counts().generator.cpu_ns = vec![9_900_000_000];
     assert_eq!(busy.bend(), None);
 }
+
+#[test]
+fn a_load_that_stood_still_is_no_measurement() {
+    let mut at = even();
+    assert!(at.window().own().all(|finding| finding.check != Check::BlocksDropped));
+    at.counts().halted_ns = 2_000_000_000;
+    let mut window = at.window();
+    window.findings = window.own().collect();
+    let void = window.void().expect("it is invalid");
+    assert_eq!((void.check, void.grade), (Check::BlocksDropped, Grade::Invalid));
+    assert!(void.evidence.contains("stood still for 2.00 s"), "{}", void.evidence);
+}

@@ -69,7 +69,7 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
     let unit = if args.heap { Unit::BytesPerRequest } else { Unit::MicrosPerRequest };
     let text = match args.format {
         Form::Text => report::text(&explain::all_of(&chosen, title), print::width_of(out)),
-        Form::Json => serde_json::to_string_pretty(&chosen)? + "\n",
+        Form::Json => model::text::json(serde_json::to_string_pretty(&chosen)?),
         Form::Html => flame::page(&chosen, title),
         form => {
             let of = |subject| Some((called(subject), tree(args, subject)?));

@@ -18,7 +18,7 @@ use crate::protocol::{
 use crate::{Blame, Channel, Error};
 
 /// How long a response may take that takes no time in itself: a slow network and a busy machine.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 /// How long a machine may take to end everything. It goes on with that also when nobody waits.
 const END_PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked whether what is waited for is cancelled.
