@@ -126,7 +126,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
-    if run.json {
+    if run.events() {
         // The report was the last event of the run itself.
         print::data(&live::gate_event(record, gated.data()))?;
     } else {
@@ -142,7 +142,7 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         }
     }
     if !flags.no_github {
-        tell_github(&gated, &conclusion, !run.json && *run.format == report::TEXT)?;
+        tell_github(&gated, &conclusion, !run.events() && *run.format == report::TEXT)?;
     }
     Ok(code(&gated, &conclusion))
 }
