@@ -3,8 +3,8 @@
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
-use model::{Check, Grade};
 use model::quantity::{count, many};
+use model::{Check, Grade};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
 use record::{EndReason, Record, Slice, SliceKind, Trial};
 use serde::Serialize;
@@ -260,7 +260,7 @@ impl Bench<'_> {
 
     fn too_early(&self) -> (Ruling, String) {
         let reason = if rule::may_look(self.record) {
-            let few = self.conclusion.findings.iter().find(|finding| finding.check == Check::TooFewBlocks);
+            let few = self.conclusion.finding(Check::TooFewBlocks);
             let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
             format!("no interval from {}{remedy}", many(self.conclusion.blocks.into(), "block"))
         } else {

@@ -4,6 +4,7 @@ use analysis::{
     Assumption, Comparison, Conclusion, Effect, Exploratory, Finding, Grade, Kind, Outcome, Standing, Variant,
 };
 use explain::{Explanation, Why};
+use model::Check;
 use model::document::{Answer, Block, Document, Line, Tone, Verdict};
 use model::quantity::{Quantity, change, count, many, share, signed, span};
 use plan::Metric;
@@ -230,6 +231,10 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     }
     if conclusion.is_void() {
         steps.push("fix what makes it invalid, then run again".to_owned());
+        return steps;
+    }
+    if let Some(few) = conclusion.finding(Check::TooFewBlocks) {
+        steps.push(few.remedy.to_string());
         return steps;
     }
     let again = format!(

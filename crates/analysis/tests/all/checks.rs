@@ -108,7 +108,7 @@ fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_shar
             record.header.plan.aa = None;
             let comparison = &conclude(&record).comparisons[0];
             assert_eq!(comparison.estimate.is_some(), enough, "{looks:?}, {blocks}");
-            assert_eq!(comparison.outcome == Outcome::Inconclusive, !enough, "{looks:?}, {blocks}");
+            assert!(enough || comparison.outcome == Outcome::Inconclusive, "{looks:?}, {blocks}");
         }
         let mut record = sound();
         record.header.plan.design.looks = looks;

@@ -92,7 +92,7 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
         ),
         None if conclusion.awaits_look => format!("no interval of {metric} before the end of the run"),
         None => {
-            let few = conclusion.findings.iter().find(|finding| finding.check == Check::TooFewBlocks);
+            let few = conclusion.finding(Check::TooFewBlocks);
             let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
             format!("no interval of {metric} from {}{remedy}", many(conclusion.blocks.into(), "block"))
         }
