@@ -20,6 +20,7 @@ export class ProofloadError extends Error {
 function reasons({ gate, findings = [] } = {}) {
   const limits = gate?.limits.filter(({ ruling }) => ruling !== 'kept') ?? [];
   if (limits.length > 0) return [limits.map(({ limit, reason }) => (reason ? `${limit} (${reason})` : limit)).join(', ')];
+  if (gate?.not_judged?.because === 'too_few_blocks') return [gate.not_judged.reason];
   return findings.filter(({ grade }) => grade === 'void').slice(0, 1).map(({ number, evidence, remedy }) => `${evidence} (${number}); ${remedy}`);
 }
 

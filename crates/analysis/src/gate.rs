@@ -81,6 +81,8 @@ pub enum Unfit {
     /// A finding forbids a conclusion.
     #[serde(rename = "void")]
     Invalid,
+    /// It ended with fewer blocks than a verdict takes.
+    TooFewBlocks,
     /// The run goes on, or was killed.
     Unfinished,
     /// Somebody stopped it, perhaps because of what it showed.
@@ -132,9 +134,12 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
     if let Some(why) = ended.reason.failure() {
         return Some((Unfit::Failed, why.to_owned()));
     }
-    let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)?;
-    let number = void.check.number();
-    Some((Unfit::Invalid, format!("the measurement is invalid: {number}: {}", void.evidence)))
+    if let Some(void) = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid) {
+        let number = void.check.number();
+        return Some((Unfit::Invalid, format!("the measurement is invalid: {number}: {}", void.evidence)));
+    }
+    let few = conclusion.finding(Check::TooFewBlocks)?;
+    Some((Unfit::TooFewBlocks, format!("{}; {}", few.evidence, few.remedy)))
 }
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
@@ -260,9 +265,7 @@ impl Bench<'_> {
 
     fn too_early(&self) -> (Ruling, String) {
         let reason = if rule::may_look(self.record) {
-            let few = self.conclusion.finding(Check::TooFewBlocks);
-            let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
-            format!("no interval from {}{remedy}", many(self.conclusion.blocks.into(), "block"))
+            format!("no interval from {}", many(self.conclusion.blocks.into(), "block"))
         } else {
             "no interval before the end of the run".to_owned()
         };
