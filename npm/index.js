@@ -19,18 +19,19 @@ export class ProofloadError extends Error {
 /** What in a report stands behind the exit code. */
 function reasons({ gate, findings = [] } = {}) {
   const limits = gate?.limits.filter(({ ruling }) => ruling !== 'kept') ?? [];
-  if (limits.length > 0) return [limits.map(({ limit }) => limit).join(', ')];
+  if (limits.length > 0) return [limits.map(({ limit, reason }) => (reason ? `${limit} (${reason})` : limit)).join(', ')];
+  if (gate?.not_judged?.because === 'too_few_blocks') return [gate.not_judged.reason];
   return findings.filter(({ grade }) => grade === 'void').slice(0, 1).map(({ number, evidence, remedy }) => `${evidence} (${number}); ${remedy}`);
 }
 
 export function load(url, flags, { signal } = {}) {
   let text = '';
-  return start(['load', ...words(flags), url], signal, (piece) => { text += piece; }, () => JSON.parse(text));
+  return start(['load', ...words({ ...flags, json: true }), url], signal, (piece) => { text += piece; }, () => JSON.parse(text));
 }
 
-export const run = (file, flags, control) => experiment(['run', ...words(flags), '--', file], control);
+export const run = (file, flags, control) => experiment(['run', ...words({ ...flags, events: true }), '--', file], control);
 
-export const compare = (services, flags, control) => experiment(['compare', ...words(flags), '--', ...services], control);
+export const compare = (services, flags, control) => experiment(['compare', ...words({ ...flags, events: true }), '--', ...services], control);
 
 function experiment(args, { signal, onEvent } = {}) {
   let rest = '';
@@ -48,8 +49,8 @@ function experiment(args, { signal, onEvent } = {}) {
 }
 
 /** `{ expectStatus: [200, 404] }` is `--expect-status=200 --expect-status=404`. */
-function words(flags = {}) {
-  const given = Object.entries({ ...flags, json: true }).filter(([, value]) => value !== undefined && value !== false);
+function words(flags) {
+  const given = Object.entries(flags).filter(([, value]) => value !== undefined && value !== false);
   return given.flatMap(([name, value]) => {
     const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     return value === true ? [flag] : [value].flat().map((one) => `${flag}=${one}`);

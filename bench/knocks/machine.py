@@ -252,7 +252,7 @@ def machine_stdout_stuck(place: Place) -> str:
             os.write(writer, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(writer, True)
-    run = place.begin_run("good", "--json", stdout=writer)
+    run = place.begin_run("good", "--events", stdout=writer)
     for _ in range(2):
         run.wait(1)
         run.signal(signal.SIGINT)

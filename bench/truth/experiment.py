@@ -51,7 +51,7 @@ def run(proofload: str, name: str, variants: Variants, effect: Effect, budget_s:
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         file, record = Path(folder) / f"{name}.toml", Path(folder) / "record"
         file.write_text(file_text(name, variants, effect, budget_s))
-        command = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
+        command = [proofload, "run", str(file), "--events", "--seed", str(seed), "--out", str(record)]
         output = output_of(command, budget_s + GRACE_S)
         report, events = report_and_events(output, record)
         table = output_of([proofload, "report", str(record), "--format", "csv"], GRACE_S)

@@ -85,7 +85,7 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
                  "@seconds": 1_000_000 + os.getpid()}
         file, record = Path(folder) / f"{step.effect}.toml", Path(folder) / "record"
         file.write_text(toml_text(filled(fault.experiment(step.effect, faulty), known)))
-        arguments = [proofload, "run", str(file), "--json", "--seed", str(seed), "--out", str(record)]
+        arguments = [proofload, "run", str(file), "--events", "--seed", str(seed), "--out", str(record)]
         planted = fault.beside if faulty else None
         with planted_beside(planted, known):
             code, output, errors = ended(arguments, SECONDS_MAX)

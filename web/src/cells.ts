@@ -126,7 +126,7 @@ export function judgedTable(groups: readonly (readonly [heading: string | null, 
   const axis = ratios.some((ratio) => ratio !== null) ? CellAxis.ofRatios(ratios, margin) : null;
   // On one scale the bars of small differences would vanish beside those of large ones.
   const axisOf = areApart(ratios, margin) ? (ratio: Ratio | null) => CellAxis.ofRatios([ratio], margin) : null;
-  const heads = ['Verdict', about, 'Estimate and interval', ...(axis === null ? [] : ['The interval against the margin'])];
+  const heads = ['Verdict', about, 'Estimate and interval', ...(axis === null ? [] : ['Interval and margin'])];
   const bodies = groups.map(([heading, judged]) => ({ heading, rows: judged.map((one) => rowOf(one, axis, axisOf)), judged }));
   const table = element(
     'table',

@@ -34,7 +34,7 @@ try {
       { role: 'alert' },
       element('h1', {}, 'This report cannot be drawn'),
       paragraph(`The file is not whole, or was changed: ${error instanceof Error ? error.message : String(error)}.`),
-      paragraph('Make it again from its record: proofload report RECORD --html'),
+      paragraph('Make it again from its record: proofload report RECORD --format html'),
     ),
   );
   throw error;

@@ -3,8 +3,8 @@
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
-use model::Grade;
-use model::quantity::count;
+use model::quantity::{count, many};
+use model::{Check, Grade};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
 use record::{EndReason, Record, Slice, SliceKind, Trial};
 use serde::Serialize;
@@ -81,6 +81,8 @@ pub enum Unfit {
     /// A finding forbids a conclusion.
     #[serde(rename = "void")]
     Invalid,
+    /// It ended with fewer blocks than a verdict takes.
+    TooFewBlocks,
     /// The run goes on, or was killed.
     Unfinished,
     /// Somebody stopped it, perhaps because of what it showed.
@@ -132,9 +134,12 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
     if let Some(why) = ended.reason.failure() {
         return Some((Unfit::Failed, why.to_owned()));
     }
-    let void = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)?;
-    let number = void.check.number();
-    Some((Unfit::Invalid, format!("the measurement is invalid: {number}: {}", void.evidence)))
+    if let Some(void) = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid) {
+        let number = void.check.number();
+        return Some((Unfit::Invalid, format!("the measurement is invalid: {number}: {}", void.evidence)));
+    }
+    let few = conclusion.finding(Check::TooFewBlocks)?;
+    Some((Unfit::TooFewBlocks, format!("{}; {}", few.evidence, few.remedy)))
 }
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
@@ -260,7 +265,7 @@ impl Bench<'_> {
 
     fn too_early(&self) -> (Ruling, String) {
         let reason = if rule::may_look(self.record) {
-            format!("there is no interval from {} blocks", self.conclusion.blocks)
+            format!("no interval from {}", many(self.conclusion.blocks.into(), "block"))
         } else {
             "no interval before the end of the run".to_owned()
         };

@@ -111,6 +111,11 @@ impl Conclusion {
         self.findings.iter().any(|finding| finding.grade == Grade::Invalid)
     }
 
+    /// The first finding of a check.
+    pub fn finding(&self, check: Check) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.check == check)
+    }
+
     /// Whether one forbids conclusions about this variant.
     pub fn voids(&self, variant: usize) -> bool {
         self.findings.iter().any(|finding| finding.voids(variant, variant))

@@ -49,7 +49,7 @@ pub struct Window<'a> {
     pub slice: &'a Slice,
     /// What it was to be.
     pub asked: Asked,
-    /// What it is called: its rate as that was asked for, or `capacity`; the request where there is no other slice.
+    /// What it is called: its rate as that was asked for, or `saturation`; the request where there is no other slice.
     pub name: String,
     /// Requests under way on a connection, at most.
     pub lanes: u32,
@@ -147,7 +147,7 @@ impl<'a> Window<'a> {
         let plan = &record.header.plan;
         let several = plan.measure.as_ref().is_some_and(|measure| measure.slices() > 1);
         let name = match (asked.open, slice.kind) {
-            (_, SliceKind::Capacity) => "capacity".to_owned(),
+            (_, SliceKind::Capacity) => "saturation".to_owned(),
             (Some(open), _) if several => open.ask.to_string(),
             _ => plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default(),
         };
@@ -384,7 +384,7 @@ fn capacity_exceeded(capacity: Option<&Window<'_>>, windows: &[Window<'_>]) -> O
     let seen = evidence!("at a rate the service gave {best}, more than the {capacity} of closed loop";
         best = Quantity::per_s(best), capacity = Quantity::per_s(capacity_per_s));
     let remedy =
-        "its capacity was underestimated: it was not warm then, or needs more connections to be busy";
+        "its saturation was underestimated: it was not warm then, or needs more connections to be busy";
     (best > CAPACITY_EXCEEDED * capacity_per_s)
         .then(|| Finding::warning(Check::Drift, seen, remedy).about([0]))
 }

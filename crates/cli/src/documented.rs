@@ -1,6 +1,9 @@
 //! Every call of proofload within a sentence of README and docs has names of commands and flags that there are. Must not: run them, as
 //! tests/end_to_end/documented.rs does.
 
+use std::fs;
+use std::path::Path;
+
 use clap::Command;
 
 use crate::surface;
@@ -43,5 +46,34 @@ fn each_call_in_a_sentence_is_one_that_is_taken() {
         }
     }
     assert!(seen > 40, "{seen} calls are few: how are they found?");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_target_of_make_and_each_script_in_the_pages_is_there() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let makefile = fs::read_to_string(root.join("Makefile")).expect("it is there");
+    let is_target = |word: &str| {
+        let of_pattern = word.split_once('-').map(|(begin, _)| format!("\n{begin}-%:"));
+        makefile.contains(&format!("\n{word}:")) || of_pattern.is_some_and(|line| makefile.contains(&line))
+    };
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for (path, page) in pages::pages() {
+        let (shell, codes) = pages::shell_and_codes(&page);
+        for line in shell.iter().chain(&codes) {
+            let line = line.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+            let known = match words.next() {
+                Some("make") => words.all(is_target),
+                Some(script) if ["scripts/", "bench/"].iter().any(|it| script.starts_with(it)) => {
+                    root.join(script).exists()
+                }
+                _ => continue,
+            };
+            seen += 1;
+            wrong.extend((!known).then(|| format!("{}: `{line}`", path.display())));
+        }
+    }
+    assert!(seen > 30, "{seen} are few: how are they found?");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -388,7 +388,7 @@ fn trial(state: &State, doing: Doing, variant: usize) -> String {
     match doing {
         Doing::Starting => format!("starting {name}"),
         Doing::WarmingUp => format!("warming up {name}"),
-        Doing::MeasuringCapacity => format!("measuring the capacity of {name}"),
+        Doing::MeasuringCapacity => format!("measuring the saturation throughput of {name}"),
         Doing::Measuring if plan.variants.len() > 1 && lab::take_turns(plan) => {
             let (many, slice) = (plan.variants.len(), state.slices_in_block + 1);
             let all = if many == 2 { "both".to_owned() } else { format!("all {many}") };
@@ -499,7 +499,8 @@ fn has_own_rates(state: &State) -> bool {
 }
 
 fn rate_line(chosen: &RateChosen) -> String {
-    let of = chosen.share.map(|part| format!(", {} of the slowest variant's capacity", share(part)));
+    let of =
+        chosen.share.map(|part| format!(", {} of the slowest variant's saturation throughput", share(part)));
     match chosen.ramp_per_s {
         None => format!("open loop at {}{}", rate(chosen.per_s), of.unwrap_or_default()),
         Some((from, to)) => format!("open loop from {} to {} over each slice", rate(from), rate(to)),

@@ -332,7 +332,7 @@ impl Watch {
                 self.waiting = self.awaited.clone().map(told_in_time);
             }
             News::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, .. }) => print::talk(&format!(
-                "measuring capacity: closed loop, {} connections, for {}",
+                "measuring saturation: closed loop, {} connections, for {}",
                 self.connections,
                 self.capacity()
             )),
@@ -356,7 +356,7 @@ impl Watch {
         match (slice.kind, slice.asked.and_then(|asked| asked.open)) {
             (SliceKind::Capacity, _) => {
                 let per_s = counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64;
-                print::talk(&format!("capacity: {}", rate(per_s)));
+                print::talk(&format!("saturation: {}", rate(per_s)));
             }
             (SliceKind::Measured, Some(open)) if self.slices() > 1 => {
                 self.done += 1;

@@ -31,8 +31,8 @@ On a terminal the run is shown as it goes on, with keys:
   l      show or hide what the services said last
   ?      show or hide what the keys do
 
-Without a terminal there are plain lines on stderr. With --json, stdout has one event per line. The last is the report (as in
-`proofload report --json`). With --gate, the gate's result follows. docs/events.md describes them.";
+Without a terminal there are plain lines on stderr. With --events, stdout has one event per line. The last is the report (as in
+`proofload report --format json`). With --gate, the gate's result follows. docs/events.md describes them.";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 90;
 /// Seconds that `--quick` gives each variant: four blocks of a slow service on a busy machine. Clear differences end sooner.
@@ -73,7 +73,7 @@ pub struct RunFlags {
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]
     pub explain: bool,
-    /// Say what would be run and how long it takes, and start nothing; with --json the checked plan
+    /// Say what would be run and how long it takes, and start nothing; with --format json the checked plan
     #[arg(long)]
     pub dry_run: bool,
     /// Form of the report on stdout
@@ -81,6 +81,9 @@ pub struct RunFlags {
     pub format: &'static Form,
     /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
     #[arg(long, conflicts_with = "format")]
+    pub events: bool,
+    /// What `--events` was called, for one version more.
+    #[arg(long, hide = true, conflicts_with = "format")]
     pub json: bool,
     #[command(flatten)]
     pub amount: AmountArgs,
@@ -96,6 +99,13 @@ pub struct RunFlags {
     /// What users bear, where capacity is measured in place of what the file says.
     #[arg(skip)]
     pub slo: Vec<Limit>,
+}
+
+impl RunFlags {
+    /// Whether events are printed, and the report as the last of them.
+    pub fn events(&self) -> bool {
+        self.events || self.json
+    }
 }
 
 /// Runs the experiment.
@@ -127,7 +137,13 @@ pub fn perform(
         Ok::<Plan, Failed>(plan)
     };
     if flags.dry_run {
-        return dry_run::run(&prepared(experiment::planned(experiment, against)?)?, flags.json);
+        let plan = prepared(experiment::planned(experiment, against)?)?;
+        return dry_run::run(&plan, flags.json || *flags.format == ::report::JSON);
+    }
+    if flags.json {
+        print::hint(
+            "events are printed by `--events` now; `--json` will mean the report, as in other commands",
+        );
     }
     // The worktree stays ours until the services have ended.
     let (plan, _worktree) = experiment::checked_out(experiment, against)?;
@@ -137,7 +153,7 @@ pub fn perform(
     let name = experiment.name();
     let course = Course::new(&name, experiment.text()?, plan, &directory);
     let (record, result) =
-        carry(Course { events: flags.json, yes: flags.yes, prometheus: flags.prometheus, ..course })?;
+        carry(Course { events: flags.events(), yes: flags.yes, prometheus: flags.prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let mut trials = record.blocks.iter().flat_map(|block| &block.trials);
     let nothing = result.is_err() && trials.all(|trial| trial.slices.is_empty());
@@ -145,7 +161,7 @@ pub fn perform(
         ExitCode::SUCCESS
     } else if let Some(limits) = limits {
         gate::after_run(&record, limits, flags)?
-    } else if flags.json {
+    } else if flags.events() {
         // The last event was the report.
         exit::of_record(&record, &analysis::conclude(&record))
     } else {

@@ -18,7 +18,7 @@ use crate::load::{RATE_MAX_PER_S, Rate};
 use crate::quantity::{count, rate};
 
 /// What there is to choose from, for who wrote something else.
-const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or with shares of capacity 60%, 10%..150%, \
+const FORMS: &str = "expected 1000, a ramp 1000..5000, steps 500,1000,2000, or with shares of saturation 60%, 10%..150%, \
                      25%,50%,100%";
 /// Far beyond it a service only fails, and nothing is learnt of it.
 const PERCENT_MAX: f64 = 1000.0;
@@ -180,7 +180,7 @@ fn level(text: &str) -> Result<Level, String> {
     };
     match percent {
         true if number > PERCENT_MAX => {
-            Err(format!("{text} of capacity is too much, at most {PERCENT_MAX}%"))
+            Err(format!("{text} of saturation is too much, at most {PERCENT_MAX}%"))
         }
         true => Ok(Level::Percent(number)),
         false if number > RATE_MAX_PER_S => {

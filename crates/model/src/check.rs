@@ -171,7 +171,7 @@ checks! {
     DiskReads = "V34", "disk_reads": row(Machine, WARNING, "Some trials read from disk, others from memory");
     IdleNotIdle = "V35", "idle_not_idle": row(Machine, WARNING, "Services worked while others were measured");
     OtherMachine = "V47", "other_machine": row(Machine, VOID, "Records of two machines side by side");
-    TooFewBlocks = "V36", "too_few_blocks": row(Design, VOID, "Too few blocks for a verdict");
+    TooFewBlocks = "V36", "too_few_blocks": row(Design, WARNING, "Too few blocks for a verdict");
     QuantileUnresolved = "V37", "quantile_unresolved": row(Design, VOID, "Too few requests for the quantile");
     OrderEffect = "V38", "order_effect": row(Design, WARNING, "The place in the block counts");
     Drift = "V39", "drift": row(Design, WARNING, "It was not the same all along");

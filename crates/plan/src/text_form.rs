@@ -212,7 +212,7 @@ text_form! {
     #[derive(Copy)]
     RateText((Rate, Option<Rate>)) = "Rate",
     "^[0-9]+([.][0-9]+)?(%|%?[.][.][0-9]+([.][0-9]+)?%?)$",
-    "a share of capacity such as \"60%\"",
+    "a share of saturation such as \"60%\"",
     "requests per second are a number without quotes: 1000; a share of what the slowest variant can do is above 0 and at most 95, with its sign: \"60%\"; both make ramps over each slice: \"1000..5000\", \"20%..60%\"",
     rate
 }
@@ -233,17 +233,17 @@ fn rate(text: &str) -> Result<(Rate, Option<Rate>), String> {
     match *rates.asks() {
         [Ask::At(from @ Level::Percent(_))] => Ok((level(from)?, None)),
         [Ask::Ramp(from, to)] => Ok((level(from)?, Some(level(to)?))),
-        [Ask::At(Level::PerSecond(_))] => Err("is not a share of capacity".to_owned()),
+        [Ask::At(Level::PerSecond(_))] => Err("is not a share of saturation".to_owned()),
         _ => Err("has several steps, and an experiment has one rate".to_owned()),
     }
 }
 
 text_form! {
-    /// Requests per second: 1000, a ramp 1000..5000, steps 500,1000,2000, or shares of capacity, which is measured first: 60%, 10%..150%.
+    /// Requests per second: 1000, a ramp 1000..5000, steps 500,1000,2000, or shares of saturation, which is measured first: 60%, 10%..150%.
     RatesText(Rates) = "Rates",
     "^[0-9. %,]+$",
     "rates such as \"1000\", \"500,1000\", \"100..5000\" or \"60%\"",
-    "\"1000\", a ramp \"1000..5000\", steps \"500,1000,2000\", or shares of capacity: \"60%\", \"10%..150%\"",
+    "\"1000\", a ramp \"1000..5000\", steps \"500,1000,2000\", or shares of saturation: \"60%\", \"10%..150%\"",
     |text: &str| text.parse().map_err(|reason| format!("is no rate: {reason}"))
 }
 

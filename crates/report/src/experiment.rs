@@ -4,6 +4,7 @@ use analysis::{
     Assumption, Comparison, Conclusion, Effect, Exploratory, Finding, Grade, Kind, Outcome, Standing, Variant,
 };
 use explain::{Explanation, Why};
+use model::Check;
 use model::document::{Answer, Block, Document, Line, Tone, Verdict};
 use model::quantity::{Quantity, change, count, many, share, signed, span};
 use plan::Metric;
@@ -16,7 +17,7 @@ use self::headline::Sides;
 use crate::csv::Figures;
 use crate::forecast::forecast;
 use crate::form::Report;
-use crate::measurement::Loaded;
+use crate::measurement::{Loaded, remarks};
 use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
@@ -150,8 +151,7 @@ impl Report for Measured<'_> {
         blocks.insert(0, Block::Answers(capacity::answers(record, conclusion)));
         blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
         blocks.push(Block::Table(tables::variants(record, conclusion)));
-        let findings = conclusion.findings.iter().map(Into::into).collect();
-        blocks.push(Block::Findings(findings, self.explained_by()));
+        blocks.push(Block::Findings(remarks(&conclusion.findings), self.explained_by()));
         blocks.extend(tables::parts(conclusion).into_iter().map(Block::Table));
         if let Some(explanation) = self.explanation {
             blocks.push(Block::Heading(Tone::Strong, "Where the time goes".to_owned()));
@@ -231,6 +231,10 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     }
     if conclusion.is_void() {
         steps.push("fix what makes it invalid, then run again".to_owned());
+        return steps;
+    }
+    if let Some(few) = conclusion.finding(Check::TooFewBlocks) {
+        steps.push(few.remedy.to_string());
         return steps;
     }
     let again = format!(
@@ -316,19 +320,19 @@ fn lead(name: &str, command: String) -> Line {
 /// What forbids a conclusion comes whole, before all else.
 pub(crate) fn invalid(findings: &[Finding]) -> Block {
     let grave = findings.iter().filter(|finding| finding.grade == Grade::Invalid);
-    Block::Findings(grave.map(Into::into).collect(), None)
+    Block::Findings(remarks(grave), None)
 }
 
-/// The warnings by their titles, each once, and the command that explains all that is grave.
+/// The warnings, the first in words: it may explain the others. And the command that explains all that is grave, by number.
 pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
     let told = |finding: &&Finding| matches!(finding.grade, Grade::Invalid | Grade::Warning);
     let warnings = findings.iter().filter(|finding| finding.grade == Grade::Warning);
-    let titles = model::distinct(warnings.map(|finding| finding.check));
-    let titles: Vec<String> =
-        titles.iter().map(|check| format!("{} ({})", check.row().title, check.number())).collect();
+    let checks = model::distinct(warnings.map(|finding| finding.check));
     let mut lines = Vec::new();
-    if !titles.is_empty() {
-        lines.push(Line { tone: Tone::Doubtful, ..Line::new("Warnings", titles.join("; ")) });
+    if let [first, others @ ..] = checks.as_slice() {
+        let more = if others.is_empty() { String::new() } else { format!(", and {} more", others.len()) };
+        let text = format!("{} ({}){more}", first.row().title, first.number());
+        lines.push(Line { tone: Tone::Doubtful, ..Line::new("Warnings", text) });
     }
     lines.extend(explained_by(findings.iter().filter(told)).map(|command| lead("Explain", command)));
     lines

@@ -100,7 +100,7 @@ impl Gated<'_> {
     fn conclusion(&self) -> String {
         if let Some((unfit, reason)) = &self.gate.unfit {
             return match unfit {
-                Unfit::Invalid => reason.clone(),
+                Unfit::Invalid | Unfit::TooFewBlocks => reason.clone(),
                 Unfit::Unfinished | Unfit::Interrupted => {
                     format!("no limit is judged by a run that did not end by its rule: {reason}")
                 }

@@ -93,7 +93,7 @@ impl<'a> Loaded<'a> {
             Some(open) => {
                 let word = if matches!(open.rate, Rate::Ramp { .. }) { "from" } else { "at" };
                 let share = if open.ask.needs_capacity() {
-                    format!("{} of capacity, ", open.ask)
+                    format!("{} of saturation, ", open.ask)
                 } else {
                     String::new()
                 };
@@ -127,7 +127,7 @@ impl<'a> Loaded<'a> {
             (not_begun > 0 && !of.windows.is_empty())
                 .then(|| format!("Stopped early: {not_begun} of {} steps did not begin.", of.planned)),
             (not_begun > 0 && of.windows.is_empty() && of.capacity.is_some())
-                .then(|| "This was the measurement of capacity; the load at a share of it did not begin.".to_owned()),
+                .then(|| "This was the measurement of saturation; the load at a share of it did not begin.".to_owned()),
             closed.then(|| {
                 format!(
                     "Closed loop: each connection sends its next request when the last one is done. Once the service is saturated, latency \
@@ -521,7 +521,7 @@ fn capacity(of: &Measurement<'_>) -> Option<Line> {
     let capacity = of.capacity.as_ref()?;
     let per_s = capacity.throughput_per_s().filter(|_| capacity.has_success()).map_or(NONE.to_owned(), rate);
     let window = span(capacity.slice.counts.window_ns as f64 / 1e9);
-    Some(Line::new("capacity", format!("{per_s}, successful responses in closed loop for {window}")))
+    Some(Line::new("saturation", format!("{per_s}, successful responses in closed loop for {window}")))
 }
 
 /// A line for each rate.
@@ -551,9 +551,9 @@ fn steps(of: &Measurement<'_>) -> Table {
     table
 }
 
-/// Findings of the same check in several slices as one, with each slice's own below the first.
-fn remarks(findings: &[Finding]) -> Vec<Remark> {
-    let alike = findings.iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
+/// Findings of the same check and remedy as one, with what else was seen below the first.
+pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Remark> {
+    let alike = findings.into_iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
     let remark = |(_, all): (_, Vec<&Finding>)| {
         let cases = all[1..].iter().map(|of| of.evidence.to_string()).collect();
         Remark { cases, ..all[0].into() }

@@ -52,22 +52,22 @@ pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
 pub(crate) fn hurry() {
     let any: Vec<usize> = (0..CpuSet::MAX_CPU).collect();
     let _ = pin(&any);
-    let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameter outlives the call, which changes nothing but how this thread is scheduled.
-    let _ =
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &raw const first) };
+    schedule(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1);
 }
 
 /// Gives up real-time scheduling, which services would inherit and with which they would starve the rest of the machine; whether there was
 /// any to give up. For the first thread, before there are others.
 pub fn give_up_real_time() -> bool {
-    let usual = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter outlives the call, and both calls change nothing but how this thread is scheduled.
-    unsafe {
-        let now = libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK;
-        matches!(now, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
-            && libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const usual) == 0
-    }
+    // SAFETY: it only reads how this thread is scheduled.
+    let now = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as libc::c_int;
+    let now = now & !libc::SCHED_RESET_ON_FORK;
+    matches!(now, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE) && schedule(libc::SCHED_OTHER, 0)
+}
+
+/// Asks the kernel itself: musl's function of that name always fails. Whether it was done.
+fn schedule(policy: libc::c_int, priority: libc::c_int) -> bool {
+    // SAFETY: the kernel's parameter is one int, which outlives the call; nothing changes but how this thread is scheduled.
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
 }
 
 /// The CPUs of the physical core of `cpu`, itself included, as Linux tells.

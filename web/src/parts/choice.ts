@@ -33,7 +33,7 @@ export function legendOf({ variants }: PageData, view: View): HTMLElement | null
   const names = variants.map(({ name }) => name);
   const [switches, filter] = switchesOf(names, view);
   const bar = element('div', { class: 'bar controls' }, headOf(names, view), filter, pairOf(names, view));
-  return element('div', { class: 'legend', role: 'region', 'aria-label': 'Variants in the pictures' }, bar, switches);
+  return element('div', { class: 'legend', role: 'region', 'aria-label': 'Variants in the charts' }, bar, switches);
 }
 
 function headOf(names: readonly string[], view: View): HTMLElement {
@@ -43,7 +43,7 @@ function headOf(names: readonly string[], view: View): HTMLElement {
   const none = button('All off', () => view.setHidden(all, true));
   view.follow(() => {
     const shown = all.filter((variant) => !view.hidden(variant)).length;
-    said.textContent = `In the pictures: ${shown === all.length ? 'all' : `${grouped(shown)} of ${grouped(all.length)}`} variants`;
+    said.textContent = `In the charts: ${shown === all.length ? 'all' : `${grouped(shown)} of ${grouped(all.length)}`} variants`;
     whole.hidden = shown === all.length;
     none.hidden = shown === 0 || all.length <= 4;
   });

@@ -56,8 +56,8 @@ export function variantsOf({ figures, parts }: PageData): HTMLElement | null {
   const folds = parts.map((part) => fold(part.heading, tableOf(part)));
   return section(
     'variants',
-    'Figures of the variants',
-    paragraph('Means over the blocks that count; what each rests on is below.', 'faint'),
+    'Variants',
+    paragraph('Means over the blocks that count; sample sizes are below.', 'faint'),
     tableOf(figures, { mark: swatch, called: 'variants', label: 'Figures of the variants' }),
     folds.length > 0 ? element('div', { class: 'folds' }, ...folds) : null,
   );
@@ -77,7 +77,7 @@ export function findingsOf(data: PageData, voiding: boolean): HTMLElement | null
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   const made = [...groups.values()].flatMap((group) => group.slice(0, 1).map((first) => articleOf(first, group, data)));
-  const [id, heading] = voiding ? ['voids', 'What forbids a conclusion'] as const : ['findings', 'Findings'] as const;
+  const [id, heading] = voiding ? ['voids', 'Invalid'] as const : ['findings', 'Findings'] as const;
   return made.length === 0 ? null : section(id, heading, ...made);
 }
 
@@ -103,5 +103,5 @@ function evidenceOf(group: readonly Finding[]): Child[] {
 function explanationOf({ number }: Finding, { explanations, explained_by: explainedBy }: PageData): Child {
   const paragraphs = explanations[number ?? ''] ?? [];
   const told = paragraphs.length > 0 ? paragraphs.map((text) => paragraph(text)) : explainedBy === null ? [] : [command(explainedBy)];
-  return told.length === 0 ? null : fold('Why, and what else may be done', ...told);
+  return told.length === 0 ? null : fold('Explanation', ...told);
 }

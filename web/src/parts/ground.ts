@@ -18,8 +18,8 @@ export function whyOf({ why }: PageData): HTMLElement | null {
   // The flame graphs are a file beside this one. Only a path may be linked to, whatever the record says.
   const path = why.flame_page?.split('/').map(encodeURIComponent).join('/');
   const link = path === undefined ? null : element('p', {}, element('a', { href: `./${path}`, class: 'onward' }, 'Flame graphs: which functions, called by which'));
-  const method = why.method.length > 0 ? fold('How it was captured', pairs(why.method)) : null;
-  return section('why', 'Why', ...reasons, ...listOf('What makes this doubtful', doubts), link, ...tables, method);
+  const method = why.method.length > 0 ? fold('How profiles were taken', pairs(why.method)) : null;
+  return section('why', 'Why', ...reasons, ...listOf('Doubts', doubts), link, ...tables, method);
 }
 
 /** A list under its heading, where it has entries. */
@@ -44,7 +44,7 @@ export function assumptionsOf({ assumptions }: PageData): HTMLElement | null {
 export function methodOf(data: PageData): HTMLElement {
   const method = data.method.length > 0 ? pairs(data.method) : null;
   const left = data.left_out.map((text) => element('li', {}, text));
-  return section('method', 'How it was measured', method, ...sizesOf(data), ...listOf('What is not in this page', left));
+  return section('method', 'Method', method, ...sizesOf(data), ...listOf('Left out of this page', left));
 }
 
 function sizesOf({ variants, verdicts }: PageData): Child[] {
@@ -53,7 +53,7 @@ function sizesOf({ variants, verdicts }: PageData): Child[] {
   const blocks = judged.map(({ comparison, metric, blocks }) => [comparison, metric, grouped(blocks.length)]);
   const trials = variants.map(({ name, trials, requests, void: invalid }) => [invalid ? `${name} (invalid)` : name, grouped(trials), grouped(requests)]);
   return [
-    element('h3', {}, 'How many each figure rests on'),
+    element('h3', {}, 'Sample sizes'),
     paragraph('A block is one observation, however many requests it took: intervals come from blocks.', 'faint'),
     blocks.length > 0
       ? tableOf({ heading: 'Blocks', columns: ['comparison', 'metric', 'blocks that count'], names: 2, rows: blocks }, { called: 'comparisons', first: 12 })
@@ -83,7 +83,7 @@ export function repeatOf(data: PageData): HTMLElement {
     paragraph('The same experiment with the same seed, so with the same order of blocks and variants:'),
     command(data.repeat),
     data.command === data.repeat ? null : element('p', { class: 'faint' }, 'What was run here: ', element('code', {}, data.command)),
-    ...listOf('What to do next', next, 'steps'),
+    ...listOf('Next steps', next, 'steps'),
   );
 }
 

@@ -15,7 +15,7 @@ export function trialOf({ time_lines: lines, variants }: PageData): HTMLElement 
     notes: notesOf(line),
     chart: () => trialChart(line, names[index] ?? ''),
   }));
-  return section('trial', 'A trial, start to end', new Chooser('Variant', pictures, names).host);
+  return section('trial', 'One trial over time', new Chooser('Variant', pictures, names).host);
 }
 
 function notesOf({ at_s: at, warm_up: warm, block, loop_delay_us: delay }: TimeLine): string[] {

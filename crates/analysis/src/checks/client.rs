@@ -103,7 +103,7 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
     }
     let capacity = run.record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
     let capacity = capacity.filter(|per_s| **per_s > 0.0).map(|per_s| Quantity::per_s(*per_s));
-    let capacity = capacity.map(|per_s| format!("; its capacity was {per_s}")).unwrap_or_default();
+    let capacity = capacity.map(|per_s| format!("; it saturates at {per_s}")).unwrap_or_default();
     let evidence = evidence!("of {due} due {sent} were sent in time, and {queued} found no connection free{capacity}";
         due = Quantity::per_s(due as f64 / (variant.sum(|slice| slice.counts.window_ns) as f64 / 1e9)),
         sent = Quantity::share(sent), queued = Quantity::share(queued));

@@ -63,34 +63,30 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     if blocks >= least || run.plan.comparisons.is_empty() {
         return None;
     }
-    let remedy = match run.record.end() {
+    let needed_s = match run.record.end() {
         // A run that goes on may get them yet, and one that was stopped as void has a better reason.
         None | Some(EndReason::Void(_)) => return None,
-        Some(EndReason::BudgetTooSmall { needed_s }) => {
+        Some(EndReason::BudgetTooSmall { needed_s }) => Ok(*needed_s),
+        Some(EndReason::BudgetSpent) => budget_for(run.record, least)
+            .ok_or("`proofload run --dry-run` says how long blocks take; set the budget by that"),
+        Some(_) => Err("it ended too early to say anything; let it run longer"),
+    };
+    let remedy = match needed_s {
+        Err(otherwise) => otherwise.to_owned(),
+        Ok(needed_s) => {
             let (metric, requests) = run.plan.design.most_wanting();
-            let name = metric.name();
             let latency = metric.quantile().map(|_| {
                 format!(
-                    ", or choose a lower quantile or a higher design.rate: {name} needs {requests} requests per trial"
+                    ", or choose a lower quantile or a higher design.rate: {} needs {requests} requests per trial",
+                    metric.name()
                 )
             });
-            let latency = latency.unwrap_or_default();
-            format!("the budget does not hold them; run it with --budget {needed_s}s or more{latency}")
+            format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default())
         }
-        Some(EndReason::BudgetSpent) => match budget_for(run.record, least) {
-            Some(needed_s) => format!(
-                "run it with --budget {needed_s}s or more. Until then the table says what each did this time, and nothing tells \
-                 chance from a difference"
-            ),
-            None => {
-                "`proofload run --dry-run` says how long the blocks take; set the budget by that".to_owned()
-            }
-        },
-        _ => "it ended too early to say anything; let it run longer".to_owned(),
     };
     let evidence = evidence!("{blocks} complete blocks; no verdict is given from fewer than {least}";
         blocks = Quantity::count(blocks as u64));
-    Some(void(evidence, remedy))
+    Some(warning(evidence, remedy))
 }
 
 /// A budget in seconds that holds so many blocks, by those that were run, and a tenth more; `None` where none came to its end.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Conclusion;
-use model::Metric;
+use model::{Check, Metric};
 use record::{Record, Witness};
 
 use stats::Estimate;
@@ -47,9 +47,10 @@ pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>>
     conclusion.variants.iter().map(figures).collect()
 }
 
-/// What a confirmation shows; `None` where a finding forbids a conclusion.
+/// What a confirmation shows; `None` where a finding forbids a conclusion, or there are too few blocks.
 pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
-    let verdict = conclusion.comparisons.first().filter(|_| !conclusion.is_void())?;
+    let none = conclusion.is_void() || conclusion.finding(Check::TooFewBlocks).is_some();
+    let verdict = conclusion.comparisons.first().filter(|_| !none)?;
     let own = verdict.estimate.as_ref().map(|estimate| (verdict.metric, estimate));
     let others = verdict.exploratory.iter().filter(|other| other.metric != verdict.metric);
     let all = own.into_iter().chain(others.map(|other| (other.metric, &other.estimate)));

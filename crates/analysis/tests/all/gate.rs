@@ -159,7 +159,7 @@ fn nothing_is_judged_of_a_run_that_is_void_or_did_not_end_by_its_rule() {
         (ended(EndReason::Interrupted), Unfit::Interrupted, "interrupted"),
         (ended(EndReason::ServiceFailed("api: gone".into())), Unfit::Failed, "api: gone"),
         (void, Unfit::Invalid, "V"),
-        (few, Unfit::Invalid, "blocks"),
+        (few, Unfit::TooFewBlocks, "blocks"),
     ] {
         let gate = gate(&record, &["throughput > -99%", "throughput > 1/s"]);
         let (unfit, reason) = gate.unfit.clone().expect("it is unfit");

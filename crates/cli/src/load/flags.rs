@@ -43,7 +43,7 @@ Open loop: requests due per second, whether the service keeps up or not
   1000           at this rate
   1000..5000     rising, or falling, over --duration
   500,1000,2000  one after the other, each for --duration
-  60%            of capacity, measured first: 4 s in closed loop
+  60%            of saturation, measured first: 4 s in closed loop
   25%,50%,100%   likewise, and so 10%..150%
 Without it each connection sends its next request when the last one is done: closed loop";
 

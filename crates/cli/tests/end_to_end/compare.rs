@@ -18,7 +18,7 @@ fn a_command_that_exits_at_once_is_told_by_its_last_words_alone_and_the_saved_fi
     place.is_quiet();
 
     let header: serde_json::Value = serde_json::from_str(&place.read("record/record.json")).expect("JSON");
-    let saved = place.said(&["run", "--dry-run", "saved.toml", "--json"]).json();
+    let saved = place.said(&["run", "--dry-run", "saved.toml", "--format", "json"]).json();
     assert_eq!(header["plan"], saved);
     assert_eq!(saved["variants"][1]["services"][0]["env"]["MODE"], "exit");
     assert_eq!(saved["gate"][0]["limit"], "throughput > -5%");

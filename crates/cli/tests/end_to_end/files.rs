@@ -38,7 +38,7 @@ fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
         ]);
         assert_eq!(said.out.contains("decided earlier"), looks != "once", "{said}");
         assert_eq!(said.out.matches(", if the spread between blocks is").count(), 3, "{said}");
-        let plan = place.said(&["run", "--dry-run", "experiment.toml", "--json"]).json();
+        let plan = place.said(&["run", "--dry-run", "experiment.toml", "--format", "json"]).json();
         assert_eq!(plan["variants"].as_array().map(Vec::len), Some(3), "with the copy");
     }
 }

@@ -110,8 +110,8 @@ fn a_slower_service_breaks_the_gate_and_the_runner_is_told_where() {
         |line: &str| (4..100).any(|block| line.contains(&format!("\"block_ended\":{{\"block\":{block},")));
     let few = events.iter().filter(|line| !later(line));
     place.write("free/events.jsonl", few.map(String::as_str).collect::<String>());
-    judges(&place, "free", &allowed, 4, "not_judged");
-    gate(&place, "free", &allowed).prints(&["NOT JUDGED  the measurement is invalid: V"]);
+    judges(&place, "free", &allowed, 5, "not_judged");
+    gate(&place, "free", &allowed).prints(&["NOT JUDGED  3 complete blocks; "]);
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn who_does_not_wait_gets_the_terminal_back_as_it_was() {
 #[test]
 fn events_come_line_by_line_with_the_report_last_and_talk_in_plain_lines_beside() {
     let place = Place::new();
-    let said = place.command(&place.two("", "api.env.X = 1", "")).arg("--json").said();
+    let said = place.command(&place.two("", "api.env.X = 1", "")).arg("--events").said();
     assert!(matches!(said.code, Some(0 | 4)), "{said}");
     let lines: Vec<Value> =
         said.out.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
@@ -199,7 +199,7 @@ fn a_reader_of_events_that_goes_away_stops_nothing() {
     let place = Place::new();
     let failing = "api.env.MODE = \"500\"";
     let experiment = place.two(failing, &format!("{failing}, api.env.X = 1"), "");
-    let script = r#""$0" run "$1" --seed 1 --out "$2" --json | head -n 1; exit ${PIPESTATUS[0]}"#;
+    let script = r#""$0" run "$1" --seed 1 --out "$2" --events | head -n 1; exit ${PIPESTATUS[0]}"#;
     let mut bash = Command::new("bash");
     bash.args(["-c", script, env!("CARGO_BIN_EXE_proofload")]).args([&experiment, &place.record()]);
     // Void, as it is without such a reader.

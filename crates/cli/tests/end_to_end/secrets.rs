@@ -73,7 +73,7 @@ requests = [
     let text = fs::read_to_string(&file).expect("it is there").replace("ready = \"/healthz\"\n", "");
     fs::write(&file, text).expect("it is ours");
     let mut run = secretive(&place, place.command(&file));
-    let said = run.arg("--json").said();
+    let said = run.arg("--events").said();
     without_secrets("what is said", said.err.as_bytes());
     without_secrets("the events", said.out.as_bytes());
     let record = place.opened();
@@ -108,7 +108,7 @@ requests = [
 
     let check =
         |words: &[&str]| secretive(&place, place.proofload(&[&["run", "--dry-run"], words].concat())).said();
-    let checked = check(&["experiment.toml", "--json"]);
+    let checked = check(&["experiment.toml", "--format", "json"]);
     without_secrets("the plan", checked.out.as_bytes());
     assert_eq!(
         checked.json()["variants"],

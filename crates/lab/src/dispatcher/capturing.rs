@@ -3,7 +3,6 @@
 //! By now the record has its end, and nothing here changes what was measured, or how the run ended. What cannot be captured is kept as
 //! missing, with the reason.
 
-use analysis::Outcome;
 use model::{Absence, AskedOpen, CaptureKind, EndReason, Event, Missing, Rate, SliceKind};
 
 use super::{Dispatcher, Doing, LabError, News, Progress};
@@ -56,11 +55,11 @@ impl Dispatcher<'_> {
             _ => return Some("the run came to no result".to_owned()),
         }
         let conclusion = analysis::conclude(self.writer.record());
-        let is_void = match &conclusion.comparisons[..] {
+        let without_result = match &conclusion.comparisons[..] {
             [] => conclusion.is_void(),
-            asked => asked.iter().all(|comparison| comparison.outcome == Outcome::Invalid),
+            asked => asked.iter().all(|comparison| comparison.estimate.is_none()),
         };
-        is_void.then(|| all_the_same("the result is invalid"))
+        without_result.then(|| all_the_same("there is no estimate to explain"))
     }
 
     /// Captures in so many rounds, with nothing measured before. The end of the run is the end of the captures.

@@ -32,7 +32,7 @@ impl Dispatcher<'_> {
             }),
         };
         let Some(chosen) = chosen else {
-            let why = "a variant's responses take longer than its capacity was measured, so there is nothing to take a share of; \
+            let why = "a variant's responses take longer than its saturation was measured, so there is nothing to take a share of; \
                        give design.rate as requests per second";
             return Err(Failure::Pointless(why.into()));
         };

@@ -1,7 +1,8 @@
 //! The answers: one a comparison, with a verdict for each metric that gets one, in words.
 
 use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Outcome};
-use model::quantity::{change, change_alone, change_told, difference, factor, share};
+use model::Check;
+use model::quantity::{change, change_alone, change_told, difference, factor, many, share};
 use plan::{Design, Metric};
 
 use crate::forecast::forecast;
@@ -90,7 +91,11 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
             factor(ratio)
         ),
         None if conclusion.awaits_look => format!("no interval of {metric} before the end of the run"),
-        None => format!("no estimate of {metric} from {} blocks", conclusion.blocks),
+        None => {
+            let few = conclusion.finding(Check::TooFewBlocks);
+            let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
+            format!("no interval of {metric} from {}{remedy}", many(conclusion.blocks.into(), "block"))
+        }
     }
 }
 

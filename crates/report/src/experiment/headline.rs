@@ -10,7 +10,7 @@ use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{answer, capacity};
+use super::{answer, capacity, is_decided};
 use crate::markdown::capitalised;
 
 /// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
@@ -157,7 +157,9 @@ fn effects(conclusion: &Conclusion) -> Clause {
             Outcome::NoSuccess | Outcome::Invalid => return None,
         })
     };
-    let told = conclusion.effects.iter().filter(|effect| effect.kind == Kind::Main).filter_map(clause);
+    let main = conclusion.effects.iter().filter(|effect| effect.kind == Kind::Main);
+    let (decided, others): (Vec<&Effect>, Vec<&Effect>) = main.partition(|of| is_decided(of.outcome));
+    let told = decided.into_iter().chain(others).filter_map(clause);
     Clause::name(told.collect::<Vec<_>>().join("; "))
 }
 

@@ -343,7 +343,7 @@ fn open_loop(record: &Record, chosen: &RateChosen) -> String {
     let capacities = capacities.filter(|(_, per_s)| **per_s > 0.0);
     let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
     let of = chosen.share.zip(slowest).map(|(part, (variant, per_s))| {
-        format!(" ({} of the slowest capacity: {} {})", share(part), variant.name, rate(*per_s))
+        format!(" ({} of the slowest in closed loop: {} {})", share(part), variant.name, rate(*per_s))
     });
     let arrivals = match plan.design.arrivals {
         Process::Poisson => "Poisson arrivals",
