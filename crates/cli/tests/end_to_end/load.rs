@@ -96,7 +96,7 @@ fn a_ramp_has_its_tenths() {
 fn a_share_is_of_a_capacity_that_was_measured() {
     let service = Service::start("ok");
     let said = service.run(&["--rate", "60%", "--duration", "1s", "--json"]);
-    said.ends(0).tells(&["measuring capacity: closed loop, 8 connections", "\ncapacity: "]);
+    said.ends(0).tells(&["measuring saturation: closed loop, 8 connections", "\nsaturation: "]);
     let document = said.json();
     let capacity = &document["capacity"];
     assert_eq!((&capacity["loop"], &capacity["warmup_s"]), (&"closed".into(), &1.0.into()));
