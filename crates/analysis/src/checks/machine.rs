@@ -198,8 +198,9 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
 
 /// Services worked while others were loaded.
 pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
-    // Where trials take turns nobody is idle all the time, and nothing is told of it; while others are warmed up they are.
-    let told = |slice: &&Slice| slice.kind != SliceKind::Measured || slice.machine.idle_trials_cpu_ns > 0;
+    // Where trials take turns nobody is idle all the time, and nothing is told of it. In the first block they are warmed up one by one.
+    let one_by_one = |slice: &Slice| slice.block == 1 && slice.kind != SliceKind::Measured;
+    let told = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
     let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
     let slices = trials(run.record).flat_map(|trial| &trial.slices).filter(alone).filter(told);
     let slices: Vec<&Slice> = slices.collect();
