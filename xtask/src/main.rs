@@ -21,45 +21,35 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             ExitCode::SUCCESS
         }
-        _ => {
-            eprintln!("{USAGE}");
-            ExitCode::from(2)
-        }
+        _ => failed(USAGE),
     }
 }
 
 fn run_tidy(root: &Path) -> ExitCode {
     let tree = match tidy::Tree::read(root) {
         Ok(tree) => tree,
-        Err(error) => {
-            eprintln!("cannot read {}: {error}", root.display());
-            return ExitCode::from(2);
-        }
+        Err(error) => return failed(&format!("cannot read {}: {error}", root.display())),
     };
     let violations = tidy::violations(&tree);
-    for violation in &violations {
-        println!("{violation}");
-    }
+    violations.iter().for_each(|violation| println!("{violation}"));
     println!("tidy: {} files, {} violations", tree.files().len(), violations.len());
     if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn write_seeds(folder: &Path) -> ExitCode {
     match seeds::write(folder) {
-        Ok(count) => {
-            println!("seeds: {count} in {}", folder.display());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("cannot write seeds to {}: {error}", folder.display());
-            ExitCode::from(2)
-        }
+        Ok(count) => println!("seeds: {count} in {}", folder.display()),
+        Err(error) => return failed(&format!("cannot write seeds to {}: {error}", folder.display())),
     }
+    ExitCode::SUCCESS
+}
+
+fn failed(what: &str) -> ExitCode {
+    eprintln!("{what}");
+    ExitCode::from(2)
 }
 
 /// The folder above this crate's own.
 fn repository_root() -> PathBuf {
-    let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    root.pop();
-    root
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

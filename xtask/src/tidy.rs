@@ -14,55 +14,38 @@ mod sizes;
 mod tests;
 mod tree;
 
-use std::fmt;
-
 pub use tree::Tree;
 
-/// A rule of the house: the name it is reported by, and what finds the places that break it.
-struct Rule {
-    name: &'static str,
-    find: fn(&Tree) -> Vec<Finding>,
-}
+/// The rules of the house: the name each is reported by, and what finds the places that break it.
+type Rule = (&'static str, fn(&Tree) -> Vec<Finding>);
 
 const RULES: [Rule; 9] = [
-    Rule { name: "direction", find: directions::find },
-    Rule { name: "parses", find: code::find },
-    Rule { name: "header", find: header::find },
-    Rule { name: "banned-call", find: calls::find },
-    Rule { name: "size", find: sizes::find },
-    Rule { name: "name", find: names::find },
-    Rule { name: "lock-host", find: locks::find },
-    Rule { name: "link", find: links::find },
-    Rule { name: "mark", find: marks::find },
+    ("direction", directions::find),
+    ("parses", code::find),
+    ("header", header::find),
+    ("banned-call", calls::find),
+    ("size", sizes::find),
+    ("name", names::find),
+    ("lock-host", locks::find),
+    ("link", links::find),
+    ("mark", marks::find),
 ];
 
 /// A place that breaks a rule: where (the line counts from 1), what is there, and what to do about it.
-struct Finding {
+pub struct Finding {
     path: String,
     line: usize,
     what: String,
     remedy: &'static str,
 }
 
-/// A finding and the rule it breaks. Displayed as `path:line: rule: what: remedy`.
-pub struct Violation {
-    rule: &'static str,
-    finding: Finding,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { path, line, what, remedy } = &self.finding;
-        write!(f, "{path}:{line}: {}: {what}: {remedy}", self.rule)
-    }
-}
-
-/// Everything in the tree that breaks a rule, by file and line.
-pub fn violations(tree: &Tree) -> Vec<Violation> {
-    let mut all: Vec<Violation> = RULES
-        .iter()
-        .flat_map(|rule| (rule.find)(tree).into_iter().map(|finding| Violation { rule: rule.name, finding }))
-        .collect();
-    all.sort_by(|a, b| (&a.finding.path, a.finding.line).cmp(&(&b.finding.path, b.finding.line)));
-    all
+/// Everything in the tree that breaks a rule, by file and line: `path:line: rule: what: remedy`.
+pub fn violations(tree: &Tree) -> Vec<String> {
+    let of_rule =
+        |(rule, find): &Rule| find(tree).into_iter().map(|finding| (*rule, finding)).collect::<Vec<_>>();
+    let mut all: Vec<(&str, Finding)> = RULES.iter().flat_map(of_rule).collect();
+    all.sort_by(|(_, a), (_, b)| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    let told =
+        |(rule, Finding { path, line, what, remedy })| format!("{path}:{line}: {rule}: {what}: {remedy}");
+    all.into_iter().map(told).collect()
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::essentials::{Conditions, Essentials, plan_mark};
 use crate::metric::BlockFigures;
-use crate::spread::mean;
+use crate::variant::mean;
 use crate::{Conclusion, conclude};
 
 /// Two machines whose memory differs by less, as a share, may be one: kernels keep a little more or less for themselves.
@@ -53,27 +53,20 @@ pub struct Shift {
 /// Fewest other runs that tell how much runs differ.
 pub const SESSIONS_MIN: usize = 4;
 
-/// Compares two records, the earlier one first. `known` are records of any kind; those of the same plan, machine and conditions tell how much
+/// Compares two records, the earlier one first. `all` are records of any kind; those of the same plan, machine and conditions tell how much
 /// one run differs from the next.
-pub fn across<'a>(
-    before: &Record,
-    after: &Record,
-    known: impl IntoIterator<Item = &'a Essentials>,
-) -> Across {
-    let mut findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
-    let mut left_out = Vec::new();
+pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item = &'a Essentials>) -> Across {
+    let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
-    left_out.extend(differences.into_iter().map(|difference| format!("all: {difference}")));
+    let mut left_out: Vec<String> = differences.iter().map(|one| format!("all: {one}")).collect();
     if before.is_open_loop() && before.header.plan.design.arrivals != after.header.plan.design.arrivals {
         left_out.push("all: random arrivals and even ones".to_owned());
     }
     let mut shifts = Vec::new();
     if findings.is_empty() && left_out.is_empty() {
-        let sessions: Vec<&Essentials> =
-            known.into_iter().filter(|one| is_like(one, before, after)).collect();
+        let sessions: Vec<&Essentials> = all.into_iter().filter(|of| is_like(of, before, after)).collect();
         shifts = shifted(before, after, &sessions, &mut left_out);
     }
-    findings.sort_by_key(|finding| finding.grade);
     Across { findings, shifts, left_out }
 }
 
@@ -93,7 +86,7 @@ fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f6
     let of_it = figures.filter(|figure| figure.variant == variant && figure.metric == metric);
     let logs: Vec<f64> = of_it.map(|figure| figure.value.ln()).collect();
     let width = || {
-        let t = stats::plain_t(u32::try_from(logs.len()).ok()?, level).ok()?;
+        let t = stats::plain_t(logs.len() as u32, level).ok()?;
         let mean = stats::MeanInterval::of(&logs, t)?;
         // That of a mean of n is t s/√n; of a difference of two it is t s √2.
         Some((mean.high - mean.value) * (2.0 * logs.len() as f64).sqrt())
@@ -101,35 +94,34 @@ fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f6
     (logs.len(), if logs.len() < SESSIONS_MIN { None } else { width() })
 }
 
-fn shifted(
-    before: &Record,
-    after: &Record,
-    sessions: &[&Essentials],
-    left_out: &mut Vec<String>,
-) -> Vec<Shift> {
+fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut Vec<String>) -> Vec<Shift> {
     let conclusions = (conclude(before), conclude(after));
     let blocks = (BlockFigures::all(before), BlockFigures::all(after));
+    let (ours, theirs) = (&before.header.plan.variants, &after.header.plan.variants);
     let mut sides = Vec::new();
-    for (there, variant) in after.header.plan.variants.iter().enumerate() {
-        let here = before.header.plan.variants.iter().position(|other| other.name == variant.name);
-        let Some(here) = here else {
-            left_out.push(format!("{}: only in the second record", variant.name));
-            continue;
+    for (there, variant) in theirs.iter().enumerate() {
+        let mut here = ours.iter().enumerate().filter(|(_, other)| other.name == variant.name);
+        let void = |here| {
+            let void = void_of(&conclusions.0, here).map(|check| ("first", check));
+            void.or_else(|| void_of(&conclusions.1, there).map(|check| ("second", check)))
         };
-        let void = void_of(&conclusions.0, here).map(|check| ("first", check));
-        let void = void.or_else(|| void_of(&conclusions.1, there).map(|check| ("second", check)));
-        if before.header.plan.variants[here].load != variant.load {
-            left_out.push(format!("{}: another load was asked for", variant.name));
-        } else if hosts_of(&before.header.plan.variants[here]) != hosts_of(variant) {
-            left_out.push(format!("{}: its services ran on other machines", variant.name));
-        } else if let Some((which, check)) = void {
-            left_out.push(format!("{}: invalid in the {which} record ({check})", variant.name));
-        } else {
-            sides.extend(metrics(before, after).into_iter().map(|metric| (metric, here, there)));
-        }
+        let why = match here.next() {
+            None => "only in the second record".to_owned(),
+            Some((_, other)) if other.load != variant.load => "another load was asked for".to_owned(),
+            Some((_, other)) if hosts_of(other) != hosts_of(variant) => {
+                "its services ran on other machines".to_owned()
+            }
+            Some((here, _)) => match void(here) {
+                Some((which, check)) => format!("invalid in the {which} record ({check})"),
+                None => {
+                    sides.extend(metrics(before, after).into_iter().map(|metric| (metric, here, there)));
+                    continue;
+                }
+            },
+        };
+        left_out.push(format!("{}: {why}", variant.name));
     }
-    let is_there = |variant: &&Variant| after.header.plan.variants.iter().any(|of| of.name == variant.name);
-    let missing = before.header.plan.variants.iter().filter(|variant| !is_there(variant));
+    let missing = ours.iter().filter(|of| theirs.iter().all(|other| other.name != of.name));
     left_out.extend(missing.map(|variant| format!("{}: only in the first record", variant.name)));
     let level = 1.0 - ALPHA / sides.len().max(1) as f64;
     let logs = |blocks: &[BlockFigures], metric, variant| -> Vec<f64> {
@@ -137,8 +129,8 @@ fn shifted(
     };
     let shift = |(metric, here, there): (Metric, usize, usize)| {
         let (first, second) = (logs(&blocks.0, metric, here), logs(&blocks.1, metric, there));
-        let variant = &after.header.plan.variants[there].name;
-        let (sessions, width) = half_width(sessions, variant, metric, level);
+        let variant = &theirs[there].name;
+        let (sessions, width) = half_width(runs, variant, metric, level);
         let (one, other) = (mean(first.iter().copied())?.exp(), mean(second.iter().copied())?.exp());
         let ratio = other / one;
         Some(Shift {
@@ -160,8 +152,7 @@ type Place<'a> = (&'a str, Option<&'a str>, Option<&'a Deployed>, Option<&'a Url
 
 /// Where each service of a variant runs.
 fn hosts_of(variant: &Variant) -> Vec<Place<'_>> {
-    let services = variant.services.iter();
-    services.map(|one| (one.name.as_str(), one.host(), one.deployed(), one.url())).collect()
+    variant.services.iter().map(|one| (one.name.as_str(), one.host(), one.deployed(), one.url())).collect()
 }
 
 /// The metrics that either judges, and CPU per request, which is the steadiest between runs.
@@ -225,10 +216,9 @@ fn differences_of_hosts(before: &Environment, after: &Environment) -> Vec<String
         return vec![format!("services on {} and on {}", names(before), names(after))];
     }
     let pairs = before.hosts.iter().zip(after.hosts.values());
-    let of_each = pairs.flat_map(|((host, one), other)| {
-        differences(one, other).into_iter().map(move |difference| format!("on {host} {difference}"))
-    });
-    of_each.collect()
+    let each =
+        pairs.flat_map(|((host, one), other)| differences(one, other).into_iter().map(move |of| (host, of)));
+    each.map(|(host, difference)| format!("on {host} {difference}")).collect()
 }
 
 /// For each environment the number of its machine, from 0 in the order in which they first come.
@@ -237,33 +227,28 @@ fn differences_of_hosts(before: &Environment, after: &Environment) -> Vec<String
 /// that its records tell together.
 pub fn machines<'a>(environments: impl IntoIterator<Item = &'a Environment>) -> Vec<usize> {
     let mut known: Vec<Environment> = Vec::new();
-    let mut number = |environment: &Environment| {
+    let number = |environment: &'a Environment| {
         // The latest first: after an update a machine that was never told from either belongs to what is there now.
-        match known.iter().rposition(|machine| differences(machine, environment).is_empty()) {
-            Some(number) => {
-                learn(&mut known[number], environment);
-                number
-            }
-            None => {
-                known.push(environment.clone());
-                known.len() - 1
-            }
+        let found = known.iter().rposition(|machine| differences(machine, environment).is_empty());
+        let number = found.unwrap_or(known.len());
+        match known.get_mut(number) {
+            Some(machine) => learn(machine, environment),
+            None => known.push(environment.clone()),
         }
+        number
     };
-    environments.into_iter().map(&mut number).collect()
+    environments.into_iter().map(number).collect()
 }
 
 /// What one record of a machine did not tell, and another does.
 fn learn(machine: &mut Environment, more: &Environment) {
-    let take = |into: &mut Option<String>, from: &Option<String>| {
-        if into.is_none() {
-            into.clone_from(from);
-        }
-    };
-    take(&mut machine.kernel, &more.kernel);
-    take(&mut machine.libc, &more.libc);
-    take(&mut machine.cpu_model, &more.cpu_model);
-    take(&mut machine.governor, &more.governor);
+    let pairs = [
+        (&mut machine.kernel, &more.kernel),
+        (&mut machine.libc, &more.libc),
+        (&mut machine.cpu_model, &more.cpu_model),
+        (&mut machine.governor, &more.governor),
+    ];
+    pairs.into_iter().filter(|(known, _)| known.is_none()).for_each(|(known, more)| known.clone_from(more));
     machine.memory_bytes = machine.memory_bytes.or(more.memory_bytes);
     for (program, version) in &more.runtimes {
         machine.runtimes.entry(program.clone()).or_insert_with(|| version.clone());

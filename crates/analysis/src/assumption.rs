@@ -2,16 +2,13 @@
 //!
 //! Findings say what went wrong; assumptions say what must be right, whether or not it can be seen from here.
 
-use std::borrow::Cow;
-
 use Standing::{Doubtful, Supported, Unchecked};
 use plan::LookRule;
 use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::aa::AaCheck;
-use crate::comparison::{Comparison, Outcome};
+use crate::comparison::{AaCheck, Comparison, Outcome};
 
 /// How well an assumption stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,37 +47,25 @@ pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaChe
     if comparisons.is_empty() {
         return Vec::new();
     }
-    let assumption = |name, statement: &str, (standing, evidence): Shown| Assumption {
-        name,
-        statement: statement.to_owned(),
-        standing,
-        evidence: evidence.into_owned(),
-    };
+    let (independent, even, kept) = (independent(comparisons), even_noise(comparisons), looks_kept(record));
     let elsewhere = "the intervals hold for this machine and these versions; run it where it counts";
-    vec![
-        assumption(
-            "blocks_independent",
-            "blocks are independent (else the intervals are too narrow)",
-            independent(comparisons),
-        ),
-        assumption(
-            "noise_even",
-            "noise is symmetric (else up to 1 verdict in 7 is wrong, not 1 in 20)",
-            even_noise(comparisons),
-        ),
-        assumption(
-            "looks_kept",
-            "the run was not stopped or repeated because of its result",
-            looks_kept(record),
-        ),
-        assumption("machine_fair", "the machine does not favour one variant", machine_fair(aa)),
-        assumption("load_like_yours", "the load resembles your users'", load(record)),
-        assumption("holds_elsewhere", "your machines resemble this one", (Unchecked, elsewhere.into())),
-    ]
+    let all = [
+        ("blocks_independent", "blocks are independent (else the intervals are too narrow)", independent),
+        ("noise_even", "noise is symmetric (else up to 1 verdict in 7 is wrong, not 1 in 20)", even),
+        ("looks_kept", "the run was not stopped or repeated because of its result", kept),
+        ("machine_fair", "the machine does not favour one variant", machine_fair(aa)),
+        ("load_like_yours", "the load resembles your users'", load(record)),
+        ("holds_elsewhere", "your machines resemble this one", (Unchecked, elsewhere.to_owned())),
+    ];
+    let told = |(name, statement, (standing, evidence))| {
+        let statement = str::to_owned(statement);
+        Assumption { name, statement, standing, evidence }
+    };
+    all.into_iter().map(told).collect()
 }
 
 /// How an assumption stands, and what the record shows of it.
-type Shown = (Standing, Cow<'static, str>);
+type Shown = (Standing, String);
 
 /// Estimates that may be spoken of, with the blocks each rests on.
 fn checked(comparisons: &[Comparison]) -> impl Iterator<Item = (&Comparison, u32)> {
@@ -96,7 +81,7 @@ fn independent(comparisons: &[Comparison]) -> Shown {
     let highest = checked(comparisons).filter_map(lag1).max_by(|one, other| one.0.total_cmp(&other.0));
     let Some((lag1, blocks, label)) = highest else {
         let evidence = format!("it takes an estimate from {LAG1_BLOCKS_MIN} blocks or more to tell");
-        return (Unchecked, evidence.into());
+        return (Unchecked, evidence);
     };
     let chance = 1.0 / f64::from(blocks).sqrt();
     // Of several correlations the highest is above what one is by chance: they share the error.
@@ -104,20 +89,19 @@ fn independent(comparisons: &[Comparison]) -> Shown {
     let sds = stats::plain_t(MANY_BLOCKS, level).unwrap_or(f64::INFINITY);
     let standing = if lag1 > sds * chance { Doubtful } else { Supported };
     let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
-    (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}").into())
+    (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}"))
 }
 
 fn even_noise(comparisons: &[Comparison]) -> Shown {
-    let looked: Vec<&Comparison> = checked(comparisons).map(|(comparison, _)| comparison).collect();
-    let against = |comparison: &&&Comparison| {
+    let against = |(comparison, _): &(&Comparison, u32)| {
         let pair = comparison.cross_check.as_ref().zip(comparison.estimate.as_ref());
         pair.is_some_and(|(check, estimate)| check.contradicts(estimate))
     };
-    match looked.iter().find(against) {
-        _ if looked.is_empty() => (Unchecked, "no estimate".into()),
-        Some(Comparison { label, .. }) => {
+    match checked(comparisons).find(against) {
+        _ if checked(comparisons).next().is_none() => (Unchecked, "no estimate".into()),
+        Some((Comparison { label, .. }, _)) => {
             let why = "an interval by bootstrap, which bears noise to one side, shows no difference";
-            (Doubtful, format!("{label}: {why}").into())
+            (Doubtful, format!("{label}: {why}"))
         }
         None => (Supported, "intervals by bootstrap contradict no verdict".into()),
     }
@@ -147,7 +131,7 @@ fn machine_fair(aa: Option<&AaCheck>) -> Shown {
         Some(AaCheck { differs: true, .. }) => (Doubtful, "the baseline differs from its own copy".into()),
         Some(AaCheck { estimate: Some(estimate), .. }) => {
             let (_, interval) = model::quantity::change(estimate);
-            (Supported, format!("the baseline vs its own copy: {interval}").into())
+            (Supported, format!("the baseline vs its own copy: {interval}"))
         }
         _ => {
             let drawn = "order and memory layout are drawn anew for each block; `aa = true` measures a copy of the baseline";
@@ -160,20 +144,19 @@ fn load(record: &Record) -> Shown {
     let way = way(record);
     let variants = &record.header.plan.variants;
     let requests = variants.iter().map(|variant| variant.load.requests.len()).max().unwrap_or(0);
-    let what =
-        if requests > 1 { format!("{requests} requests at random,") } else { "one request".to_owned() };
+    let several = format!("{requests} requests at random,");
+    let what = if requests > 1 { &several } else { "one request" };
     let evidence = match record.is_open_loop() {
         true => format!("{what} at a common rate, over {way}"),
         false => format!("{what} at saturation, over {way}; for response times use `metric = \"p99\"`"),
     };
-    (Unchecked, evidence.into())
+    (Unchecked, evidence)
 }
 
 /// What lay between client and services. Of a link, what yours surely have and this one has not.
 fn way(record: &Record) -> String {
-    let mut links: Vec<_> =
-        record.header.plan.variants.iter().map(|variant| variant.load.network.as_ref()).collect();
-    links.dedup();
+    let links = record.header.plan.variants.iter().map(|variant| variant.load.network.as_ref());
+    let links = model::distinct(links);
     match links.as_slice() {
         [] | [None] => "loopback".to_owned(),
         [Some(link)] => {

@@ -2,16 +2,16 @@
 //!
 //! Judges nothing: whether the record is void is for [`crate::conclude`], and nothing here may be shown where it is.
 
-use plan::{Comparison, Design, Metric};
-use record::{Block, Record, Trial};
+use plan::{Design, Metric};
+use record::{Record, Slice, Trial};
 use serde::Serialize;
-use stats::{BLOCKS_MAX, BLOCKS_MIN, Estimate, Rule, lag1, plain_t};
+use stats::{BLOCKS_MAX, BLOCKS_MIN, Components, Estimate, Rule, lag1, plain_t};
 
 use crate::comparison::ratios;
-use crate::forecast::{self, POWER, Pace};
-use crate::metric::{self, BlockFigures, metrics};
-use crate::rule::rule_of;
-use crate::spread::{Spread, mean};
+use crate::failure;
+use crate::metric::{self, BlockFigures, log_over, metrics};
+use crate::rule::{self, POWER, Pace, rule_of};
+use crate::variant::mean;
 
 /// Confidence of the interval of the copies.
 const LEVEL: f64 = 0.95;
@@ -93,17 +93,13 @@ impl Calibration {
     /// See [`plan::Plan::calibration`]. Of variants that are no copies it would say nonsense.
     pub fn of(record: &Record) -> Option<Calibration> {
         let figures = BlockFigures::all(record);
-        let blocks = u32::try_from(figures.len()).ok().filter(|blocks| *blocks >= BLOCKS_MIN)?;
+        let blocks = Some(figures.len() as u32).filter(|blocks| *blocks >= BLOCKS_MIN)?;
         let copies = record.header.plan.comparisons.first()?;
-        let Pace { first_block_s, block_s, .. } = Pace::of(record)?;
-        let noise = |metric: Metric| {
-            let mut noise = Noise::of(record, &figures, copies, metric)?;
-            let found = |budget_s| Found::of(budget_s, (first_block_s, block_s), noise.sd_log);
-            noise.found = BUDGETS_S.into_iter().map(found).collect();
-            Some(noise)
-        };
-        let metrics = metrics(record).filter_map(noise).collect();
-        Some(Calibration { blocks, block_s, first_block_s, metrics, steal: Steal::of(record) })
+        let pace = Pace::of(record)?;
+        let noise = |metric| Noise::of(record, &ratios(&figures, copies, metric)?, metric, pace);
+        let (metrics, steal) = (metrics(record).filter_map(noise).collect(), Steal::of(record));
+        let Pace { first_block_s, block_s, .. } = pace;
+        Some(Calibration { blocks, block_s, first_block_s, metrics, steal })
     }
 
     /// How one of the metrics varies.
@@ -118,11 +114,9 @@ impl Calibration {
 }
 
 impl Noise {
-    fn of(record: &Record, figures: &[BlockFigures], copies: &Comparison, metric: Metric) -> Option<Noise> {
-        let d = ratios(figures, copies, metric)?;
-        let blocks = u32::try_from(d.len()).ok()?;
-        let estimate = Estimate::of(&d, plain_t(blocks, LEVEL).ok()?).ok()?;
-        let Estimate { ratio, low, high, sd_log, .. } = estimate;
+    fn of(record: &Record, d: &[f64], metric: Metric, pace: Pace) -> Option<Noise> {
+        let critical_t = plain_t(d.len() as u32, LEVEL).ok()?;
+        let Estimate { ratio, low, high, sd_log, .. } = Estimate::of(d, critical_t).ok()?;
         let slice_s = slice_s(record).filter(|_| metric::is_of_sums(metric));
         let spread = slice_s.map(|slice_s| Spread::of(record, metric, slice_s));
         let components = spread.as_ref().and_then(Spread::components);
@@ -130,11 +124,11 @@ impl Noise {
             metric,
             copies: Copies { ratio, low, high, differ: low > 1.0 || high < 1.0 },
             sd_log,
-            blocks_lag1: lag1(&d),
+            blocks_lag1: lag1(d),
             processes_sd: components.as_ref().map(|components| components.between.sqrt()),
             slices_sd: components.as_ref().map(|components| components.within.sqrt()),
             slices_lag1: spread.as_ref().and_then(Spread::slices_lag1),
-            found: Vec::new(),
+            found: BUDGETS_S.map(|budget_s| Found::of(budget_s, pace, sd_log)).to_vec(),
         })
     }
 
@@ -142,7 +136,7 @@ impl Noise {
     /// a design where so many estimates share the chance to err; `None` where even the largest run does not.
     pub fn blocks_to_find(&self, difference: f64, design: &Design, estimates: usize) -> Option<u32> {
         let rule = rule_of(design.looks, estimates)?;
-        forecast::blocks_to_find(difference, self.sd_log, &rule).filter(|blocks| *blocks <= BLOCKS_MAX)
+        rule::blocks_to_find(difference, self.sd_log, &rule).filter(|blocks| *blocks <= BLOCKS_MAX)
     }
 
     /// The smallest true difference that the largest run finds, as [`Noise::blocks_to_find`] counts.
@@ -152,13 +146,12 @@ impl Noise {
 }
 
 impl Found {
-    fn of(budget_s: f64, (first_block_s, block_s): (f64, f64), sd_log: f64) -> Found {
-        let later_s = budget_s - (first_block_s - block_s).max(0.0);
-        let fit = (later_s / block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
+    fn of(budget_s: f64, pace: Pace, sd_log: f64) -> Found {
+        let later_s = budget_s - (pace.first_block_s - pace.block_s).max(0.0);
+        let fit = (later_s / pace.block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
         let blocks = fit.min(BLOCKS_MAX);
         let rule = Rule::each_block(1, None).ok();
-        let difference = rule.and_then(|rule| difference_found(&rule, blocks, sd_log));
-        Found { budget_s, blocks, difference }
+        Found { budget_s, blocks, difference: rule.and_then(|rule| difference_found(&rule, blocks, sd_log)) }
     }
 }
 
@@ -167,10 +160,8 @@ impl Steal {
         let blocks = record.blocks.iter().filter(|block| block.seconds.is_some());
         let slices = blocks.flat_map(|block| &block.trials).flat_map(Trial::measured);
         let shares: Vec<f64> = slices.map(|slice| slice.machine.steal_share_max()).collect();
-        Steal {
-            mean_share: mean(shares.iter().copied()).unwrap_or(0.0),
-            max_share: shares.iter().copied().fold(0.0, f64::max),
-        }
+        let max_share = shares.iter().copied().fold(0.0, f64::max);
+        Steal { mean_share: mean(shares).unwrap_or(0.0), max_share }
     }
 }
 
@@ -181,7 +172,62 @@ fn difference_found(rule: &Rule, blocks: u32, sd_log: f64) -> Option<f64> {
 
 /// The length of slices as settled: that of the last block.
 fn slice_s(record: &Record) -> Option<f64> {
-    let last: &Block = record.complete_blocks().last()?;
-    let slice = last.trials.iter().flat_map(Trial::measured).last()?;
+    let slice = record.complete_blocks().last()?.trials.iter().flat_map(Trial::measured).last()?;
     Some(slice.counts.window_ns as f64 / 1e9)
+}
+
+// Where a record's spread comes from: processes of one variant, and slices of one process. What a pass over all variants has in common (the
+// machine's speed of the moment) cancels in a log-ratio, so it is taken out first. Blind to which variant is ahead.
+
+/// Slices whose length differs from the others' by more than this share vary differently.
+const ALIKE: f64 = 0.1;
+
+/// The logarithms of a metric's values in slices without what their pass has in common: variant → trial → slices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread(Vec<Vec<Vec<f64>>>);
+
+impl Spread {
+    /// That of all complete blocks whose measured slices are `slice_s` seconds long; blocks in which a slice has no value
+    /// are left out.
+    pub fn of(record: &Record, metric: Metric, slice_s: f64) -> Spread {
+        let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
+        // What never succeeded has no value in any block, and would leave nothing of the others'.
+        let never: Vec<_> = (0..variants.len()).map(|index| failure::measured(record, index)).collect();
+        let counted = |trial: &&Trial| never[trial.variant()].is_none();
+        // The first block may have had other slices.
+        let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
+        let blocks = record.complete_blocks();
+        let log = |slice: &Slice| log_over(metric, std::iter::once(slice));
+        for block in blocks.filter(|block| block.trials.iter().flat_map(Trial::measured).all(alike)) {
+            let logs = |trial: &&Trial| trial.measured().map(log).collect::<Option<Vec<f64>>>();
+            let counted: Vec<&Trial> = block.trials.iter().filter(counted).collect();
+            let Some(trials) = counted.iter().map(logs).collect::<Option<Vec<Vec<f64>>>>() else {
+                continue;
+            };
+            let passes = trials.iter().map(Vec::len).min().unwrap_or(0);
+            // The slices of one pass are neighbours in time. A variant alone shares them with none.
+            let shared = |pass: usize| mean(trials.iter().map(|trial| trial[pass]));
+            let shared = |pass| if trials.len() > 1 { shared(pass) } else { Some(0.0) };
+            let common: Vec<f64> = (0..passes).filter_map(shared).collect();
+            for (trial, logs) in counted.iter().zip(&trials) {
+                let centred = logs.iter().zip(&common).map(|(log, common)| log - common);
+                variants[trial.variant()].push(centred.collect::<Vec<f64>>());
+            }
+        }
+        variants.retain(|trials: &Vec<Vec<f64>>| !trials.is_empty());
+        Spread(variants)
+    }
+
+    /// Variances between processes of a variant, and between slices of a process; `None` where they cannot be had.
+    pub fn components(&self) -> Option<Components> {
+        // Taking out the mean of so many variants has taken out that part of each one's own spread, too.
+        let shrunk = if self.0.len() > 1 { 1.0 - 1.0 / self.0.len() as f64 } else { 1.0 };
+        let found = stats::components(&self.0)?;
+        Some(Components { between: found.between / shrunk, within: found.within / shrunk, ..found })
+    }
+
+    /// Lag-1 autocorrelation of the slices of a trial, the mean over trials; `None` where no trial has three slices.
+    pub fn slices_lag1(&self) -> Option<f64> {
+        mean(self.0.iter().flatten().filter_map(|slices| stats::lag1(slices)))
+    }
 }

@@ -7,22 +7,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use model::Rate;
-use record::{Record, Slice, SliceKind, Trial};
+use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Interval;
 use stats::capacity::{Bounds, widened, widening};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share};
-use crate::spread::{geometric_mean, mean};
-use crate::variant::{slices, trials};
+use crate::variant::{geometric_mean, mean, slices, total, trials};
 
 mod search;
 
 pub use search::{
     Clause, Pilot, at_limit_per_s, clauses, limit_s, lower_share, next_rate, second_half_per_s,
 };
-use search::{Found, quantile_s, rate};
+use search::{Found, last_closed, quantile_s, rate};
 
 /// Shares this near to each other are one point of the curve.
 const SAME_RATE: f64 = 0.03;
@@ -145,8 +144,7 @@ impl Capacity {
     fn of(record: &Record, variant: usize) -> Capacity {
         let found = Found::of(record, variant);
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
-        let bounds =
-            found.as_ref().and_then(|found| widened(&logs, found.clause.limit_s, found.window_s).ok());
+        let bounds = found.as_ref().and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
         let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
         Capacity {
@@ -168,10 +166,8 @@ impl Capacity {
     pub fn near(&self, share: f64) -> Option<&RatePoint> {
         let wanted = self.per_s? * share;
         let far = |point: &&RatePoint| (point.per_s / wanted).ln().abs();
-        self.curve
-            .iter()
-            .filter(|point| far(point) < 0.2)
-            .min_by(|one, other| far(one).total_cmp(&far(other)))
+        let near = self.curve.iter().filter(|point| far(point) < 0.2);
+        near.min_by(|one, other| far(one).total_cmp(&far(other)))
     }
 }
 
@@ -181,32 +177,26 @@ pub(crate) fn at_limit(record: &Record, variant: usize) -> Option<f64> {
 }
 
 fn cores(slices: &[&Slice]) -> Option<f64> {
-    let used_ns: u64 = slices.iter().map(|slice| slice.services_cpu_ns()).sum();
-    let wall_ns: u64 = slices.iter().map(|slice| slice.counts.wall_ns()).sum();
+    let (used_ns, wall_ns) = (total(slices, Slice::services_cpu_ns), total(slices, |of| of.counts.wall_ns()));
     let seen = slices.iter().any(|slice| !slice.services.is_empty());
     (seen && wall_ns > 0).then(|| used_ns as f64 / wall_ns as f64)
 }
 
 fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
-    let closed: Vec<&Slice> = trials(record, variant)
-        .filter_map(|trial| trial.slices.iter().rfind(|slice| slice.counts.open.is_none()))
-        .collect();
-    cores(&closed)
+    cores(&trials(record, variant).filter_map(last_closed).collect::<Vec<_>>())
 }
 
 /// What limits it near its capacity, by the windows there; where there are none, by those of the search.
 fn limited_by(record: &Record, variant: usize) -> LimitedBy {
-    let mut near: Vec<&Slice> =
-        slices(record, variant).filter(|slice| slice.kind == SliceKind::Measured).collect();
+    let mut near: Vec<&Slice> = slices(record, variant).filter(|of| of.kind == SliceKind::Measured).collect();
     if near.is_empty() {
         // Beyond what it keeps all connections are busy whatever the limit is.
         let [kept, _] = Pilot::of(record, variant).unwrap_or_default().bracket();
         let is_kept = |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
         near.extend(slices(record, variant).filter(is_kept));
     }
-    let opens = || near.iter().filter_map(|slice| slice.counts.open.as_ref());
-    let (due, queued) =
-        opens().fold((0, 0), |(due, queued), open| (due + open.intended, queued + open.queued));
+    let open = |of: fn(&OpenLoop) -> u64| total(&near, |slice| slice.counts.open.as_deref().map_or(0, of));
+    let (due, queued) = (open(|open| open.intended), open(|open| open.queued));
     let used = cores_at_limit(record, variant);
     let is_busy = |cores: f64| cores >= BUSY_SHARE * cores.round().max(1.0);
     if generator_share(&near) > GENERATOR_SHARE_MAX && !used.is_some_and(is_busy) {
@@ -229,8 +219,10 @@ fn seconds_for(record: &Record, bounds: Bounds) -> Option<f64> {
     (half_width > NARROW).then(|| seconds * (half_width / NARROW).powi(2))
 }
 
-/// The windows of a trial: each with its share of the rate that counts, and its rate.
-fn shares(trial: &Trial) -> Vec<(f64, f64, &Slice)> {
+/// A window with its share of the rate that counts in its trial, and its rate.
+type Shared<'a> = (f64, f64, &'a Slice);
+
+fn shares(trial: &Trial) -> Vec<Shared<'_>> {
     let window = trial.measured().next().and_then(rate);
     let counts = |slice: &&Slice| matches!(slice.kind, SliceKind::Measured | SliceKind::Probe);
     let slices = trial.slices.iter().filter(counts).filter_map(|slice| Some((rate(slice)?, slice)));
@@ -239,12 +231,12 @@ fn shares(trial: &Trial) -> Vec<(f64, f64, &Slice)> {
 
 /// Windows at about the same share of what each process was measured at, for processes differ; before the first block those of the search.
 fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
-    let is_measured = |trial: &&Trial| trial.measured().next().is_some();
-    let any = trials(record, variant).any(|trial| is_measured(&trial));
+    let is_measured = |trial: &Trial| trial.measured().next().is_some();
+    let any = trials(record, variant).any(is_measured);
     let chosen = trials(record, variant).filter(|trial| !any || is_measured(trial));
-    let mut open: Vec<(f64, f64, &Slice)> = chosen.flat_map(shares).collect();
+    let mut open: Vec<Shared<'_>> = chosen.flat_map(shares).collect();
     open.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut points: Vec<Vec<(f64, f64, &Slice)>> = Vec::new();
+    let mut points: Vec<Vec<Shared<'_>>> = Vec::new();
     for one in open {
         match points.last_mut().filter(|point| (one.0 / point[0].0).ln() < SAME_RATE) {
             Some(point) => point.push(one),
@@ -257,10 +249,9 @@ fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
 }
 
 impl RatePoint {
-    fn of(point: &[(f64, f64, &Slice)]) -> RatePoint {
+    fn of(point: &[Shared<'_>]) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
-        let due: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
-        let failed: u64 = slices.iter().map(|slice| slice.counts.failed()).sum();
+        let (due, failed) = (total(&slices, |of| of.counts.due()), total(&slices, |of| of.counts.failed()));
         let quantile = |q: f64| {
             let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
             quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)
@@ -281,9 +272,7 @@ impl RatePoint {
 /// for still having a line.
 fn overload(record: &Record, variant: usize) -> Option<Overload> {
     let over = slices(record, variant).filter(|slice| slice.kind == SliceKind::Overload).last()?;
-    let Some(Rate::Ramp { from_per_s, to_per_s, over: fall }) = over.asked?.open.map(|open| open.rate) else {
-        return None;
-    };
+    let Rate::Ramp { from_per_s, to_per_s, over: fall } = over.asked?.open?.rate else { return None };
     let done = &over.counts.successful_per_100_ms;
     let per_s = |buckets: &[u32]| {
         let sum: u64 = buckets.iter().map(|count| u64::from(*count)).sum();

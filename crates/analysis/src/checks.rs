@@ -8,8 +8,10 @@ use model::{Check, Evidence, Finding, Grade, Remedy};
 use plan::{Comparison, Plan};
 use record::{Record, Slice, Trial, Witness};
 
+use crate::failure::{self, fruitless};
 use crate::metric::BlockFigures;
-use crate::no_success::{self, fruitless};
+use crate::only_if;
+use crate::variant::total;
 
 mod client;
 mod deployed;
@@ -132,8 +134,7 @@ fn void(evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
 }
 
 fn either(is_void: bool, evidence: impl Into<Evidence>, remedy: impl Into<Remedy>) -> Seen {
-    let grade = if is_void { Grade::Invalid } else { Grade::Warning };
-    Finding::new((), grade, evidence, remedy)
+    Finding::new((), if is_void { Grade::Invalid } else { Grade::Warning }, evidence, remedy)
 }
 
 /// With the name of what it is about before it.
@@ -200,13 +201,7 @@ impl<'a> Run<'a> {
             }
             Maker::Conclusion => Vec::new(),
         };
-        let numbered = |Seen { grade, evidence, remedy, variants, .. }| Finding {
-            check,
-            grade,
-            evidence,
-            remedy,
-            variants,
-        };
+        let numbered = |of: Seen| Finding::new(check, of.grade, of.evidence, of.remedy).about(of.variants);
         seen.into_iter().map(numbered).collect()
     }
 
@@ -239,11 +234,10 @@ struct Variant<'a> {
 
 impl<'a> Variant<'a> {
     fn of(record: &'a Record, index: usize, plan: &'a plan::Variant) -> Variant<'a> {
-        let trials: Vec<&Trial> = trials(record).filter(|trial| trial.variant() == index).collect();
+        let is_its = |trial: &&Trial| trial.variant() == index;
+        let trials: Vec<&Trial> = record.complete_trials().filter(is_its).collect();
         let slices = trials.iter().flat_map(|trial| trial.measured()).collect();
-        let all_trials = record.blocks.iter().flat_map(|block| &block.trials);
-        let all_trials = all_trials.filter(|trial| trial.variant() == index).collect();
-        Variant { index, plan, trials, slices, all_trials }
+        Variant { index, plan, trials, slices, all_trials: record.trials().filter(is_its).collect() }
     }
 
     fn name(&self) -> &'a str {
@@ -276,7 +270,7 @@ impl<'a> Variant<'a> {
     }
 
     fn never_succeeded(&self, record: &Record) -> bool {
-        no_success::measured(record, self.index).is_some()
+        failure::measured(record, self.index).is_some()
     }
 
     fn succeeds(&self, record: &Record) -> bool {
@@ -288,26 +282,20 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// Trials of complete blocks.
-fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.complete_blocks().flat_map(|block| &block.trials)
-}
-
 /// Whether nothing is known of what a variant's processes use: it runs already, and nobody may look at it.
 pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
     plan.runs_already() && trials.into_iter().all(|trial| trial.started.services.is_empty())
-}
-
-fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
-    slices.iter().map(|slice| of(slice)).sum()
 }
 
 fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }
 
-/// The first few of several things, and that there are more.
-fn first_few(all: &[String], most: usize) -> String {
-    let more = if all.len() > most { "; and so on" } else { "" };
-    format!("{}{more}", all[..all.len().min(most)].join("; "))
+/// The first few of several things, and how many more there are: `a; b; 3 more`.
+pub(crate) fn few(all: impl IntoIterator<Item = impl Into<String>>, most: usize, between: &str) -> String {
+    let mut all: Vec<String> = all.into_iter().map(Into::into).collect();
+    let more = all.len().saturating_sub(most);
+    all.truncate(most);
+    all.extend((more > 0).then(|| format!("{more} more")));
+    all.join(between)
 }

@@ -1,18 +1,19 @@
-//! One candidate vs its baseline: estimate, verdict, and what it would take to know more.
+//! One candidate vs its baseline: estimate, verdict, and what it would take to know more. And the baseline vs its copy: a difference between
+//! those two is none, and shows what the machine makes up.
 
 use model::document::Tone;
-use model::{Check, Finding, Metric, Unit};
+use model::{Check, Finding, Metric, Unit, evidence, quantity};
 use plan::LookRule;
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Error, Estimate, Interval, Resampling, Rule, Verdict};
+use stats::{Error, Estimate, Interval, MeanInterval, Resampling, Rule, Verdict};
 
-use crate::forecast;
+use crate::failure::{self, NoSuccess};
 use crate::metric::{BlockFigures, metrics};
-use crate::no_success::{self, NoSuccess};
+use crate::only_if;
 use crate::rule;
-use crate::spread::mean;
+use crate::variant::mean;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: u32 = 2_000;
@@ -114,7 +115,7 @@ pub struct Exploratory {
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Comparison> {
     let design = &record.header.plan.design;
     let variants = 0..record.header.plan.variants.len();
-    let without: Vec<_> = variants.map(|index| no_success::measured(record, index)).collect();
+    let without: Vec<_> = variants.map(|index| failure::measured(record, index)).collect();
     let (rule, joint_t) = (rule::rule(record), joint_t(record, blocks, &without));
     let judge = Judge { record, blocks, findings, without: &without, rule, joint_t };
     let comparisons = record.header.plan.comparisons.iter();
@@ -136,28 +137,25 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn one(&self, asked: &plan::Comparison, metric: Metric) -> Comparison {
         let design = &self.record.header.plan.design;
+        let voids = || self.findings.iter().filter(|found| found.voids(asked.baseline, asked.candidate));
         // What never was what it is called did not fail to succeed either.
-        let untreated = |finding: &Finding| {
-            finding.check == Check::TreatmentNotApplied && finding.voids(asked.baseline, asked.candidate)
-        };
-        let untreated = self.findings.iter().any(untreated);
+        let untreated = voids().any(|found| found.check == Check::TreatmentNotApplied);
         let no_success = self.no_success(asked).filter(|_| !untreated);
-        let void = self.findings.iter().any(|finding| finding.voids(asked.baseline, asked.candidate));
-        let void = void || no_success.is_some();
+        let void = voids().next().is_some() || no_success.is_some();
         // What is void prints instead of a number, never beside it.
         let ratios = ratios(self.blocks, asked, metric).filter(|_| !void);
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
         let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
-        let outcome = match &primary {
+        let estimate = primary.as_ref();
+        let outcome = match estimate {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
             _ if void => Outcome::Invalid,
             Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
             None => Outcome::Inconclusive,
         };
-        let cross =
-            |estimate: &Estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
-        let blocks_needed = self.blocks_needed(primary.as_ref(), outcome);
+        let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
+        let blocks_needed = self.blocks_needed(estimate, outcome);
         Comparison {
             label: asked.label.clone(),
             baseline: asked.baseline,
@@ -169,9 +167,9 @@ impl Judge<'_> {
             },
             ratio_so_far: ratios.clone().filter(|_| rule::may_look(self.record)).and_then(mean).map(f64::exp),
             blocks_needed,
-            seconds_needed: forecast::seconds(self.record, blocks_needed),
-            cross_check: primary.as_ref().and_then(cross),
-            difference: primary.as_ref().and_then(|estimate| self.difference(asked, metric, estimate)),
+            seconds_needed: rule::seconds(self.record, blocks_needed),
+            cross_check: estimate.and_then(cross),
+            difference: estimate.and_then(|estimate| self.difference(asked, metric, estimate)),
             no_success,
             estimate: primary,
             outcome,
@@ -191,28 +189,17 @@ impl Judge<'_> {
     }
 
     /// With the critical t of the ratio, so that both hold together or not at all.
-    fn difference(
-        &self,
-        asked: &plan::Comparison,
-        metric: Metric,
-        estimate: &Estimate,
-    ) -> Option<Difference> {
-        let unit = metric.unit();
-        if unit == Unit::PerS {
-            return None;
-        }
-        let of = |block: &BlockFigures| block.difference(metric, asked.baseline, asked.candidate);
-        let d = shared(self.blocks, asked).map(of).collect::<Option<Vec<f64>>>()?;
-        let mean = stats::MeanInterval::of(&d, estimate.critical_t)?;
-        Some(Difference { unit, value: mean.value, low: mean.low, high: mean.high })
+    fn difference(&self, asked: &plan::Comparison, metric: Metric, of: &Estimate) -> Option<Difference> {
+        let unit = Some(metric.unit()).filter(|unit| *unit != Unit::PerS)?;
+        let d = over(self.blocks, asked, |block, one, other| block.difference(metric, one, other))?;
+        let MeanInterval { value, low, high } = MeanInterval::of(&d, of.critical_t)?;
+        Some(Difference { unit, value, low, high })
     }
 
     fn per_second(&self, asked: &plan::Comparison, metric: Metric) -> Option<Estimate> {
-        if metric != Metric::Throughput || !self.blocks.first()?.per_core {
-            return None;
-        }
-        let plain = |block: &BlockFigures| block.plain_log_ratio(metric, asked.baseline, asked.candidate);
-        self.estimate(&shared(self.blocks, asked).map(plain).collect::<Option<Vec<f64>>>()?)?.ok()
+        self.blocks.first().filter(|first| metric == Metric::Throughput && first.per_core)?;
+        let plain = |block: &BlockFigures, one, other| block.plain_log_ratio(metric, one, other);
+        self.estimate(&over(self.blocks, asked, plain)?)?.ok()
     }
 
     /// The metrics without a verdict, once for each comparison: with its first metric.
@@ -229,20 +216,16 @@ impl Judge<'_> {
 
     /// The estimate over all complete blocks; `None` where there may be none yet.
     fn estimate(&self, d: &[f64]) -> Option<Result<Estimate, Error>> {
-        if !rule::may_look(self.record) {
-            return None;
-        }
+        only_if(rule::may_look(self.record))?;
         let planned = self.rule.as_ref()?.critical_t(u32::try_from(d.len()).ok()?)?;
         Some(Estimate::of(d, self.joint_t.unwrap_or(planned)))
     }
 
     fn blocks_needed(&self, estimate: Option<&Estimate>, outcome: Outcome) -> Option<u32> {
-        if outcome != Outcome::Inconclusive {
-            return None;
-        }
+        only_if(outcome == Outcome::Inconclusive)?;
         let (estimate, margin) = (estimate?, self.record.header.plan.design.margin);
-        let blocks = forecast::blocks_to_find(margin, estimate.sd_log, self.rule.as_ref()?)?;
-        (blocks > estimate.blocks).then_some(blocks)
+        let blocks = rule::blocks_to_find(margin, estimate.sd_log, self.rule.as_ref()?);
+        blocks.filter(|blocks| *blocks > estimate.blocks)
     }
 }
 
@@ -251,39 +234,34 @@ impl Judge<'_> {
 fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess>]) -> Option<f64> {
     let plan = &record.header.plan;
     let succeeds = |index: usize| without.get(index).is_none_or(Option::is_none);
-    let compared =
-        plan.comparisons.iter().filter(|asked| succeeds(asked.baseline) && succeeds(asked.candidate));
+    let compared = plan.comparisons.iter().filter(|of| succeeds(of.baseline) && succeeds(of.candidate));
     let asked = compared.flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
     let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
-    if plan.design.looks != LookRule::Once || asked.len() < 2 || !rule::may_look(record) {
-        return None;
-    }
+    only_if(plan.design.looks == LookRule::Once && asked.len() > 1 && rule::may_look(record))?;
     let row = |block: &BlockFigures| {
-        let ratio = |(asked, metric): &(&plan::Comparison, Metric)| {
-            block.log_ratio(*metric, asked.baseline, asked.candidate)
-        };
-        asked.iter().map(ratio).collect::<Option<Vec<f64>>>()
+        let ratios = asked.iter().map(|(of, metric)| block.log_ratio(*metric, of.baseline, of.candidate));
+        ratios.collect::<Option<Vec<f64>>>()
     };
     let rows = blocks.iter().map(row).collect::<Option<Vec<Vec<f64>>>>()?;
-    let resampling = Resampling { seed: record.header.seed, resamples: FLIPS };
-    stats::joint_t(&rows, resampling).ok()?
+    stats::joint_t(&rows, Resampling { seed: record.header.seed, resamples: FLIPS }).ok()?
 }
 
 /// The log-ratio of each complete block in which both were measured; `None` without blocks, or where any has no value.
 pub(crate) fn ratios(blocks: &[BlockFigures], asked: &plan::Comparison, metric: Metric) -> Option<Vec<f64>> {
-    let ratio = |block: &BlockFigures| block.log_ratio(metric, asked.baseline, asked.candidate);
-    shared(blocks, asked).map(ratio).collect::<Option<Vec<f64>>>().filter(|ratios| !ratios.is_empty())
+    over(blocks, asked, |block, one, other| block.log_ratio(metric, one, other))
 }
 
-/// The blocks in which both were measured: what is decided is measured no further.
-fn shared<'a>(
-    blocks: &'a [BlockFigures],
+/// Something of the baseline and the candidate in those blocks: what is decided is measured no further.
+fn over(
+    blocks: &[BlockFigures],
     asked: &plan::Comparison,
-) -> impl Iterator<Item = &'a BlockFigures> {
-    let both = [asked.baseline, asked.candidate];
-    blocks
-        .iter()
-        .filter(move |block| both.iter().all(|index| matches!(block.variants.get(*index), Some(Some(_)))))
+    of: impl Fn(&BlockFigures, usize, usize) -> Option<f64>,
+) -> Option<Vec<f64>> {
+    let (one, other) = (asked.baseline, asked.candidate);
+    let measured = |block: &BlockFigures, index: usize| matches!(block.variants.get(index), Some(Some(_)));
+    let shared = blocks.iter().filter(|block| measured(block, one) && measured(block, other));
+    let values = shared.map(|block| of(block, one, other)).collect::<Option<Vec<f64>>>();
+    values.filter(|values| !values.is_empty())
 }
 
 pub(crate) fn judged(verdict: Verdict) -> Outcome {
@@ -338,11 +316,47 @@ fn cross_check(d: &[f64], estimate: &Estimate, margin: f64, record: &Record) -> 
     let plain_t = stats::plain_t(estimate.blocks, LEVEL).ok()?;
     let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval { low: plain.low, high: plain.high });
     // The margin is the one width that is fixed before anything is seen.
-    let guard = stats::guard(d, margin.ln_1p(), stats::ALPHA).ok();
-    Some(CrossCheck {
-        bootstrap,
-        plain,
-        guard_rejects: guard.map(|guard| guard.rejects),
-        lag1: stats::lag1(d),
-    })
+    let guard_rejects = stats::guard(d, margin.ln_1p(), stats::ALPHA).ok().map(|guard| guard.rejects);
+    Some(CrossCheck { bootstrap, plain, guard_rejects, lag1: stats::lag1(d) })
+}
+
+/// The check errs in 1 of 100 experiments: 5 % shared among this many.
+const AA_SHARES: usize = 5;
+
+/// The baseline vs its copy.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AaCheck {
+    /// Reads as "X vs itself".
+    pub label: String,
+    /// The metric, that of the verdict.
+    pub metric: Metric,
+    /// Copy over baseline, with an interval that holds 1 in 99 of 100 experiments whenever it is looked at. `None` below four blocks.
+    pub estimate: Option<Estimate>,
+    /// Whether the interval excludes 1.
+    pub differs: bool,
+}
+
+/// Judges the copy; `None` where the experiment has none.
+pub(crate) fn aa(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck> {
+    let plan = &record.header.plan;
+    let asked = plan.aa.as_ref()?;
+    let metric = plan.design.metric;
+    let d = ratios(blocks, asked, metric);
+    let estimate = d.and_then(|d| rule::estimate(record, rule::family(record, AA_SHARES), &d));
+    let differs = estimate.as_ref().is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
+    Some(AaCheck { label: asked.label.clone(), metric, estimate, differs })
+}
+
+pub(crate) fn aa_finding(aa: &AaCheck) -> Option<Finding> {
+    let estimate = aa.estimate.as_ref().filter(|_| aa.differs)?;
+    let (label, metric) = (&aa.label, aa.metric.name());
+    Some(Finding::void(
+        Check::AaDiffers,
+        evidence!(
+            "{label}: {metric} differs by {}, and the two are the same",
+            quantity::change_told(estimate)
+        ),
+        "the machine makes up differences of this size, or the copies share something that the one takes from the other (a port, a file, a \
+         cache); no difference of this run may be believed",
+    ))
 }

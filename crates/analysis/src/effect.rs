@@ -8,7 +8,7 @@ use stats::{Contrast, Estimate, Factor};
 
 use crate::comparison::{Outcome, judged};
 use crate::metric::BlockFigures;
-use crate::rule;
+use crate::{Conclusion, rule};
 use model::{Finding, Grade};
 
 /// What an effect is of.
@@ -39,32 +39,33 @@ pub struct Effect {
     pub outcome: Outcome,
 }
 
-/// Whether effects say the answer: each factor does the same whatever the others are, as far as it is seen.
-pub(crate) fn lead(effects: &[Effect]) -> bool {
-    let speaks = |effect: &Effect| match (effect.kind, effect.outcome) {
-        (_, Outcome::Invalid | Outcome::NoSuccess) => false,
-        (Kind::Interaction, Outcome::Better | Outcome::Worse) => false,
-        (_, Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::Inconclusive) => {
-            effect.estimate.is_some()
-        }
-    };
-    !effects.is_empty() && effects.iter().all(speaks)
+impl Conclusion {
+    /// Whether the factors' effects are the answer, and comparisons of single variants details of it: each factor does the same whatever the
+    /// others are, as far as it is seen.
+    pub fn effects_lead(&self) -> bool {
+        let speaks = |effect: &Effect| match effect.outcome {
+            Outcome::Invalid | Outcome::NoSuccess => false,
+            Outcome::Better | Outcome::Worse => effect.kind == Kind::Main && effect.estimate.is_some(),
+            Outcome::Equivalent | Outcome::Inconclusive => effect.estimate.is_some(),
+        };
+        !self.effects.is_empty() && self.effects.iter().all(speaks)
+    }
+
+    /// Whether a main effect says nothing by itself: an interaction of its factor is there, and at least as large.
+    pub fn is_dwarfed(&self, effect: &Effect) -> bool {
+        let size = |of: &Effect| of.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
+        let dwarfs = |other: &Effect| {
+            let is_there = matches!(other.outcome, Outcome::Better | Outcome::Worse);
+            let shares = effect.factors.iter().any(|factor| other.factors.contains(factor));
+            other.kind == Kind::Interaction && is_there && shares && size(other) >= size(effect)
+        };
+        effect.kind == Kind::Main && self.effects.iter().any(dwarfs)
+    }
 }
 
-/// Whether a main effect says nothing by itself: an interaction of its factor is there, and at least as large.
-pub(crate) fn is_dwarfed(effect: &Effect, all: &[Effect]) -> bool {
-    let size = |of: &Effect| of.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
-    let dwarfs = |other: &Effect| {
-        let is_there = matches!(other.outcome, Outcome::Better | Outcome::Worse);
-        let shares = effect.factors.iter().any(|factor| other.factors.contains(factor));
-        other.kind == Kind::Interaction && is_there && shares && size(other) >= size(effect)
-    };
-    effect.kind == Kind::Main && all.iter().any(dwarfs)
-}
-
-/// All main effects and two-way interactions; none with fewer than two factors.
+/// All main effects and two-way interactions, which share the chance to err; none with fewer than two factors.
 pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]) -> Vec<Effect> {
-    let plan = &record.header.plan;
+    let (plan, design) = (&record.header.plan, &record.header.plan.design);
     if plan.factors.len() < 2 {
         return Vec::new();
     }
@@ -72,8 +73,25 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     // A plan's factors have two levels or more, and 64 variants at most.
     let contrasts = stats::contrasts(&factors).unwrap_or_default();
     let void = findings.iter().any(|finding| finding.grade == Grade::Invalid);
-    let family = Family { record, blocks, cells: cells(plan, &factors), members: contrasts.len(), void };
-    contrasts.iter().map(|contrast| family.effect(contrast)).collect()
+    let (metric, cells) = (design.metric, cells(plan, &factors));
+    let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();
+    let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
+    let estimate = |contrast: &Contrast| {
+        let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0 && !void)?;
+        rule::estimate(record, rule::family(record, contrasts.len()), &values.log_ratios)
+    };
+    let effect = |contrast: &Contrast| {
+        let estimate = estimate(contrast);
+        let outcome = match &estimate {
+            _ if void => Outcome::Invalid,
+            Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
+            None => Outcome::Inconclusive,
+        };
+        let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
+        let factors = contrast.terms.iter().map(|term| term.factor).collect();
+        Effect { label: contrast.name.clone(), factors, kind, metric, estimate, outcome }
+    };
+    contrasts.iter().map(effect).collect()
 }
 
 /// A factor whose first level is the one that the plan compares with.
@@ -99,39 +117,4 @@ fn cells(plan: &plan::Plan, factors: &[Factor]) -> Vec<Option<usize>> {
     };
     let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
     (0..combinations).map(|cell| plan.variants.iter().position(|variant| is(variant, cell))).collect()
-}
-
-/// The effects of a record, which share the chance to err.
-struct Family<'a> {
-    record: &'a Record,
-    blocks: &'a [BlockFigures],
-    cells: Vec<Option<usize>>,
-    members: usize,
-    void: bool,
-}
-
-impl Family<'_> {
-    fn effect(&self, contrast: &Contrast) -> Effect {
-        let design = &self.record.header.plan.design;
-        let shown = !self.void && rule::may_look(self.record);
-        let estimate = if shown { self.estimate(contrast, design.metric) } else { None };
-        let outcome = match &estimate {
-            _ if self.void => Outcome::Invalid,
-            Some(estimate) => judged(stats::judge(estimate, design.margin, design.metric.row().direction)),
-            None => Outcome::Inconclusive,
-        };
-        let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
-        let factors = contrast.terms.iter().map(|term| term.factor).collect();
-        Effect { label: contrast.name.clone(), factors, kind, metric: design.metric, estimate, outcome }
-    }
-
-    fn estimate(&self, contrast: &Contrast, metric: Metric) -> Option<Estimate> {
-        let value = |block: &BlockFigures, cell: &Option<usize>| block.compared(metric, (*cell)?);
-        let row = |block: &BlockFigures| self.cells.iter().map(|cell| value(block, cell)).collect();
-        let rows: Vec<Vec<Option<f64>>> = self.blocks.iter().map(row).collect();
-        let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0)?;
-        let rule = rule::family(self.record, self.members)?;
-        let critical_t = rule.critical_t(u32::try_from(values.log_ratios.len()).ok()?)?;
-        Estimate::of(&values.log_ratios, critical_t).ok()
-    }
 }

@@ -13,7 +13,7 @@ use stats::{Estimate, plain_t};
 use crate::checks::cpus;
 use crate::comparison::Outcome;
 use crate::metric::{BlockFigures, metrics};
-use crate::spread::mean;
+use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
@@ -84,7 +84,7 @@ pub struct Conditions {
 impl Conditions {
     /// Those of a record.
     pub fn of(record: &Record) -> Conditions {
-        let trial = record.blocks.iter().flat_map(|block| &block.trials).next();
+        let trial = record.trials().next();
         Conditions {
             rate_per_s: record.rate.as_ref().map(|rate| rate.per_s),
             warm_up_s: record.warm_up.as_ref().map(|warm_up| warm_up.seconds),
@@ -97,24 +97,21 @@ impl Conditions {
     pub fn differences(&self, other: &Conditions) -> Vec<String> {
         let apart = |one: f64, other: f64, factor: f64| one.max(other) > one.min(other) * factor;
         let mut found = Vec::new();
-        match (self.rate_per_s, other.rate_per_s) {
-            (Some(one), Some(other)) if apart(one, other, RATE_FACTOR) => {
-                found.push(format!("rates of {} and {}", quantity::rate(one), quantity::rate(other)));
-            }
-            (Some(_), None) | (None, Some(_)) => found.push("closed loop and a rate".to_owned()),
-            _ => {}
+        if self.rate_per_s.is_some() != other.rate_per_s.is_some() {
+            found.push("closed loop and a rate".to_owned());
         }
-        if let (Some(one), Some(other)) = (self.warm_up_s, other.warm_up_s)
-            && apart(one, other, WARM_UP_FACTOR)
-            && (one - other).abs() > WARM_UP_S
-        {
-            found.push(format!("warm-ups of {} and {}", quantity::span(one), quantity::span(other)));
-        }
-        if let (Some(one), Some(other)) = (self.cpus, other.cpus)
-            && one != other
-        {
-            found.push(format!("services on {one} and on {other} processors"));
-        }
+        let rates = self.rate_per_s.zip(other.rate_per_s);
+        let rates = rates.filter(|(one, other)| apart(*one, *other, RATE_FACTOR));
+        let told = |(one, other)| format!("rates of {} and {}", quantity::rate(one), quantity::rate(other));
+        found.extend(rates.map(told));
+        let warm_ups = self.warm_up_s.zip(other.warm_up_s);
+        let warm_ups = warm_ups
+            .filter(|(one, other)| apart(*one, *other, WARM_UP_FACTOR) && (one - other).abs() > WARM_UP_S);
+        let told =
+            |(one, other)| format!("warm-ups of {} and {}", quantity::span(one), quantity::span(other));
+        found.extend(warm_ups.map(told));
+        let cpus = self.cpus.zip(other.cpus).filter(|(one, other)| one != other);
+        found.extend(cpus.map(|(one, other)| format!("services on {one} and on {other} processors")));
         if self.cpus_shared != other.cpus_shared {
             found.push("a generator on other processors and on those of the services".to_owned());
         }
@@ -189,13 +186,12 @@ impl Essentials {
 }
 
 fn compared(plan: &Plan, conclusion: &Conclusion) -> Vec<Compared> {
-    let name =
-        |index: usize| plan.variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
+    let name = |index: usize| plan.variants.get(index).map(|of| of.name.clone()).unwrap_or_default();
     let mut all = Vec::new();
     for comparison in &conclusion.comparisons {
-        let of = [name(comparison.candidate), name(comparison.baseline)];
+        let (label, of) = (&comparison.label, [name(comparison.candidate), name(comparison.baseline)]);
         let one = |metric, outcome, estimate| Compared {
-            label: comparison.label.clone(),
+            label: label.clone(),
             of: of.clone(),
             metric,
             outcome,
@@ -222,7 +218,7 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
 }
 
 fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
-    let blocks = u32::try_from(logs.len()).ok()?;
+    let blocks = logs.len() as u32;
     let value = mean(logs.iter().copied())?.exp();
     let estimate = plain_t(blocks, LEVEL).and_then(|t| Estimate::of(logs, t));
     let standard_error = match &estimate {

@@ -1,15 +1,163 @@
-//! In which ways a variant's requests failed, told apart as far as the record tells: for showing.
+//! Requests that failed: in which ways, what became of variants none of whose requests succeeded, and whether going on with a run can
+//! still bring an answer. How many failures are too many is for a check. Pure.
 //!
-//! Must not: judge how many are too many; that is a check.
+//! That a variant never succeeds is an answer, and no fault of the experiment: where nothing comes back there is nothing to measure, and to
+//! say so, in a line that stands where a number would, is what a mean of time-outs hides. The others are compared all the same. But where
+//! every variant is one, it is rather the experiment that is wrong than what it compares; and one that succeeds now and then not at all has
+//! no figure that could be judged.
 
-use record::{Record, Slice};
+use std::collections::BTreeMap;
 
-use crate::variant::measured;
+use model::quantity::span;
+use model::{Cause, Check, ErrorCount, FailureKind, Finding, Phase};
+use record::{Record, Slice, SliceKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::variant::{measured as measured_slices, slices, total};
+use crate::{Comparison, Conclusion, Outcome, checks, only_if};
+
+/// Ways to fail that are told apart.
+const WAYS_MAX: usize = 3;
+
+/// What became of the requests of a variant that never succeeded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NoSuccess {
+    /// Requests sent; in open loop those due.
+    pub requests: u64,
+    /// What became of them: `no response within 2s (0 of 340)`, `0 of 340 succeeded: status 500`.
+    pub answer: String,
+}
+
+/// What became of a variant's requests in what was measured, be the blocks complete or not; `None` where there were none, or one succeeded.
+pub(crate) fn measured(record: &Record, variant: usize) -> Option<NoSuccess> {
+    of(record, variant, |slice| slice.kind == SliceKind::Measured)
+}
+
+/// Whether these slices had requests of which none succeeded. At a low rate none may have been due.
+pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
+    let asked = slices.iter().any(|slice| slice.counts.due() > 0 || !slice.counts.errors.is_empty());
+    asked && slices.iter().all(|slice| slice.counts.successful == 0)
+}
+
+fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
+    // What counts for nothing is neither a failure nor a success.
+    let slices: Vec<&Slice> = slices(record, variant).filter(|slice| counts(slice)).collect();
+    fruitless(&slices).then(|| told(&slices, record.header.plan.variants.get(variant)))
+}
+
+fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
+    let requests = total(slices, |slice| slice.counts.due());
+    let within = variant.map(|variant| format!("within {}", span(variant.load.timeout.as_secs_f64())));
+    let late = format!("no response {}", within.as_deref().unwrap_or("in time"));
+    let expected = variant.map(|variant| variant.expect.status.as_slice()).unwrap_or_default();
+    let ways = ways(slices, &late, expected);
+    let answer = match ways.as_slice() {
+        [(way, count)] if requests > 0 && *way == late && *count == requests => {
+            format!("{late} (0 of {requests})")
+        }
+        [(way, count)] if requests == 0 => format!("no request could be sent: {way} ({count} times)"),
+        [] => format!("0 of {requests} succeeded"),
+        [(way, _)] => format!("0 of {requests} succeeded: {way}"),
+        several => {
+            let told = several.iter().take(WAYS_MAX).map(|(way, count)| format!("{way} ({count})"));
+            format!("0 of {requests} succeeded: {}", told.collect::<Vec<_>>().join(", "))
+        }
+    };
+    NoSuccess { requests, answer }
+}
+
+/// In which ways requests failed and how often, the most frequent first.
+fn ways(slices: &[&Slice], late: &str, expected: &[u16]) -> Vec<(String, u64)> {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut add = |way: String, count: u64| *counts.entry(way).or_default() += count;
+    let mut examples: BTreeMap<&FailureKind, &str> = BTreeMap::new();
+    for slice in slices {
+        let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
+        add(late.to_owned(), slice.counts.timed_out + slice.counts.unfinished + unsent);
+        for (status, count) in slice.counts.status.iter().filter(|(status, _)| !expected.contains(status)) {
+            add(format!("status {status}"), *count);
+        }
+        let failures = slice.counts.contract_failures.iter();
+        for failure in failures.filter(|failure| failure.kind != FailureKind::Status) {
+            let example = *examples.entry(&failure.kind).or_insert(&failure.example);
+            add(format!("{} ({example})", failure.kind), failure.count);
+        }
+        // A request that was given up is counted above.
+        let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
+        for error in slice.counts.errors.iter().filter(|error| !given_up(error)) {
+            add(format!("{} {}", error.phase, error.cause), error.count);
+        }
+    }
+    let mut ways: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+    ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    ways
+}
+
+/// Variants that are named before the others are only counted.
+const NAMED_MAX: usize = 3;
+/// Fewer responses than this may be those of a cache that is not filled yet.
+const RESPONSES_MIN: u64 = 20;
+
+/// Why a variant is another one than was asked for, and what to do: its responses lack what the experiment expects to be varied. `None` where
+/// they do not, or it cannot be told yet. That needs no second trial: to go on would measure something else for as long as the budget lasts.
+pub fn untreated(record: &Record, variant: usize) -> Option<String> {
+    let slices = record.trials().filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.slices);
+    only_if(slices.map(|slice| slice.counts.responses).sum::<u64>() >= RESPONSES_MIN)?;
+    let mut findings = checks::only(Check::TreatmentNotApplied, record).into_iter();
+    findings.find(|finding| finding.variants.contains(&variant)).map(|finding| in_words(&finding))
+}
+
+/// Why no comparison can have an answer that it does not have yet, after a slice in which nothing succeeded; `None` while one can.
+pub fn all_fruitless(record: &Record) -> Option<String> {
+    let plan = &record.header.plan;
+    let each = |counts: fn(&Slice) -> bool| {
+        (0..plan.variants.len()).map(|index| of(record, index, counts)).collect::<Vec<_>>()
+    };
+    // In all slices so far, whatever they were for; and in those alone in which none succeeded, be there others.
+    let (never, now_and_then) = (each(|_| true), each(|slice| slice.counts.successful == 0));
+    if never.iter().all(Option::is_some) {
+        return Some(format!("no request succeeded; {}", named(record, &never)));
+    }
+    let both = now_and_then.into_iter().zip(&never);
+    let spoilt: Vec<Option<NoSuccess>> = both.map(|(some, never)| some.filter(|_| never.is_none())).collect();
+    let is_undecided = |asked: &plan::Comparison| {
+        let either = |of: &[Option<NoSuccess>]| of[asked.baseline].is_some() || of[asked.candidate].is_some();
+        !either(&never) && !either(&spoilt)
+    };
+    let any = spoilt.iter().any(Option::is_some);
+    (any && !plan.comparisons.iter().any(is_undecided)).then(|| {
+        format!("of whole slices no request succeeded, though of others some did; {}", named(record, &spoilt))
+    })
+}
+
+/// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.
+pub fn void_for_good(conclusion: &Conclusion) -> Option<String> {
+    let ending = conclusion.findings.iter().filter(|finding| finding.check.row().ends_run);
+    let found: Vec<&Finding> = ending.collect();
+    let voids = |finding: &Finding, asked: &Comparison| finding.voids(asked.baseline, asked.candidate);
+    let is_undecided = |asked: &Comparison| {
+        asked.outcome != Outcome::NoSuccess && !found.iter().any(|finding| voids(finding, asked))
+    };
+    only_if(!conclusion.comparisons.iter().any(is_undecided))?;
+    let first = found.iter().find(|finding| conclusion.comparisons.iter().any(|asked| voids(finding, asked)));
+    first.map(|finding| in_words(finding))
+}
+
+fn in_words(finding: &Finding) -> String {
+    format!("{}; {}", finding.evidence, finding.remedy)
+}
+
+fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
+    let names = record.header.plan.variants.iter().map(|variant| &variant.name);
+    let told = |(name, of): (&String, &Option<NoSuccess>)| Some(format!("{name}: {}", of.as_ref()?.answer));
+    checks::few(names.zip(failed).filter_map(told), NAMED_MAX, "; ")
+}
 
 /// One way to fail.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
-    /// Where in a request's life.
+    /// Where in a request's life: `connect`, `tls`, `send`, `head`, `body`, `idle`, `response`, `time-out`, `unfinished`.
     pub phase: String,
     /// What happened, in words.
     pub cause: String,
@@ -21,7 +169,7 @@ pub struct Failure {
 
 /// All ways in which requests of a variant failed, by its index in the plan, the most frequent first.
 pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
-    let ways = measured(record, index).flat_map(ways).filter(|way| way.count > 0);
+    let ways = measured_slices(record, index).flat_map(ways_to_fail).filter(|way| way.count > 0);
     let alike = model::grouped(ways.map(|way| ((way.phase.clone(), way.cause.clone()), way)));
     let together = |((phase, cause), ways): ((String, String), Vec<Failure>)| Failure {
         phase,
@@ -34,7 +182,7 @@ pub fn failures(record: &Record, index: usize) -> Vec<Failure> {
     all
 }
 
-fn ways(slice: &Slice) -> Vec<Failure> {
+fn ways_to_fail(slice: &Slice) -> Vec<Failure> {
     let (late, mut given_up) = ("no response in time", 0);
     let mut ways = Vec::new();
     let mut add = |phase: &str, cause: &str, count: u64, example: Option<&String>| {

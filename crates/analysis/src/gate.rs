@@ -6,14 +6,14 @@
 use model::quantity::{count, many};
 use model::{Check, Grade};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
-use record::{EndReason, Record, Slice, SliceKind, Trial};
+use record::{EndReason, Record, Slice, Trial};
 use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
 use crate::comparison::Comparison;
 use crate::measurement::{Measurement, Window, measurement};
-use crate::metric::{BlockFigures, of_slice, trial};
-use crate::{Conclusion, forecast, rule};
+use crate::metric::{BlockFigures, of_slice};
+use crate::{Conclusion, rule, variant};
 
 /// What a limit came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -109,17 +109,15 @@ impl Gate {
 
 /// Judges these limits from a record of which `conclusion` was drawn.
 pub fn gated(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Gate {
-    match unfit(record, conclusion) {
-        Some(unfit) => Gate { unfit: Some(unfit), judgements: Vec::new() },
-        None => Gate { unfit: None, judgements: judgements(record, conclusion, entries) },
-    }
+    let unfit = unfit(record, conclusion);
+    let judged = || judgements(record, conclusion, entries);
+    Gate { judgements: if unfit.is_none() { judged() } else { Vec::new() }, unfit }
 }
 
 /// Whether going on would buy nothing for the record's own gate: no limit is inconclusive but for want of something to measure.
 pub fn limits_settled(record: &Record, conclusion: &Conclusion) -> bool {
     let entries = &record.header.plan.gate;
-    let settled =
-        |judgement: &Judgement| judgement.ruling != Ruling::Inconclusive || judgement.measured.is_none();
+    let settled = |of: &Judgement| of.ruling != Ruling::Inconclusive || of.measured.is_none();
     entries.is_empty() || judgements(record, conclusion, entries).iter().all(settled)
 }
 
@@ -147,24 +145,28 @@ fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -
         return of_slices(record, &measured, entries);
     }
     let plan = &record.header.plan;
-    let asked: Vec<(&GateEntry, Subject)> = entries
-        .iter()
-        .flat_map(|entry| plan.gated(entry, entries).into_iter().map(move |subject| (entry, subject)))
-        .collect();
-    let blocks = BlockFigures::all(record);
-    let figures: Vec<(Figure, Subject)> =
-        asked.iter().map(|(entry, subject)| (entry.limit.figure, *subject)).collect();
-    let bench =
-        Bench { record, conclusion, blocks: &blocks, family: Family::of(record, conclusion, &figures) };
+    let of = |entry| plan.gated(entry, entries).into_iter().map(move |subject| (entry, subject));
+    let asked: Vec<(&GateEntry, Subject)> = entries.iter().flat_map(of).collect();
+    let figures = asked.iter().map(|(entry, subject)| (entry.limit.figure, *subject));
+    let others = figures.filter(|(of, it)| with_verdict(record, conclusion, *of, *it).is_none());
+    let count = model::distinct(others).len();
+    // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
+    let once = plan.comparisons.is_empty();
+    let rule = if once { rule::rule_of(LookRule::Once, count) } else { rule::family(record, count) };
+    let bench = Bench { record, conclusion, blocks: &BlockFigures::all(record), rule };
     asked.into_iter().map(|(entry, subject)| bench.judge(entry, subject)).collect()
 }
 
 /// What all judgements of a record share.
+///
+/// Comparisons with a verdict have the intervals of the report, which hold together at 95 %. All else that a gate judges, other metrics and
+/// amounts, is a family of its own that shares 5 % by the same looks.
 struct Bench<'a> {
     record: &'a Record,
     conclusion: &'a Conclusion,
     blocks: &'a [BlockFigures],
-    family: Family,
+    /// By which that family is judged; `None` where the blocks settled on allow none.
+    rule: Option<Rule>,
 }
 
 /// What was found of one figure: its interval, or a ruling that needs none, with the reason.
@@ -183,9 +185,8 @@ impl Bench<'_> {
             judged.reason = Some(format!("the record is damaged, and passes nothing: {damage}"));
         }
         let inconclusive = judged.measured.filter(|_| judged.ruling == Ruling::Inconclusive);
-        judged.blocks_needed =
-            inconclusive.and_then(|measured| self.blocks_needed(&measured, &limit, subject));
-        judged.seconds_needed = forecast::seconds(self.record, judged.blocks_needed);
+        judged.blocks_needed = inconclusive.and_then(|of| self.blocks_needed(&of, &limit, subject));
+        judged.seconds_needed = rule::seconds(self.record, judged.blocks_needed);
         judged
     }
 
@@ -197,17 +198,15 @@ impl Bench<'_> {
         let inconclusive = |reason: &str| (Ruling::Inconclusive, reason.to_owned());
         // Shares of failed requests are bounded by amounts alone.
         let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
-        match with_verdict(self.conclusion, asked, metric) {
-            Some(comparison) => match (&comparison.estimate, comparison.without_spread) {
-                (Some(estimate), _) => Ok(Measured::of(estimate)),
-                (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
-                (None, None) => Err(self.too_early()),
-            },
-            None => {
-                let ratios = crate::comparison::ratios(self.blocks, asked, metric);
-                let ratios = ratios.ok_or_else(|| inconclusive("a trial has no value of it"))?;
-                self.estimate(&ratios)
-            }
+        let Some(verdict) = with_verdict(self.record, self.conclusion, figure, Subject::Comparison(index))
+        else {
+            let ratios = crate::comparison::ratios(self.blocks, asked, metric);
+            return self.estimate(&ratios.ok_or_else(|| inconclusive(NO_VALUE))?);
+        };
+        match (&verdict.estimate, verdict.without_spread) {
+            (Some(estimate), _) => Ok(Measured::of(estimate)),
+            (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
+            (None, None) => Err(self.too_early()),
         }
     }
 
@@ -231,73 +230,89 @@ impl Bench<'_> {
             }
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the time-out.
-            Err(_) if at_least && self.family.critical_t(logs.len()).is_some() => {
+            Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
                 Ok(Measured::at_least(&values.iter().map(|value| value.value).collect::<Vec<_>>()))
             }
             found => found,
         }
     }
 
+    /// The critical t of each of the family after so many blocks; `None` where there is no interval.
+    fn critical_t(&self, blocks: usize) -> Option<f64> {
+        self.rule.as_ref().filter(|_| rule::may_look(self.record))?.critical_t(blocks as u32)
+    }
+
+    /// The share of a variant's requests that failed: the wider of Wilson's interval, which takes requests as independent, and of that by t
+    /// over blocks, which knows that failures come in bursts and nothing of a share of 0.
     fn failed(&self, index: usize) -> Found {
-        if self.family.critical_t(self.blocks.len()).is_none() {
-            return Err(self.too_early());
-        }
-        let found = failed(self.record, index, &self.family);
-        found.ok_or_else(|| (Ruling::Inconclusive, "there were no requests".to_owned()))
+        self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
+        let sums = |trial: &Trial| {
+            let slices: Vec<&Slice> = trial.measured().collect();
+            let of = |of: fn(&Slice) -> u64| variant::total(&slices, of);
+            (of(|slice| slice.counts.failed()), of(|slice| slice.counts.due()))
+        };
+        let counts: Vec<(u64, u64)> = variant::complete(self.record, index).map(sums).collect();
+        let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
+        let blocks = counts.len() as u32;
+        let level = self.rule.as_ref().map(|rule| rule.level(blocks));
+        let wilson = level.and_then(|level| stats::wilson(failed, due, level).ok().flatten());
+        let wilson = wilson.ok_or_else(|| (Ruling::Inconclusive, "there were no requests".to_owned()))?;
+        let shares = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64);
+        let over_blocks =
+            self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
+        let (low, high) = over_blocks.flatten().map_or((wilson.low, wilson.high), |blocks| {
+            (wilson.low.min(blocks.low).max(0.0), wilson.high.max(blocks.high).min(1.0))
+        });
+        Ok(Measured { value: failed as f64 / due as f64, low, high: Some(high), blocks, sd_log: None })
     }
 
     fn estimate(&self, logs: &[f64]) -> Found {
-        let critical_t = self.family.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
-        match stats::Estimate::of(logs, critical_t) {
-            Ok(estimate) => Ok(Measured::of(&estimate)),
-            Err(stats::Error::NoSpread { .. }) => Err((Ruling::Inconclusive, NO_SPREAD.to_owned())),
-            Err(_) => Err((Ruling::Inconclusive, "the blocks are too far apart for an interval".to_owned())),
-        }
+        let critical_t = self.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
+        Estimate::of(logs, critical_t).map(|estimate| Measured::of(&estimate)).map_err(|error| {
+            let no_spread = matches!(error, stats::Error::NoSpread { .. });
+            let why = if no_spread { NO_SPREAD } else { "the blocks are too far apart for an interval" };
+            (Ruling::Inconclusive, why.to_owned())
+        })
     }
 
     fn has_success(&self, variant: usize, otherwise: Ruling) -> Result<(), (Ruling, String)> {
         let figures = &self.conclusion.variants[variant];
-        match &figures.no_success {
-            Some(without) => Err((otherwise, format!("{}: {}", figures.name, without.answer))),
-            None => Ok(()),
-        }
+        let without = figures.no_success.as_ref();
+        without.map_or(Ok(()), |of| Err((otherwise, format!("{}: {}", figures.name, of.answer))))
     }
 
     fn too_early(&self) -> (Ruling, String) {
-        let reason = if rule::may_look(self.record) {
-            format!("no interval from {}", many(self.conclusion.blocks.into(), "block"))
+        let from = many(self.conclusion.blocks.into(), "block");
+        let from = if rule::may_look(self.record) {
+            format!("from {from}")
         } else {
-            "no interval before the end of the run".to_owned()
+            "before the end of the run".into()
         };
-        (Ruling::Inconclusive, reason)
+        (Ruling::Inconclusive, format!("no interval {from}"))
     }
 
     fn blocks_needed(&self, measured: &Measured, limit: &Limit, subject: Subject) -> Option<u32> {
-        let verdict = match subject {
-            Subject::Comparison(index) => {
-                let asked = &self.record.header.plan.comparisons[index];
-                limit.figure.metric().and_then(|metric| with_verdict(self.conclusion, asked, metric))
-            }
-            Subject::Variant(_) => None,
-        };
-        let rule = if verdict.is_some() { rule::rule(self.record) } else { self.family.rule.clone() };
+        let verdict = with_verdict(self.record, self.conclusion, limit.figure, subject);
+        let rule = if verdict.is_some() { rule::rule(self.record) } else { self.rule.clone() };
         let difference = match limit.bound {
             Bound::Change(_) => (limit.bound.value() - 1.0).abs(),
             _ => (limit.bound.value() / measured.value).ln().abs().exp_m1(),
         };
-        let blocks = forecast::blocks_to_find(difference, measured.sd_log?, &rule?)?;
+        let blocks = rule::blocks_to_find(difference, measured.sd_log?, &rule?)?;
         (blocks > self.conclusion.blocks).then_some(blocks)
     }
 }
 
 const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
+const NO_VALUE: &str = "a trial has no value of it";
 
 fn without_value(metric: Metric) -> String {
     match metric.quantile() {
         Some(q) => {
-            format!("{} needs {} requests per trial", metric.name(), count((10.0 / (1.0 - q)).round() as u64))
+            let requests = count((10.0 / (1.0 - q)).round() as u64);
+            format!("{} needs {requests} requests per trial", metric.name())
         }
-        None => "a trial has no value of it".to_owned(),
+        None => NO_VALUE.to_owned(),
     }
 }
 
@@ -307,14 +322,12 @@ fn without_value(metric: Metric) -> String {
 /// Each amount with each slice. A change is about nothing here, and refused before a run.
 fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry]) -> Vec<Judgement> {
     let amounts = entries.iter().filter(|entry| !entry.limit.bound.is_change());
-    let of_entry = |entry: &GateEntry| {
-        let judge = |window: &Window<'_>| {
-            let found = figure(entry.limit.figure, window, record);
-            Judgement::of(entry, Subject::Variant(0), &window.name, found)
-        };
-        measured.windows.iter().map(judge).collect::<Vec<_>>()
-    };
-    amounts.flat_map(of_entry).collect()
+    let pairs = amounts.flat_map(|entry| measured.windows.iter().map(move |window| (entry, window)));
+    let judged = pairs.map(|(entry, window)| {
+        let found = figure(entry.limit.figure, window, record);
+        Judgement::of(entry, Subject::Variant(0), &window.name, found)
+    });
+    judged.collect()
 }
 
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
@@ -332,71 +345,21 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
         let us = Measured::exact(quantile.ns() as f64 / 1e3);
         return Ok(if quantile.is_exact() { us } else { us.unbounded() });
     }
-    let has_slices =
-        |trial: &&record::Trial| trial.slices.iter().any(|slice| slice.kind == SliceKind::Measured);
-    let trial = record.blocks.iter().flat_map(|block| &block.trials).find(has_slices);
+    let trial = record.trials().find(|trial| trial.measured().next().is_some());
     of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(inconclusive)
-}
-
-// Who shares the chance to err. Comparisons with a verdict have the intervals of the report, which hold together at 95 %. All else
-// that a gate judges, other metrics and amounts, is a family of its own that shares 5 % by the same looks.
-
-/// The figures that the report gives no verdict on.
-#[derive(Debug, Clone)]
-struct Family {
-    /// By which they are judged; `None` where the blocks settled on allow none.
-    pub rule: Option<Rule>,
-    /// How many they are, at least 1.
-    pub members: u32,
-    /// Whether intervals may be shown yet.
-    may_look: bool,
-}
-
-impl Family {
-    pub fn of(record: &Record, conclusion: &Conclusion, figures: &[(Figure, Subject)]) -> Family {
-        let plan = &record.header.plan;
-        let has_verdict = |(figure, subject): &(Figure, Subject)| match (subject, figure.metric()) {
-            (Subject::Comparison(index), Some(metric)) => {
-                with_verdict(conclusion, &plan.comparisons[*index], metric).is_some()
-            }
-            _ => false,
-        };
-        let members = model::distinct(figures.iter().filter(|figure| !has_verdict(figure)));
-        let count = members.len().max(1);
-        // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
-        let rule = if plan.comparisons.is_empty() {
-            rule::rule_of(LookRule::Once, count)
-        } else {
-            rule::family(record, count)
-        };
-        let members = u32::try_from(count).unwrap_or(u32::MAX);
-        Family { rule, members, may_look: rule::may_look(record) }
-    }
-
-    /// The critical t of each after so many blocks; `None` where there is no interval.
-    pub fn critical_t(&self, blocks: usize) -> Option<f64> {
-        let blocks = u32::try_from(blocks).ok().filter(|_| self.may_look)?;
-        self.rule.as_ref()?.critical_t(blocks)
-    }
-
-    /// The level for an interval of each that knows nothing of looks: the chance to err is shared among these too.
-    pub fn level(&self, blocks: usize) -> f64 {
-        let alone = || 1.0 - stats::ALPHA / f64::from(self.members);
-        self.rule.as_ref().map_or_else(alone, |rule| rule.level(u32::try_from(blocks).unwrap_or(u32::MAX)))
-    }
 }
 
 /// The report's entry of a comparison in a metric, where it gives a verdict on it.
 fn with_verdict<'a>(
+    record: &Record,
     conclusion: &'a Conclusion,
-    asked: &plan::Comparison,
-    metric: Metric,
+    figure: Figure,
+    subject: Subject,
 ) -> Option<&'a Comparison> {
-    let is_asked = |comparison: &&Comparison| {
-        comparison.metric == metric
-            && (comparison.baseline, comparison.candidate) == (asked.baseline, asked.candidate)
-    };
-    conclusion.comparisons.iter().find(is_asked)
+    let Subject::Comparison(index) = subject else { return None };
+    let (asked, metric) = (&record.header.plan.comparisons[index], figure.metric()?);
+    let pair = (asked.baseline, asked.candidate, metric);
+    conclusion.comparisons.iter().find(|of| (of.baseline, of.candidate, of.metric) == pair)
 }
 
 // What is compared with a limit: a value with its interval, and on which side of the limit it lies.
@@ -441,18 +404,16 @@ impl Measured {
     /// What each of these blocks' values is at least.
     fn at_least(values: &[f64]) -> Measured {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let blocks = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        Measured { value: least, low: least, high: None, blocks, sd_log: None }
+        Measured { blocks: values.len() as u32, high: None, ..Measured::exact(least) }
     }
 
     /// Pass or fail where the whole interval is on one side.
     fn ruling(&self, limit: &Limit) -> Ruling {
-        let bound = limit.bound.value();
-        let (below, above) = (self.high.is_some_and(|high| high < bound), self.low > bound);
+        let (bound, low, high) = (limit.bound.value(), self.low, self.high.unwrap_or(f64::INFINITY));
         let (pass, fail) = if limit.figure.wants_more() {
-            (above, self.high.is_some_and(|high| high <= bound))
+            (low > bound, high <= bound)
         } else {
-            (below, self.low >= bound)
+            (high < bound, low >= bound)
         };
         match (pass, fail) {
             (true, _) => Ruling::Pass,
@@ -460,24 +421,4 @@ impl Measured {
             _ => Ruling::Inconclusive,
         }
     }
-}
-
-/// The share of a variant's requests that failed: the wider of Wilson's interval, which takes requests as independent, and of that by t
-/// over blocks, which knows that failures come in bursts and nothing of a share of 0. `None` without requests.
-fn failed(record: &Record, variant: usize, family: &Family) -> Option<Measured> {
-    let trials: Vec<&Trial> = record.complete_blocks().filter_map(|block| trial(block, variant)).collect();
-    let sum = |trial: &&Trial, of: fn(&Slice) -> u64| trial.measured().map(of).sum::<u64>();
-    let counts: Vec<(u64, u64)> = trials
-        .iter()
-        .map(|trial| (sum(trial, |slice| slice.counts.failed()), sum(trial, |slice| slice.counts.due())))
-        .collect();
-    let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
-    let wilson = stats::wilson(failed, due, family.level(counts.len())).ok().flatten()?;
-    let shares: Vec<f64> = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64).collect();
-    let over_blocks = family.critical_t(counts.len()).and_then(|t| MeanInterval::of(&shares, t));
-    let (low, high) = over_blocks.map_or((wilson.low, wilson.high), |blocks| {
-        (wilson.low.min(blocks.low).max(0.0), wilson.high.max(blocks.high).min(1.0))
-    });
-    let blocks = u32::try_from(counts.len()).unwrap_or(u32::MAX);
-    Some(Measured { value: failed as f64 / due as f64, low, high: Some(high), blocks, sd_log: None })
 }

@@ -3,7 +3,6 @@
 //! Pure: the lab calls [`conclude`] after each block to decide whether to stop, and every report calls it
 //! on the record it is made from, so that no two of them can disagree. It reads nothing but the record.
 
-mod aa;
 mod across;
 mod assumption;
 mod calibration;
@@ -11,56 +10,42 @@ mod comparison;
 mod effect;
 mod essentials;
 mod failure;
-mod forecast;
 mod gate;
-mod generators;
 mod metric;
-mod no_success;
-mod pointless;
 mod rule;
-mod service;
-mod spread;
 mod trend;
 mod variant;
 
 pub mod capacity;
 pub mod checks;
 pub mod measurement;
-pub mod series;
 pub mod tune;
 
-pub use aa::AaCheck;
 pub use across::{
     Across, MEMORY_TOLERANCE, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
 };
 pub use assumption::{Assumption, Standing};
-pub use calibration::{Calibration, Copies, Found, Noise, Steal};
+pub use calibration::{Calibration, Copies, Found, Noise, Spread, Steal};
 pub use capacity::{Capacity, LimitedBy, Overload, RatePoint};
 pub use checks::{per_core, waiting_variants};
-pub use comparison::{Comparison, CrossCheck, Difference, Exploratory, Outcome};
+pub use comparison::{AaCheck, Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
 pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
-pub use failure::{Failure, failures};
-pub use forecast::{POWER, Pace, blocks_to_find, budget_s};
+pub use failure::{Failure, NoSuccess, all_fruitless as fruitless, failures, untreated, void_for_good};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
-pub use generators::{GeneratorShare, generators};
 pub use measurement::{Bend, Kept, Measurement, Sampled, Window, measurement};
-pub use metric::metrics;
+pub use metric::{Series, metrics, ratios_by_block, series};
 use model::Metric;
 pub use model::{Check, Finding, Grade, Unit};
-pub use no_success::NoSuccess;
-pub use pointless::{fruitless, untreated, void_for_good};
-pub use rule::{rule, rule_of};
-pub use series::{Series, ratios_by_block, series};
-pub use service::{SERVING_SHARE_MIN, ServiceCost};
-pub use spread::Spread;
+pub use rule::{POWER, Pace, blocks_to_find, budget_s, rule, rule_of};
 pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
 pub use variant::{
-    Endpoint, ResponseTime, Variant, latencies, latencies_together, responses, responses_together,
+    Endpoint, GeneratorShare, ResponseTime, SERVING_SHARE_MIN, ServiceCost, Variant, generators, latencies,
+    latencies_together, responses, responses_together,
 };
 
 use metric::BlockFigures;
-use record::Record;
+use record::{Block, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -129,25 +114,15 @@ impl Conclusion {
 
     /// Whether a variant has to be measured further for any of its comparisons.
     pub fn wants(&self, variant: usize) -> bool {
-        let mut its =
-            self.comparisons.iter().filter(|of| of.baseline == variant || of.candidate == variant).peekable();
+        let its = |of: &&Comparison| of.baseline == variant || of.candidate == variant;
+        let mut its = self.comparisons.iter().filter(its).peekable();
         its.peek().is_none() || its.any(|comparison| !comparison.outcome.is_decided())
-    }
-
-    /// Whether the factors' effects are the answer, and comparisons of single variants details of it: no factor changes what another does.
-    pub fn effects_lead(&self) -> bool {
-        effect::lead(&self.effects)
-    }
-
-    /// Whether a main effect says nothing by itself, for what its factor does depends on another one at least as much.
-    pub fn is_dwarfed(&self, effect: &Effect) -> bool {
-        effect::is_dwarfed(effect, &self.effects)
     }
 
     /// By how much the CPU time per request of these two variants differs; `None` where no such figure is allowed.
     pub fn cpu_difference(&self, baseline: usize, candidate: usize) -> Option<Difference> {
-        let mut both =
-            self.comparisons.iter().filter(|of| (of.baseline, of.candidate) == (baseline, candidate));
+        let pairs = self.comparisons.iter();
+        let mut both = pairs.filter(|of| (of.baseline, of.candidate) == (baseline, candidate));
         both.find_map(|of| {
             let other = || of.exploratory.iter().find(|other| other.metric == Metric::CpuPerRequest);
             if of.metric == Metric::CpuPerRequest { of.difference } else { other()?.difference }
@@ -155,27 +130,29 @@ impl Conclusion {
     }
 }
 
+/// For `?`: on only if this is so.
+fn only_if(so: bool) -> Option<()> {
+    so.then_some(())
+}
+
 /// Draws every conclusion that a record allows.
 pub fn conclude(record: &Record) -> Conclusion {
     let blocks = BlockFigures::all(record);
-    let aa = aa::check(record, &blocks);
+    let aa = comparison::aa(record, &blocks);
     let mut findings = match measurement(record) {
         Some(measured) => measured.all_findings(),
         None => checks::all(record, &blocks),
     };
-    findings.extend(aa.as_ref().and_then(aa::finding));
+    findings.extend(aa.as_ref().and_then(comparison::aa_finding));
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
-    let dropped = record
-        .blocks
-        .iter()
-        .filter_map(|block| Some(DroppedBlock { block: block.number, why: block.dropped.clone()? }));
+    let dropped = |of: &Block| Some(DroppedBlock { block: of.number, why: of.dropped.clone()? });
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
     Conclusion {
-        blocks: u32::try_from(record.complete_blocks().count()).unwrap_or(u32::MAX),
-        blocks_dropped: dropped.collect(),
+        blocks: record.blocks_kept(),
+        blocks_dropped: record.blocks.iter().filter_map(dropped).collect(),
         blocks_planned: record.blocks_planned,
         awaits_look: !rule::may_look(record),
         variants,
@@ -185,6 +162,6 @@ pub fn conclude(record: &Record) -> Conclusion {
         capacities: capacity::all(record),
         aa,
         findings,
-        generators: generators::generators(record),
+        generators: generators(record),
     }
 }

@@ -86,11 +86,9 @@ pub fn measurement(record: &Record) -> Option<Measurement<'_>> {
     let window = |slice| trial.map(|trial| Window::of(record, trial, slice, interrupted));
     let capacity = of(SliceKind::Capacity).next().and_then(window);
     let windows: Vec<Window<'_>> = of(SliceKind::Measured).filter_map(window).collect();
-    let mut findings = Vec::new();
-    findings.extend(capacity_exceeded(capacity.as_ref(), &windows));
+    let mut findings: Vec<Finding> = capacity_exceeded(capacity.as_ref(), &windows).into_iter().collect();
     if windows.is_empty() && capacity.is_none() {
-        findings
-            .extend(checks::all(record, &[]).into_iter().filter(|finding| finding.grade == Grade::Invalid));
+        findings.extend(checks::all(record, &[]).into_iter().filter(|of| of.grade == Grade::Invalid));
     }
     Some(Measurement { capacity, windows, planned: measure.slices(), interrupted, findings })
 }
@@ -112,12 +110,9 @@ impl Measurement<'_> {
 
     /// Why there is nothing to measure, if so: no slice had a success.
     pub fn void(&self) -> Option<&Finding> {
-        let shown: Vec<&Window<'_>> = match self.windows.as_slice() {
-            [] => self.capacity.iter().collect(),
-            windows => windows.iter().collect(),
-        };
-        let void = |window: &&Window<'_>| window.void().is_some();
-        shown.iter().all(void).then(|| shown.first().and_then(|window| window.void())).flatten()
+        let shown = if self.windows.is_empty() { self.capacity.as_slice() } else { &self.windows };
+        let voids: Option<Vec<&Finding>> = shown.iter().map(Window::void).collect();
+        voids?.first().copied()
     }
 
     /// The slice that is alone; `None` where there was to be more than one, or none came about.
@@ -143,34 +138,27 @@ impl<'a> Window<'a> {
     }
 
     fn of(record: &'a Record, trial: &Trial, slice: &'a Slice, interrupted: bool) -> Window<'a> {
-        let Window { asked, .. } = Window::alone(slice);
+        let mut window = Window::alone(slice);
         let plan = &record.header.plan;
         let several = plan.measure.as_ref().is_some_and(|measure| measure.slices() > 1);
-        let name = match (asked.open, slice.kind) {
+        let variant = plan.variants.first();
+        window.load = variant.map(|variant| &variant.load);
+        window.name = match (window.asked.open, slice.kind) {
             (_, SliceKind::Capacity) => "saturation".to_owned(),
             (Some(open), _) if several => open.ask.to_string(),
-            _ => plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default(),
+            _ => window.load.map(Load::title).unwrap_or_default(),
         };
-        let lanes = plan.variants.first().map_or(1, |variant| variant.load.protocol.lanes());
-        let counts = &slice.counts;
-        let short = match asked.until {
-            Until::Elapsed(length) => u128::from(counts.window_ns) < length.as_nanos(),
-            Until::Requests(total) => counts.due() < total,
+        window.lanes = window.load.map_or(1, |load| load.protocol.lanes());
+        let short = match window.asked.until {
+            Until::Elapsed(length) => u128::from(slice.counts.window_ns) < length.as_nanos(),
+            Until::Requests(total) => slice.counts.due() < total,
         };
-        let url = plan.variants.first().and_then(|variant| variant.entry_service()?.url());
-        let mut window = Window {
-            name,
-            lanes,
-            interrupted: interrupted && short,
-            load: plan.variants.first().map(|variant| &variant.load),
-            runs_already: url.is_some(),
-            ..Window::alone(slice)
-        };
+        window.interrupted = interrupted && short;
+        window.runs_already = variant.and_then(|variant| variant.entry_service()?.url()).is_some();
         let record = window.record(record, trial);
-        let found = checks::all(&record, &BlockFigures::all(&record));
-        window.findings = found.into_iter().filter_map(|finding| window.regraded(finding)).collect();
-        let own: Vec<Finding> = window.own().collect();
-        window.findings.extend(own);
+        let found = checks::all(&record, &BlockFigures::all(&record)).into_iter();
+        let found = found.filter_map(|finding| window.regraded(finding)).chain(window.own());
+        window.findings = found.collect();
         window.findings.sort_by_key(|finding| (finding.grade, finding.check));
         window
     }
@@ -189,68 +177,61 @@ impl<'a> Window<'a> {
         alone.ended.clone_from(&record.ended);
         let slice = Slice { kind: SliceKind::Measured, ..self.slice.clone() };
         let trial = Trial { started: trial.started.clone(), slices: vec![slice], ended: trial.ended.clone() };
-        alone.blocks.push(Block {
-            number: 1,
-            order: vec![0],
-            trials: vec![trial],
-            seconds: Some(self.slice.counts.window_ns as f64 / 1e9),
-            paused_s: 0.0,
-            dropped: None,
-        });
+        let seconds = Some(self.slice.counts.window_ns as f64 / 1e9);
+        let block = Block { number: 1, order: vec![0], trials: vec![trial], seconds, ..Block::default() };
+        alone.blocks.push(block);
         alone
     }
 
     /// A finding as it stands where nothing is compared; `None` where it then says nothing.
     fn regraded(&self, finding: Finding) -> Option<Finding> {
-        let of_url = || Check::PodsChanged == finding.check || Check::OtherProcesses == finding.check;
-        if self.runs_already && of_url() {
-            // It has no pods, and its own processes are none that we know.
+        // What is behind a URL has no pods, and its own processes are none that we know.
+        if self.runs_already && matches!(finding.check, Check::PodsChanged | Check::OtherProcesses) {
             return None;
         }
         let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
         let is_overloaded = queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX);
-        let (grade, remedy) = match finding.check {
+        let remedy = match finding.check {
             // They are about trials that are compared, and about what whoever names a URL knows.
             Check::ValueMissing | Check::QuantileUnresolved | Check::AlreadyRunning => return None,
-            // Of capacity nobody asks how the client did at a rate, and a limit is what is looked for.
-            Check::NoSuccess => (
-                Grade::Invalid,
-                "there is nothing to measure; see what it says, the time-out, and what counts as a success",
-            ),
-            Check::Errors => (
-                Grade::Warning,
-                "throughput leaves them out; in the latencies they are at least as long as they were waited for",
-            ),
-            Check::GeneratorSaturated => (
-                Grade::Warning,
-                "the client was at its limit, and the service may do more than this: more threads, or another machine",
-            ),
-            Check::RateNotKept if is_overloaded => (
-                Grade::Warning,
-                "requests waited for a connection, and the response time contains the wait: more connections, or the \
-                                  service is overloaded",
-            ),
-            Check::RateNotKept | Check::ClientLate => (
-                Grade::Warning,
-                "the client's own lateness is part of the response times: give it a core of its own, or more threads",
-            ),
-            Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
-                (finding.grade, "it is part of these figures, and a quieter machine would show others")
+            Check::NoSuccess => {
+                "there is nothing to measure; see what it says, the time-out, and what counts as a success"
             }
-            Check::CertificatesUnchecked => (
-                finding.grade,
-                "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own",
-            ),
+            Check::Errors => {
+                "throughput leaves them out; in the latencies they are at least as long as they were waited for"
+            }
+            // Of capacity nobody asks how the client did at a rate, and a limit is what is looked for.
+            Check::GeneratorSaturated => {
+                "the client was at its limit, and the service may do more than this: more threads, or another machine"
+            }
+            Check::RateNotKept if is_overloaded => {
+                "requests waited for a connection, which the response time contains: more connections, or the service is overloaded"
+            }
+            Check::RateNotKept | Check::ClientLate => {
+                "the client's own lateness is part of the response times: give it a core of its own, or more threads"
+            }
+            Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
+                "it is part of these figures, and a quieter machine would show others"
+            }
+            Check::CertificatesUnchecked => {
+                "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own"
+            }
             _ => return Some(finding),
+        };
+        let grade = match finding.check {
+            Check::NoSuccess => Grade::Invalid,
+            Check::Errors | Check::GeneratorSaturated | Check::RateNotKept | Check::ClientLate => {
+                Grade::Warning
+            }
+            _ => finding.grade,
         };
         let finding = Finding { grade, remedy: remedy.into(), ..finding };
         Some(if finding.check == Check::NoSuccess { self.refused(finding) } else { finding })
     }
 
     /// What stood in the way of the first success, where the engine knows more of it.
-    fn refused(&self, finding: Finding) -> Finding {
+    fn refused(&self, mut finding: Finding) -> Finding {
         let counts = &self.slice.counts;
-        let mut finding = finding;
         if let Some(error) = &counts.tls_error {
             finding.evidence = finding.evidence.reworded(|text| format!("{text}; TLS failed: {error}"));
         }
@@ -269,10 +250,8 @@ impl<'a> Window<'a> {
 
     /// Why there is nothing to measure, if so.
     pub fn void(&self) -> Option<&Finding> {
-        self.findings.iter().find(|finding| {
-            matches!(finding.check, Check::NoSuccess | Check::Unasked | Check::BlocksDropped)
-                && finding.grade == Grade::Invalid
-        })
+        let voids = [Check::NoSuccess, Check::Unasked, Check::BlocksDropped];
+        self.findings.iter().find(|of| of.grade == Grade::Invalid && voids.contains(&of.check))
     }
 
     /// An amount per second of the window; `None` without a window.
@@ -310,10 +289,9 @@ impl<'a> Window<'a> {
     }
 
     /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
-    fn own(&self) -> impl Iterator<Item = Finding> {
-        [self.stood_still(), self.waiting(), self.short(), self.connections_missing(), self.contents_differ()]
-            .into_iter()
-            .flatten()
+    fn own(&self) -> impl Iterator<Item = Finding> + use<> {
+        let (still, waiting, short) = (self.stood_still(), self.waiting(), self.short());
+        [still, waiting, short, self.connections_missing(), self.contents_differ()].into_iter().flatten()
     }
 
     fn warning(&self, check: Check, evidence: Evidence, remedy: &'static str) -> Finding {
@@ -329,9 +307,9 @@ impl<'a> Window<'a> {
     }
 
     fn waiting(&self) -> Option<Finding> {
-        let share =
-            self.slice.counts.generator.waiting_share().filter(|share| *share > RUN_DELAY_SHARE_MAX)?;
-        let seen = evidence!("the client waited for a core for {share} of the time"; share = Quantity::share(share.min(1.0)));
+        let share = self.slice.counts.generator.waiting_share();
+        let share = Quantity::share(share.filter(|share| *share > RUN_DELAY_SHARE_MAX)?.min(1.0));
+        let seen = evidence!("the client waited for a core for {share} of the time"; share = share);
         let remedy = "something else ran on it, perhaps the service, and latencies contain the wait";
         Some(self.warning(Check::CoresShared, seen, remedy))
     }
@@ -356,9 +334,8 @@ impl<'a> Window<'a> {
     /// Requests that are all the same, and whose responses are not.
     fn contents_differ(&self) -> Option<Finding> {
         // Those made of rows of values are not the same.
-        let varies = |at: usize| {
-            self.load.is_some_and(|load| load.requests.get(at).is_some_and(|of| of.values.is_some()))
-        };
+        let request = |at: usize| self.load.and_then(|load| load.requests.get(at));
+        let varies = |at: usize| request(at).is_some_and(|request| request.values.is_some());
         let endpoints = self.slice.counts.endpoints.iter().enumerate();
         let differ = endpoints.filter(|(at, endpoint)| endpoint.contents.len() > 1 && !varies(*at));
         let told = differ.map(|(_, endpoint)| {
@@ -367,13 +344,10 @@ impl<'a> Window<'a> {
             let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
             format!("{} has {least}{contents} in {sampled} sampled", endpoint.name)
         });
-        let told: Vec<String> = told.collect();
-        let more = told.len().saturating_sub(NAMED_MAX);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let named = told.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let seen =
-            Evidence::from(format!("the same request has responses of different content: {named}{more}"));
-        (!told.is_empty()).then(|| self.warning(Check::DifferentBodies, seen, "that may be as it should"))
+        let named = checks::few(told, NAMED_MAX, ", ");
+        let seen = format!("the same request has responses of different content: {named}");
+        let remedy = "that may be as it should";
+        (!named.is_empty()).then(|| self.warning(Check::DifferentBodies, seen.into(), remedy))
     }
 }
 
@@ -385,6 +359,6 @@ fn capacity_exceeded(capacity: Option<&Window<'_>>, windows: &[Window<'_>]) -> O
         best = Quantity::per_s(best), capacity = Quantity::per_s(capacity_per_s));
     let remedy =
         "its saturation was underestimated: it was not warm then, or needs more connections to be busy";
-    (best > CAPACITY_EXCEEDED * capacity_per_s)
-        .then(|| Finding::warning(Check::Drift, seen, remedy).about([0]))
+    let exceeded = best > CAPACITY_EXCEEDED * capacity_per_s;
+    exceeded.then(|| Finding::warning(Check::Drift, seen, remedy).about([0]))
 }

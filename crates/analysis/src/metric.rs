@@ -1,4 +1,5 @@
-//! How each metric's value is taken from what was measured: one value a trial, one log-ratio a block.
+//! How each metric's value is taken from what was measured: one value a trial, one log-ratio a block. And each metric block by block, for
+//! pictures and tables of what an estimate rests on: never for comparing, which is [`conclude`](crate::conclude)'s work.
 //!
 //! Must not: keep histograms. There is one for each block and variant, and a long run has tens of thousands.
 
@@ -8,7 +9,9 @@ use stats::{Latencies, Quantile};
 
 use crate::capacity;
 use crate::checks::per_core;
-use crate::variant::{few_merged, merged};
+use crate::comparison::Comparison;
+use crate::only_if;
+use crate::variant::{few_merged, geometric_mean, merged};
 
 /// Requests without response that a quantile bears, as a share of those beyond it.
 const CENSORED_SHARE_MAX: f64 = 0.1;
@@ -54,12 +57,16 @@ pub(crate) fn is_once(metric: Metric) -> bool {
 
 /// The value of one slice; of what a trial has once, that of `trial`. Quantiles have their own rules, and a search has none.
 pub(crate) fn of_slice(metric: Metric, slice: &Slice, trial: Option<&Trial>) -> Option<f64> {
-    let value = match sampler(metric) {
-        Sampler::Ratio { parts, scale } => ratio(std::iter::once(parts(slice))) * scale,
-        Sampler::Trial(value) => value(trial?)?,
-        Sampler::Response | Sampler::Search => return None,
-    };
-    (value.is_finite() && value > 0.0).then_some(value)
+    match sampler(metric) {
+        Sampler::Ratio { parts, scale } => sound(ratio(std::iter::once(parts(slice))) * scale),
+        Sampler::Trial(value) => sound(value(trial?)?),
+        Sampler::Response | Sampler::Search => None,
+    }
+}
+
+/// A zero has no logarithm and is no measurement.
+fn sound(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite() && *value > 0.0)
 }
 
 /// A metric of which single slices have values: the metric itself, or for what a trial has only once that which shows how fast the
@@ -82,10 +89,7 @@ fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
 /// The logarithm of a metric's value over these slices together, in the mean over them for a quantile; `None` where they have none.
 pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
     match sampler(metric) {
-        Sampler::Ratio { parts, scale } => {
-            let value = ratio(slices.map(parts)) * scale;
-            (value.is_finite() && value > 0.0).then(|| value.ln())
-        }
+        Sampler::Ratio { parts, scale } => sound(ratio(slices.map(parts)) * scale).map(f64::ln),
         Sampler::Trial(_) | Sampler::Search => None,
         Sampler::Response => {
             let q = metric.quantile()?;
@@ -93,7 +97,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
                 let ns = slice.counts.open.as_ref()?.response.quantile(q)?.ns();
                 (ns > 0).then(|| (ns as f64).ln())
             };
-            crate::spread::mean(slices.map(log).collect::<Option<Vec<f64>>>()?)
+            crate::variant::mean(slices.map(log).collect::<Option<Vec<f64>>>()?)
         }
     }
 }
@@ -101,7 +105,7 @@ pub(crate) fn log_over<'a>(metric: Metric, slices: impl Iterator<Item = &'a Slic
 /// A trial's value of a metric.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// In the metric's unit, above 0: a zero has no logarithm and is no measurement.
+    /// In the metric's unit, above 0.
     pub value: f64,
     /// Whether it is only a lower bound, because requests were given up or never sent.
     pub at_least: bool,
@@ -125,41 +129,27 @@ impl Figures {
         }
         Figures { samples, response_times: response.map_or(0, |response| response.count()) }
     }
-
-    /// A trial's value in the metric's unit; `None` where nothing was measured or nothing succeeded, where too few requests bear a
-    /// quantile, and where it is only bounded from below.
-    pub fn value(&self, metric: Metric) -> Option<f64> {
-        self.sample(metric).filter(|sample| !sample.at_least).map(|sample| sample.value)
-    }
-
-    /// The same, lower bounds included.
-    pub fn sample(&self, metric: Metric) -> Option<Sample> {
-        self.samples[metric as usize]
-    }
 }
 
 impl Sample {
     fn of(trial: &Trial, response: Option<&Latencies>, metric: Metric) -> Option<Sample> {
-        let exact = |value: f64| Sample { value, at_least: false };
-        let sample = match sampler(metric) {
-            Sampler::Ratio { parts, scale } => exact(ratio(trial.measured().map(parts)) * scale),
-            Sampler::Trial(value) => exact(value(trial)?),
+        let (value, at_least) = match sampler(metric) {
+            Sampler::Ratio { parts, scale } => (ratio(trial.measured().map(parts)) * scale, false),
+            Sampler::Trial(value) => (value(trial)?, false),
             Sampler::Search => return None,
             Sampler::Response => {
                 let found = quantile(response?, metric.quantile()?)?;
-                Sample { value: found.ns() as f64 / 1e3, at_least: !found.is_exact() }
+                (found.ns() as f64 / 1e3, !found.is_exact())
             }
         };
-        (sample.value.is_finite() && sample.value > 0.0).then_some(sample)
+        Some(Sample { value: sound(value)?, at_least })
     }
 }
 
 /// A single request without response moves a quantile by up to one rank, which is nothing beside the chance in it. So where they are few
 /// they count as slower than all others, which is what they were to whoever waited; else it is bounded.
 fn quantile(response: &Latencies, q: f64) -> Option<Quantile> {
-    if !response.resolves(q) {
-        return None;
-    }
+    only_if(response.resolves(q))?;
     let few = response.count() as f64 * (1.0 - q) * CENSORED_SHARE_MAX;
     match response.bounds(q)? {
         (_, Some(high)) if response.censored() as f64 <= few => Some(Quantile::Exact(high)),
@@ -192,7 +182,7 @@ impl BlockFigures {
         let per_core = per_core(record);
         let of = |block: &Block| BlockFigures {
             number: block.number,
-            variants: (0..variants).map(|index| trial(block, index).map(Figures::of)).collect(),
+            variants: (0..variants).map(|index| block.trial(index).map(Figures::of)).collect(),
             per_core,
         };
         let mut blocks = blocks.map(of).collect::<Vec<_>>();
@@ -202,14 +192,15 @@ impl BlockFigures {
         blocks
     }
 
-    /// A variant's value, lower bounds included; `None` where it has none.
+    /// A variant's value in the metric's unit, lower bounds included; `None` where nothing was measured or nothing succeeded, and where
+    /// too few requests bear a quantile.
     pub fn sample(&self, metric: Metric, variant: usize) -> Option<Sample> {
-        self.variants.get(variant)?.as_ref()?.sample(metric)
+        self.variants.get(variant)?.as_ref()?.samples[metric as usize]
     }
 
-    /// A variant's value, `None` where it has none.
+    /// The same, `None` also where it is only bounded from below.
     pub fn value(&self, metric: Metric, variant: usize) -> Option<f64> {
-        self.variants.get(variant)?.as_ref()?.value(metric)
+        self.sample(metric, variant).filter(|sample| !sample.at_least).map(|sample| sample.value)
     }
 
     /// Its logarithm.
@@ -261,52 +252,37 @@ fn pool(record: &Record, blocks: &mut [BlockFigures]) {
     let quantiles: Vec<Metric> = metrics(record).filter(|metric| metric.quantile().is_some()).collect();
     for variant in 0..record.header.plan.variants.len() {
         let response = |block: &Block| {
-            let opens = trial(block, variant).into_iter().flat_map(Trial::measured);
+            let opens = block.trial(variant).into_iter().flat_map(Trial::measured);
             few_merged(opens.filter_map(|slice| slice.counts.open.as_ref()).map(|open| &open.response))
         };
         let responses: Vec<Latencies> = record.complete_blocks().map(response).collect();
         let all = merged(responses.iter());
         let weight = |block: &Latencies| block.count() as f64 * responses.len() as f64 / all.count() as f64;
         for metric in &quantiles {
-            let pooled = Pooled::of(&all, *metric);
+            let added = added(&all, *metric);
             for (block, response) in blocks.iter_mut().zip(&responses) {
                 let Some(figures) = &mut block.variants[variant] else { continue };
                 figures.samples[*metric as usize] =
-                    pooled.as_ref().and_then(|pooled| pooled.added_by(response, weight(response)));
+                    added.as_ref().and_then(|added| added(response, weight(response)));
             }
         }
     }
 }
 
-/// The quantile of all responses together.
-struct Pooled {
-    ns: u64,
-    at_least: bool,
-    /// See [`share_within`].
-    share: f64,
-    /// How the logarithm of the quantile rises with the share that lies below it.
-    slope: f64,
-}
-
-impl Pooled {
-    /// `None` where too few requests bear the quantile.
-    fn of(all: &Latencies, metric: Metric) -> Option<Pooled> {
-        let q = metric.quantile()?;
-        let found = quantile(all, q)?;
-        let ns = found.ns();
-        // Far enough for many responses between, near enough to be the slope there.
-        let near = q.min(1.0 - q) / 2.0;
-        let log = |q: f64| Some((all.quantile(q)?.ns().max(1) as f64).ln());
-        let slope = (log(q + near)? - log(q - near)?) / (2.0 * near);
-        Some(Pooled { ns, at_least: !found.is_exact(), share: share_within(all, ns), slope })
-    }
-
-    fn added_by(&self, block: &Latencies, weight: f64) -> Option<Sample> {
-        let more = weight * (self.share - share_within(block, self.ns)) * self.slope;
-        let value = self.ns as f64 / 1e3 * more.exp();
-        let sample = Sample { value, at_least: self.at_least };
-        (value.is_finite() && value > 0.0).then_some(sample)
-    }
+/// What a block of such a weight adds to the quantile of all responses together; `None` where too few requests bear the quantile.
+fn added(all: &Latencies, metric: Metric) -> Option<impl Fn(&Latencies, f64) -> Option<Sample>> {
+    let q = metric.quantile()?;
+    let found = quantile(all, q)?;
+    let (ns, at_least) = (found.ns(), !found.is_exact());
+    // Far enough for many responses between, near enough to be the slope there.
+    let near = q.min(1.0 - q) / 2.0;
+    let log = |q: f64| Some((all.quantile(q)?.ns().max(1) as f64).ln());
+    let slope = (log(q + near)? - log(q - near)?) / (2.0 * near);
+    let share = share_within(all, ns);
+    Some(move |block: &Latencies, weight: f64| {
+        let more = weight * (share - share_within(block, ns)) * slope;
+        Some(Sample { value: sound(ns as f64 / 1e3 * more.exp())?, at_least })
+    })
 }
 
 /// The share of responses that took no longer than this; what was given up took longer.
@@ -321,6 +297,58 @@ fn share_within(responses: &Latencies, ns: u64) -> f64 {
     within as f64 / count.max(1) as f64
 }
 
-pub(crate) fn trial(block: &Block, variant: usize) -> Option<&Trial> {
-    block.trials.iter().find(|trial| trial.variant() == variant)
+/// One metric's value in each block, for each variant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// The metric.
+    pub of: Metric,
+    /// Numbers of the blocks that came to their end, dropped ones among them.
+    pub blocks: Vec<u32>,
+    /// Those of them that count for nothing.
+    pub dropped: Vec<u32>,
+    /// `values[variant][block]`, by place in the plan and in `blocks`. `None` where there is no value: nothing succeeded, a quantile
+    /// is only bounded, or too few requests bear it.
+    pub values: Vec<Vec<Option<f64>>>,
+}
+
+/// Every metric that a record has figures of, in the order in which reports have them.
+pub fn series(record: &Record) -> Vec<Series> {
+    let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
+    let variants = record.header.plan.variants.len();
+    let figures = BlockFigures::of(record, ended.iter().copied());
+    let values = |metric, variant| figures.iter().map(|block| block.value(metric, variant)).collect();
+    let of = |metric: Metric| Series {
+        of: metric,
+        blocks: ended.iter().map(|block| block.number).collect(),
+        dropped: ended.iter().filter(|of| of.dropped.is_some()).map(|of| of.number).collect(),
+        values: (0..variants).map(|variant| values(metric, variant)).collect(),
+    };
+    metrics(record).map(of).collect()
+}
+
+impl Series {
+    /// For each of the blocks, whether it counts.
+    pub fn counts(&self) -> Vec<bool> {
+        self.blocks.iter().map(|block| !self.dropped.contains(block)).collect()
+    }
+
+    /// Geometric mean over the blocks that count, and over these variants; `None` where one of them has no value.
+    pub fn mean(&self, variants: impl IntoIterator<Item = usize>) -> Option<f64> {
+        let of = |variant: usize| {
+            let counting = self.values.get(variant)?.iter().zip(self.counts()).filter(|(_, counts)| *counts);
+            geometric_mean(counting.map(|(value, _)| *value).collect::<Option<Vec<f64>>>()?)
+        };
+        geometric_mean(variants.into_iter().map(of).collect::<Option<Vec<f64>>>()?)
+    }
+}
+
+/// Candidate over baseline in each block that counts, in their order; empty where the comparison may show no number: it is void or
+/// without success, waits for its one look, or a block has no value.
+pub fn ratios_by_block(all: &[Series], comparison: &Comparison) -> Vec<f64> {
+    let series = all.iter().find(|series| series.of == comparison.metric);
+    // Where there may be no ratio of all blocks together there is none of one.
+    let Some(series) = series.filter(|_| comparison.ratio_so_far.is_some()) else { return Vec::new() };
+    let of = |variant: usize| series.values.get(variant).map(Vec::as_slice).unwrap_or_default();
+    let pairs = of(comparison.candidate).iter().zip(of(comparison.baseline)).zip(series.counts());
+    pairs.filter(|(_, counts)| *counts).filter_map(|((one, other), _)| Some((*one)? / (*other)?)).collect()
 }

@@ -6,9 +6,9 @@
 
 use plan::Metric;
 use serde::Serialize;
-use stats::{CHANGE_POINTS_MAX, Measured, Resampling};
+use stats::{CHANGE_POINTS_MAX, Estimate, Measured, Resampling};
 
-use crate::essentials::{Compared, Conditions, Essentials, Figure};
+use crate::essentials::{Conditions, Essentials};
 
 /// Seed of the orders by which changes are tested: the same records show the same changes, always.
 pub const TREND_SEED: u64 = 1;
@@ -143,9 +143,9 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
         conditions: None,
     };
     // In the order of the newest record, which is what whoever looks has in mind.
-    for line in records.iter().rev().flat_map(|dated| asked.lines(dated.essentials)) {
+    for line in records.iter().rev().flat_map(|dated| asked.lines(0, dated.essentials)) {
         if !trend.lines.iter().any(|known| known.variants == line.variants) {
-            trend.lines.push(line);
+            trend.lines.push(Line { points: Vec::new(), ..line });
         }
     }
     trend.lines.sort_by_key(|line| line.of == LineOf::Figure);
@@ -169,10 +169,10 @@ impl Trend {
         }
         let index = self.records.len();
         let mut any = false;
-        for line in &mut self.lines {
-            let point = asked.point(index, essentials, line);
-            any |= point.is_some();
-            line.points.extend(point);
+        for Line { variants, points, .. } in asked.lines(index, essentials) {
+            any |= !points.is_empty();
+            let mut known = self.lines.iter_mut().filter(|known| known.variants == variants);
+            known.next().into_iter().for_each(|known| known.points.extend(&points));
         }
         match any {
             false if !essentials.void.is_empty() => self.void += 1,
@@ -180,11 +180,9 @@ impl Trend {
             true => {
                 let stamp = Stamp { name: dated.name.to_owned(), created: essentials.created.clone() };
                 self.records.push(stamp);
-                let goes_on = self.conditions.as_ref().is_some_and(|before| {
-                    self.stretches.last().is_some_and(|stretch| stretch.plan == essentials.plan)
-                        && before.differences(&essentials.conditions).is_empty()
-                });
-                if !goes_on {
+                let same_plan = self.stretches.last().is_some_and(|of| of.plan == essentials.plan);
+                let alike = |before: &Conditions| before.differences(&essentials.conditions).is_empty();
+                if !same_plan || !self.conditions.as_ref().is_some_and(alike) {
                     self.stretches.push(Stretch { first: index, plan: essentials.plan.clone() });
                     self.conditions = Some(essentials.conditions.clone());
                 }
@@ -194,71 +192,54 @@ impl Trend {
 }
 
 impl Asked<'_> {
-    fn compared(self, essentials: &Essentials) -> impl Iterator<Item = &Compared> {
-        let asked = move |one: &&Compared| {
-            self.metric == Some(one.metric)
-                && self.variant.is_none_or(|name| one.of.iter().any(|of| of == name))
+    /// The lines that a record has something for, each with its point where it has one.
+    fn lines(self, record: usize, essentials: &Essentials) -> Vec<Line> {
+        let is_asked = |metric: Metric, names: &[String]| {
+            self.metric == Some(metric) && self.variant.is_none_or(|name| names.iter().any(|of| of == name))
         };
-        essentials.compared.iter().filter(asked)
-    }
-
-    fn figures(self, essentials: &Essentials) -> impl Iterator<Item = &Figure> {
-        let asked = move |one: &&Figure| {
-            self.metric == Some(one.metric) && self.variant.is_none_or(|name| one.variant == name)
-        };
-        essentials.figures.iter().filter(asked)
-    }
-
-    /// The lines, without any point.
-    fn lines(self, essentials: &Essentials) -> impl Iterator<Item = Line> {
-        let line = |of, name: &str, variants: &[String]| Line {
+        let line = |of, name: &str, variants: &[String], point: Option<Point>| Line {
             of,
             name: name.to_owned(),
             variants: variants.to_vec(),
-            points: Vec::new(),
+            points: point.into_iter().collect(),
             changes: Vec::new(),
         };
-        let ratios = self.compared(essentials).map(move |one| line(LineOf::Ratio, &one.label, &one.of));
-        let figure =
-            move |one: &Figure| line(LineOf::Figure, &one.variant, std::slice::from_ref(&one.variant));
-        ratios.chain(self.figures(essentials).map(figure))
-    }
-
-    fn point(self, record: usize, essentials: &Essentials, line: &Line) -> Option<Point> {
-        match line.of {
-            LineOf::Ratio => {
-                let estimates = self.compared(essentials).filter(|one| one.of.as_slice() == line.variants);
-                let estimate = estimates.filter_map(|one| one.estimate).next()?;
-                Some(Point {
-                    record,
-                    value: estimate.ratio,
-                    interval: Some((estimate.low, estimate.high)),
-                    standard_error: Some(estimate.sd_log / f64::from(estimate.blocks).sqrt()),
-                    blocks: estimate.blocks,
-                })
-            }
-            LineOf::Figure => {
-                let figure = self.figures(essentials).find(|one| *one.variant == line.variants[0])?;
-                let Figure { value, interval, standard_error, blocks, .. } = *figure;
-                Some(Point { record, value, interval, standard_error, blocks })
+        let mut lines = Vec::new();
+        for one in essentials.compared.iter().filter(|one| is_asked(one.metric, &one.of)) {
+            let point = one.estimate.map(|Estimate { blocks, ratio, low, high, sd_log, .. }| Point {
+                record,
+                value: ratio,
+                interval: Some((low, high)),
+                standard_error: Some(sd_log / f64::from(blocks).sqrt()),
+                blocks,
+            });
+            lines.push(line(LineOf::Ratio, &one.label, &one.of, point));
+        }
+        for one in &essentials.figures {
+            let variant = std::slice::from_ref(&one.variant);
+            let (value, interval, standard_error, blocks) =
+                (one.value, one.interval, one.standard_error, one.blocks);
+            let point = Point { record, value, interval, standard_error, blocks };
+            if is_asked(one.metric, variant) {
+                lines.push(line(LineOf::Figure, &one.variant, variant, Some(point)));
             }
         }
+        lines
     }
 }
 
 /// The changes within each stretch, of those points whose precision is known: the newest, where there are more than can be gone through.
 fn changes(points: &[Point], starts: &[usize]) -> Vec<Shifted> {
     let stretch_of = |point: &Point| starts.partition_point(|start| *start <= point.record);
-    let known: Vec<(usize, &Point)> =
-        points.iter().enumerate().filter(|(_, point)| point.standard_error.is_some()).collect();
+    let measured = |(at, point): (usize, &Point)| {
+        let standard_error = point.standard_error?;
+        Some((at, stretch_of(point), Measured { value: point.value.ln(), standard_error }))
+    };
+    let known: Vec<(usize, usize, Measured)> = points.iter().enumerate().filter_map(measured).collect();
     let mut all = Vec::new();
-    for stretch in known.chunk_by(|(_, one), (_, other)| stretch_of(one) == stretch_of(other)) {
+    for stretch in known.chunk_by(|(_, one, _), (_, other, _)| one == other) {
         let stretch = &stretch[stretch.len().saturating_sub(CHANGE_POINTS_MAX)..];
-        let measured = |(_, point): &(usize, &Point)| Measured {
-            value: point.value.ln(),
-            standard_error: point.standard_error.unwrap_or_default(),
-        };
-        let measured: Vec<Measured> = stretch.iter().map(measured).collect();
+        let measured: Vec<Measured> = stretch.iter().map(|(.., measured)| *measured).collect();
         let resampling = Resampling { resamples: ORDERS, seed: TREND_SEED };
         // Figures and ratios are positive and finite; an index that was tampered with shows no change.
         for change in stats::changes(&measured, resampling).unwrap_or_default() {

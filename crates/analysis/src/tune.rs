@@ -7,20 +7,20 @@
 //! of its own; its variants are rows, each with a level of every setting. Must not: change a file of the user's.
 
 mod catalogue;
-mod figures;
 mod overlay;
 mod procedure;
-mod race;
 mod screening;
 mod setting;
 mod step;
 
 pub use catalogue::{Catalogue, Chosen, Facts, LIBRARIES_SOUGHT, Runtime, Wish};
-pub use figures::{Figures, confirmed, figures, same_work};
 pub use overlay::{LEVEL, experiment};
 pub use procedure::{State, Tuning};
 pub use setting::{Change, Keep, Level, Setting, tried};
-pub use step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
+pub use step::{
+    Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took, confirmed, figures,
+    same_work,
+};
 
 /// The service that stands in front where nginx is tried.
 pub const NGINX: &str = "tune-nginx";

@@ -1,21 +1,21 @@
-//! What was measured of one variant over all complete blocks: for showing, never for comparing.
+//! What was measured of one variant over all complete blocks, and what services and generators had to do with it: for showing, never for
+//! comparing.
 
 use std::collections::BTreeMap;
 
-use model::{Cause, Phase};
 use plan::Metric;
-use record::{EndpointCounts, ErrorCount, Record, Slice, Trial};
+use record::{EndpointCounts, ErrorCount, GeneratorPart, Record, ServiceUse, Slice, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Interval, Latencies};
 
-use crate::metric::{BlockFigures, Figures, is_once, trial};
-use crate::no_success::{self, NoSuccess};
-use crate::service::{self, ServiceCost, median};
-use crate::spread::geometric_mean;
+use crate::failure::{self, NoSuccess};
+use crate::metric::{BlockFigures, is_once};
 
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
+/// Part of the busiest process's CPU time from which on a process counts as serving.
+pub const SERVING_SHARE_MIN: f64 = 0.1;
 /// So many histograms at the most are merged as they are packed: with each, all cells so far are copied.
 const FEW: usize = 8;
 
@@ -93,74 +93,66 @@ pub struct ResponseTime {
 impl Variant {
     /// Sums up a variant, by its index in the plan.
     pub(crate) fn of(record: &Record, blocks: &[BlockFigures], index: usize) -> Variant {
-        let trials: Vec<&Trial> = record.complete_blocks().filter_map(|block| trial(block, index)).collect();
+        let trials: Vec<&Trial> = complete(record, index).collect();
         let slices: Vec<&Slice> = trials.iter().flat_map(|trial| trial.measured()).collect();
-        let sum = |of: fn(&Slice) -> u64| slices.iter().map(|slice| of(slice)).sum::<u64>();
-        let figures: Vec<&Figures> =
-            blocks.iter().filter_map(|block| block.variants[index].as_ref()).collect();
-        let mean = |metric| geometric_mean(figures.iter().filter_map(|figures| figures.value(metric)));
+        let sum = |of: fn(&Slice) -> u64| total(&slices, of);
+        let values = |metric| blocks.iter().filter_map(move |block| block.value(metric, index));
+        let mean = |metric| geometric_mean(values(metric));
         // Of what runs already there are responses, and nothing of its processes.
         let is_started =
             !crate::checks::is_unseen(&record.header.plan.variants[index], trials.iter().copied());
-        let value = |metric: &Metric| match is_once(*metric) {
-            true => {
-                median(figures.iter().filter_map(|figures| figures.value(*metric))).filter(|_| is_started)
-            }
-            false => mean(*metric),
+        let value = |metric: Metric| match is_once(metric) {
+            true => median(values(metric)).filter(|_| is_started),
+            false => mean(metric),
         };
+        let amounts = Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_none());
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
+        let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
+        let errors = counted(errors.map(|of| ((of.phase, of.cause), of.count))).into_iter();
         let (requests, failed) = (sum(|slice| slice.counts.due()), sum(|slice| slice.counts.failed()));
         Variant {
             name: record.header.plan.variants[index].name.clone(),
             throughput_per_s: mean(Metric::Throughput),
             cpu_us_per_request: mean(Metric::CpuPerRequest),
             service_cpu_us_per_request: service_cpu(&slices),
-            services: service::costs(&trials, mean(Metric::CpuPerRequest)),
+            services: costs(&trials, mean(Metric::CpuPerRequest)),
             busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.counts.wall_ns()))
                 .filter(|_| is_started),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
                 .filter(|_| is_started),
-            response_time: Metric::latencies().filter_map(|of| response_time(&figures, of)).collect(),
-            body_bytes_per_response: per(
-                sum(|slice| slice.counts.body_bytes),
-                sum(|slice| slice.counts.responses),
-            ),
+            response_time: Metric::latencies().filter_map(|of| response_time(blocks, index, of)).collect(),
+            body_bytes_per_response: per(sum(|of| of.counts.body_bytes), sum(|of| of.counts.responses)),
             requests,
             failed,
             failed_share: per(failed, requests),
             failed_interval: stats::wilson(failed, requests, FAILED_LEVEL).ok().flatten(),
             timed_out: sum(|slice| slice.counts.timed_out),
-            errors: errors(&slices),
-            status: status(&slices),
+            errors: errors.map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect(),
+            status: counted(slices.iter().flat_map(|slice| &slice.counts.status).map(|(of, n)| (*of, *n))),
             endpoints: endpoints(&slices),
-            no_success: no_success::measured(record, index),
-            values: Metric::ALL
-                .iter()
-                .filter(|metric| metric.quantile().is_none())
-                .filter_map(|metric| Some((*metric, value(metric)?)))
-                .collect(),
+            no_success: failure::measured(record, index),
+            values: amounts.filter_map(|metric| Some((metric, value(metric)?))).collect(),
         }
     }
 }
 
 /// `None` where a trial has too few requests: what the others have is then another quantity.
-fn response_time(figures: &[&Figures], metric: Metric) -> Option<ResponseTime> {
-    let samples = figures.iter().map(|figures| figures.sample(metric)).collect::<Option<Vec<_>>>()?;
+fn response_time(blocks: &[BlockFigures], index: usize, metric: Metric) -> Option<ResponseTime> {
+    let measured = blocks.iter().filter(|block| block.variants[index].is_some());
+    let samples = measured.map(|block| block.sample(metric, index)).collect::<Option<Vec<_>>>()?;
     let us = geometric_mean(samples.iter().map(|sample| sample.value))?;
     Some(ResponseTime { metric, us, at_least: samples.iter().any(|sample| sample.at_least) })
 }
 
 fn service_cpu(slices: &[&Slice]) -> BTreeMap<String, f64> {
-    let ok: u64 = slices.iter().map(|slice| slice.counts.successful).sum();
-    let mut cpu = BTreeMap::<String, u64>::new();
-    for service in slices.iter().flat_map(|slice| &slice.services) {
-        *cpu.entry(service.service.clone()).or_default() += service.cpu_ns;
-    }
-    cpu.into_iter().filter(|_| ok > 0).map(|(name, ns)| (name, ns as f64 / ok as f64 / 1e3)).collect()
+    let ok = total(slices, |slice| slice.counts.successful);
+    let used = slices.iter().flat_map(|slice| &slice.services);
+    let cpu = counted(used.map(|used| (used.service.clone(), used.cpu_ns))).into_iter();
+    cpu.filter(|_| ok > 0).map(|(name, ns)| (name, ns as f64 / ok as f64 / 1e3)).collect()
 }
 
 fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
-    let window_ns: u64 = slices.iter().map(|slice| slice.counts.window_ns).sum();
+    let window_ns = total(slices, |slice| slice.counts.window_ns);
     let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints);
     let endpoint = |(name, all): (&str, Vec<&EndpointCounts>)| {
         let sum = |of: fn(&EndpointCounts) -> u64| all.iter().map(|counts| of(counts)).sum::<u64>();
@@ -176,20 +168,11 @@ fn endpoints(slices: &[&Slice]) -> Vec<Endpoint> {
     model::grouped(counts.map(|counts| (counts.name.as_str(), counts))).into_iter().map(endpoint).collect()
 }
 
-fn errors(slices: &[&Slice]) -> Vec<ErrorCount> {
-    let mut counts = BTreeMap::<(Phase, Cause), u64>::new();
-    for error in slices.iter().flat_map(|slice| &slice.counts.errors) {
-        *counts.entry((error.phase, error.cause)).or_default() += error.count;
-    }
-    counts.into_iter().map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect()
-}
-
-fn status(slices: &[&Slice]) -> BTreeMap<u16, u64> {
-    let mut counts = BTreeMap::new();
-    for (code, count) in slices.iter().flat_map(|slice| &slice.counts.status) {
-        *counts.entry(*code).or_default() += count;
-    }
-    counts
+/// The sum for each key.
+pub(crate) fn counted<K: Ord>(all: impl IntoIterator<Item = (K, u64)>) -> BTreeMap<K, u64> {
+    let mut sums = BTreeMap::new();
+    all.into_iter().for_each(|(key, count)| *sums.entry(key).or_default() += count);
+    sums
 }
 
 /// Time from sent to done of a variant, by its index in the plan: for each complete block over its measured slices. Packed: there may be
@@ -207,7 +190,7 @@ pub fn responses(record: &Record, index: usize) -> Vec<Latencies> {
 
 fn by_block(record: &Record, index: usize, of: fn(&Slice) -> Option<&Latencies>) -> Vec<Latencies> {
     let all = |trial: &Trial| few_merged(trial.measured().filter_map(of));
-    record.complete_blocks().filter_map(|block| trial(block, index)).map(all).collect()
+    complete(record, index).map(all).collect()
 }
 
 /// The same as [`latencies`] over all complete blocks together.
@@ -220,9 +203,19 @@ pub fn responses_together(record: &Record, index: usize) -> Latencies {
     merged(measured(record, index).filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)))
 }
 
+/// A variant's trials of complete blocks.
+pub(crate) fn complete(record: &Record, index: usize) -> impl Iterator<Item = &Trial> {
+    record.complete_blocks().filter_map(move |block| block.trial(index))
+}
+
 /// What counts of a variant: the measured slices of complete blocks.
 pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &Slice> {
-    record.complete_blocks().filter_map(move |block| trial(block, index)).flat_map(Trial::measured)
+    complete(record, index).flat_map(Trial::measured)
+}
+
+/// A sum over slices.
+pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
+    slices.iter().map(|slice| of(slice)).sum()
 }
 
 /// A variant's trials in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
@@ -253,4 +246,178 @@ pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Lat
 fn with(mut all: Latencies, more: &Latencies) -> Latencies {
     all.merge(more);
     all
+}
+
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// That of ratios and of positive figures.
+pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    mean(values.into_iter().map(f64::ln)).map(f64::exp)
+}
+
+pub(crate) fn median<T: PartialOrd + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
+    values.get(values.len() / 2).copied()
+}
+
+/// One service of a variant, over all complete blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ServiceCost {
+    /// Name of the service.
+    pub service: String,
+    /// CPU time per expected response in microseconds: the variant's, by the shares below, so that services add up to it; `None`
+    /// where nothing succeeded.
+    pub cpu_us_per_request: Option<f64>,
+    /// Its share of the CPU time of all services of the variant; `None` where they used none.
+    pub cpu_share: Option<f64>,
+    /// Peak resident memory in bytes, pages that its processes share counted once: median over trials. `None` in records that do not
+    /// tell services apart.
+    pub peak_rss_bytes: Option<u64>,
+    /// Its processes: median over trials of what was there after the last measured slice.
+    pub processes: u32,
+    /// Those of them that did the work, which is at least a tenth of the CPU time of the busiest: median over trials. `None` in
+    /// records that do not say.
+    pub serving: Option<u32>,
+    /// Workers that it was asked to run; `None` where nobody asked for a number.
+    pub workers: Option<u32>,
+}
+
+/// The services of a variant's trials, in the order in which they were started; `cpu_us_per_request` is that of all together.
+pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<ServiceCost> {
+    let slices = || trials.iter().flat_map(|trial| trial.measured());
+    let used = slices().flat_map(|slice| &slice.services);
+    let names = model::distinct(used.map(|used| used.service.as_str()));
+    let all_ns: u64 = slices().map(Slice::services_cpu_ns).sum();
+    let cost = |name: &str| {
+        let cpu_ns: u64 = trials.iter().flat_map(|trial| uses(trial, name)).map(|used| used.cpu_ns).sum();
+        let peak = |trial: &&Trial| trial.ended.as_ref()?.peak_rss_bytes_by_service.get(name).copied();
+        let processes = |trial: &&Trial| Some(uses(trial, name).last()?.processes);
+        let cpu_share = (all_ns > 0).then(|| cpu_ns as f64 / all_ns as f64);
+        ServiceCost {
+            service: name.to_owned(),
+            cpu_us_per_request: cpu_us_per_request.zip(cpu_share).map(|(all, share)| all * share),
+            cpu_share,
+            peak_rss_bytes: median(trials.iter().filter_map(peak)),
+            processes: median(trials.iter().filter_map(processes)).unwrap_or(0),
+            serving: median(trials.iter().filter_map(|trial| Some(Work::of(trial, name)?.serving()))),
+            workers: trials.iter().find_map(|trial| workers(trial, name)),
+        }
+    };
+    names.into_iter().map(cost).collect()
+}
+
+/// Workers that a service of this trial was asked to run.
+pub(crate) fn workers(trial: &Trial, name: &str) -> Option<u32> {
+    trial.started.services.iter().find(|started| started.service == name)?.workers
+}
+
+/// How the work of a service was shared among its processes, in one trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// CPU time in nanoseconds, the busiest process first.
+    cpu_ns: Vec<u64>,
+}
+
+impl Work {
+    /// Over the measured slices; `None` where they do not say. Processes of a slice are known by their rank alone, so the busiest
+    /// of each add up: what one worker did in one slice and another in the next counts as done by one, which it was at any time.
+    pub fn of(trial: &Trial, name: &str) -> Option<Work> {
+        let mut cpu_ns: Vec<u64> = Vec::new();
+        for used in uses(trial, name) {
+            cpu_ns.resize(cpu_ns.len().max(used.cpu_by_process_ns.len()), 0);
+            cpu_ns.iter_mut().zip(&used.cpu_by_process_ns).for_each(|(sum, more)| *sum += more);
+        }
+        (!cpu_ns.is_empty()).then_some(Work { cpu_ns })
+    }
+
+    /// Processes that did at least a tenth of what the busiest did.
+    pub fn serving(&self) -> u32 {
+        self.above(SERVING_SHARE_MIN)
+    }
+
+    /// Processes that did at least this part of what the busiest did.
+    pub fn above(&self, share: f64) -> u32 {
+        let busiest = self.cpu_ns.first().copied().unwrap_or(0) as f64;
+        self.cpu_ns.iter().filter(|ns| **ns as f64 >= busiest * share).count() as u32
+    }
+
+    /// Of what the busiest so many did together the share of each, the busiest first.
+    pub fn shares(&self, processes: u32) -> Vec<f64> {
+        let (all, _) = self.of_busiest(processes);
+        self.cpu_ns.iter().take(processes as usize).map(|ns| *ns as f64 / all.max(1) as f64).collect()
+    }
+
+    /// CPU time of the busiest so many, and of all.
+    pub fn of_busiest(&self, processes: u32) -> (u64, u64) {
+        (self.cpu_ns.iter().take(processes as usize).sum(), self.cpu_ns.iter().sum())
+    }
+}
+
+fn uses<'a>(trial: &'a Trial, name: &str) -> impl Iterator<Item = &'a ServiceUse> {
+    trial.measured().flat_map(|slice| &slice.services).filter(move |used| used.service == name)
+}
+
+/// One generator's share of the measured load, over blocks that count.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct GeneratorShare {
+    /// Where it runs, such as `local 2`, `ssh://bench-1` or `kubernetes://bench/proofload-x7k2-3`.
+    pub name: String,
+    /// What its machine calls itself; `None` of one in whose place another is by now.
+    pub host: Option<String>,
+    /// Processors that it may use; likewise.
+    pub processors: Option<u32>,
+    /// Requests that it sent.
+    pub requests: u64,
+    /// Part of all generators' requests, 0 to 1.
+    pub share: f64,
+    /// CPU share of its busiest thread, 0 to 1, in the mean over slices.
+    pub busiest_share: Option<f64>,
+    /// How late it began at the most, in microseconds, by its own clock.
+    pub late_us_max: f64,
+    /// How wrong that may be, either way, because clocks cannot be compared better.
+    pub clock_error_us_max: f64,
+    /// Share of its machine's CPU time that the host gave to others, 0 to 1, in the mean over slices.
+    pub steal_share: Option<f64>,
+    /// How late it sent requests for which a connection was free, at p99 of the worst slice, in microseconds; `None` in closed loop.
+    pub lag_p99_us_max: Option<f64>,
+    /// How often it was lost, blocks that do not count included.
+    pub lost: u32,
+}
+
+/// All of them in their order; empty where load came from the run's own process.
+pub fn generators(record: &Record) -> Vec<GeneratorShare> {
+    let slices = record.complete_trials().flat_map(Trial::measured);
+    let parts: Vec<&GeneratorPart> = slices.flat_map(|slice| &slice.generators).collect();
+    let known = record.generators.iter().map(|generator| generator.name.as_str());
+    let lost = record.generators_lost.iter().map(|lost| lost.generator.as_str());
+    let names = model::distinct(known.chain(parts.iter().map(|part| part.name.as_str())).chain(lost));
+    let all: u64 = parts.iter().map(|part| part.sent).sum();
+    names.into_iter().map(|name| share(record, name, &parts, all)).collect()
+}
+
+fn share(record: &Record, name: &str, parts: &[&GeneratorPart], all: u64) -> GeneratorShare {
+    let parts: Vec<&GeneratorPart> = parts.iter().copied().filter(|part| part.name == name).collect();
+    let told = record.generators.iter().find(|generator| generator.name == name);
+    let requests: u64 = parts.iter().map(|part| part.sent).sum();
+    let mean_of = |of: fn(&GeneratorPart) -> Option<f64>| mean(parts.iter().filter_map(|part| of(part)));
+    let most_us =
+        |of: fn(&GeneratorPart) -> u64| parts.iter().map(|part| of(part)).max().unwrap_or(0) as f64 / 1e3;
+    let lost = record.generators_lost.iter().filter(|lost| lost.generator == name).count();
+    GeneratorShare {
+        name: name.to_owned(),
+        host: told.map(|generator| generator.host.clone()),
+        processors: told.map(|generator| generator.processors),
+        requests,
+        share: requests as f64 / all.max(1) as f64,
+        busiest_share: mean_of(|part| part.busiest_share),
+        late_us_max: most_us(|part| part.late_ns),
+        clock_error_us_max: most_us(|part| part.clock_error_ns),
+        steal_share: mean_of(|part| part.steal_share),
+        lag_p99_us_max: parts.iter().filter_map(|part| part.lag_p99_ns).max().map(|ns| ns as f64 / 1e3),
+        lost: lost as u32,
+    }
 }

@@ -2,11 +2,9 @@
 //! any other.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::Args;
 use plan::{Limit, Setting};
-use toml::Value;
 
 use crate::compare::{self, Aim, CompareArgs};
 use crate::exit::Failed;
@@ -52,7 +50,7 @@ pub struct CapacityArgs {
 ///
 /// # Errors
 /// If a command or a flag cannot be read, a service fails, or the record cannot be written.
-pub fn run(args: &CapacityArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
         plan::limit(text)
             .map_err(|why| Failed::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
@@ -64,17 +62,16 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<ExitCode> {
         return of_file(Path::new(file), args, limits);
     }
     let typed: Vec<String> = args.slo.iter().map(|text| format!("--slo '{text}'")).collect();
-    let slo: Vec<Value> = limits.iter().map(|limit| Value::String(limit.to_string())).collect();
+    let slo: Vec<String> = limits.iter().map(ToString::to_string).collect();
+    let question = Some(format!("How many requests a second within {}?", slo.join(" and ")));
     let mut settings = vec![Setting::new(&["design", "slo"], slo, typed.join(" "))];
     if args.compare.asked.connections.is_none() {
         settings.push(Setting::new(&["load", "connections"], i64::from(CONNECTIONS), ""));
     }
-    let slo: Vec<String> = limits.iter().map(ToString::to_string).collect();
-    let question = Some(format!("How many requests a second within {}?", slo.join(" and ")));
     compare::carry(&args.compare, &Aim { least: 1, settings, name: "capacity", question })
 }
 
-fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<ExitCode> {
+fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<u8> {
     let flags = RunFlags { slo, ..args.compare.flags.clone() };
     let limits = args.compare.limits.given().is_some().then_some(&args.compare.limits);
     run::perform(&Experiment::file(Some(file))?, &flags, limits, &args.compare.against)

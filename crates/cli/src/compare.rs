@@ -1,9 +1,6 @@
 //! `proofload compare`: services by their command lines, without a file. Flags make the file; the rest is a run like any other.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs};
 
@@ -11,7 +8,7 @@ use clap::Args;
 use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use toml::Value;
 
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::experiment::{AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, history, print, records, run};
@@ -73,7 +70,7 @@ pub struct CompareArgs {
 ///
 /// # Errors
 /// If a command or a flag cannot be read, a service fails, or the record cannot be written.
-pub fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     match of_records(args) {
         Some(result) => result,
         None => {
@@ -88,19 +85,20 @@ fn response_times(args: &CompareArgs) -> Option<Setting> {
     if !args.asked.metric.is_empty() {
         return None;
     }
-    let metrics = args.limits.limits.iter().filter_map(|limit| limit.figure.metric());
-    let mut quantiles: Vec<&str> =
-        metrics.filter(|metric| metric.quantile().is_some()).map(|metric| metric.name()).collect();
+    let figures = args.limits.limits.iter().filter_map(|limit| limit.figure.metric());
+    let quantiles = figures.filter(|metric| metric.quantile().is_some());
+    let mut quantiles: Vec<String> = quantiles.map(|metric| metric.name().to_owned()).collect();
     quantiles.dedup();
     if quantiles.is_empty() && args.asked.rate.is_some() {
-        quantiles.push(model::Metric::P99.name());
+        quantiles.push(model::Metric::P99.name().to_owned());
     }
-    let values = quantiles.iter().map(|name| Value::String((*name).to_owned())).collect();
-    Some(Setting::new(
-        &["design", "metric"],
-        one_or_many(values)?,
-        format!("--metric {}", quantiles.join(" --metric ")),
-    ))
+    metrics(&quantiles)
+}
+
+/// The metrics of the verdict, where there are any.
+fn metrics(names: &[String]) -> Option<Setting> {
+    let from = format!("--metric {}", names.join(" --metric "));
+    one_or_many(&["design", "metric"], names.iter().cloned().map(Value::String).collect(), from)
 }
 
 /// What is to be found out of services that flags name.
@@ -120,7 +118,7 @@ pub struct Aim {
 ///
 /// # Errors
 /// As [`run`].
-pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<ExitCode> {
+pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     let place = Place::of(args, aim);
     let draft = draft(args, &place, aim)?;
     let names = draft.names();
@@ -133,10 +131,10 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<ExitCode> {
     }
     let written = draft.write();
     if let Some(path) = &args.save {
-        save("--save", path, &written.text)?;
+        save(path, &written.text)?;
     }
     let limits = args.limits.given().is_some().then_some(&args.limits);
-    let experiment = Experiment::Made { file: place.file, written };
+    let experiment = Experiment { file: place.file, written: Some(written) };
     let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
     run::perform(&experiment, &flags, limits, &args.against)
 }
@@ -156,14 +154,13 @@ impl Place {
 
     /// Whether directories of the file have to be absolute.
     fn is_elsewhere(&self) -> bool {
-        let folder = self.file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
-        folder.ok() != env::current_dir().and_then(fs::canonicalize).ok()
+        fs::canonicalize(records::folder_of(&self.file)).ok()
+            != env::current_dir().and_then(fs::canonicalize).ok()
     }
 }
 
 /// What the arguments meant before they were commands: one or two records.
-fn of_records(args: &CompareArgs) -> Option<anyhow::Result<ExitCode>> {
+fn of_records(args: &CompareArgs) -> Option<anyhow::Result<u8>> {
     let is_record = |word: &String| {
         let found = records::found(Path::new(word));
         found.is_ok_and(|path| path.join("record.json").is_file() || path.ends_with("record.json"))
@@ -188,30 +185,30 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
         variants.push(variant(args, Some(name), command, format!("--name {text}"))?);
     }
     let against = args.against.against.as_deref();
+    let refused = |what: &str, hint: &str| Err(Failed::usage(what).hint(hint));
     match (variants.len(), against) {
         (0, _) if aim.least < 2 => {
-            return Err(Failed::usage("no service is named")
-                .hint("name the command that starts one, or its URL; --help has more"));
+            let hint = "name the command that starts one, or its URL; --help has more";
+            return refused("no service is named", hint);
         }
         (0, _) => {
-            return Err(Failed::usage("nothing to compare is named")
-                .hint("proofload compare 'node old.js' 'node new.js'; --help has more"));
+            let hint = "proofload compare 'node old.js' 'node new.js'; --help has more";
+            return refused("nothing to compare is named", hint);
         }
         (1, None) if aim.least > 1 => {
-            return Err(Failed::usage("one command is named, and nothing to compare it with")
-                .hint("name a second one, or --against REF for the code of another commit; one URL alone: proofload load URL"));
+            let hint = "name a second one, or --against REF for the code of another commit; one URL alone: proofload load URL";
+            return refused("one command is named, and nothing to compare it with", hint);
         }
         _ => {}
     }
     let of = against.filter(|_| variants.len() == 1);
+    let asked = || Some(format!("How does the code here compare with that of {}?", of?));
+    let question = aim.question.clone().or_else(asked);
     let draft = Draft {
         made_by: print::shown_command(),
         again: again(args, place),
         name: name(aim.name),
-        question: aim
-            .question
-            .clone()
-            .or_else(|| Some(format!("How does the code here compare with that of {}?", of?))),
+        question,
         settings: [settings(args, place, &variants)?, aim.settings.clone()].concat(),
         variants,
     };
@@ -242,21 +239,21 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     let quick =
         flags.quick.then(|| run::quick_budget(count, args.asked.is_open() || response_times(args).is_some()));
     let budget = flags.budget.or(quick).map_or(BUDGET.to_owned(), plan::duration_text);
-    settings.push(Setting::new(&["design", "budget"], budget.as_str(), format!("--budget {budget}")));
+    settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        let number = i64::try_from(seed).map_err(|_| {
-            Failed::usage(format!("--seed {seed} is more than a file can have, {}", i64::MAX))
-        })?;
-        settings.push(Setting::new(&["design", "seed"], number, format!("--seed {seed}")));
+        let most = i64::MAX;
+        let number = i64::try_from(seed)
+            .map_err(|_| Failed::usage(format!("--seed {seed} is more than a file can have, {most}")))?;
+        settings.push(setting(&["design", "seed"], "--seed", number));
     }
     if flags.explain {
-        settings.push(Setting::new(&["design", "explain"], true, "--explain"));
+        settings.push(setting(&["design", "explain"], "--explain", true));
     }
     settings.extend(args.limits.settings());
     if let Some(port) = args.port {
         let path = ["services", SERVICE, "container", "port"];
         let path = if args.container { path.to_vec() } else { [&path[..2], &path[3..]].concat() };
-        settings.push(Setting::new(&path, i64::from(port), format!("--port {port}")));
+        settings.push(setting(&path, "--port", i64::from(port)));
     }
     let is_command = |variant: &DraftVariant| matches!(variant.source, DraftSource::Command { .. });
     if place.is_elsewhere() && variants.iter().any(is_command) {
@@ -285,15 +282,8 @@ fn name(of: &str) -> String {
 ///
 /// # Errors
 /// If it is there, or cannot be written.
-pub fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failed> {
-    let file = fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
-    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failed::usage(format!("{flag} {}: it is there already", path.display())).hint("name another file")
-        }
-        _ => Failed::new(exit::SELF, format!("{flag} {}: cannot be written: {error}", path.display())),
-    })?;
+pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
+    print::create(path, text.as_bytes(), print::MINE)?;
     print::tell!("written: {}", path.display());
     if plan::has_secrets(text) {
         let path = path.display();
@@ -363,44 +353,36 @@ impl Asked {
     /// # Errors
     /// If the file of a body cannot be read.
     pub fn settings(&self) -> Result<Vec<Setting>, Failed> {
-        let mut settings = Vec::new();
-        let mut set = |path: &[&str], flag: &str, value: Option<Value>, typed: &str| {
-            settings
-                .extend(value.map(|value| Setting::new(path, value, format!("{flag} {typed}").trim_end())));
+        let text = |path: &[&str], flag: &str, text: &Option<String>| {
+            text.as_ref().map(|text| setting(path, flag, text.as_str()))
         };
-        let text = |text: &Option<String>| text.clone().map(Value::String);
-        let typed = |text: &Option<String>| text.clone().unwrap_or_default();
-        let period = self.timeout.map(plan::duration_text);
-        let body = self.body.as_deref().map(body).transpose()?;
         let method = self.method.clone().or_else(|| self.body.as_ref().map(|_| "POST".to_owned()));
-        set(&["services", SERVICE, "ready"], "--ready", text(&self.ready), &typed(&self.ready));
-        set(&["load", "path"], "--path", text(&self.path), &typed(&self.path));
-        set(&["load", "method"], "--method", text(&method), &typed(&method));
-        set(&["load", "body"], "--body", body.map(Value::String), &typed(&self.body));
-        let connections = self.connections.map(|number| number.to_string()).unwrap_or_default();
-        set(
-            &["load", "connections"],
-            "--connections",
-            self.connections.map(|_| number(&connections)),
-            &connections,
-        );
-        set(&["load", "timeout"], "--timeout", text(&period), &typed(&period));
-        let authority = self.cacert.as_deref().map(authority).transpose()?;
-        set(&["load", "tls", "ca"], "--cacert", text(&authority), &typed(&authority));
-        let insecure = self.insecure.then_some(Value::Boolean(true));
-        set(&["load", "tls", "insecure"], "--insecure", insecure, "");
-        for (name, value) in &self.headers {
-            let typed = format!("'{name}: {value}'");
-            set(&["load", "headers", name], "-H", Some(Value::String(value.clone())), &typed);
-        }
-        let codes: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
-        let status = one_or_many(codes.iter().map(|code| number(code)).collect());
-        set(&["expect", "status"], "--expect-status", status, &codes.join(","));
-        let metrics = self.metric.iter().cloned().map(Value::String).collect();
-        set(&["design", "metric"], "--metric", one_or_many(metrics), &self.metric.join(" --metric "));
-        set(&["design", "margin"], "--margin", text(&self.margin), &typed(&self.margin));
-        set(&["design", "rate"], "--rate", self.rate.as_deref().map(number), &typed(&self.rate));
-        Ok(settings)
+        let of_body = |typed: &String| -> Result<Setting, Failed> {
+            Ok(Setting::new(&["load", "body"], body(typed)?, format!("--body {typed}")))
+        };
+        let connections = self.connections.map(i64::from);
+        let ca = self.cacert.as_deref().map(authority).transpose()?;
+        let headers = self.headers.iter().map(|(name, value)| {
+            Setting::new(&["load", "headers", name], value.as_str(), format!("-H '{name}: {value}'"))
+        });
+        let codes = self.expect_status.iter().map(|code| i64::from(*code).into()).collect();
+        let typed: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
+        let typed = format!("--expect-status {}", typed.join(","));
+        let settings = [
+            text(&["services", SERVICE, "ready"], "--ready", &self.ready),
+            text(&["load", "path"], "--path", &self.path),
+            text(&["load", "method"], "--method", &method),
+            self.body.as_ref().map(of_body).transpose()?,
+            connections.map(|many| setting(&["load", "connections"], "--connections", many)),
+            text(&["load", "timeout"], "--timeout", &self.timeout.map(plan::duration_text)),
+            text(&["load", "tls", "ca"], "--cacert", &ca),
+            self.insecure.then(|| setting(&["load", "tls", "insecure"], "--insecure", true)),
+            one_or_many(&["expect", "status"], codes, typed),
+            metrics(&self.metric),
+            text(&["design", "margin"], "--margin", &self.margin),
+            self.rate.as_deref().map(|rate| setting(&["design", "rate"], "--rate", number(rate))),
+        ];
+        Ok(settings.into_iter().flatten().chain(headers).collect())
     }
 
     /// Whether the load comes at a rate: because it is asked for, or because a metric needs one.
@@ -411,12 +393,20 @@ impl Asked {
     }
 }
 
-fn one_or_many(mut values: Vec<Value>) -> Option<Value> {
-    match values.len() {
-        0 => None,
-        1 => values.pop(),
-        _ => Some(Value::Array(values)),
-    }
+/// A key of the file by a flag with its value, as it was typed.
+pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> Setting {
+    let value = value.into();
+    let typed = match &value {
+        Value::String(text) => format!("{flag} {text}"),
+        Value::Boolean(_) => flag.to_owned(),
+        other => format!("{flag} {other}"),
+    };
+    Setting::new(path, value, typed)
+}
+
+fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<Setting> {
+    let value = if values.len() > 1 { Value::Array(values) } else { values.pop()? };
+    Some(Setting::new(path, value, from))
 }
 
 /// A number where it is one; everything else is judged as the file's value would be.
@@ -427,10 +417,8 @@ fn number(text: &str) -> Value {
 
 /// Absolute, for the file that is made may lie elsewhere.
 fn authority(path: &Path) -> Result<String, Failed> {
-    let found = path
-        .canonicalize()
-        .map_err(|error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display())));
-    Ok(found?.display().to_string())
+    let unreadable = |error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display()));
+    Ok(path.canonicalize().map_err(unreadable)?.display().to_string())
 }
 
 fn body(text: &str) -> Result<String, Failed> {

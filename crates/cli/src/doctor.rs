@@ -1,17 +1,22 @@
 //! `proofload doctor`: what about this machine will hurt a measurement, how small a difference it can show, and other machines. It asks those who will need a thing whether they get it, and
 //! prints; the judgement is `machine`'s, the layout `report`'s.
 
-use std::process::ExitCode;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use analysis::Calibration;
 use clap::{Args, Subcommand};
 use machine::{Asked, Facts, Granted, Storage};
+use plan::Plan;
 use record::Record;
-use report::Surveyed;
+use report::{Calibrated, Surveyed};
 
+use crate::exit::{self, Failed};
+use crate::experiment::Experiment;
+use crate::hosts;
 use crate::print::{self, FormArgs};
-use crate::records::{newest_named, root};
-use crate::{calibrate, hosts};
+use crate::records::{claim, newest_named, root};
+use crate::run::{self, Course};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
@@ -32,7 +37,7 @@ enum What {
     ///
     /// The two copies are equal, so whatever they differ by is noise. Prints what runs of 1, 5 and 30 minutes would
     /// detect. `run --dry-run` then prints how long your margin takes.
-    Calibrate(calibrate::CalibrateArgs),
+    Calibrate(CalibrateArgs),
     /// Look at other machines that load may come from, by SSH: who is reached, what is there, how well clocks agree
     ///
     /// Changes nothing there unless asked to: --put puts this program there, --remove takes every version of it away.
@@ -55,9 +60,9 @@ Exit code: 0. It is advice; whether a run was hurt is told by the findings of it
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     match &args.what {
-        Some(What::Calibrate(args)) => return calibrate::run(args),
+        Some(What::Calibrate(args)) => return calibrate(args),
         Some(What::Hosts(args)) => return hosts::run(args),
         None => {}
     }
@@ -67,13 +72,9 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     facts.asked = ask(&facts);
     let hazards = machine::hazards(&facts);
     let calibration = calibration(&facts);
-    let surveyed = Surveyed {
-        facts: &facts,
-        hazards: &hazards,
-        calibration: calibration.as_ref().map(|(record, calibration)| (record, calibration)),
-    };
-    print::report(&surveyed, args.form.form(), None)?;
-    Ok(ExitCode::SUCCESS)
+    let calibration = calibration.as_ref().map(|(record, calibration)| (record, calibration));
+    let surveyed = Surveyed { facts: &facts, hazards: &hazards, calibration };
+    print::report(&surveyed, args.form.form(), None)
 }
 
 fn ask(facts: &Facts) -> Asked {
@@ -95,19 +96,77 @@ fn ask(facts: &Facts) -> Asked {
 /// The newest calibration among the records that was made on this machine and is not void.
 fn calibration(facts: &Facts) -> Option<(Record, Calibration)> {
     newest_named(|name| name.contains("-calibration-")).find_map(|(_, record)| {
-        let sound =
-            is_here(&record, facts) && is_of_copies(&record) && !analysis::conclude(&record).is_void();
-        let calibration = Calibration::of(&record).filter(|_| sound)?;
+        let (then, plan) = (&record.header.environment, &record.header.plan);
+        let is_here = then.cpu_model == facts.processors.model && then.kernel == facts.host.kernel;
+        // Only a calibration has two variants and nothing that is varied.
+        let is_one = is_here && plan.factors.is_empty() && plan.variants.len() == 2;
+        let is_sound = is_one && !analysis::conclude(&record).is_void();
+        let calibration = Calibration::of(&record).filter(|_| is_sound)?;
         Some((record, calibration))
     })
 }
 
-fn is_here(record: &Record, facts: &Facts) -> bool {
-    let then = &record.header.environment;
-    then.cpu_model == facts.processors.model && then.kernel == facts.host.kernel
+/// Flags of `doctor calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// The experiment file [default: proofload.toml]
+    file: Option<PathBuf>,
+    /// The variant to copy [default: the baseline of the first comparison]
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// Time the whole run may take, for example 90s or 10m
+    #[arg(long, value_parser = plan::duration, default_value = "3m")]
+    budget: Duration,
+    /// Seed of every random choice, instead of the file's or a new one
+    #[arg(long)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    form: FormArgs,
+    /// Load a host that may be another machine without asking
+    #[arg(long)]
+    yes: bool,
+    /// Folder of the record, made new [default: records/NAME-calibration-TIME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
-/// Only a calibration has two variants and nothing that is varied.
-fn is_of_copies(record: &Record) -> bool {
-    record.header.plan.factors.is_empty() && record.header.plan.variants.len() == 2
+/// Runs a variant against a copy of itself, and tells what can be found here in how much time.
+fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
+    let file = Experiment::file(args.file.as_deref())?;
+    let experiment = file.plan(None)?;
+    let name = file.name();
+    let no_variant = || Failed::usage(format!("{name}: there is no variant to copy"));
+    let index = variant(&experiment, args.variant.as_deref())?;
+    let mut plan = experiment.calibration(index).ok_or_else(no_variant)?;
+    plan.design.budget = args.budget;
+    plan.design.seed = args.seed.or(plan.design.seed);
+    // A variant against its own copy differs in nothing that could be explained.
+    plan.design.explain = false;
+    let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
+    let course = Course::new(&name, file.text()?, plan, &directory);
+    let (record, result) = run::carry(Course { yes: args.yes, ..course })?;
+    let conclusion = analysis::conclude(&record);
+    // What is void prints instead of figures, never beside them.
+    let calibration = Calibration::of(&record).filter(|_| !conclusion.is_void());
+    let (record, conclusion) = (&record, &conclusion);
+    let calibrated = Calibrated { record, conclusion, calibration, experiment: &experiment };
+    print::report(&calibrated, args.form.form(), None)?;
+    run::end(result, exit::of_record(record, conclusion))
+}
+
+/// Index of the variant to copy.
+fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, Failed> {
+    let Some(name) = name else {
+        return Ok(plan.comparisons.first().map_or(0, |comparison| comparison.baseline));
+    };
+    // The check's own copy is none that could be asked for.
+    let own = &plan.variants[..plan.variants.len() - usize::from(plan.aa.is_some())];
+    own.iter().position(|variant| variant.name == name).ok_or_else(|| {
+        let names: Vec<&str> = own.iter().map(|variant| variant.name.as_str()).collect();
+        Failed::usage(format!("--variant: there is no variant `{name}`")).hint(plan::did_you_mean(
+            name,
+            "the variants are",
+            names,
+        ))
+    })
 }

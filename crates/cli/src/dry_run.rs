@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use ::load::{Address, LoadSpec};
 use analysis::{POWER, Pace};
@@ -14,12 +13,10 @@ use plan::{
     Design, Generators, Launcher, Load, LookRule, Plan, Preparation, Process, Rate, Request, Service, Source,
     Subject, Variant, Workers,
 };
-use record::Record;
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};
-use stats::Rule;
 
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::records::newest_named;
 use crate::{elsewhere, print, run};
 
@@ -32,25 +29,24 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 ///
 /// # Errors
 /// If what it needs is not there, or stdout cannot be written.
-pub fn run(plan: &Plan, json: bool) -> anyhow::Result<ExitCode> {
+pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     if json {
-        print::data(&model::text::json(serde_json::to_string_pretty(&plan.masked())?))?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(
+            print::data(&model::text::json(serde_json::to_string_pretty(&plan.masked())?)).map(|()| 0)?
+        );
     }
     print::data(&format!("{}{}", describe(plan), power(plan)))?;
     run::check_commands(plan)?;
     check_ports(plan)?;
     elsewhere::check_urls(plan)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 /// Whether the ports that are fixed are free now.
 fn check_ports(plan: &Plan) -> Result<(), Failed> {
     for variant in &plan.variants {
-        let here: Vec<Service> =
-            variant.services.iter().filter(|service| service.is_here()).cloned().collect();
-        Ports::choose(&here, Ipv4Addr::LOCALHOST.into(), 0)
-            .map_err(|error| Failed::new(exit::SERVICE, &error).hinted(error.hint()))?;
+        let here = variant.services.iter().filter(|service| service.is_here()).cloned();
+        Ports::choose(&here.collect::<Vec<_>>(), Ipv4Addr::LOCALHOST.into(), 0).map_err(Failed::service)?;
     }
     Ok(())
 }
@@ -73,9 +69,7 @@ pub fn describe(plan: &Plan) -> String {
     generators(plan, &mut out);
     needs(plan, &mut out);
     let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
-    for comparison in &plan.comparisons {
-        let _ = writeln!(out, "  {}", comparison.label);
-    }
+    plan.comparisons.iter().for_each(|comparison| _ = writeln!(out, "  {}", comparison.label));
     if let Some(copy) = &plan.aa {
         let copy = &copy.label;
         let _ = writeln!(out, "and one that must show no difference, or the result is invalid:\n  {copy}");
@@ -132,7 +126,6 @@ fn started(service: &Service) -> String {
 fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
     let (first_s, block_s) = lab::block_seconds_guess(plan);
-    let capacity_s = lab::capacity_seconds_guess(design, plan.variants.len());
     let processes = if plan.loads_running() {
         "the same processes in all blocks"
     } else {
@@ -145,25 +138,20 @@ fn schedule(plan: &Plan) -> String {
     } else {
         "the variants of a block are started, measured and stopped one after the other"
     };
-    let end = match design.looks {
-        LookRule::Once => "",
-        LookRule::EachBlock | LookRule::Planned | LookRule::Always => {
-            ", less where all comparisons are decided earlier"
-        }
-    };
+    let ends_early = design.looks != LookRule::Once && !plan.comparisons.is_empty();
     format!(
         "judged by {}, margin {}\n{}{how}; {processes}, order drawn from {}\n\
          the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
          at most {} in all (the budget){}",
         judged_by(design),
         share(design.margin),
-        open_loop(plan, capacity_s),
+        open_loop(plan),
         design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
         seconds(first_s),
         seconds(block_s),
         looks(plan),
         seconds(design.budget.as_secs_f64()),
-        if plan.comparisons.is_empty() { "" } else { end },
+        if ends_early { ", less where all comparisons are decided earlier" } else { "" },
     )
 }
 
@@ -191,23 +179,20 @@ fn judged_by(design: &Design) -> String {
 }
 
 /// A line on the rate, with what it takes to find it; none in closed loop.
-fn open_loop(plan: &Plan, capacity_s: f64) -> String {
+fn open_loop(plan: &Plan) -> String {
     let design = &plan.design;
-    let arrivals = match design.arrivals {
-        Process::Poisson => "Poisson",
-        Process::Constant => "constant",
-    };
     let asked = match design.rate {
         None => return String::new(),
         Some(Rate::PerSecond(per_s)) => {
             let own = plan.variants.iter().map(|variant| variant.load.rate_per_s.unwrap_or(per_s));
             model::distinct(own.map(rate)).join(" or ")
         }
-        Some(Rate::ShareOfCapacity(part)) => format!(
-            "{} of what the slowest variant can do, measured before the first block in about {},",
-            share(part),
-            seconds(capacity_s)
-        ),
+        Some(Rate::ShareOfCapacity(part)) => {
+            let (part, capacity) = (share(part), seconds(capacity_s(plan)));
+            format!(
+                "{part} of what the slowest variant can do, measured before the first block in about {capacity},"
+            )
+        }
     };
     let wanted = match design.most_wanting().1 {
         0.0 => String::new(),
@@ -217,14 +202,21 @@ fn open_loop(plan: &Plan, capacity_s: f64) -> String {
     };
     let has_own = plan.variants.iter().any(|variant| variant.load.rate_per_s.is_some());
     let whose = if has_own { "each variant its own" } else { "the same for all variants" };
+    let arrivals = match design.arrivals {
+        Process::Poisson => "Poisson",
+        Process::Constant => "constant",
+    };
     format!("open loop: {asked} with {arrivals} arrivals, {whose}{wanted}\n")
+}
+
+fn capacity_s(plan: &Plan) -> f64 {
+    lab::capacity_seconds_guess(&plan.design, plan.variants.len())
 }
 
 /// Seconds until so many blocks are done, as guessed before anything is measured.
 fn seconds_of(plan: &Plan, blocks: u32) -> f64 {
     let (first_s, block_s) = lab::block_seconds_guess(plan);
-    let capacity_s = lab::capacity_seconds_guess(&plan.design, plan.variants.len());
-    capacity_s + first_s + f64::from(blocks.saturating_sub(1)) * block_s
+    capacity_s(plan) + first_s + f64::from(blocks.saturating_sub(1)) * block_s
 }
 
 /// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
@@ -247,11 +239,6 @@ pub fn warn_of_budget(plan: &Plan) {
     }
 }
 
-/// The stop rule; `None` where there are too many comparisons for one.
-fn rule(plan: &Plan) -> Option<Rule> {
-    analysis::rule_of(plan.design.looks, plan.comparisons.len() * plan.design.metrics().count())
-}
-
 fn looks(plan: &Plan) -> String {
     let most = blocks_guess(plan);
     if plan.comparisons.is_empty() {
@@ -264,10 +251,8 @@ fn looks(plan: &Plan) -> String {
         }
         LookRule::Once => format!("about {most} fit the budget, looked at once, after the last"),
         LookRule::EachBlock | LookRule::Planned | LookRule::Always => {
-            format!(
-                "about {most} fit the budget, looked at after each of them from the {}th on",
-                stats::BLOCKS_MIN
-            )
+            let first = stats::BLOCKS_MIN;
+            format!("about {most} fit the budget, looked at after each of them from the {first}th on")
         }
     }
 }
@@ -307,12 +292,11 @@ fn divided(connections: u32, generators: u32) -> String {
     let nowhere = Address::Tcp(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
     let all = LoadSpec { connections, ..LoadSpec::new(nowhere, Vec::new()) };
     let parts: Vec<u32> = all.divided(generators, 1).iter().map(|part| part.connections).collect();
-    if parts.len() <= LISTED_MAX {
-        return parts.iter().map(|part| count((*part).into())).collect::<Vec<_>>().join(" + ");
-    }
-    let runs = parts.chunk_by(|one, other| one == other);
-    let runs = runs.filter_map(|run| Some(format!("{} × {}", run.len(), count((*run.first()?).into()))));
-    runs.collect::<Vec<_>>().join(" + ")
+    let told = |run: &[u32]| match parts.len() {
+        0..=LISTED_MAX => vec![count(run[0].into()); run.len()],
+        _ => vec![format!("{} × {}", run.len(), count(run[0].into()))],
+    };
+    parts.chunk_by(|one, other| one == other).flat_map(told).collect::<Vec<_>>().join(" + ")
 }
 
 /// What the plan needs of this machine, and whether it is there: prepared data, and the right to make a link. It looks and changes nothing.
@@ -326,10 +310,10 @@ fn needs(plan: &Plan, out: &mut String) {
     let unknown = services.filter(|service| service.chooses_port()).map(|service| service.name.as_str());
     let unknown: Vec<&str> = unknown.collect::<BTreeSet<_>>().into_iter().collect();
     if !unknown.is_empty() {
-        let names = unknown.join(", ");
         let _ = writeln!(
             out,
-            "\nwhere {names} listens is found by starting it once: PORT is set to a free port, and nothing says that it is used"
+            "\nwhere {} listens is found by starting it once: PORT is set to a free port, and nothing says that it is used",
+            unknown.join(", ")
         );
     }
     if let Some(port) = lab::shared_port(plan) {
@@ -377,31 +361,28 @@ fn power(plan: &Plan) -> String {
 
 /// Blocks that find the margin, in words, with the time they take.
 fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
-    let blocks = |rule: Rule| analysis::blocks_to_find(plan.design.margin, sd_log, &rule);
-    let blocks = rule(plan).and_then(blocks).filter(|blocks| *blocks <= stats::BLOCKS_MAX);
+    // There is no rule for too many comparisons.
+    let rule = analysis::rule_of(plan.design.looks, plan.comparisons.len() * plan.design.metrics().count());
+    let blocks = rule.and_then(|rule| analysis::blocks_to_find(plan.design.margin, sd_log, &rule));
+    let blocks = blocks.filter(|blocks| *blocks <= stats::BLOCKS_MAX);
     let Some(blocks) = blocks else { return "not within the longest run".to_owned() };
     let run_s = run_s(blocks);
     let beyond = if run_s > plan.design.budget.as_secs_f64() { ", more than the budget" } else { "" };
     format!("about {blocks} blocks, {}{beyond}", seconds(run_s))
 }
 
-/// The spread and the pace in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric.
+/// The spread and the pace in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric: the
+/// largest among its comparisons, and how long its blocks take.
 fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     let begins = format!("{}-", plan.name);
     // A name may begin like another.
     let ours = newest_named(move |name| name.starts_with(&begins));
     ours.filter(|(_, record)| record.header.plan.name == plan.name).find_map(|(path, record)| {
-        let (sd_log, pace) = spread(plan, &record)?;
-        Some((sd_log, pace, path))
+        let conclusion = analysis::conclude(&record);
+        let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
+        let sd_log = of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)?;
+        Some((sd_log, Pace::of(&record)?, path))
     })
-}
-
-/// The largest spread among a record's comparisons, and how long its blocks take; `None` where it has no estimate or is void.
-fn spread(plan: &Plan, record: &Record) -> Option<(f64, Pace)> {
-    let conclusion = analysis::conclude(record);
-    let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
-    let sd_log = of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)?;
-    Some((sd_log, Pace::of(record)?))
 }
 
 #[cfg(test)]

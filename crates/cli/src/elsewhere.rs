@@ -2,10 +2,10 @@
 
 use std::io::{self, IsTerminal};
 
-use lab::{DeployedError, DeployedServices, Reached, RemoteHosts};
+use lab::{DeployedServices, Reached, RemoteHosts};
 use model::Until;
 use plan::{Plan, Service, duration_text};
-use remote::Program;
+use remote::{Blame, Program};
 use report::rate;
 
 use crate::exit::{self, Failed};
@@ -33,8 +33,7 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
         let address = plan.wants_address_of(host).then(|| remote::address(host)).transpose()?;
         Ok(Reached { channel, address })
     };
-    let hosts = RemoteHosts::open(plan, &mut reach)
-        .map_err(|error| Failed::new(exit::SERVICE, &error).hinted(error.hint()))?;
+    let hosts = RemoteHosts::open(plan, &mut reach).map_err(Failed::service)?;
     for (host, process) in hosts.ended() {
         let process = plan.secrets.hide(&process);
         print::tell!("ended on {host}: {process}, which a killed run had left");
@@ -57,13 +56,11 @@ pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
     consent(plan, yes)?;
     check_urls(plan)?;
     check_figures(plan)?;
-    let found = DeployedServices::open(plan).map_err(|error| {
-        let usage = matches!(error, DeployedError::Alike { .. });
-        Failed::new(if usage { exit::USAGE } else { exit::SERVICE }, &error).hinted(error.hint())
+    let found = DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
+        true => error.into(),
+        false => Failed::service(error),
     })?;
-    for place in found.places() {
-        print::tell!("found {place}");
-    }
+    found.places().for_each(|place| print::tell!("found {place}"));
     Ok(found)
 }
 
@@ -90,11 +87,8 @@ fn check_figures(plan: &Plan) -> Result<(), Failed> {
     let metrics = plan.design.metrics().filter(|_| plan.measure.is_none());
     let Some(metric) = metrics.chain(limits).find(|metric| metric.is_of_processes()) else { return Ok(()) };
     let Some((index, why)) = lab::unseen(plan).pop_first() else { return Ok(()) };
-    let message = format!(
-        "{}: `{}` is not known of what runs already: {why}",
-        plan.variants[index].name,
-        metric.name()
-    );
+    let (variant, metric) = (&plan.variants[index].name, metric.name());
+    let message = format!("{variant}: `{metric}` is not known of what runs already: {why}");
     Err(Failed::usage(message)
         .hint("throughput, response times and failures are; or have Proofload start it: `command` in place of `url`"))
 }
@@ -130,8 +124,7 @@ fn amount(plan: &Plan) -> String {
     let connections = plan.variants.iter().map(|variant| variant.load.connections).max().unwrap_or(0);
     let full = format!("as many requests as {connections} connections get responses to");
     if let Some(measure) = &plan.measure {
-        let paced =
-            measure.rates.as_ref().map_or(full.as_str(), |_| "requests at the rates that were asked for");
+        let paced = if measure.rates.is_some() { "requests at the rates that were asked for" } else { &full };
         return match measure.until {
             Until::Requests(requests) => {
                 format!("{} requests", requests.saturating_mul(measure.slices() as u64))

@@ -1,7 +1,5 @@
 //! Exit codes, and how an error that ends the program is told.
 
-use std::process::ExitCode;
-
 use analysis::Conclusion;
 use record::{EndReason, Record};
 use services::Blame;
@@ -57,6 +55,11 @@ impl Failed {
         self.hint.iter().for_each(|hint| print::hint(hint));
     }
 
+    /// A service, or what it needs, is to blame.
+    pub fn service(error: services::Error) -> Failed {
+        Failed { code: SERVICE, ..Failed::from(error) }
+    }
+
     /// The same with what an error of another crate has for a hint.
     pub fn hinted<H: Into<String>>(self, hint: Option<H>) -> Failed {
         Failed { hint: hint.map(Into::into), ..self }
@@ -72,20 +75,20 @@ impl From<services::Error> for Failed {
 }
 
 /// Tells an error on stderr and gives its exit code; one without a code of its own is Proofload's own failure.
-pub fn fail(error: anyhow::Error) -> ExitCode {
-    let failed = error.downcast().unwrap_or_else(|error| Failed::new(SELF, format!("{error:#}")));
+pub fn fail(error: anyhow::Error) -> u8 {
+    let failed = error.downcast().or_else(|error| error.downcast::<services::Error>().map(Failed::from));
+    let failed = failed.unwrap_or_else(|error| Failed::new(SELF, format!("{error:#}")));
     failed.tell();
-    ExitCode::from(failed.code)
+    failed.code
 }
 
 /// The exit code of a record, however it is looked at.
-pub fn of_record(record: &Record, conclusion: &Conclusion) -> ExitCode {
-    let code = match record.ended.as_ref().map(|ended| &ended.reason) {
+pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
+    match record.ended.as_ref().map(|ended| &ended.reason) {
         Some(EndReason::Interrupted) => INTERRUPTED,
         Some(EndReason::ServiceFailed(_) | EndReason::PreparationFailed(_)) => SERVICE,
         Some(EndReason::GeneratorFailed(_)) => SELF,
         _ if conclusion.is_void() => VOID,
         _ => 0,
-    };
-    ExitCode::from(code)
+    }
 }

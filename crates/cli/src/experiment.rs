@@ -9,8 +9,8 @@ use std::{fs, io};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
 use model::quantity::many;
-use plan::{Against, Building, Plan, Problem, ReadError, Refused, Written};
-use services::{Baseline, Cache, Preparing, Source, Worktree};
+use plan::{Against, Draft, Plan, Problem, ReadError, Refused, Written};
+use services::{Cache, Preparing, Source, Worktree};
 
 use crate::exit::Failed;
 use crate::print;
@@ -18,18 +18,13 @@ use crate::print;
 /// The experiment of a folder, where none is named.
 pub const FILE: &str = "proofload.toml";
 
-/// An experiment's text, and where it comes from.
+/// An experiment: a file, or the text of one that flags make, as if it lay in this folder.
 #[derive(Debug)]
-pub enum Experiment {
-    /// A file.
-    File(PathBuf),
-    /// Made from flags, as if it lay in this folder.
-    Made {
-        /// Where the file will be, for whoever wants to run it again.
-        file: PathBuf,
-        /// Its text.
-        written: Written,
-    },
+pub struct Experiment {
+    /// Where it lies, or will lie, for whoever wants to run it again.
+    pub file: PathBuf,
+    /// What flags make.
+    pub written: Option<Written>,
 }
 
 impl Experiment {
@@ -38,12 +33,12 @@ impl Experiment {
     /// # Errors
     /// If none is named and none is there.
     pub fn file(named: Option<&Path>) -> Result<Experiment, Failed> {
-        match named {
-            Some(path) => Ok(Experiment::File(path.to_owned())),
-            None if Path::new(FILE).exists() => Ok(Experiment::File(FILE.into())),
-            None => Err(Failed::usage(format!("no experiment file is named, and there is no {FILE} here"))
-                .hint("`proofload init` makes one; `proofload compare 'COMMAND A' 'COMMAND B'` needs none")),
+        if named.is_none() && !Path::new(FILE).exists() {
+            let message = format!("no experiment file is named, and there is no {FILE} here");
+            return Err(Failed::usage(message)
+                .hint("`proofload init` makes one; `proofload compare 'COMMAND A' 'COMMAND B'` needs none"));
         }
+        Ok(Experiment { file: named.unwrap_or(Path::new(FILE)).to_owned(), written: None })
     }
 
     /// The plan; with directories of the repository as they are at a commit, if one is given.
@@ -51,13 +46,10 @@ impl Experiment {
     /// # Errors
     /// If it cannot be read or has problems, which are shown in full.
     pub fn plan(&self, against: Option<&Against>) -> anyhow::Result<Plan> {
-        let path = match self {
-            Experiment::File(path) => path,
-            Experiment::Made { written, .. } => {
-                let plan = written.plan(Path::new("."), against);
-                return plan.map_err(|found| shown_made(written, &found).into());
-            }
-        };
+        if let Some(written) = &self.written {
+            return Ok(made(written, Path::new("."), against)?);
+        }
+        let path = &self.file;
         let read = match against {
             None => plan::read(path),
             Some(against) => plan::read_at(path, against).inspect_err(|_| {
@@ -76,17 +68,15 @@ impl Experiment {
     /// # Errors
     /// If the file cannot be read again.
     pub fn text(&self) -> io::Result<String> {
-        match self {
-            Experiment::File(path) => fs::read_to_string(path),
-            Experiment::Made { written, .. } => Ok(written.text.clone()),
+        match &self.written {
+            None => fs::read_to_string(&self.file),
+            Some(written) => Ok(written.text.clone()),
         }
     }
 
     /// What a record says was asked.
     pub fn name(&self) -> String {
-        match self {
-            Experiment::File(path) | Experiment::Made { file: path, .. } => path.display().to_string(),
-        }
+        self.file.display().to_string()
     }
 }
 
@@ -104,67 +94,74 @@ pub struct AgainstArgs {
     pub build: Option<String>,
 }
 
-/// The plan as it would be run, without a worktree: the commit is only looked at.
-///
-/// # Errors
-/// If the services cannot be compared with that commit.
-pub fn planned(experiment: &Experiment, args: &AgainstArgs) -> anyhow::Result<Plan> {
-    let plan = experiment.plan(None)?;
-    let Some(source) = found(&plan, args)? else { return Ok(plan) };
-    let base = plan.moved(&source.against);
-    doubled(&plan, &base, source)
-}
-
-/// The plan to be run, and the worktree that must be kept for as long.
+/// The plan to be run, and the worktree that must be kept for as long; `dry`, without one: the commit is only looked at.
 ///
 /// # Errors
 /// If the services cannot be compared with that commit, or it cannot be checked out.
-pub fn checked_out(experiment: &Experiment, args: &AgainstArgs) -> anyhow::Result<(Plan, Option<Worktree>)> {
+pub fn plan(
+    experiment: &Experiment,
+    args: &AgainstArgs,
+    dry: bool,
+) -> anyhow::Result<(Plan, Option<Worktree>)> {
     let plan = experiment.plan(None)?;
     let Some(source) = found(&plan, args)? else { return Ok((plan, None)) };
     let name = source.against.baseline();
+    let (base, worktree) = if dry {
+        (plan.moved(&source.against), None)
+    } else {
+        let worktree = checked_out(&source, &name)?;
+        (experiment.plan(Some(&source.against))?, Some(worktree))
+    };
+    let Source { against, builds, .. } = source;
+    let doubled = plan.against(&base, against, builds).map_err(|error| refused(&name, error))?;
+    Ok((doubled, worktree))
+}
+
+fn checked_out(source: &Source, name: &str) -> Result<Worktree, Failed> {
     let mut watch = |doing| match doing {
-        Preparing::Waiting => {
-            print::tell!("waiting for another run that uses the worktree of {name}")
-        }
+        Preparing::Waiting => print::tell!("waiting for another run that uses the worktree of {name}"),
         Preparing::Making(_) => print::tell!("checking out {name}"),
     };
-    let worktree = source.check_out(&cache()?, &mut watch).map_err(Failed::from)?;
+    let worktree = source.check_out(&Cache::of_this_user()?, &mut watch)?;
     print::tell!("against {}", source.against.describe());
     source.against.notes.iter().for_each(|note| print::tell!("  note: {note}"));
-    let base = experiment.plan(Some(&source.against))?;
-    Ok((doubled(&plan, &base, source)?, Some(worktree)))
+    Ok(worktree)
 }
 
 fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
     let Some(reference) = &args.against else { return Ok(None) };
     plan.check_here().map_err(|error| refused(reference, error))?;
-    let building = match &args.build {
-        Some(script) => Building {
-            command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
-            timeout: plan.building.timeout,
-        },
-        None => plan.building.clone(),
-    };
-    let wanted = Baseline { reference, building: &building };
-    let mut source = Source::find(plan, wanted, &cache()?).map_err(Failed::from)?;
+    let mut building = plan.building.clone();
+    if let Some(script) = &args.build {
+        building.command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
+    }
+    let mut source = Source::find(plan, reference, &building, &Cache::of_this_user()?)?;
     source.against.build.clone_from(&args.build);
     Ok(Some(source))
-}
-
-fn doubled(plan: &Plan, base: &Plan, source: Source) -> anyhow::Result<Plan> {
-    let name = source.against.baseline();
-    let Source { against, builds, .. } = source;
-    let doubled = plan.against(base, against, builds);
-    Ok(doubled.map_err(|error| refused(&name, error))?)
 }
 
 fn refused(name: &str, error: Refused) -> Failed {
     Failed::usage(format!("--against {name}: {error}")).hint(error.hint)
 }
 
-fn cache() -> Result<Cache, Failed> {
-    Ok(Cache::of_this_user()?)
+/// The file that flags make, as if it lay in this folder, and its plan.
+///
+/// # Errors
+/// If it has problems, which are shown in full, each at its flag.
+pub fn drafted(draft: &Draft, folder: &Path) -> Result<(Written, Plan), Failed> {
+    let written = draft.write();
+    let plan = made(&written, folder, None)?;
+    Ok((written, plan))
+}
+
+fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<Plan, Failed> {
+    written.plan(folder, against).map_err(|problems| {
+        for problem in &problems {
+            let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
+            print::coloured(&one(place, problem));
+        }
+        Failed::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
+    })
 }
 
 /// Shows all problems of a file and gives the error that sums them up.
@@ -173,15 +170,6 @@ pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> Failed {
     let one = |problem: &Problem| one(Some((&path, text, problem.span.clone())), problem);
     print::coloured(&problems.iter().map(one).collect::<Vec<_>>().join("\n\n"));
     Failed::usage(format!("{path}: {}, nothing was started", many(problems.len() as u64, "problem")))
-}
-
-/// The same of a file that flags make: each problem stands at its flag.
-pub fn shown_made(written: &Written, problems: &[Problem]) -> Failed {
-    for problem in problems {
-        let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
-        print::coloured(&one(place, problem));
-    }
-    Failed::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
 }
 
 /// A problem at its place: the name of a text, the text, and the bytes of it that it is about.

@@ -1,7 +1,5 @@
 //! `proofload explain`: what the findings of a report mean, from docs/validity.md, and other pages of docs that the binary carries.
 
-use std::process::ExitCode;
-
 use clap::Args;
 use model::Check;
 use report::validity::Explained;
@@ -35,7 +33,7 @@ pub struct ExplainArgs {
 ///
 /// # Errors
 /// If there is no such check, or stdout cannot be written.
-pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     let page = |word: &String| PAGES.iter().find(|(name, _)| name == word);
     if let [word] = &args.checks[..]
         && let Some((name, text)) = page(word)
@@ -43,12 +41,10 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         if ![&report::TEXT, &report::MARKDOWN].contains(&args.form.form()) {
             return Err(Failed::usage(format!("{name} is a page: there is only its text")).into());
         }
-        print::data(text)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(print::data(text).map(|()| 0)?);
     }
     let checks = args.checks.iter().map(|word| find(word)).collect::<Result<Vec<_>, _>>()?;
-    print::report(&Explained { checks: &checks }, args.form.form(), None)?;
-    Ok(ExitCode::SUCCESS)
+    print::report(&Explained { checks: &checks }, args.form.form(), None)
 }
 
 fn find(word: &str) -> Result<Check, Failed> {

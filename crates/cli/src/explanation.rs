@@ -25,7 +25,7 @@ pub fn keep(record: &Record) -> Option<Explanation> {
     if record.captures.is_empty() {
         return None;
     }
-    print::talk(&format!("reading {} of profiles", bytes(profiles_bytes(record))));
+    print::tell!("reading {} of profiles", bytes(profiles_bytes(record)));
     let explanation = make(record);
     let plan = &record.header.plan;
     let title = plan.question.as_ref().unwrap_or(&plan.name);
@@ -49,23 +49,18 @@ pub fn make(record: &Record) -> Explanation {
 /// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.
 pub fn kept(directory: &Path) -> Option<Explanation> {
     let path = directory.join(EXPLANATION);
-    let again =
-        format!("`proofload profile {} --again` makes it anew from the raw profiles", directory.display());
-    let text = match plan::read_file(&path, EXPLANATION_BYTES_MAX) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            print::talk(&format!("{}: not read: {error}; {again}", path.display()));
-            return None;
-        }
-    };
-    match serde_json::from_slice(&text) {
-        Ok(explanation) => Some(explanation),
-        Err(error) => {
-            print::talk(&format!("{}: no explanation: {error}; {again}", path.display()));
-            None
-        }
+    let read = plan::read_file(&path, EXPLANATION_BYTES_MAX);
+    if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return None;
     }
+    let kept = read.and_then(|text| Ok(serde_json::from_slice(&text)?));
+    let told = |error: io::Error| {
+        let (path, of) = (path.display(), directory.display());
+        print::tell!(
+            "{path}: not read: {error}; `proofload profile {of} --again` makes it anew from the raw profiles"
+        );
+    };
+    kept.map_err(told).ok()
 }
 
 /// The explanation beside a record, made where there is none yet, or anew.
@@ -75,26 +70,23 @@ pub fn kept(directory: &Path) -> Option<Explanation> {
 pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed> {
     let kept = if again { None } else { kept(&record.directory) };
     kept.or_else(|| keep(record)).ok_or_else(|| {
-        let message = format!("{}: this record has no profiles", record.directory.display());
-        let experiment = &record.header.experiment;
-        Failed::usage(message).hint(format!(
-            "proofload run {experiment} --explain captures them along with a run, proofload profile {experiment} without one"
+        let of = &record.header.experiment;
+        Failed::usage(format!("{}: this record has no profiles", record.directory.display())).hint(format!(
+            "proofload run {of} --explain captures them along with a run, proofload profile {of} without one"
         ))
     })
 }
 
 fn write(path: &Path, text: &[u8]) {
     if let Err(error) = fs::write(path, text) {
-        print::talk(&format!("{}: not written: {error}", path.display()));
+        print::tell!("{}: not written: {error}", path.display());
     }
 }
 
 fn profiles_bytes(record: &Record) -> f64 {
     let services = record.captures.iter().flat_map(|capture| &capture.services);
-    let processes = services.flat_map(|service| &service.processes);
-    let files = processes.flat_map(|process| {
-        let agents = process.agents.iter().filter_map(|agent| agent.profile.as_ref());
-        agents.chain(&process.native)
+    let files = services.flat_map(|service| &service.processes).flat_map(|process| {
+        process.agents.iter().filter_map(|agent| agent.profile.as_ref()).chain(&process.native)
     });
     files.map(|file| file.bytes).sum::<u64>() as f64
 }
@@ -140,19 +132,15 @@ impl Source for Files {
     }
 
     fn version(&self, folder: &str) -> Option<String> {
-        let folder = Path::new(folder);
-        let text = folder
-            .is_absolute()
-            .then(|| plan::read_file(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok())??;
+        let folder = Some(Path::new(folder)).filter(|folder| folder.is_absolute())?;
+        let text = plan::read_file(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
         let package: serde_json::Value = serde_json::from_slice(&text).ok()?;
         Some(package["version"].as_str()?.to_owned())
     }
 
     fn source_map(&self, script: &str) -> Option<Vec<u8>> {
         let script = Path::new(script.strip_prefix("file://").unwrap_or(script));
-        if !script.is_absolute() {
-            return None;
-        }
+        let script = Some(script).filter(|script| script.is_absolute())?;
         let text = plan::read_file(script, SCRIPT_BYTES_MAX).ok()?;
         let text = String::from_utf8_lossy(&text);
         let (_, named) = text.rsplit_once(MAPPING)?;
@@ -175,20 +163,14 @@ impl Source for Files {
 /// What the system says; a folder and a size beyond the limit are errors too.
 pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
-    let about = file.metadata()?;
-    if about.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder"));
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(length.min(limit)).unwrap_or(0));
+    let read = if length > limit { length } else { file.take(limit + 1).read_to_end(&mut bytes)? as u64 };
+    if read <= limit {
+        return Ok(bytes);
     }
-    let too_large = |bytes: u64| {
-        let (is, limit) = (report::bytes(bytes as f64), report::bytes(limit as f64));
-        io::Error::new(io::ErrorKind::FileTooLarge, format!("{is}, at most {limit} are read"))
-    };
-    if about.len() > limit {
-        return Err(too_large(about.len()));
-    }
-    let mut text = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
-    file.take(limit + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > limit { Err(too_large(text.len() as u64)) } else { Ok(text) }
+    let (is, limit) = (report::bytes(read as f64), report::bytes(limit as f64));
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{is}, at most {limit} are read")))
 }
 
 #[cfg(test)]

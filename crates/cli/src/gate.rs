@@ -3,20 +3,17 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::{env, fs};
 
-use analysis::{Conclusion, Gate, Ruling, Unfit};
+use analysis::{Conclusion, Ruling, Unfit};
 use clap::Args;
 use plan::{Bound, GateEntry, Limit, Plan, Setting};
 use record::Record;
-use report::plot::Ground;
-use report::{Gated, Look, Report, markdown};
+use report::{Gated, Report, markdown};
 
 use crate::exit::{self, BROKEN, Failed, INTERRUPTED, OPEN, VOID};
 use crate::print::{self, FormArgs};
-use crate::report::measured;
-use crate::{explanation, live, records, run};
+use crate::{live, records, report as reports, run};
 
 /// The runner of GitHub Actions throws away the summary of a step that is larger than a mebibyte.
 const SUMMARY_BYTES_MAX: u64 = 1_000_000;
@@ -68,7 +65,7 @@ impl Flags {
 
     /// The flags with which `run` holds the saved file's limits the same way; none where none was given.
     pub fn again(&self) -> Vec<String> {
-        let mut words: Vec<String> = self.given().map(|_| "--gate".to_owned()).into_iter().collect();
+        let mut words = Vec::from_iter(self.given().map(|_| "--gate".to_owned()));
         if let Some(share) = self.max_regression {
             words.extend(["--max-regression".to_owned(), format!("{}%", (share * 1e8).round() / 1e6)]);
         }
@@ -103,7 +100,7 @@ impl Flags {
 ///
 /// # Errors
 /// If there is no such record, no limit, or one that this record cannot be held against.
-pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let record = records::opened(&args.record)?;
     let mut plan = record.header.plan.clone();
     prepare(&mut plan, &args.flags)?;
@@ -113,7 +110,7 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
     let form = args.form.form();
     print::report(&gated, form, None)?;
     if !args.flags.no_github {
-        tell_github(&gated, &conclusion, *form == report::TEXT)?;
+        tell_github(&gated, *form == report::TEXT)?;
     }
     Ok(code(&gated, &conclusion))
 }
@@ -122,27 +119,26 @@ pub fn run(args: &GateArgs) -> anyhow::Result<ExitCode> {
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<ExitCode> {
+pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
+    let is_text = !run.events() && *run.format == report::TEXT;
     if run.events() {
         // The report was the last event of the run itself.
         print::data(&live::gate_event(record, gated.data()))?;
     } else {
-        crate::report::print(record, run.format, run.amount)?;
+        reports::print(record, run.format, run.amount)?;
         // Beside what is for programs the limits are talk, and the exit code says what they came to.
-        let look = Look { width: print::WIDTH, ground: Ground::Light };
-        if *run.format == report::TEXT {
+        if is_text {
             print::data("\n")?;
             print::report(&gated, &report::TEXT, None)?;
         } else {
-            let text = print::drawn(&gated, &report::TEXT, look)?;
-            print::talk(String::from_utf8_lossy(&text).trim_end());
+            print::talk(report::text(&gated.document(), print::WIDTH).trim_end());
         }
     }
     if !flags.no_github {
-        tell_github(&gated, &conclusion, !run.events() && *run.format == report::TEXT)?;
+        tell_github(&gated, is_text)?;
     }
     Ok(code(&gated, &conclusion))
 }
@@ -172,57 +168,55 @@ pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
 
 fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
     let limit = &entry.limit;
-    if !plan.measures(limit.figure) {
-        let failed =
-            Failed::usage(format!("{limit}: this experiment never measures {}", limit.figure.name()));
-        return Err(failed.hint(if plan.hides(limit.figure) {
+    let of = entry.of.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+    let (what, hint) = if !plan.measures(limit.figure) {
+        let hint = if plan.hides(limit.figure) {
             "its service runs already, and of such a one there are responses alone: bound throughput, a response time or `failed`"
         } else if limit.figure.wants_more() {
             "in open loop throughput is the rate that is given; bound a response time or cpu_per_request"
         } else {
             "response times are measured in open loop: set a rate, or a metric such as \"p99\""
-        }));
-    }
-    if !plan.gated(entry, &plan.gate).is_empty() {
+        };
+        (format!(": this experiment never measures {}", limit.figure.name()), hint)
+    } else if !plan.gated(entry, &plan.gate).is_empty() {
         return Ok(());
-    }
-    let of = entry.of.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-    Err(match limit.bound {
-        Bound::Change(_) if plan.comparisons.is_empty() => {
-            Failed::usage(format!("{limit}{of} is about a comparison, and this experiment compares nothing"))
-                .hint("compare with the state before the change: proofload run FILE --against REF; or bound an amount")
-        }
-        _ => Failed::usage(format!("{limit}{of} is about nothing in this experiment"))
-            .hint("other limits for the same figure name all of its variants or comparisons, or the name is not one of them"),
-    })
+    } else if plan.comparisons.is_empty() && matches!(limit.bound, Bound::Change(_)) {
+        (
+            format!("{of} is about a comparison, and this experiment compares nothing"),
+            "compare with the state before the change: proofload run FILE --against REF; or bound an amount",
+        )
+    } else {
+        (
+            format!("{of} is about nothing in this experiment"),
+            "other limits for the same figure name all of its variants or comparisons, or the name is not one of them",
+        )
+    };
+    Err(Failed::usage(format!("{limit}{what}")).hint(hint))
 }
 
 /// The exit code of a gate.
-pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> ExitCode {
-    let Gate { unfit, .. } = gated.gate;
-    let code = match (unfit, gated.gate.ruling()) {
-        (Some((Unfit::Failed, _)), _) => return exit::of_record(gated.record, conclusion),
+pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
+    match (&gated.gate.unfit, gated.gate.ruling()) {
+        (Some((Unfit::Failed, _)), _) => exit::of_record(gated.record, conclusion),
         (Some((Unfit::Interrupted, _)), _) => INTERRUPTED,
         (Some((Unfit::Invalid | Unfit::Unfinished, _)), _) | (None, None) => VOID,
         // That is no interval that is too wide: `--allow-open` lets nothing pass that was not measured.
         (Some((Unfit::TooFewBlocks, _)), _) => OPEN,
         (None, Some(Ruling::Fail)) => BROKEN,
         (None, Some(Ruling::Inconclusive)) if !gated.allow_open => OPEN,
-        (None, Some(Ruling::Inconclusive | Ruling::Pass)) => return ExitCode::SUCCESS,
-    };
-    ExitCode::from(code)
+        (None, Some(Ruling::Inconclusive | Ruling::Pass)) => 0,
+    }
 }
 
 /// Tells GitHub Actions where it runs us: appends the report to the step's summary, and prints annotations where the runner reads them: on stdout, if that holds no other data.
 ///
 /// # Errors
 /// If stdout cannot be written.
-fn tell_github(gated: &Gated<'_>, conclusion: &Conclusion, stdout_is_free: bool) -> Result<(), Failed> {
-    if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-        let path = PathBuf::from(path);
-        if let Err(error) = append(&path, gated, conclusion) {
-            print::tell!("{}: the step's summary was not written: {error}", path.display());
-        }
+fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), Failed> {
+    if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())
+        && let Err(error) = append(Path::new(&path), gated)
+    {
+        print::tell!("{}: the step's summary was not written: {error}", path.display());
     }
     if env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         let annotations = gated.annotations(file_of(&gated.record.header.experiment).as_deref());
@@ -236,14 +230,14 @@ fn tell_github(gated: &Gated<'_>, conclusion: &Conclusion, stdout_is_free: bool)
     Ok(())
 }
 
-fn append(path: &Path, gated: &Gated<'_>, conclusion: &Conclusion) -> io::Result<()> {
-    let explanation = explanation::kept(&gated.record.directory);
-    let report = markdown(&measured((gated.record, conclusion, explanation.as_ref()), None).document());
+fn append(path: &Path, gated: &Gated<'_>) -> io::Result<()> {
+    let report = reports::drawn_from(gated.record, |of| markdown(&reports::measured(of, None).document()));
     let gate = markdown(&gated.document());
     let there = fs::metadata(path).map_or(0, |file| file.len());
-    let text = format!("{report}\n{gate}\n");
-    let fits = there + text.len() as u64 <= SUMMARY_BYTES_MAX;
-    let text = if fits { text } else { format!("{gate}\n") };
+    let mut text = format!("{report}\n{gate}\n");
+    if there + text.len() as u64 > SUMMARY_BYTES_MAX {
+        text = format!("{gate}\n");
+    }
     OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
@@ -254,8 +248,7 @@ fn file_of(experiment: &str) -> Option<String> {
     if path.is_relative() {
         return path.extension().map(|_| path.display().to_string());
     }
-    let workspace = PathBuf::from(env::var_os("GITHUB_WORKSPACE")?);
-    Some(path.strip_prefix(workspace).ok()?.display().to_string())
+    Some(path.strip_prefix(env::var_os("GITHUB_WORKSPACE")?).ok()?.display().to_string())
 }
 
 #[cfg(test)]

@@ -2,27 +2,29 @@
 //! how it looks `report`'s.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+use std::{fs, panic, thread};
 
-use analysis::{Asked, Dated, Essentials, Grade, Trend, machine_mark, machines};
+use analysis::{
+    Asked, Conclusion, Dated, ESSENTIALS_VERSION, Essentials, Grade, Trend, machine_mark, machines,
+};
 use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{Span, Timestamp};
 use model::Metric;
+use model::quantity::many;
+use record::{Folder, Record};
 use report::history::{List, Listed, Short, Trended};
 use report::{Compared, Form};
 
 use crate::exit::{Failed, SELF, USAGE, VOID};
 use crate::print::{self, FormArgs};
 use crate::records;
-use gather::{Entry, Gathered, gather};
-
-mod gather;
-
-pub use gather::keep;
 
 /// Records that a list shows where nothing else is asked for.
 const LIMIT: usize = 40;
@@ -93,7 +95,7 @@ Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machine
 ///
 /// # Errors
 /// If what they name is not there, or stdout cannot be written.
-pub fn run(args: &HistoryArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
     match &args.what {
         None => list(&args.list),
         Some(What::List(args)) => list(args),
@@ -103,7 +105,7 @@ pub fn run(args: &HistoryArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
+fn list(args: &ListArgs) -> anyhow::Result<u8> {
     let since = args.since.as_deref().map(since).transpose()?;
     let history = gathered()?;
     if let Some(experiment) = &args.experiment {
@@ -116,17 +118,17 @@ fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     });
     let mut shown: Vec<Listed<'_>> = asked.cloned().collect();
     let found = shown.len();
-    let is_text = *args.form.form() == report::TEXT;
+    let form = args.form.form();
+    let is_text = *form == report::TEXT;
     let limit = args.limit.unwrap_or(if is_text { LIMIT } else { 0 });
     shown.truncate(if limit == 0 { found } else { limit });
-    let list = List { records: &shown, hidden: found - shown.len() };
     if shown.is_empty() {
         print::tell!("no record below {} fits", records::root().display());
     }
-    if !is_text || !shown.is_empty() {
-        print::report(&list, args.form.form(), None)?;
+    if is_text && shown.is_empty() {
+        return Ok(0);
     }
-    Ok(ExitCode::SUCCESS)
+    print::report(&List { records: &shown, hidden: found - shown.len() }, form, None)
 }
 
 /// Of a record that cannot be read the name is all there is to tell by.
@@ -137,7 +139,7 @@ fn is_of(listed: &Listed<'_>, experiment: &str) -> bool {
     }
 }
 
-fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
+fn show(args: &ShowArgs) -> anyhow::Result<u8> {
     let record = records::opened(&args.record)?;
     let short = Short {
         record: &record,
@@ -145,8 +147,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<ExitCode> {
         running: record.ended.is_none() && record::is_being_written(&record.directory),
         files: &files(&record.directory),
     };
-    print::report(&short, args.form.form(), None)?;
-    Ok(ExitCode::SUCCESS)
+    print::report(&short, args.form.form(), None)
 }
 
 /// All records. What is wrong with keeping their summaries is told.
@@ -154,7 +155,7 @@ fn gathered() -> anyhow::Result<Gathered> {
     let root = records::root();
     let gathered = gather(root).map_err(|error| {
         let (code, what) = match error.kind() {
-            std::io::ErrorKind::NotFound => (USAGE, "there are no records yet"),
+            io::ErrorKind::NotFound => (USAGE, "there are no records yet"),
             _ => (SELF, "the folder of records cannot be read"),
         };
         Failed::new(code, format!("{}: {what}: {error}", root.display()))
@@ -191,12 +192,8 @@ fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
     if names.contains(&experiment) || history.entries.iter().any(unreadable) {
         return Ok(());
     }
-    let message = format!(
-        "no record below {} is of an experiment `{experiment}`, but of {} other{}",
-        records::root().display(),
-        names.len(),
-        if names.len() == 1 { "" } else { "s" }
-    );
+    let (place, others) = (records::root().display(), many(names.len() as u64, "other"));
+    let message = format!("no record below {place} is of an experiment `{experiment}`, but of {others}");
     let hint = match records::alike(experiment, names.iter().copied()).as_slice() {
         [] => "`proofload history` lists all records".to_owned(),
         near => format!("the nearest names are {}", near.join(", ")),
@@ -218,11 +215,8 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
         (entry.file_name().to_string_lossy().into_owned() + stroke, services::bytes_below(&entry.path()))
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(one).collect::<BTreeSet<_>>().into_iter().collect()
+    BTreeSet::from_iter(entries.map(one)).into_iter().collect()
 }
-
-/// What lengths of time behind `--since` end in besides those of other durations.
-const UNITS: [(char, i64); 2] = [('w', 7 * 24 * 3600), ('d', 24 * 3600)];
 
 /// As records tell when they were made: RFC 3339 in UTC, so that texts compare as times do.
 ///
@@ -236,17 +230,12 @@ fn since(text: &str) -> Result<String, Failed> {
 }
 
 fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
-    let length = UNITS.iter().find_map(|(unit, seconds)| {
-        let count: u32 = text.strip_suffix(*unit)?.parse().ok()?;
-        i64::from(count).checked_mul(*seconds)
-    });
-    let short = || plan::duration(text).ok().and_then(|length| i64::try_from(length.as_secs()).ok());
-    if let Some(seconds) = length.or_else(short) {
-        // So long ago that there was no calendar is since ever.
-        return Some(now.checked_sub(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::UNIX_EPOCH));
-    }
+    let ago = |span: Span| now.to_zoned(TimeZone::UTC).checked_sub(span).map(|then| then.timestamp());
+    let length = text.parse::<Span>().ok().filter(|span| span.is_positive());
+    // So long ago that there was no calendar is since ever.
+    let length = length.map(|span| ago(span).unwrap_or(Timestamp::UNIX_EPOCH));
     let date = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
-    text.parse::<Timestamp>().ok().or_else(date)
+    length.or_else(|| text.parse().ok()).or_else(date)
 }
 
 /// Flags of `history compare`.
@@ -265,7 +254,7 @@ struct CompareArgs {
 ///
 /// # Errors
 /// If one of them is no record, or stdout cannot be written.
-pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<ExitCode> {
+pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     // Where there is no folder of records nobody knows how much runs differ.
     let history = gathered().ok();
@@ -275,8 +264,9 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<ExitC
     let compared = Compared { before: &before, after: &after, across: &across };
     print::report(&compared, form, None)?;
     let invalid = across.findings.iter().any(|finding| finding.grade == Grade::Invalid);
-    Ok(if invalid { ExitCode::from(VOID) } else { ExitCode::SUCCESS })
+    Ok(if invalid { VOID } else { 0 })
 }
+
 /// Flags of `history trend`.
 #[derive(Debug, Args)]
 struct TrendArgs {
@@ -305,28 +295,25 @@ struct TrendArgs {
 ///
 /// # Errors
 /// If there is no such experiment, variant, machine or figure, or stdout cannot be written.
-fn trend(args: &TrendArgs) -> anyhow::Result<ExitCode> {
+fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     let history = gathered()?;
     known(&history, &args.experiment)?;
     let all = marked(&history);
-    let of_it: Vec<(&Listed<'_>, &Essentials)> = all
-        .iter()
-        .filter_map(|listed| Some((listed, listed.found.ok()?)))
-        .filter(|(_, found)| found.experiment == args.experiment)
-        .collect();
+    let readable = all.iter().filter_map(|listed| Some((listed, listed.found.ok()?)));
+    let of_it: Vec<(&Listed<'_>, &Essentials)> =
+        readable.filter(|(_, found)| found.experiment == args.experiment).collect();
     let newest = of_it.last().and_then(|(listed, _)| listed.machine.clone());
     let machine = args.machine.clone().or(newest).unwrap_or_default();
     let on = |listed: &Listed<'_>| {
         listed.machine.as_deref().is_some_and(|mark| mark.eq_ignore_ascii_case(&machine))
     };
-    let joined: Vec<(&Listed<'_>, &Essentials)> =
-        of_it.iter().filter(|(listed, _)| on(listed)).copied().collect();
+    let joined: Vec<_> = of_it.iter().filter(|(listed, _)| on(listed)).collect();
     let Some((last, newest)) = joined.last() else {
-        let marks: Vec<&str> = of_it.iter().filter_map(|(listed, _)| listed.machine.as_deref()).collect();
-        return Err(no_machine(&machine, &marks).into());
+        let marks = of_it.iter().filter_map(|(listed, _)| listed.machine.as_deref());
+        return Err(no_machine(&machine, &distinct(marks)).into());
     };
-    let dated: Vec<Dated<'_>> =
-        joined.iter().map(|(listed, essentials)| Dated { name: listed.name, essentials }).collect();
+    let dated = joined.iter().map(|(listed, essentials)| Dated { name: listed.name, essentials });
+    let dated: Vec<Dated<'_>> = dated.collect();
     let asked = Asked { metric: args.metric, variant: args.variant.as_deref() };
     let trend = analysis::trend(&dated, asked);
     missing(&dated, asked, &trend)?;
@@ -337,9 +324,7 @@ fn trend(args: &TrendArgs) -> anyhow::Result<ExitCode> {
         elsewhere: of_it.len() - joined.len(),
         rows: args.limit,
     };
-    let form = if args.csv { &report::CSV } else { args.form.form() };
-    print::report(&trended, form, None)?;
-    Ok(ExitCode::SUCCESS)
+    print::report(&trended, if args.csv { &report::CSV } else { args.form.form() }, None)
 }
 
 fn metric(text: &str) -> Result<Metric, String> {
@@ -348,13 +333,12 @@ fn metric(text: &str) -> Result<Metric, String> {
 }
 
 fn no_machine(asked: &str, marks: &[&str]) -> Failed {
-    match distinct(marks.iter().copied()).as_slice() {
-        [] => Failed::usage("none of its records can be read")
-            .hint("`proofload history` tells what is wrong with each"),
-        marks => Failed::usage(format!("--machine: none of its records was made on `{asked}`")).hint(
-            format!("they were made on {}; `proofload history` tells what these are", marks.join(", ")),
-        ),
+    if marks.is_empty() {
+        let hint = "`proofload history` tells what is wrong with each";
+        return Failed::usage("none of its records can be read").hint(hint);
     }
+    Failed::usage(format!("--machine: none of its records was made on `{asked}`"))
+        .hint(format!("they were made on {}; `proofload history` tells what these are", marks.join(", ")))
 }
 
 /// Where nothing is left to show: because no record has what was asked for, and which there is. Where records are void or unfinished that
@@ -366,42 +350,169 @@ fn missing(dated: &[Dated<'_>], asked: Asked<'_>, trend: &Trend) -> Result<(), F
     let variants: Vec<&str> =
         distinct(variants.chain(compared().flat_map(|one| one.of.iter().map(String::as_str))));
     if let Some(variant) = asked.variant.filter(|variant| !variants.contains(variant)) {
-        let near = records::alike(variant, variants.iter().copied());
-        let told = if near.is_empty() { variants } else { near };
         return Err(Failed::usage(format!("--variant: none of its records has a variant `{variant}`"))
-            .hint(format!("there is {}", told.join(", "))));
+            .hint(plan::did_you_mean(variant, "variants", variants)));
     }
-    let there = distinct(figures().map(|figure| figure.metric.name()));
-    if trend.lines.is_empty() && !there.is_empty() && !there.contains(&trend.metric.name()) {
-        return Err(Failed::usage(format!(
-            "--metric: none of its records has figures of {}",
-            trend.metric.name()
-        ))
-        .hint(format!("there is {}", there.join(", "))));
+    let (there, metric) = (distinct(figures().map(|figure| figure.metric.name())), trend.metric.name());
+    if trend.lines.is_empty() && !there.is_empty() && !there.contains(&metric) {
+        return Err(Failed::usage(format!("--metric: none of its records has figures of {metric}"))
+            .hint(format!("there is {}", there.join(", "))));
     }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+// All records below a folder with their essentials: by their summaries, and where one has none that holds, by reading it.
 
-    #[test]
-    fn lengths_and_dates_are_times_and_anything_else_is_told() {
-        let now: Timestamp = "2026-11-22T01:00:00Z".parse().expect("a time");
-        for (text, time) in [
-            ("30d", "2026-10-23T01:00:00Z"),
-            ("2w", "2026-11-08T01:00:00Z"),
-            ("12h", "2026-11-21T13:00:00Z"),
-            ("1h30m", "2026-11-21T23:30:00Z"),
-            ("2026-11-01", "2026-11-01T00:00:00Z"),
-            ("2026-11-01T12:00:00+02:00", "2026-11-01T10:00:00Z"),
-            ("4000000000d", "1970-01-01T00:00:00Z"),
-        ] {
-            assert_eq!(at(text, now).map(|time| time.to_string()).as_deref(), Some(time), "{text}");
+/// Whoever waits longer for records to be read wants to know for what.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// All records below a folder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gathered {
+    /// Each record, the oldest first.
+    pub entries: Vec<Entry>,
+    /// Records that were read, because they were new or had changed.
+    pub read: usize,
+    /// Why some of these will be read again, if they will.
+    pub unkept: Option<String>,
+}
+
+/// A record, or a folder that begins as one does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Name of its folder.
+    pub name: String,
+    /// When it was made, RFC 3339 in UTC; of one that cannot be read when its header was last changed.
+    pub created: String,
+    /// What is in it, or what is wrong with it.
+    pub found: Found,
+    /// Whether a run is writing it right now.
+    pub running: bool,
+}
+
+/// Essentials, or why there are none.
+type Found = Result<Box<Essentials>, String>;
+
+/// Gathers them. Whatever summaries say, what is given back is what lies there now.
+///
+/// # Errors
+/// If the folder cannot be listed.
+pub fn gather(root: &Path) -> io::Result<Gathered> {
+    let summaries = on_all_processors(Folder::all(root)?, &summarised, &mut |_| ());
+    let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());
+    let stale: Vec<Folder> = stale.into_iter().map(|(folder, _)| folder).collect();
+    let mut waiting = waiting(stale.len());
+    let new = on_all_processors(stale, &read_and_kept, &mut waiting);
+    let (read, mut unkept) = (new.len(), None);
+    let known = known.into_iter().filter_map(|(folder, found)| Some(entry(folder, found?)));
+    let mut entries: Vec<Entry> = known.collect();
+    for (folder, found, kept) in new {
+        if let Err(error) = kept {
+            unkept = unkept.or_else(|| Some(format!("{}: {error}", folder.directory.display())));
         }
-        for text in ["", "d", "-3d", "yesterday", "2026-13-01", "3y"] {
-            assert!(since(text).is_err(), "{text}");
+        entries.push(entry(folder, found));
+    }
+    entries.sort_by(|one, other| (&one.created, &one.name).cmp(&(&other.created, &other.name)));
+    Ok(Gathered { entries, read, unkept })
+}
+
+/// Leaves the summary of a run that has ended, so that no list need read it. Without it the first list does.
+pub fn keep(record: &Record, conclusion: &Conclusion) {
+    let Some(folder) = Folder::at(record.directory.clone()) else { return };
+    let found: Found = Ok(Box::new(Essentials::of(record, conclusion)));
+    let _ = folder.keep_summary(&made_by(), &found);
+}
+
+/// Another version of Proofload may conclude otherwise.
+fn made_by() -> String {
+    format!("{} essentials {ESSENTIALS_VERSION}", env!("CARGO_PKG_VERSION"))
+}
+
+fn entry(folder: Folder, found: Found) -> Entry {
+    let created = found.as_ref().map(|essentials| essentials.created.clone());
+    let unfinished = found.as_ref().is_ok_and(|essentials| essentials.ended.is_none());
+    Entry {
+        running: unfinished && record::is_being_written(&folder.directory),
+        created: created.unwrap_or_else(|_| folder.changed_utc()),
+        name: folder.name,
+        found,
+    }
+}
+
+fn summarised(folder: Folder) -> (Folder, Option<Found>) {
+    let found = folder.summary(&made_by());
+    (folder, found)
+}
+
+/// Reads a record and keeps its summary; beside what does not open none is kept, for that is no folder of ours.
+fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
+    match record::open(&folder.directory) {
+        Err(error) => (folder, Err(error.to_string()), Ok(())),
+        Ok(record) => {
+            let found = concluded(&record);
+            let kept = folder.keep_summary(&made_by(), &found);
+            (folder, found, kept)
         }
     }
 }
+
+/// A record that was edited by hand may contradict itself in ways that nobody foresaw, and must not take the others with it.
+fn concluded(record: &Record) -> Found {
+    let essentials = || Box::new(Essentials::of(record, &analysis::conclude(record)));
+    panic::catch_unwind(panic::AssertUnwindSafe(essentials)).map_err(|_| {
+        let path = record.directory.display();
+        format!("{path}: its parts contradict each other, and nothing could be concluded")
+    })
+}
+
+/// Does this to each on all processors, in any order. `seen` hears how many are done.
+fn on_all_processors<T: Send, R: Send>(
+    all: Vec<T>,
+    work: &(impl Fn(T) -> R + Sync),
+    seen: &mut dyn FnMut(usize),
+) -> Vec<R> {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(all.len());
+    let (queue, (sender, receiver)) = (Mutex::new(all.into_iter()), mpsc::channel());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                while let Some(one) = next() {
+                    let _ = sender.send(work(one));
+                }
+            });
+        }
+        drop(sender);
+        let mut done = Vec::new();
+        for one in receiver {
+            done.push(one);
+            seen(done.len());
+        }
+        done
+    })
+}
+
+/// Shows how many records are read: nothing, unless it takes long enough to wonder.
+fn waiting(of: usize) -> impl FnMut(usize) {
+    let (begun, mut told, mut bar) = (Instant::now(), false, ProgressBar::hidden());
+    move |done| {
+        if !told && begun.elapsed() >= PATIENCE && done < of {
+            told = true;
+            if io::stderr().is_terminal() {
+                let style = ProgressStyle::with_template("reading records {pos} of {len} {bar:30}");
+                let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+                bar = ProgressBar::new(of as u64).with_style(style);
+            } else {
+                print::tell!("reading records: {done} of {of} so far");
+            }
+        }
+        bar.set_position(done as u64);
+        if done == of {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -75,49 +74,48 @@ Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a
 ///
 /// # Errors
 /// If there is no program to put anywhere, or stdout cannot be written.
-pub fn run(args: &HostsArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     let program = args.program.as_deref().map_or_else(Program::own, Program::at);
-    let program = program.map_err(Failed::from)?;
+    let program = program?;
     let all = looked_at(args, &program);
     let text = if args.form.is_json()? {
-        text::json(json_of(&program, &all))
+        text::json(json!({
+            "program": { "sha256": program.sha256(), "bytes": program.bytes() },
+            "hosts": all.iter().map(json_of).collect::<Vec<_>>(),
+        }))
     } else if args.remove {
         removed(&all)
     } else {
         table(&all)
     };
     print::data(&text)?;
-    let errors = all.into_iter().filter_map(|seen| seen.there.err());
-    let failed: Vec<Failed> = errors.map(Failed::from).collect();
+    let failed: Vec<Failed> = all.into_iter().filter_map(|seen| seen.there.err()).map(Failed::from).collect();
     failed.iter().for_each(Failed::tell);
-    Ok(ExitCode::from(failed.iter().map(|failed| failed.code).min().unwrap_or(0)))
+    Ok(failed.iter().map(|failed| failed.code).min().unwrap_or(0))
 }
 
 /// Prints the hash of this program's own file.
-pub fn print_own_sha256() -> ExitCode {
+pub fn print_own_sha256() -> u8 {
     let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256()));
-    if matches!(printed, Ok(Ok(()))) { ExitCode::SUCCESS } else { ExitCode::from(SELF) }
+    if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
 }
 
 /// Many at once: most of the time is spent waiting for them.
 fn looked_at(args: &HostsArgs, program: &Program) -> Vec<Seen> {
-    let mut all = Vec::new();
-    for some in args.destinations.chunks(TOGETHER) {
+    let look = |destination: &String| Seen {
+        destination: destination.clone(),
+        there: visit(destination, args, program),
+    };
+    let together = |some: &[String]| {
         std::thread::scope(|scope| {
-            let look = |destination: &String| Seen {
-                destination: destination.clone(),
-                there: visit(destination, args, program),
-            };
-            let looks: Vec<_> =
-                some.iter().map(|destination| scope.spawn(move || look(destination))).collect();
-            all.extend(looks.into_iter().filter_map(|look| look.join().ok()));
-        });
-    }
-    all
+            let looks: Vec<_> = some.iter().map(|one| scope.spawn(move || look(one))).collect();
+            looks.into_iter().filter_map(|look| look.join().ok()).collect::<Vec<Seen>>()
+        })
+    };
+    args.destinations.chunks(TOGETHER).flat_map(together).collect()
 }
 
 /// A machine that was asked for.
-#[derive(Debug)]
 struct Seen {
     /// As it was asked for.
     destination: String,
@@ -125,7 +123,6 @@ struct Seen {
 }
 
 /// What is on a machine.
-#[derive(Debug)]
 struct There {
     /// What its shell says.
     facts: Facts,
@@ -158,8 +155,8 @@ fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There
 fn clock_of(login: Login) -> Result<ClockOffset, Error> {
     let channel = login.start(&[REMOTE_AGENT])?;
     let host = channel.name.clone();
-    remote::generators::compare_clocks(channel)
-        .map_err(|error| Error::new(format!("{host}: ended while clocks were compared: {error}")))
+    let ended = |error| Error::new(format!("{host}: ended while clocks were compared: {error}"));
+    remote::generators::compare_clocks(channel).map_err(ended)
 }
 
 /// Tells on stderr how far a copy to another machine is, a line now and then: several may go on at once. Nothing, unless it takes long enough
@@ -188,46 +185,38 @@ fn table(all: &[Seen]) -> String {
     let rows: Vec<Vec<String>> = all.iter().map(row).collect();
     let mut text = report::table(&COLUMNS.map(str::to_owned), rows.iter(), NAMES);
     text.push('\n');
-    for seen in all {
-        let Ok(there) = &seen.there else { continue };
-        remarks(&seen.destination, there, &mut text);
+    for Seen { destination, there } in all {
+        there.iter().for_each(|there| remarks(destination, &there.facts, &mut text));
     }
     text
 }
 
-fn row(seen: &Seen) -> Vec<String> {
-    let Ok(there) = &seen.there else {
-        let mut row = vec![NOTHING.to_owned(); COLUMNS.len()];
-        row[0].clone_from(&seen.destination);
-        row[3] = "see below".into();
+fn row(Seen { destination, there }: &Seen) -> Vec<String> {
+    let Ok(there) = there else {
+        let nothing = NOTHING.to_owned();
+        let mut row = vec![destination.clone(), nothing.clone(), nothing.clone(), "see below".to_owned()];
+        row.resize(COLUMNS.len(), nothing);
         return row;
     };
     let facts = &there.facts;
-    let named = if facts.host == seen.destination {
-        seen.destination.clone()
-    } else {
-        format!("{} ({})", seen.destination, shown(&facts.host))
+    let also = if facts.host == *destination { String::new() } else { format!(" ({})", shown(&facts.host)) };
+    let program = match facts.state {
+        State::There if there.copied => "copied",
+        State::There => "there",
+        State::Damaged => "damaged",
+        State::Absent if facts.others.is_empty() => "absent",
+        State::Absent => "another",
     };
     let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.into());
     vec![
-        named,
+        format!("{destination}{also}"),
         shown(&facts.user),
         shown(&facts.kernel),
-        program(there).into(),
+        program.to_owned(),
         or_nothing(facts.processors.map(|count| count.to_string())),
         or_nothing(there.clock.map(clock)),
         or_nothing(there.round_trip.map(|trip| micros(trip.as_secs_f64() * 1e6))),
     ]
-}
-
-fn program(there: &There) -> &'static str {
-    match there.facts.state {
-        State::There if there.copied => "copied",
-        State::There => "there",
-        State::Damaged => "damaged",
-        State::Absent if there.facts.others.is_empty() => "absent",
-        State::Absent => "another",
-    }
 }
 
 /// `+3600.000012 s ± 45 µs`, with a digit for each microsecond of the error's own size.
@@ -235,16 +224,15 @@ fn clock(offset: ClockOffset) -> String {
     format!("{:+.6} s ± {}", offset.ns as f64 / 1e9, micros(offset.error_ns as f64 / 1e3))
 }
 
-fn remarks(destination: &str, there: &There, text: &mut String) {
-    let facts = &there.facts;
+fn remarks(destination: &str, facts: &Facts, text: &mut String) {
     if !facts.others.is_empty() {
         let sum = bytes(facts.others.iter().map(|file| file.bytes as f64).sum());
         let others = many(facts.others.len() as u64, "other version");
-        let (take, folder) = (if facts.others.len() == 1 { "takes" } else { "take" }, shown(&facts.folder));
+        let folder = shown(&facts.folder);
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{destination}: {others} of the program {take} {sum} in {folder}; \
+            "{destination}: {others} of the program, {sum} in {folder}; \
              proofload doctor hosts --remove {destination} takes all away"
         );
     }
@@ -261,9 +249,8 @@ fn remarks(destination: &str, there: &There, text: &mut String) {
 /// A line for each file that was taken away, or was not.
 fn removed(all: &[Seen]) -> String {
     let mut text = String::new();
-    for seen in all {
-        let Ok(There { facts, removed: Some(removed), .. }) = &seen.there else { continue };
-        let destination = &seen.destination;
+    for Seen { destination, there } in all {
+        let Ok(There { facts, removed: Some(removed), .. }) = there else { continue };
         for Kept { path, bytes: size } in &removed.gone {
             let _ = writeln!(text, "{destination}: removed {}, {}", shown(path), bytes(*size as f64));
         }
@@ -278,19 +265,11 @@ fn removed(all: &[Seen]) -> String {
 }
 
 /// Everything, for other programs.
-fn json_of(program: &Program, all: &[Seen]) -> Value {
-    json!({
-        "program": { "sha256": program.sha256(), "bytes": program.bytes() },
-        "hosts": all.iter().map(one).collect::<Vec<_>>(),
-    })
-}
-
-fn one(seen: &Seen) -> Value {
+fn json_of(seen: &Seen) -> Value {
     let there = match &seen.there {
         Ok(there) => there,
         Err(error) => {
-            let (error, hint) = (error.to_string(), error.hint());
-            return json!({ "destination": seen.destination, "error": error, "hint": hint });
+            return json!({ "destination": seen.destination, "error": error.to_string(), "hint": error.hint() });
         }
     };
     let facts = &there.facts;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
@@ -17,6 +17,8 @@ use services::{Placement, Ports, Running, Warden};
 use crate::exit::{self, Failed};
 use crate::{WARDEN, experiment, print, run};
 
+/// The mode of the file: what it names is no secret.
+const ANYBODYS: u32 = 0o666;
 /// How long the first response may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -66,7 +68,7 @@ struct Seen {
 ///
 /// # Errors
 /// If there is one already, it cannot be written, or what was found does not start.
-pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let path = args.folder.join(experiment::FILE);
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
@@ -75,37 +77,31 @@ pub fn run(args: &InitArgs) -> anyhow::Result<ExitCode> {
     let service = match look(&args.folder) {
         Ok(service) => service,
         Err(lines) => {
-            write(&path, TEMPLATE)?;
+            print::create(&path, TEMPLATE.as_bytes(), ANYBODYS)?;
             let (folder, lines) = (args.folder.display(), lines.join("\n  "));
             print::tell!("no service was found in {folder}; looked for:\n  {lines}");
             print::tell!("written: {}, a template: say in it what is started", path.display());
-            return Ok(ExitCode::SUCCESS);
+            return Ok(0);
         }
     };
     print::tell!("found in {}", service.from);
     let start = (!args.no_start).then(|| started(&args.folder, &service)).transpose()?;
-    let (seen, failure) = start.map_or((None, None), |start| match start {
-        Ok(seen) => (Some(seen), None),
-        Err(error) => (None, Some(error)),
-    });
-    let written = draft(&args.folder, &service, seen.as_ref()).write();
-    if let Err(found) = written.plan(&args.folder, None) {
-        return Err(experiment::shown_made(&written, &found).into());
-    }
-    write(&path, &written.text)?;
+    let (seen, failure) = match start {
+        None => (None, None),
+        Some(Ok(seen)) => (Some(seen), None),
+        Some(Err(error)) => (None, Some(error)),
+    };
+    let (written, _) = experiment::drafted(&draft(&args.folder, &service, seen.as_ref()), &args.folder)?;
+    print::create(&path, written.text.as_bytes(), ANYBODYS)?;
     print::tell!("written: {}", path.display());
     if let Some(error) = failure {
-        let message = format!("what was found does not start: {error}{}", last_lines(&error));
+        let last = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));
+        let message = format!("what was found does not start: {error}{}", last.collect::<String>());
         let hint = format!("put it right in {}, then `proofload run --dry-run`", path.display());
         return Err(Failed::new(exit::SERVICE, message).hint(hint).into());
     }
     tell_next(&service, seen.as_ref());
-    Ok(ExitCode::SUCCESS)
-}
-
-fn last_lines(error: &services::Error) -> String {
-    let lines = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));
-    lines.collect()
+    Ok(0)
 }
 
 fn tell_next(service: &Service, seen: Option<&Seen>) {
@@ -129,21 +125,20 @@ fn tell_next(service: &Service, seen: Option<&Seen>) {
 
 /// The file's content.
 fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
-    let mut settings = Vec::new();
-    if let Some(Seen { port, found: Some(found), .. }) = seen {
-        if *port != found.given {
-            settings.push(Setting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
-        }
-        if let Some(address) = found.address {
-            settings.push(Setting::new(&["services", SERVICE, "address"], address.to_string(), ""));
-        }
-    }
-    settings.extend([
-        Setting::new(&["load", "path"], "/", ""),
+    let own = |path: &[&str], value: &str| Setting::new(path, value, "");
+    let mut settings = vec![
+        own(&["load", "path"], "/"),
         Setting::new(&["load", "connections"], 64, ""),
-        Setting::new(&["design", "margin"], "3%", ""),
-        Setting::new(&["design", "budget"], "5m", ""),
-    ]);
+        own(&["design", "margin"], "3%"),
+        own(&["design", "budget"], "5m"),
+    ];
+    if let Some(Seen { port, found: Some(found), .. }) = seen {
+        let moved = *port != found.given;
+        let port = moved.then(|| Setting::new(&["services", SERVICE, "port"], i64::from(*port), ""));
+        let address =
+            found.address.map(|address| own(&["services", SERVICE, "address"], &address.to_string()));
+        settings.extend(port.into_iter().chain(address));
+    }
     let variant = |(name, source): &(&str, DraftSource)| DraftVariant {
         name: Some((*name).to_owned()),
         source: source.clone(),
@@ -161,25 +156,21 @@ fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
 
 /// Starts the first variant once, asks it for `/`, and stops it. What keeps it from starting is given; what keeps us from trying is an error.
 fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, services::Error>> {
-    let written = draft(folder, service, None).write();
-    let plan = written.plan(folder, None).map_err(|found| experiment::shown_made(&written, &found))?;
+    let (_, plan) = experiment::drafted(&draft(folder, service, None), folder)?;
     let app = &plan.variants[0].services[0];
     let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
     print::tell!("starting once: {command}");
     let log = std::env::temp_dir().join(format!("proofload-init-{}.log", std::process::id()));
-    let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let (local, own) = (IpAddr::V4(Ipv4Addr::LOCALHOST), std::process::id());
     let start = || {
         services::check_command(app)?;
-        let ports = Ports::choose(std::slice::from_ref(app), local, u64::from(std::process::id()))?;
+        let ports = Ports::choose(std::slice::from_ref(app), local, u64::from(own))?;
         let warden = Warden::of_this_program(WARDEN);
         services::start(&warden, app, &ports, &Placement::new(log.clone()), &|| false)
     };
     let seen = start().map(|running: Running| {
-        let seen = Seen {
-            status: status(running.address()),
-            port: running.address().port(),
-            found: running.found().cloned(),
-        };
+        let (address, found) = (running.address, running.found.clone());
+        let seen = Seen { status: status(address), port: address.port(), found };
         running.stop();
         seen
     });
@@ -196,14 +187,6 @@ fn status(address: SocketAddr) -> Option<u16> {
     let mut head = [0; 12];
     stream.read_exact(&mut head).ok()?;
     std::str::from_utf8(&head).ok()?.rsplit(' ').next()?.parse().ok()
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failed> {
-    let made = fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    made.map_err(|error| {
-        Failed::new(exit::SELF, format!("{}: cannot be written: {error}", path.display()))
-            .hinted((error.kind() == ErrorKind::NotFound).then_some("is the folder there?"))
-    })
 }
 
 // What a folder says of the service in it: the files that say how it is started, one after the other. It reads and starts nothing.
@@ -255,8 +238,8 @@ pub fn look(folder: &Path) -> Result<Service, Vec<String>> {
     Err(lines)
 }
 
-fn source(words: &[impl ToString]) -> DraftSource {
-    DraftSource::Command { env: Vec::new(), words: words.iter().map(ToString::to_string).collect() }
+fn source(env: Vec<(String, String)>, words: &[impl ToString]) -> DraftSource {
+    DraftSource::Command { env, words: words.iter().map(ToString::to_string).collect() }
 }
 
 /// A service on Node.js, asked about what is forgotten most.
@@ -264,8 +247,7 @@ fn node(from: &str, words: &[impl ToString], env: &[(String, String)]) -> Result
     let others = env.iter().filter(|(name, _)| name != "NODE_ENV").cloned();
     let variant = |mode: &'static str| {
         let env = std::iter::once(("NODE_ENV".to_owned(), mode.to_owned())).chain(others.clone());
-        let words = words.iter().map(ToString::to_string).collect();
-        (mode, DraftSource::Command { env: env.collect(), words })
+        (mode, source(env.collect(), words))
     };
     let question = "Does NODE_ENV=production matter?";
     let variants = ["development", "production"].map(variant).to_vec();
@@ -282,16 +264,15 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     if let Some(start) = package["scripts"]["start"].as_str() {
         let from = format!("package.json, scripts.start: {start}");
-        let Ok(DraftSource::Command { env, words }) = DraftSource::command(start) else {
+        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(start) else {
             return node(&from, &["npm", "start"], &[]);
         };
         // npm's own processes would be measured along with the service.
         let own = Path::new("node_modules/.bin").join(&words[0]);
-        let mut direct = words;
         if folder.join(&own).exists() {
-            direct[0] = own.display().to_string();
+            words[0] = own.display().to_string();
         }
-        return node(&from, &direct, &env);
+        return node(&from, &words, &env);
     }
     let main = package["main"].as_str().into_iter();
     let mut scripts = main.chain(["server.js", "app.js", "index.js"]);
@@ -326,7 +307,7 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
         },
     };
     let exposed = of("EXPOSE ").map(|port| format!(", EXPOSE {port}")).unwrap_or_default();
-    Ok(alone(&format!("Dockerfile, CMD{exposed}"), source(&words)))
+    Ok(alone(&format!("Dockerfile, CMD{exposed}"), source(Vec::new(), &words)))
 }
 
 /// The project's first service that is reached from outside. Compose reads its file itself: what is merged and filled in is its business.
@@ -346,22 +327,27 @@ fn compose(folder: &Path, file: &str) -> Result<Service, String> {
 }
 
 fn go(folder: &Path, _: &str) -> Result<Service, String> {
-    let is_main = |path: &Path| {
-        path.extension().is_some_and(|ending| ending == "go")
-            && plan::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.contains("package main"))
+    let is_main = |path: &PathBuf| {
+        plan::read_text(path, FILE_BYTES_MAX).is_ok_and(|text| text.contains("package main"))
     };
-    let has_main = |folder: &Path| {
-        fs::read_dir(folder)
-            .is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(|entry| is_main(&entry.path()))))
-    };
+    let has_main = |folder: &Path| entries(folder).any(|path| has_end(&path, "go") && is_main(&path));
     if has_main(folder) {
-        return Ok(alone("go.mod", source(&["go", "run", "."])));
+        return Ok(alone("go.mod", source(Vec::new(), &["go", "run", "."])));
     }
-    let commands = fs::read_dir(folder.join("cmd")).into_iter().flatten().flatten();
-    let commands = commands.filter(|entry| has_main(&entry.path()));
-    let first = commands.map(|entry| format!("./cmd/{}", entry.file_name().display())).min();
+    let commands = entries(&folder.join("cmd")).filter(|folder| has_main(folder));
+    let first =
+        commands.map(|path| format!("./cmd/{}", path.file_name().unwrap_or_default().display())).min();
     let first = first.ok_or("no package main here or in cmd/")?;
-    Ok(alone(&format!("go.mod, {first}"), source(&["go", "run", &first])))
+    Ok(alone(&format!("go.mod, {first}"), source(Vec::new(), &["go", "run", &first])))
+}
+
+/// What lies in a folder, in no order.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+fn has_end(path: &Path, end: &str) -> bool {
+    path.extension().is_some_and(|is| is == end)
 }
 
 fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
@@ -369,7 +355,7 @@ fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
     if !manifest.contains_key("package") || !folder.join("src/main.rs").exists() {
         return Err("no package with a src/main.rs".to_owned());
     }
-    Ok(alone("Cargo.toml", source(&["cargo", "run", "--release", "--quiet"])))
+    Ok(alone("Cargo.toml", source(Vec::new(), &["cargo", "run", "--release", "--quiet"])))
 }
 
 fn python(folder: &Path, text: &str) -> Result<Service, String> {
@@ -381,7 +367,7 @@ fn python(folder: &Path, text: &str) -> Result<Service, String> {
     } else {
         return Err("neither uvicorn nor gunicorn is in it".to_owned());
     };
-    let workers = |count| source(&[&[from, &app], listens, &["--workers", count]].concat());
+    let workers = |count| source(Vec::new(), &[&[from, &app], listens, &["--workers", count]].concat());
     Ok(Service {
         from: format!("its dependencies ({from}) and {app}"),
         question: "Do two workers do more than one?",
@@ -393,9 +379,8 @@ fn python(folder: &Path, text: &str) -> Result<Service, String> {
 fn application(folder: &Path) -> Option<String> {
     const MAKERS: [&str; 7] =
         ["FastAPI(", "Flask(", "Starlette(", "Quart(", "Litestar(", "Sanic(", "get_wsgi_application("];
-    let files: BTreeSet<_> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
-    let mut files = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "py"));
-    files.find_map(|path| {
+    let files: BTreeSet<PathBuf> = entries(folder).filter(|path| has_end(path, "py")).collect();
+    files.iter().find_map(|path| {
         let text = plan::read_text(path, FILE_BYTES_MAX).ok()?;
         let variable = text.lines().find_map(|line| {
             let (name, made) = line.split_once('=')?;

@@ -3,7 +3,6 @@
 //! All three are drawn from one fold over what the lab tells ([`State`]). Must not: hold the lab up, or take time within a slice that
 //! could be taken between two.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 use analysis::{Comparison, Conclusion};
 use anstream::{AutoStream, ColorChoice};
-use events::Stream;
+use events::{Stream, What};
 use lab::{Connecting, Doing, News, Progress, Stop, Update};
 use model::quantity::many;
 use plan::{LookRule, Plan};
@@ -38,7 +37,6 @@ mod screen;
 mod terminal;
 
 /// A run as it is shown: by a view, by lines, or where the terminal has the events by neither.
-#[derive(Debug)]
 pub struct Live {
     screen: Screen,
     view: Option<JoinHandle<()>>,
@@ -100,7 +98,7 @@ impl Live {
     pub fn finish(mut self, record: &Record, report: impl FnOnce() -> Value) -> io::Result<()> {
         let Some(stream) = self.events.take() else { return Ok(()) };
         stream.send(&events::ended(record));
-        stream.send(&events::report(record, report()));
+        stream.send(&events::afterwards(record, What::Report { report: report() }));
         stream.finish()
     }
 }
@@ -114,7 +112,7 @@ impl Drop for Live {
 /// The event that follows those of a run with a gate, as a line.
 pub fn gate_event(record: &Record, gate: Value) -> String {
     // As with every event: plain structs cannot fail to become JSON.
-    serde_json::to_string(&events::gate(record, gate)).unwrap_or_default() + "\n"
+    serde_json::to_string(&events::afterwards(record, What::Gate { gate })).unwrap_or_default() + "\n"
 }
 
 /// Whether stderr is a terminal on which lines can be renewed.
@@ -131,7 +129,6 @@ fn can_renew() -> bool {
 const KEPT_MAX: usize = 240;
 
 /// Everything that is shown of a run.
-#[derive(Debug, Clone)]
 pub struct State {
     /// What the record has by now, without slices and captures: there are thousands of the ones, and nobody looks at the others here.
     pub record: Record,
@@ -157,26 +154,24 @@ pub struct State {
     pub steal_share: f64,
     /// In which ways requests failed, and how often.
     ways: BTreeMap<String, u64>,
-    /// Slices folded in, to tell which variants were measured last.
-    slices: u64,
+    /// Indices of all variants, that first which was measured last.
+    pub latest: Vec<usize>,
 }
 
 /// A variant and what its measured slices gave, in order.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     /// Its name.
     pub name: String,
     /// The figures of the last slices.
     pub slices: VecDeque<Figures>,
-    /// When it was measured last, in slices of the run; 0 for never.
-    pub touched: u64,
 }
 
 impl State {
     /// The state of a run in which nothing has happened yet.
     pub fn of(header: Header) -> State {
-        let trace = |name: &String| Trace { name: name.clone(), slices: VecDeque::new(), touched: 0 };
-        let variants = header.plan.variants.iter().map(|variant| trace(&variant.name)).collect();
+        let variants = header.plan.variants.iter();
+        let trace = |of: &plan::Variant| Trace { name: of.name.clone(), slices: VecDeque::new() };
+        let variants: Vec<Trace> = variants.map(trace).collect();
         let left_s = header.plan.design.budget.as_secs_f64();
         let record = Record::new(PathBuf::new(), header);
         State {
@@ -186,12 +181,12 @@ impl State {
             slices_in_block: 0,
             doing: "beginning".to_owned(),
             paused: false,
+            latest: (0..variants.len()).collect(),
             variants,
             requests: 0,
             failed: 0,
             steal_share: 0.0,
             ways: BTreeMap::new(),
-            slices: 0,
             record,
         }
     }
@@ -241,10 +236,9 @@ impl State {
             News::Event(Event::Slice(slice)) => self.slice(slice),
             News::Event(Event::Captured(_)) => {}
             News::Event(event) => {
-                match event {
-                    Event::BlockStarted { .. } => self.slices_in_block = 0,
-                    Event::Paused { .. } => self.paused = false,
-                    _ => {}
+                self.paused &= !matches!(event, Event::Paused { .. });
+                if matches!(event, Event::BlockStarted { .. }) {
+                    self.slices_in_block = 0;
                 }
                 self.record.apply(event.clone());
             }
@@ -264,9 +258,9 @@ impl State {
             return;
         }
         self.count_failures(slice);
-        self.slices += 1;
         let Some(trace) = self.variants.get_mut(slice.variant) else { return };
-        trace.touched = self.slices;
+        self.latest.retain(|variant| *variant != slice.variant);
+        self.latest.insert(0, slice.variant);
         trace.slices.push_back(Figures::of(slice));
         if trace.slices.len() > KEPT_MAX {
             trace.slices.pop_front();
@@ -298,7 +292,7 @@ impl State {
 pub const PERCENT: [f64; 3] = [50.0, 90.0, 99.0];
 
 /// A quantile of the times of a slice.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub struct SliceQuantile {
     /// Which.
     pub percent: f64,
@@ -309,7 +303,6 @@ pub struct SliceQuantile {
 }
 
 /// What is shown of a slice.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// Successful responses per second of its window.
     pub rate_per_s: f64,
@@ -423,7 +416,9 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
         News::Event(Event::Prepared(Prepared { name, made: true, bytes: size, seconds: took, .. })) => {
             format!("built {name}: {} in {}, kept for the next run", bytes(*size as f64), seconds(*took))
         }
-        News::Event(Event::RateChosen(_)) if has_own_rates(state) => {
+        News::Event(Event::RateChosen(_))
+            if state.plan().variants.iter().any(|variant| variant.load.rate_per_s.is_some()) =>
+        {
             "open loop at each variant's own rate".to_owned()
         }
         News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
@@ -494,10 +489,6 @@ pub fn position(state: &State, since_s: f64) -> String {
     format!("{block} · {}{left}", seconds(elapsed_s))
 }
 
-fn has_own_rates(state: &State) -> bool {
-    state.plan().variants.iter().any(|variant| variant.load.rate_per_s.is_some())
-}
-
 fn rate_line(chosen: &RateChosen) -> String {
     let of =
         chosen.share.map(|part| format!(", {} of the slowest variant's saturation throughput", share(part)));
@@ -508,7 +499,7 @@ fn rate_line(chosen: &RateChosen) -> String {
 }
 
 /// The run as lines, where nobody has a terminal: one a block, and between them one now and then.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Plain {
     /// When the last line was told, in seconds of the run.
     told_s: f64,
@@ -547,10 +538,11 @@ impl Plain {
 }
 
 fn going_on(state: &State) -> String {
-    let last = |trace: &Trace| Some(format!("{} {}", trace.name, rate(trace.slices.back()?.rate_per_s)));
-    let mut measured: Vec<&Trace> = state.variants.iter().collect();
-    measured.sort_by_key(|trace| Reverse(trace.touched));
-    let mut rates: Vec<String> = measured.into_iter().filter_map(last).take(VARIANTS_MAX).collect();
+    let last = |variant: &usize| {
+        let trace = &state.variants[*variant];
+        Some(format!("{} {}", trace.name, rate(trace.slices.back()?.rate_per_s)))
+    };
+    let mut rates: Vec<String> = state.latest.iter().filter_map(last).take(VARIANTS_MAX).collect();
     rates.sort();
     // What each gives tells who is ahead.
     let hidden = state.is_withheld() || rates.is_empty();

@@ -5,9 +5,6 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -18,15 +15,16 @@ use clap::{Args, Command, FromArgMatches};
 use foreign::{Came, Difference, Tool};
 use hdr::Clocks;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::{Doing, Helpers, LabError, News, Progress, RealEnvironment, Stop, Update};
+use lab::{Doing, LabError, News, Progress, Stop, Update};
 use model::{Counts, Event, Slice, SliceKind, Until};
-use plan::{Draft, DraftSource, DraftVariant, Measure, Plan, Ready, Secrets, Setting, Url, Variant};
-use record::{Record, Writer};
-use report::{Form, Gated, Loaded, Measured, Report, count, rate, seconds};
+use plan::{Draft, DraftSource, DraftVariant, Measure, Plan, Ready, Secrets, Url, Variant};
+use record::Record;
+use report::{Form, Gated, Measured, Report, count, rate, seconds};
 
-use crate::exit::Failed;
+use crate::exit::{self, Failed};
 use crate::prometheus::Exporter;
-use crate::{REMOTE_AGENT, WARDEN, elsewhere, exit, experiment, gate, print, records, run, signals};
+use crate::run::{self, Course};
+use crate::{experiment, gate, print, records, signals};
 
 mod flags;
 mod hdr;
@@ -73,19 +71,18 @@ pub struct LoadArgs {
 ///
 /// # Errors
 /// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
-pub fn run(args: &LoadArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
     let (args, differences) = retype(args, tool)?;
     carry_out(&args, &differences)
 }
 
-fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<ExitCode> {
+fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> {
     let clocks = Clocks::read();
     let mut plan = plan(args)?;
-    let limits = gate::Flags::of(&args.output.limits);
     if !args.output.limits.is_empty() {
-        gate::prepare(&mut plan, &limits)?;
+        gate::prepare(&mut plan, &gate::Flags::of(&args.output.limits))?;
     }
     let (form, hdr) = (args.output.form(), args.output.hdr()?);
     let (record, result) = measured(plan, args)?;
@@ -98,35 +95,26 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<Exit
 
 /// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
 fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let kept = args.output.out.as_ref();
-    let (_temporary, folder) = match kept {
-        Some(folder) => (None, folder.clone()),
-        None => {
-            // Where nobody asks for the record it goes with this function.
-            let temporary = tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?;
-            let folder = temporary.path().join("record");
-            (Some(temporary), folder)
-        }
-    };
-    let deployed = elsewhere::deployed(&plan, args.yes)?;
+    // Where nobody asks for the record it goes with this function.
+    let temporary = tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?;
+    let folder = args.output.out.clone().unwrap_or_else(|| temporary.path().join("record"));
     let text = format!("# Made by: {}\n", print::shown_command());
-    let header = run::header("proofload load", plan.clone(), &folder);
-    let writer = Writer::create(&folder, header, &text).map_err(run::unwritable)?;
-    let directory = writer.record().directory.clone();
-    let stop = signals::stop_on_first(STOPPING)?;
+    let stop = Stop::default();
+    let course = Course { yes: args.yes, ..Course::new("proofload load", text, plan, &folder) };
+    let (writer, environment) = run::ready(course, stop.clone())?;
+    signals::stop_on_first(stop.clone(), STOPPING)?;
+    let plan = writer.record().header.plan.clone();
     let exporter = args.output.prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
-    let mut watch = Watch::begin(&plan, stop.clone());
-    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
-    let environment = RealEnvironment::new(plan, helpers, directory, stop);
-    let mut environment = environment.loading(deployed).driven_by(args.pace.driver.into());
+    let mut watch = Watch::begin(plan, stop);
+    let mut environment = environment.driven_by(args.pace.driver);
     let (mut record, result) = lab::run(writer, &mut environment, &mut |update| {
         watch.show(update);
         exporter.iter().for_each(|exporter| exporter.take_in(update));
     });
     watch.end();
-    if kept.is_some() {
+    if args.output.out.is_some() {
         run::keep_reports(&record, None);
-        print::talk(&format!("record: {}", records::typed(&record.directory).display()));
+        print::tell!("record: {}", records::typed(&record.directory).display());
     } else {
         record.directory.clear();
     }
@@ -134,17 +122,15 @@ fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), L
 }
 
 /// Prints the report, and below it what its limits came to.
-fn shown(
-    record: &Record,
-    args: &LoadArgs,
-    form: &Form,
-    differences: &[Difference],
-) -> anyhow::Result<ExitCode> {
+fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Difference]) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let windows = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
     let differences = mattering(differences, &windows);
-    let measured = Measured::new(record, &conclusion, None);
-    let loaded = Loaded { measured, distribution: args.output.latency, differences: &differences };
+    let loaded = Measured {
+        distribution: args.output.latency,
+        differences: &differences,
+        ..Measured::new(record, &conclusion, None)
+    };
     if record.header.plan.gate.is_empty() {
         print::result(&loaded, form, args.output.amount)?;
         return Ok(exit::of_record(record, &conclusion));
@@ -201,12 +187,11 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
 fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
     let place = args.connection.place(url);
     let origin = Url { place, path: "/".to_owned(), secure: url.secure }.origin();
-    let settings: Vec<Setting> = args.pace.measure();
     let source = DraftSource::Url(origin.clone());
     let variants = vec![DraftVariant { name: None, source, from: origin }];
-    let draft = Draft { name: "load".to_owned(), variants, settings, ..Draft::default() };
-    let written = draft.write();
-    written.plan(Path::new("."), None).map_err(|problems| experiment::shown_made(&written, &problems))
+    let draft =
+        Draft { name: "load".to_owned(), variants, settings: args.pace.measure(), ..Draft::default() };
+    Ok(experiment::drafted(&draft, Path::new("."))?.1)
 }
 
 // `load --as TOOL`: the other tool's command line typed again as ours. What it means is known in `foreign`; this reads
@@ -231,7 +216,7 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
     let mut arguments = translation.arguments;
     arguments.extend(given_before(typed));
     arguments.extend(url);
-    print::talk(&format!("proofload load {}", report::shell_line(&arguments)));
+    print::tell!("proofload load {}", plan::command_line(arguments.iter().cloned()));
     let matches = parser().try_get_matches_from(arguments);
     let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
     Ok((args.map_err(|error| refused(&error, tool))?, translation.differences))
@@ -293,49 +278,40 @@ const BY_COUNT: &str = "{wide_bar} {human_pos} of {human_len} responses, {eta} l
 
 /// A measurement as it is shown.
 struct Watch {
-    measure: Option<Measure>,
-    connections: u32,
+    plan: Plan,
     /// Slices that are over.
     done: usize,
-    /// What is told where nothing happens for [`PATIENCE`].
-    awaited: Option<String>,
     /// Dropped when something happens.
     waiting: Option<Sender<()>>,
-    bar: Option<Bar>,
-}
-
-/// A bar that a thread of its own renews.
-struct Bar {
-    over: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    /// The bar, which goes with the first of these.
+    bar: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Watch {
     /// Begins to show the measurement of a plan that has one, whose slices tell `stop` how far they are.
-    fn begin(plan: &Plan, stop: Stop) -> Watch {
+    fn begin(plan: Plan, stop: Stop) -> Watch {
         let shown = plan.measure.as_ref().filter(|_| io::stderr().is_terminal() && !print::is_quiet());
-        let bar = shown.and_then(|measure| Bar::begin(measure, stop));
-        let connections = plan.variants.first().map_or(0, |variant| variant.load.connections);
-        let entry = plan.variants.first().and_then(Variant::entry_service);
-        let awaited = entry.and_then(|entry| {
-            let (origin, limit) = (entry.url()?.origin(), seconds(entry.ready_timeout.as_secs_f64()));
-            Some(format!("waiting for {origin} to be ready, for up to {limit}"))
-        });
-        Watch { measure: plan.measure.clone(), connections, done: 0, awaited, waiting: None, bar }
+        let bar = shown.and_then(|measure| bar(measure, stop));
+        Watch { plan, done: 0, waiting: None, bar }
     }
 
     /// Takes in what just happened.
     fn show(&mut self, update: &Update<'_>) {
         self.waiting = None;
         match update.news {
-            News::Progress(Progress::Trial { doing: Doing::Starting, .. }) => {
-                self.waiting = self.awaited.clone().map(told_in_time);
+            News::Progress(Progress::Trial { doing: Doing::Starting, variant }) => {
+                self.waiting = self.plan.variants.get(variant).and_then(awaited);
             }
-            News::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, .. }) => print::talk(&format!(
-                "measuring saturation: closed loop, {} connections, for {}",
-                self.connections,
-                self.capacity()
-            )),
+            News::Progress(Progress::Trial { doing: Doing::MeasuringCapacity, variant }) => {
+                let (warm_up, window) =
+                    self.plan.measure.as_ref().and_then(Measure::capacity).unwrap_or_default();
+                print::tell!(
+                    "measuring saturation: closed loop, {} connections, for {} after {} of warm-up",
+                    self.plan.variants[variant].load.connections,
+                    seconds(window.as_secs_f64()),
+                    seconds(warm_up.as_secs_f64())
+                );
+            }
             News::Event(Event::Slice(slice)) => self.over(slice),
             News::Event(_) | News::Progress(_) => {}
         }
@@ -343,115 +319,81 @@ impl Watch {
 
     /// Takes the bar away, so that the report stands alone.
     fn end(self) {
-        if let Some(bar) = self.bar {
-            bar.over.store(true, Ordering::Relaxed);
+        if let Some((until, thread)) = self.bar {
+            drop(until);
             // It has nothing to say.
-            let _ = bar.thread.join();
+            let _ = thread.join();
         }
     }
 
     /// A slice is over: whoever waits for the others sees how it went.
     fn over(&mut self, slice: &Slice) {
         let counts = &slice.counts;
+        let slices = self.plan.measure.as_ref().map_or(1, Measure::slices);
         match (slice.kind, slice.asked.and_then(|asked| asked.open)) {
             (SliceKind::Capacity, _) => {
                 let per_s = counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64;
-                print::talk(&format!("saturation: {}", rate(per_s)));
+                print::tell!("saturation: {}", rate(per_s));
             }
-            (SliceKind::Measured, Some(open)) if self.slices() > 1 => {
+            (SliceKind::Measured, Some(open)) if slices > 1 => {
                 self.done += 1;
                 let window = Window::alone(slice);
                 let kept = window.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
                 let p99 = counts.open.as_ref().and_then(|open| open.response.quantile(0.99));
                 let p99 = p99.map_or(String::new(), |p99| format!(", p99 {}", model::Quantity::ns(p99.ns())));
-                print::talk(&format!("step {} of {}, {}{kept}{p99}", self.done, self.slices(), open.ask));
+                print::tell!("step {} of {slices}, {}{kept}{p99}", self.done, open.ask);
             }
             (SliceKind::Measured | SliceKind::WarmUp | SliceKind::Probe | SliceKind::Overload, _) => {}
         }
     }
-
-    fn slices(&self) -> usize {
-        self.measure.as_ref().map_or(1, Measure::slices)
-    }
-
-    /// For how long it is measured, after how long.
-    fn capacity(&self) -> String {
-        let lengths = self.measure.as_ref().and_then(Measure::capacity).unwrap_or_default();
-        format!("{} after {} of warm-up", seconds(lengths.1.as_secs_f64()), seconds(lengths.0.as_secs_f64()))
-    }
 }
 
-impl Bar {
-    fn begin(measure: &Measure, stop: Stop) -> Option<Bar> {
-        let (length, template) = match measure.until {
-            Until::Elapsed(_) if measure.total() <= SHOWN_FROM => return None,
-            Until::Elapsed(_) => (milliseconds(measure.total()), BY_TIME),
-            Until::Requests(total) => (total, BY_COUNT),
-        };
-        let style = ProgressStyle::with_template(template).ok()?;
-        let bar = ProgressBar::new(length).with_style(style);
-        let over = Arc::new(AtomicBool::new(false));
-        let (seen, until) = (Arc::clone(&over), measure.until);
-        let renew = move || {
-            let began = Instant::now();
-            while !seen.load(Ordering::Relaxed) {
-                thread::sleep(RENEWED_EVERY);
-                let elapsed = began.elapsed();
-                match until {
-                    // The count of a run that may be short appears once it is not.
-                    Until::Requests(_) if elapsed < SHOWN_FROM => {}
-                    Until::Requests(_) => bar.set_position(stop.responses()),
-                    Until::Elapsed(_) => {
-                        let left_s =
-                            Duration::from_millis(length).saturating_sub(elapsed).as_secs_f64().ceil();
-                        bar.set_position(milliseconds(elapsed).min(length));
-                        bar.set_message(format!("{left_s} s left, {} responses", count(stop.responses())));
-                    }
+/// A bar that a thread of its own renews, until what is returned with it is dropped.
+fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
+    let until = measure.until;
+    let (length, template) = match until {
+        Until::Elapsed(_) if measure.total() <= SHOWN_FROM => return None,
+        Until::Elapsed(_) => (milliseconds(measure.total()), BY_TIME),
+        Until::Requests(total) => (total, BY_COUNT),
+    };
+    let bar = ProgressBar::new(length).with_style(ProgressStyle::with_template(template).ok()?);
+    let (sender, over) = mpsc::channel();
+    let renew = move || {
+        let began = Instant::now();
+        while over.recv_timeout(RENEWED_EVERY) == Err(RecvTimeoutError::Timeout) {
+            let elapsed = began.elapsed();
+            match until {
+                // The count of a run that may be short appears once it is not.
+                Until::Requests(_) if elapsed < SHOWN_FROM => {}
+                Until::Requests(_) => bar.set_position(stop.responses()),
+                Until::Elapsed(_) => {
+                    let left = Duration::from_millis(length).saturating_sub(elapsed);
+                    let (left_s, responses) = (left.as_secs_f64().ceil(), count(stop.responses()));
+                    bar.set_position(milliseconds(elapsed).min(length));
+                    bar.set_message(format!("{left_s} s left, {responses} responses"));
                 }
             }
-            bar.finish_and_clear();
-        };
-        let thread = thread::Builder::new().name("bar".into()).spawn(renew).ok()?;
-        Some(Bar { over, thread })
-    }
+        }
+        bar.finish_and_clear();
+    };
+    Some((sender, thread::Builder::new().name("bar".into()).spawn(renew).ok()?))
 }
 
-/// Tells this once [`PATIENCE`] is over, unless what is returned has been dropped by then.
-fn told_in_time(text: String) -> Sender<()> {
+/// Tells what a variant waits for once [`PATIENCE`] is over, unless what is returned has been dropped by then.
+fn awaited(variant: &Variant) -> Option<Sender<()>> {
+    let entry = variant.entry_service()?;
+    let (origin, limit) = (entry.url()?.origin(), seconds(entry.ready_timeout.as_secs_f64()));
     let (waiting, over) = mpsc::channel();
     let tell = move || {
         if over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            print::talk(&text);
+            print::tell!("waiting for {origin} to be ready, for up to {limit}");
         }
     };
     // Without a thread nothing is told.
     let _ = thread::Builder::new().name("patience".into()).spawn(tell);
-    waiting
+    Some(waiting)
 }
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-
-    use super::*;
-
-    #[test]
-    fn flags_before_the_dashes_stay_and_those_after_are_not_ours() {
-        let given = |line: &str| given_before(line.split(' ').map(str::to_owned));
-        assert_eq!(given("--as wrk --json -c 8 -- -t2 --as ab -- u"), ["--json", "-c", "8"]);
-        assert_eq!(given("--driver readiness --as=ab -- -k u"), ["--driver", "readiness"]);
-    }
-
-    #[test]
-    fn a_shown_command_line_can_be_typed() {
-        let words =
-            ["-H", "It's: a", "http://[::1]/?a=b&c", "", "--body", "@a/b.json", "$HOME"].map(str::to_owned);
-        assert_eq!(
-            report::shell_line(&words),
-            r"-H 'It'\''s: a' 'http://[::1]/?a=b&c' '' --body @a/b.json '$HOME'"
-        );
-    }
 }

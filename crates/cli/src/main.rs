@@ -1,12 +1,8 @@
 //! The binary `proofload`: flags, what is printed, exit codes. Everything else is the other crates' work.
 
-mod audit;
-mod calibrate;
 mod capacity;
 mod compare;
 mod doctor;
-#[cfg(test)]
-mod documented;
 mod dry_run;
 mod elsewhere;
 mod exit;
@@ -20,7 +16,6 @@ mod init;
 mod live;
 mod load;
 mod mix;
-mod open;
 mod print;
 mod profile;
 mod prometheus;
@@ -28,7 +23,6 @@ mod records;
 mod remote_agent;
 mod report;
 mod run;
-mod schema;
 mod signals;
 mod surface;
 mod tune;
@@ -115,7 +109,7 @@ enum Command {
     Mix(mix::MixArgs),
     /// Print the JSON Schema of the experiment file, for editors, or of the report as JSON
     #[command(hide = true)]
-    Schema(schema::SchemaArgs),
+    Schema(surface::SchemaArgs),
     /// Print a shell's completions
     #[command(hide = true)]
     Completions(surface::CompletionsArgs),
@@ -132,14 +126,12 @@ fn main() -> ExitCode {
         return services::warden_main();
     }
     if first.as_deref() == Some(OsStr::new(hosts::SHA256)) {
-        return hosts::print_own_sha256();
+        return ExitCode::from(hosts::print_own_sha256());
     }
     signals::end_as_first_process();
     let cli = surface::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
     if services::give_up_real_time() {
-        print::talk(
-            "real-time scheduling is given up for the usual one: services would inherit it and starve this machine",
-        );
+        print::talk("real-time scheduling is given up: services would inherit it and starve this machine");
     }
     records::settle(cli.records);
     let result = match cli.command {
@@ -157,12 +149,12 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::RemoteAgent(args) => remote_agent::run(&args),
         Command::Mix(args) => mix::run(&args),
-        Command::Schema(args) => schema::run(&args),
+        Command::Schema(args) => surface::schema(&args),
         Command::Completions(args) => surface::completions(&args),
         Command::Man(args) => surface::man(&args),
     };
     records::release();
-    result.unwrap_or_else(exit::fail)
+    ExitCode::from(result.unwrap_or_else(exit::fail))
 }
 
 #[cfg(test)]

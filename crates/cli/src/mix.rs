@@ -2,11 +2,9 @@
 //! of them is masked, is `foreign`'s matter.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use foreign::{Choice, Kind, LeftOut, Mix, Span};
@@ -15,7 +13,7 @@ use model::text::line;
 use plan::is_secret_name;
 use report::count;
 
-use crate::exit::{self, Failed};
+use crate::exit::Failed;
 use crate::{experiment, print};
 
 const EXAMPLES: &str = "\
@@ -58,27 +56,24 @@ pub struct MixArgs {
 ///
 /// # Errors
 /// If a file cannot be read or has no request that can be taken, or the mix file is there already.
-pub fn run(args: &MixArgs) -> anyhow::Result<ExitCode> {
-    if args.out.exists() {
-        let message = format!("{}: it is there already", args.out.display());
-        return Err(Failed::usage(message).hint("--out names another").into());
-    }
+pub fn run(args: &MixArgs) -> anyhow::Result<u8> {
+    print::absent(&args.out)?;
     let choice =
         Choice { with_unsafe: args.with_unsafe, with_values: args.with_values, is_secret: is_secret_name };
     let mut mix = Mix::new(choice);
     for path in &args.files {
-        let form =
-            read(&mut mix, path).map_err(|error| Failed::usage(format!("{}: {error}", path.display())))?;
-        print::talk(&format!("read: {} ({form})", path.display()));
+        let name = path.display();
+        let form = read(&mut mix, path).map_err(|error| Failed::usage(format!("{name}: {error}")))?;
+        print::tell!("read: {name} ({form})");
     }
     let kinds = mix.finish(args.top.into());
     left_out(&mix.left_out).iter().for_each(|text| print::tell!("{text}"));
     if kinds.is_empty() {
-        return Err(Failed::usage("no request is left".to_owned()).into());
+        return Err(Failed::usage("no request is left").into());
     }
     write(args, &mix, &kinds)?;
     tell(args, &mix, &kinds);
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn read(mix: &mut Mix, path: &Path) -> io::Result<&'static str> {
@@ -96,18 +91,18 @@ fn left_out(of: &LeftOut) -> Vec<String> {
         let first: String = first.collect();
         told.push(format!("no requests: {} entries, the first of them{first}", count(of.bad)));
     }
-    if !of.by_method.is_empty() {
-        let each = of.by_method.iter().map(|(method, many)| format!("{} {method}", count(*many)));
-        let each: Vec<String> = each.collect();
-        told.push(format!("left out, as they may change something: {} (--unsafe)", each.join(", ")));
+    let unsafe_ones = of.by_method.iter().map(|(method, many)| format!("{} {method}", count(*many)));
+    let unsafe_ones: Vec<String> = unsafe_ones.collect();
+    if !unsafe_ones.is_empty() {
+        told.push(format!("left out, as they may change something: {} (--unsafe)", unsafe_ones.join(", ")));
     }
-    let others = [
+    for (many, what) in [
         (of.with_token, "with what looks like a token or an address in their path (--values)"),
         (of.elsewhere, "of other hosts than the first"),
         (of.rare, "that came more rarely than the others (--top)"),
-    ];
-    let others = others.into_iter().filter(|(many, _)| *many > 0);
-    told.extend(others.map(|(many, what)| format!("left out: {} requests {what}", count(many))));
+    ] {
+        told.extend((many > 0).then(|| format!("left out: {} requests {what}", count(many))));
+    }
     told
 }
 
@@ -116,21 +111,12 @@ fn tell(args: &MixArgs, mix: &Mix, kinds: &[Kind]) {
         let names: Vec<&str> = mix.masked.keys().map(String::as_str).collect();
         print::tell!("masked in queries, as x: {} (--values)", line(&names.join(", ")));
     }
-    let (of, left) = (taken(kinds), mix.left_out.rare);
-    let share = small_share(of as f64 / (of + left) as f64);
-    print::tell!(
-        "written: {}, {} requests that stand for {share} of {}",
-        args.out.display(),
-        kinds.len(),
-        count(of + left)
-    );
+    let taken: u64 = kinds.iter().map(|kind| kind.count).sum();
+    let all = taken + mix.left_out.rare;
+    let (file, share) = (args.out.display(), small_share(taken as f64 / all as f64));
+    print::tell!("written: {file}, {} requests that stand for {share} of {}", kinds.len(), count(all));
     let rate = mix.span.per_s().map_or(String::new(), |per_s| format!(" --rate {}", per_s.ceil()));
-    let file = args.out.display();
-    print::talk(&format!("next: `proofload load http://127.0.0.1:PORT --mix {file}{rate}`"));
-}
-
-fn taken(kinds: &[Kind]) -> u64 {
-    kinds.iter().map(|kind| kind.count).sum()
+    print::tell!("next: `proofload load http://127.0.0.1:PORT --mix {file}{rate}`");
 }
 
 /// Writes rows, and then the mix file, which is read as `load` will read it.
@@ -138,22 +124,20 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
     let folder = args.out.parent().unwrap_or(Path::new(""));
     let stem = args.out.file_stem().unwrap_or_default().to_string_lossy();
     let mut text = format!("# Made by: {}\n", line(&print::shown_command()));
-    if let Some(told) = times(&mix.span) {
-        let _ = writeln!(text, "# {told}");
-    }
+    times(&mix.span).iter().for_each(|told| text += &format!("# {told}\n"));
     let most = kinds.first().map_or(0, |kind| kind.count);
     let scale = (WEIGHT_MAX / most as f64).min(1.0);
     for (number, kind) in (1..).zip(kinds) {
         let file = (!kind.rows.is_empty()).then(|| format!("{stem}-{number}.csv"));
         if let Some(file) = &file {
-            put(&folder.join(file), &rows(kind))?;
+            print::create(&folder.join(file), &rows(kind), print::MINE)?;
         }
         text += &entry((number, kind), file.as_deref(), scale);
     }
     if let Err(found) = plan::mix(&text, folder) {
         return Err(experiment::shown(&args.out, &text, &found).into());
     }
-    Ok(put(&args.out, text.as_bytes())?)
+    Ok(print::create(&args.out, text.as_bytes(), print::MINE)?)
 }
 
 /// When the requests came, and how many a second.
@@ -166,24 +150,23 @@ fn times(span: &Span) -> Option<String> {
 }
 
 fn entry((number, kind): (usize, &Kind), file: Option<&str>, scale: f64) -> String {
-    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let weight = (kind.count as f64 * scale).round().max(1.0);
     let mut text = format!("\n[[request]]\nweight = {weight}\n");
+    // Writing to a string cannot fail.
+    let mut set = |key: &str, value: &str| _ = writeln!(text, "{key} = {}", toml::Value::from(value));
     if kind.method != "GET" {
-        let _ = writeln!(text, "method = {}", quoted(&kind.method));
+        set("method", &kind.method);
     }
     let name = format!("{} {}", kind.method, kind.path);
     if name.chars().count() > NAME_CHARS_MAX {
         let number = format!("{number} ");
         let cut = model::text::cut(&name, NAME_CHARS_MAX - number.len() - 1);
-        let _ = writeln!(text, "name = {}", quoted(&(number + &cut)));
+        set("name", &(number + &cut));
     }
-    let _ = writeln!(text, "path = {}", quoted(&kind.path));
-    file.iter().for_each(|file| {
-        let _ = writeln!(text, "values = {}", quoted(file));
-    });
+    set("path", &kind.path);
+    file.iter().for_each(|file| set("values", file));
     if kind.statuses.iter().any(|status| *status >= 300) {
-        let _ = writeln!(text, "expect = {{ status = {:?} }}", kind.statuses);
+        text += &format!("expect = {{ status = {:?} }}\n", kind.statuses);
     }
     text
 }
@@ -196,12 +179,4 @@ fn rows(kind: &Kind) -> Vec<u8> {
         let _ = out.write_record(row);
     }
     out.into_inner().unwrap_or_default()
-}
-
-/// For this user alone: ids and values are somebody's.
-fn put(path: &Path, text: &[u8]) -> Result<(), Failed> {
-    let mut options = OpenOptions::new();
-    let made = options.write(true).create_new(true).mode(0o600).open(path);
-    made.and_then(|mut file| file.write_all(text))
-        .map_err(|error| Failed::new(exit::SELF, format!("{}: cannot be written: {error}", path.display())))
 }

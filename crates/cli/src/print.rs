@@ -1,8 +1,9 @@
 //! Printing that survives a closed terminal: stdout is data, stderr is talk, and neither may end the program.
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -70,12 +71,38 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Refuses a file that is there already, before anything is done for it.
+///
+/// # Errors
+/// If it is.
+pub fn absent(path: &Path) -> Result<(), Failed> {
+    let there =
+        || Failed::usage(format!("{}: it is there already", path.display())).hint("name another file");
+    if path.exists() { Err(there()) } else { Ok(()) }
+}
+
+/// The mode of files in which secrets may be.
+pub const MINE: u32 = 0o600;
+
+/// Makes a file with this content and mode that is not there yet.
+///
+/// # Errors
+/// If it is, or cannot be written.
+pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
+    let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
+    file.and_then(|mut file| file.write_all(content)).map_err(|error| {
+        let there = (error.kind() == io::ErrorKind::AlreadyExists).then(|| absent(path).err()).flatten();
+        there.unwrap_or_else(|| unwritable(&path.display().to_string(), &error))
+    })
+}
+
 /// Prints a report in a form: to a file without colours, or on stdout.
 ///
 /// # Errors
 /// If it has no such form, or cannot be written there.
-pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
-    Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
+pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<u8> {
+    put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?;
+    Ok(0)
 }
 
 /// Writes a report in a form to a file, without colours and without a word.
@@ -87,13 +114,25 @@ pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()
     Ok(fs::write(file, plain(&page))?)
 }
 
+/// Leaves a report in a folder, in each form that people or programs keep. The page first: the others say where it lies.
+pub fn keep(folder: &Path, stem: &str, write: impl Fn(&Form, &Path) -> anyhow::Result<()>) {
+    let forms =
+        [("html", &report::HTML), ("txt", &report::TEXT), ("md", &report::MARKDOWN), ("json", &report::JSON)];
+    for (end, form) in forms {
+        let path = folder.join(stem).with_extension(end);
+        if let Err(error) = write(form, &path) {
+            tell!("{}: not written: {error}", path.display());
+        }
+    }
+}
+
 /// Prints what has just been measured: of text the first screen, unless all of it is asked for.
 ///
 /// # Errors
 /// If it has no such form, or stdout cannot be written.
 pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::Result<()> {
     if *form != report::TEXT || amount.verbose {
-        return self::report(report, form, None);
+        return self::report(report, form, None).map(drop);
     }
     Ok(data(&report::text(&report.brief(), width()))?)
 }

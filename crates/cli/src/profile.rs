@@ -2,21 +2,22 @@
 //! and of two files compared. Flags and their meaning together; reading, starting and drawing are in the files below.
 
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use ::explain::{Explanation, Naming, Tree, Unit, flame};
 use clap::{Args, Subcommand};
-use plan::Plan;
-use record::{EndReason, Record};
+use plan::{Draft, DraftSource, DraftVariant, Plan, SERVICE};
+use record::EndReason;
 
 use self::form::{Form, FormArgs, exported};
+use crate::compare::setting;
 use crate::exit::{self, Failed, SELF};
 use crate::experiment::{self, Experiment};
 use crate::explanation::{Files, PROFILE_BYTES_MAX, read_bounded};
-use crate::run::{Course, How};
+use crate::run::Course;
 use crate::{explanation, print, records, run};
 
 mod form;
@@ -68,7 +69,7 @@ Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should
 ///
 /// # Errors
 /// If what they name cannot be read or started, or nothing can be written.
-pub fn run(args: &ProfileArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     if let Some(Two::Diff(two)) = &args.two {
         return compared(two);
     }
@@ -93,19 +94,16 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<ExitCode> {
 /// What is there and is no file is a record; what is not there may be one's name, unless it is a path or has the end of a file's name.
 fn is_record(what: &Path) -> bool {
     let word = what.components().count() == 1 && what.extension().is_none();
-    what.is_dir() || is_header(what) || !what.exists() && word
+    // The file in a record's folder that begins it stands for it.
+    let is_header = what.file_name().is_some_and(|name| name == "record.json");
+    what.is_dir() || is_header || !what.exists() && word
 }
 
 fn is_experiment(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
-/// Whether somebody named the file in a record's folder that begins it.
-fn is_header(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "record.json")
-}
-
-fn record(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
+fn record(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     let record = records::opened(path)?;
     let explanation = explanation::kept_or_made(&record, form.again)?;
     let plan = &record.header.plan;
@@ -114,14 +112,8 @@ fn record(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Whether there is a profile in it, as an exit code. What is missing stands among the doubts, which are printed.
-fn taken(explanation: &Explanation) -> ExitCode {
-    let taken = explanation.subjects.iter().any(|subject| subject.requests > 0);
-    ExitCode::from(if taken { 0 } else { exit::VOID })
-}
-
-/// One profile, drawn as text of the width there is.
-fn drawn(title: &str, tree: &Tree, unit: ::explain::Unit) -> String {
-    report::text(&::explain::profile(title, tree, unit), print::width())
+fn taken(explanation: &Explanation) -> u8 {
+    if explanation.subjects.iter().any(|subject| subject.requests > 0) { 0 } else { exit::VOID }
 }
 
 // Profiles of services that are started for it: the variants of an experiment, or one command. Nothing is measured, so there is no
@@ -161,13 +153,9 @@ impl StartArgs {
             ("--seed", self.seed.is_some()),
             ("--record", self.record.is_some()),
         ];
-        match given.into_iter().find(|(_, given)| *given) {
-            Some((flag, _)) => {
-                Err(Failed::usage(format!("{flag}: nothing is started for {}", what.display()))
-                    .hint("it is for experiments (.toml) and commands"))
-            }
-            None => Ok(()),
-        }
+        let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        let message = format!("{flag}: nothing is started for {}", what.display());
+        Err(Failed::usage(message).hint("it is for experiments (.toml) and commands"))
     }
 }
 
@@ -175,8 +163,8 @@ impl StartArgs {
 ///
 /// # Errors
 /// If the file has problems, a service fails, or the record cannot be written.
-pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
-    let file = Experiment::File(file.to_owned());
+pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
+    let file = Experiment::file(Some(file))?;
     capture(&file.name(), file.text()?, file.plan(None)?, start, form)
 }
 
@@ -184,27 +172,25 @@ pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Re
 ///
 /// # Errors
 /// As [`experiment`].
-pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<ExitCode> {
-    let text = as_experiment(command, start);
-    let name = command.join(" ");
-    let plan = plan::parse(&text, Path::new("."))
-        .map_err(|found| experiment::shown(Path::new("the experiment made of the command"), &text, &found))?;
-    capture(&name, text, plan, start, form)
-}
-
-/// The command as an experiment of one variant, which the record keeps.
-fn as_experiment(command: &[String], start: &StartArgs) -> String {
-    let quoted = |text: &str| toml::Value::from(text).to_string();
-    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
-    let ready = start.ready.as_ref().map(|path| format!("ready = {}\n", quoted(path))).unwrap_or_default();
-    format!(
-        "name = \"command\"\nquestion = {}\n\n[services.command]\ncommand = [{}]\n{ready}\
-         env = {{ PORT = \"{{port}}\" }}\n\n[load]\npath = {}\nconnections = {}\n\n[design]\nexplain = true\n",
-        quoted(&format!("Where does {} spend its time?", command.join(" "))),
-        words.join(", "),
-        quoted(&start.path),
-        start.connections,
-    )
+pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
+    let line = command.join(" ");
+    let env = vec![("PORT".to_owned(), "{port}".to_owned())];
+    let source = DraftSource::Command { env, words: command.to_vec() };
+    let ready = |path: &String| setting(&["services", SERVICE, "ready"], "--ready", path.as_str());
+    let settings = [
+        setting(&["load", "path"], "--path", start.path.as_str()),
+        setting(&["load", "connections"], "--connections", i64::from(start.connections)),
+    ];
+    let draft = Draft {
+        made_by: print::shown_command(),
+        again: "proofload profile experiment.toml".to_owned(),
+        name: "command".to_owned(),
+        question: Some(format!("Where does {line} spend its time?")),
+        variants: vec![DraftVariant { name: None, source, from: line.clone() }],
+        settings: settings.into_iter().chain(start.ready.as_ref().map(ready)).collect(),
+    };
+    let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
+    capture(&line, written.text, plan, start, form)
 }
 
 fn capture(
@@ -213,41 +199,29 @@ fn capture(
     mut plan: Plan,
     start: &StartArgs,
     form: &FormArgs,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<u8> {
     plan.design.explain = true;
     plan.design.seed = start.seed.or(plan.design.seed);
-    let directory =
-        start.record.clone().unwrap_or_else(|| crate::records::claim(&format!("{}-profile", plan.name)));
-    let rounds = start.rounds.unwrap_or(lab::ROUNDS);
+    let directory = start.record.clone().unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
-    let course = Course::new(name, text, plan, &directory);
-    let (record, result) = run::carry(Course { how: How::CapturesOnly { rounds }, ..course })?;
+    let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
+    let course = Course { captures_alone, ..Course::new(name, text, plan, &directory) };
+    let (record, result) = run::carry(course)?;
+    let interrupted = record.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Interrupted);
     // A run that was cut short has what was captured up to then.
     let Some(explanation) = explanation::kept(&record.directory) else {
         result.map_err(run::failed)?;
-        return nothing(&record);
+        if interrupted {
+            return Ok(exit::INTERRUPTED);
+        }
+        let hint = format!("what the services said is in {}", record.directory.join("logs").display());
+        return Err(Failed::new(exit::VOID, "nothing was captured").hint(hint).into());
     };
     form::print(form, &explanation, &title)?;
     let directory = record.directory.display();
-    print::talk(&format!("flame graphs: {directory}/{}", explanation::FLAME));
-    print::talk(&format!("again, or in other forms: proofload profile {directory}"));
-    run::end(
-        result,
-        if is_interrupted(&record) { ExitCode::from(exit::INTERRUPTED) } else { taken(&explanation) },
-    )
-}
-
-fn is_interrupted(record: &Record) -> bool {
-    record.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Interrupted)
-}
-
-/// The end of a run that captured nothing and yet did not fail.
-fn nothing(record: &Record) -> anyhow::Result<ExitCode> {
-    if is_interrupted(record) {
-        return Ok(ExitCode::from(exit::INTERRUPTED));
-    }
-    let hint = format!("what the services said is in {}", record.directory.join("logs").display());
-    Err(Failed::new(exit::VOID, "nothing was captured").hint(hint).into())
+    print::tell!("flame graphs: {directory}/{}", explanation::FLAME);
+    print::tell!("again, or in other forms: proofload profile {directory}");
+    run::end(result, if interrupted { exit::INTERRUPTED } else { taken(&explanation) })
 }
 
 // Profiles that lie in files: which they are, read within limits, and printed.
@@ -274,7 +248,7 @@ pub struct Profile {
 ///
 /// # Errors
 /// If it cannot be read, or a flag is one of records alone.
-fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
+fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
         let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
         return Err(Failed::usage(message).hint("this is read as a file with one profile").into());
@@ -282,13 +256,12 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<ExitCode> {
     let Profile { name, tree, unit } = read(path)?;
     let out = form.out.as_deref();
     let text = match form.format {
-        Form::Text => drawn(&name, &tree, unit),
+        Form::Text => report::text(&::explain::profile(&name, &tree, unit), print::width()),
         Form::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
-    print::put(out, text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(print::put(out, text.as_bytes()).map(|()| 0)?)
 }
 
 /// Reads a profile of any form that is known. Files of the service's own are named relative to the folder we are in.
@@ -303,8 +276,7 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
         Failed::usage(format!("{name}: {error}")).hint(helps)
     })?;
     if text.iter().all(u8::is_ascii_whitespace) {
-        let what = if text.is_empty() { "is empty" } else { "holds nothing but blanks" };
-        return Err(failed(format!("{what}; a profiler that was killed leaves such a file")));
+        return Err(failed("is empty; a profiler that was killed leaves such a file".to_owned()));
     }
     // A log of V8 is read by the tool that comes with the V8 that wrote it.
     let (text, told) = match is_one(path, &text) {
@@ -312,13 +284,10 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
         false => (text, name.clone()),
     };
     let profile = explain::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
-    let files = Files::of(Path::new("."));
     // The folder of a service whose profile somebody left is nobody's to know: it is taken from the files that are named.
-    let naming = Naming { directory: "", source: &files };
+    let naming = Naming { directory: "", source: &Files::of(Path::new(".")) };
     let cut = profile.cut(None, &naming);
-    for note in &cut.notes {
-        print::talk(&format!("{name}: {}", note.text));
-    }
+    cut.notes.iter().for_each(|note| print::tell!("{name}: {}", note.text));
     Ok(Profile { name, tree: cut.tree, unit: profile.unit() })
 }
 
@@ -358,7 +327,7 @@ several of each: proofload run FILE --explain";
 ///
 /// # Errors
 /// If a file cannot be read, the two are not of one kind, or nothing can be written.
-fn compared(args: &DiffArgs) -> anyhow::Result<ExitCode> {
+fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
@@ -372,16 +341,15 @@ fn compared(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     }
     let comparison = explain::compare_trees((&a.name, &a.tree), (&b.name, &b.tree));
     if let Some(page) = &args.html {
-        let (trees, title) =
-            ([(&*a.name, &a.tree), (&*b.name, &b.tree)], format!("{} vs {}", b.name, a.name));
+        let trees = [(&*a.name, &a.tree), (&*b.name, &b.tree)];
+        let title = format!("{} vs {}", b.name, a.name);
         print::put(Some(page), flame::page_of_trees(&trees, a.unit, &title).as_bytes())?;
     }
-    if args.json {
-        print::data(&model::text::json(explain::difference_json(&comparison, a.unit)))?;
-    } else {
-        print::data(&report::text(&explain::difference(&comparison, a.unit), print::width()))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let text = match args.json {
+        true => model::text::json(explain::difference_json(&comparison, a.unit)),
+        false => report::text(&explain::difference(&comparison, a.unit), print::width()),
+    };
+    Ok(print::data(&text).map(|()| 0)?)
 }
 
 /// The same per request: nanoseconds become microseconds, as in the profiles of records.
@@ -417,21 +385,27 @@ pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     let name = path.display();
     // Absolute, for a name that begins with a dash is none of node's flags.
     let absolute = path.canonicalize().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
-    print::talk(&format!("{name}: a log of V8; node --prof-process reads it"));
+    print::tell!("{name}: a log of V8; node --prof-process reads it");
     let mut command = Command::new("node");
     command.args(["--prof-process", "--preprocess"]).arg(absolute);
     // What others preload into Node.js has no business here.
     command.env_remove("NODE_OPTIONS");
     let ran = machine::run_keeping(&mut command, PATIENCE, PROFILE_BYTES_MAX as usize + 1);
-    let ran = ran.map_err(|error| not_started(path, &error))?;
-    let late =
-        || Failed::usage(format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60));
-    let Output { status, stdout: text, .. } = ran.ok_or_else(late)?;
-    let over = text.len() as u64 > PROFILE_BYTES_MAX;
-    if over {
+    let ran = ran.map_err(|error| {
+        let message = match error.kind() {
+            ErrorKind::NotFound => format!("{name}: a log of V8, which takes `node` to read, and there is none"),
+            _ => format!("{name}: node cannot be started: {error}"),
+        };
+        Failed::new(SELF, message).hint(format!(
+            "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
+        ))
+    })?;
+    let late = || format!("{name}: node --prof-process took over {} min", PATIENCE.as_secs() / 60);
+    let Output { status, stdout: text, .. } = ran.ok_or_else(|| Failed::usage(late()))?;
+    if text.len() as u64 > PROFILE_BYTES_MAX {
         let limit = report::bytes(PROFILE_BYTES_MAX as f64);
         return Err(Failed::usage(format!(
-            "{name}: node makes more than {limit} of it, which is more than is read"
+            "{name}: node makes more than {limit} of it, the most that is read"
         )));
     }
     if !status.success() || text.is_empty() {
@@ -440,45 +414,4 @@ pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
         ));
     }
     Ok(text)
-}
-
-fn not_started(path: &Path, error: &io::Error) -> Failed {
-    let name = path.display();
-    let message = match error.kind() {
-        io::ErrorKind::NotFound => {
-            format!("{name}: a log of V8, which takes `node` to read, and there is none")
-        }
-        _ => format!("{name}: node cannot be started: {error}"),
-    };
-    let hint = format!(
-        "install Node.js; or where there is one: node --prof-process --preprocess {name} > v8.json, and give v8.json here"
-    );
-    Failed::new(SELF, message).hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-
-    use super::*;
-
-    #[test]
-    fn a_command_becomes_an_experiment_whatever_it_is_called() {
-        let start = StartArgs {
-            path: "/a?b=\"c\"".to_owned(),
-            connections: 7,
-            ready: Some("/healthz".to_owned()),
-            rounds: None,
-            seed: None,
-            record: None,
-        };
-        let command = ["node", "a \"b\" \\ c.js", "--port", "{port}"].map(str::to_owned);
-        let plan =
-            plan::parse(&as_experiment(&command, &start), Path::new(".")).expect("it is an experiment");
-        let service = plan.variants[0].services[0].command().expect("it is started");
-        assert_eq!(service.command, command);
-        assert_eq!(service.env["PORT"], "{port}");
-        let load = &plan.variants[0].load;
-        assert_eq!((load.requests[0].path.as_str(), load.connections), ("/a?b=\"c\"", 7));
-        assert!(plan.design.explain && plan.comparisons.is_empty());
-    }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -35,17 +35,16 @@ const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// # Errors
 /// What is expected.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
-    let port = || text.parse().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
-    text.parse()
-        .or_else(|_| port())
-        .map_err(|_| "expected 127.0.0.1:9464, or a port of this machine".to_owned())
+    let port = text.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let address = text.parse().or(port);
+    address.map_err(|_| "expected 127.0.0.1:9464, or a port of this machine".to_owned())
 }
 
 /// What is told of a run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Exporter(Arc<Mutex<Totals>>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Totals {
     variants: Vec<String>,
     block: u32,
@@ -59,8 +58,16 @@ struct Totals {
 /// Name, help, and the figure.
 type Counter = (&'static str, &'static str, fn(&Sum) -> u64);
 
+const COUNTERS: [Counter; 3] = [
+    ("proofload_requests_due_total", "Requests that there were to send", |sum| sum.due),
+    ("proofload_requests_sent_total", "Requests that were sent", |sum| sum.sent),
+    ("proofload_requests_failed_total", "Requests that did not end in an expected response", |sum| {
+        sum.failed
+    }),
+];
+
 /// What was counted of a variant.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 struct Sum {
     due: u64,
     sent: u64,
@@ -113,14 +120,13 @@ impl Exporter {
             News::Event(Event::Slice(slice)) => self.totals().slice(slice),
             News::Event(Event::BlockStarted { block, .. }) => self.totals().block = *block,
             News::Progress(Progress::Trial { doing, .. }) => {
-                self.totals().doing = match doing {
+                self.totals().doing = Some(match doing {
                     Doing::Starting | Doing::WarmingUp => SliceKind::WarmUp,
                     Doing::MeasuringCapacity => SliceKind::Capacity,
                     Doing::Measuring => SliceKind::Measured,
                     Doing::Probing => SliceKind::Probe,
                     Doing::Overloading => SliceKind::Overload,
-                }
-                .into();
+                });
             }
             News::Event(_) | News::Progress(_) => {}
         }
@@ -140,19 +146,14 @@ impl Exporter {
                 read => request.extend_from_slice(&piece[..read]),
             }
         }
-        let (status, text) = match request.starts_with(b"GET /metrics") {
-            true => {
-                let now = now();
-                ("200 OK", self.totals().text(now.as_ref()))
-            }
-            false => ("404 Not Found", "GET /metrics\n".to_owned()),
+        let (status, text) = if request.starts_with(b"GET /metrics") {
+            let now = now();
+            ("200 OK", self.totals().text(now.as_ref()))
+        } else {
+            ("404 Not Found", "GET /metrics\n".to_owned())
         };
-        let kind = "Content-Type: text/plain; version=0.0.4; charset=utf-8";
-        let length = text.len();
-        write!(
-            stream,
-            "HTTP/1.1 {status}\r\n{kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
-        )
+        let head = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close";
+        write!(stream, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{text}", text.len())
     }
 }
 
@@ -175,53 +176,34 @@ impl Totals {
             sum.add(now, due.unwrap_or(now.sent), failed);
         }
         let mut out = String::new();
-        let version = env!("CARGO_PKG_VERSION");
         head(&mut out, "proofload_info", "gauge", "The Proofload that runs");
-        let _ = writeln!(out, "proofload_info{{version=\"{version}\"}} 1");
+        let _ = writeln!(out, "proofload_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
         head(&mut out, "proofload_block", "gauge", "Number of the block under way");
         let _ = writeln!(out, "proofload_block {}", self.block);
-        let counters: [Counter; 3] = [
-            ("proofload_requests_due_total", "Requests that there were to send", |sum| sum.due),
-            ("proofload_requests_sent_total", "Requests that were sent", |sum| sum.sent),
-            ("proofload_requests_failed_total", "Requests that did not end in an expected response", |sum| {
-                sum.failed
-            }),
-        ];
-        for (name, help, of) in counters {
+        for (name, help, of) in COUNTERS {
             head(&mut out, name, "counter", help);
             for (key, sum) in &sums {
                 let _ = writeln!(out, "{name}{{{}}} {}", self.labels(*key), of(sum));
             }
         }
         let name = "proofload_response_seconds";
-        head(
-            &mut out,
-            name,
-            "histogram",
-            "From when a request was due in open loop, from when it was sent in closed loop",
-        );
-        for (key, sum) in &sums {
+        let help = "From when a request was due in open loop, from when it was sent in closed loop";
+        head(&mut out, name, "histogram", help);
+        for (key, Sum { seconds, count, buckets, .. }) in &sums {
             let labels = self.labels(*key);
-            for (us, count) in BUCKETS_US.iter().zip(sum.buckets) {
+            for (us, count) in BUCKETS_US.iter().zip(buckets) {
                 let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{}\"}} {count}", *us as f64 / 1e6);
             }
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", sum.count);
-            let _ = writeln!(
-                out,
-                "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {}",
-                sum.seconds, sum.count
-            );
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+            let _ = writeln!(out, "{name}_sum{{{labels}}} {seconds}\n{name}_count{{{labels}}} {count}");
         }
         out
     }
 
     fn labels(&self, (variant, kind): (usize, &str)) -> String {
-        format!("variant=\"{}\",slice=\"{kind}\"", self.name(variant))
-    }
-
-    fn name(&self, variant: usize) -> String {
         let name = self.variants.get(variant).map(String::as_str).unwrap_or_default();
-        model::text::line(name).replace('\\', "\\\\").replace('"', "\\\"")
+        let name = model::text::line(name).replace('\\', "\\\\").replace('"', "\\\"");
+        format!("variant=\"{name}\",slice=\"{kind}\"")
     }
 }
 

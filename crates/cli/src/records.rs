@@ -56,8 +56,7 @@ fn claim_below(root: &Path, name: &str) -> PathBuf {
     let others = (2..).map(|number: u32| root.join(format!("{name}-{number}")));
     let is_taken =
         |path: &PathBuf| fs::create_dir(path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
-    let mut paths = std::iter::once(root.join(name)).chain(others);
-    paths.find(|path| !is_taken(path)).unwrap_or_else(|| root.join(name))
+    std::iter::once(root.join(name)).chain(others).find(|path| !is_taken(path)).unwrap_or_default()
 }
 
 /// Removes what [`claim`] made where nothing came of it.
@@ -70,10 +69,13 @@ pub fn release() {
 /// A path as whoever is in this folder would type it.
 pub fn typed(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
-    match path.strip_prefix(here) {
-        Ok(below) if !below.as_os_str().is_empty() => below.to_owned(),
-        _ => path.to_owned(),
-    }
+    let below = path.strip_prefix(here).ok().filter(|below| !below.as_os_str().is_empty());
+    below.unwrap_or(path).to_owned()
+}
+
+/// The folder in which a file lies.
+pub fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Opens the record that is meant. One that a run is writing right now opens too, and that is told.
@@ -98,14 +100,15 @@ pub fn opened(asked: &Path) -> anyhow::Result<Record> {
 /// If there is none, or several may be meant.
 pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     let word = asked.to_str().filter(|word| !word.contains('/'));
-    if word.is_some_and(|word| word == LATEST || word.starts_with("latest~")) {
-        return Shelf::of(root()).find(word.unwrap_or(LATEST));
+    let shelf = || Shelf::of(root());
+    if let Some(word) = word.filter(|word| *word == LATEST || word.starts_with("latest~")) {
+        return shelf().find(word);
     }
     let folder = if asked.is_file() { asked.parent().unwrap_or(asked) } else { asked };
     if folder.join("record.json").exists() {
         return Ok(asked.to_owned());
     }
-    match word.map(|word| Shelf::of(root()).find(word)) {
+    match word.map(|word| shelf().find(word)) {
         Some(Ok(found)) => Ok(found),
         // Something of that name is there, and opening it tells what it lacks.
         _ if asked.exists() => Ok(asked.to_owned()),
@@ -113,7 +116,7 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
         None => {
             let name = asked.file_name().unwrap_or_default().to_string_lossy();
             let message = format!("{}: there is no such file or folder", asked.display());
-            Err(Failed::usage(message).hint(Shelf::of(root()).nearest(&name)))
+            Err(Failed::usage(message).hint(shelf().nearest(&name)))
         }
     }
 }
@@ -140,14 +143,12 @@ pub fn order(directory: &Path, created: &str) -> Option<(String, u32)> {
 }
 
 /// The records below a folder, by what their headers say.
-#[derive(Debug)]
 struct Shelf {
     root: PathBuf,
     /// The newest first.
     kept: Vec<Kept>,
 }
 
-#[derive(Debug)]
 struct Kept {
     name: String,
     directory: PathBuf,
@@ -182,7 +183,9 @@ impl Shelf {
         if let Some(kept) = self.kept.iter().find(|kept| kept.name == word) {
             return Ok(kept.directory.clone());
         }
-        let (name, back) = back(word);
+        // `keep-alive~2`: a name, and how many before the newest.
+        let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
+        let (name, back) = apart.unwrap_or((word, 0));
         let is_of = |kept: &&Kept| name == LATEST || kept.experiment.as_deref() == Some(name);
         let of_it: Vec<&Kept> = self.kept.iter().filter(is_of).collect();
         if let Some(kept) = of_it.get(back) {
@@ -191,11 +194,22 @@ impl Shelf {
         if name == LATEST || !of_it.is_empty() {
             return Err(self.too_far(word, name, of_it.len()));
         }
-        let begun: Vec<&Kept> = self.kept.iter().filter(|kept| kept.name.starts_with(word)).collect();
+        let begun: Vec<&str> =
+            self.kept.iter().map(|kept| kept.name.as_str()).filter(|name| name.starts_with(word)).collect();
+        let place = self.place();
         match begun.as_slice() {
-            [one] if !word.is_empty() => Ok(one.directory.clone()),
-            [] => Err(self.unknown(word)),
-            several => Err(self.ambiguous(word, several)),
+            [one] if !word.is_empty() => Ok(self.root.join(one)),
+            [] => {
+                let what =
+                    format!("`{word}` is no file or folder, and no record or experiment below {place}");
+                Err(Failed::usage(what).hint(self.nearest(word)))
+            }
+            several => {
+                let (names, of) = (several[..several.len().min(NAMES_TOLD)].join(", "), several.len());
+                let what = format!("`{word}` begins the names of {of} records below {place}: {names}, …");
+                let hint = "write more of the name, or all of the experiment's name for its newest record";
+                Err(Failed::usage(what).hint(hint))
+            }
         }
     }
 
@@ -211,32 +225,18 @@ impl Shelf {
             .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
     }
 
-    fn ambiguous(&self, word: &str, several: &[&Kept]) -> Failed {
-        let names: Vec<&str> = several.iter().map(|kept| kept.name.as_str()).take(NAMES_TOLD).collect();
-        let (names, of, place) = (names.join(", "), several.len(), self.place());
-        Failed::usage(format!("`{word}` begins the names of {of} records below {place}: {names}, …"))
-            .hint("write more of the name, or all of the experiment's name for its newest record")
-    }
-
-    fn unknown(&self, word: &str) -> Failed {
-        let place = self.place();
-        Failed::usage(format!("`{word}` is no file or folder, and no record or experiment below {place}"))
-            .hint(self.nearest(word))
-    }
-
     /// The names that may have been meant, as a hint.
     fn nearest(&self, word: &str) -> String {
-        let names = self.experiments().into_iter().chain(self.kept.iter().map(|kept| kept.name.as_str()));
-        let near = alike(word, names).join(", ");
-        if near.is_empty() {
-            return "a record is the folder that `proofload run` names at its end; `proofload history` lists them"
-                .to_owned();
+        let experiments: BTreeSet<&str> =
+            self.kept.iter().filter_map(|kept| kept.experiment.as_deref()).collect();
+        let names = experiments.into_iter().chain(self.kept.iter().map(|kept| kept.name.as_str()));
+        match alike(word, names).as_slice() {
+            [] => {
+                "a record is the folder that `proofload run` names at its end; `proofload history` lists them"
+                    .to_owned()
+            }
+            near => format!("the nearest names are {}; `proofload history` lists all", near.join(", ")),
         }
-        format!("the nearest names are {near}; `proofload history` lists all")
-    }
-
-    fn experiments(&self) -> BTreeSet<&str> {
-        self.kept.iter().filter_map(|kept| kept.experiment.as_deref()).collect()
     }
 
     fn place(&self) -> String {
@@ -251,7 +251,7 @@ impl Kept {
         let text = plan::read_file(&folder.directory.join("record.json"), record::HEADER_BYTES_MAX).ok();
         let head: Option<Head> = text.and_then(|text| serde_json::from_slice(&text).ok());
         let (order, experiment) = match head {
-            Some(head) => (head.order.unwrap_or((head.created, 0)), Some(head.plan.name)),
+            Some(Head { created, order, plan }) => (order.unwrap_or((created, 0)), Some(plan.name)),
             None => ((folder.changed_utc(), 0), None),
         };
         Kept { name: folder.name, directory: folder.directory, order, experiment }
@@ -264,12 +264,6 @@ pub fn alike<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n st
     let mut near: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
     near.into_iter().map(|(_, name)| name).take(NAMES_TOLD).collect()
-}
-
-/// `keep-alive~2` apart: a name, and how many before the newest.
-fn back(word: &str) -> (&str, usize) {
-    let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
-    apart.unwrap_or((word, 0))
 }
 
 #[cfg(test)]

@@ -2,15 +2,12 @@
 //! responses go to stdout; see docs/formats.md.
 
 use std::io;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use plan::Service;
 use record::Environment;
 use remote::{AgentHost, ServeError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde_json::Value;
 use services::Warden;
 
 use crate::WARDEN;
@@ -32,7 +29,7 @@ pub struct RemoteAgentArgs {
 ///
 /// # Errors
 /// If stdout cannot be written, or nothing comes on stdin any more.
-pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
     if !anything_comes(args.first_order_within)? {
         let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());
         return Err(failed(message).into());
@@ -44,18 +41,14 @@ pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<ExitCode> {
         processors: std::thread::available_parallelism().map_or(1, |many| many.get() as u32),
         timeout: TIMEOUT,
         warden: Warden::of_this_program(WARDEN),
-        about,
+        // What a record keeps of this machine.
+        about: |services| serde_json::to_value(Environment::look_for(services)).unwrap_or_default(),
     };
     remote::serve(io::stdin(), io::stdout(), host).map_err(|error| {
         let end = if matches!(error, ServeError::TimedOut { .. }) { "stdin" } else { "stdout" };
         failed(format!("{end}: {error}"))
     })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// What a record keeps of this machine.
-fn about(services: &[Service]) -> Value {
-    serde_json::to_value(Environment::look_for(services)).unwrap_or_default()
+    Ok(0)
 }
 
 fn failed(message: String) -> Failed {

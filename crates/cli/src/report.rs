@@ -1,21 +1,30 @@
-//! `proofload report`: the report of a record, from the record alone.
+//! `proofload report`: the report of a record, from the record alone, printed or opened in a browser; and what other load generators printed, which
+//! `foreign` judges.
 
-use std::fs;
-use std::io::{self, IsTerminal};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use ::explain::Explanation;
 use analysis::Conclusion;
 use clap::Args;
+use foreign::{Audit, Pick, Reader, Run, Tool, Transcript};
 use machine::Facts;
+use model::quantity::many;
 use record::{Environment, Record};
 use report::plot::Ground;
-use report::{Form, Look, Measured, REPORT_PAGE};
+use report::{Audited, Form, Look, Measured, REPORT_PAGE};
 
 use crate::exit::{self, Failed};
 use crate::print::{self, AmountArgs, FormArgs};
-use crate::{audit, explanation, open, records};
+use crate::{explanation, records};
+
+/// Bytes read at a time.
+const PIECE: usize = 64 << 10;
+/// What whoever names two records, or labels of one, may want.
+const TWO: &str = "two records are compared by `proofload history compare OLD NEW`";
 
 /// Flags of `report`.
 #[derive(Debug, Args)]
@@ -71,24 +80,21 @@ of files 4 where a finding makes a conclusion invalid.";
 ///
 /// # Errors
 /// If there is no such record, or the report cannot be written.
-pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
-    if args.what.iter().all(|path| audit::is_foreign(path)) && !args.open {
-        return audit::run(&args.what, args.compare.as_deref(), form, args.out.as_deref());
+    if args.what.iter().all(|path| is_foreign(path)) && !args.open {
+        return audit(args, form);
     }
     let [what] = args.what.as_slice() else {
         let message = format!("{} records are named, and a report is of one", args.what.len());
-        return Err(Failed::usage(message)
-            .hint("two are compared by `proofload history compare OLD NEW`")
-            .into());
+        return Err(Failed::usage(message).hint(TWO).into());
     };
     if args.compare.is_some() {
-        return Err(Failed::usage("--compare is about files of other tools, and this is a record")
-            .hint("two records are compared by `proofload history compare OLD NEW`")
-            .into());
+        let message = "--compare is about files of other tools, and this is a record";
+        return Err(Failed::usage(message).hint(TWO).into());
     }
     if args.open {
-        return open::run(what, args.print);
+        return open(what, args.print);
     }
     if args.dark && !form.has_ground {
         let message = "--dark: only the plot has a ground";
@@ -99,31 +105,34 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         return Err(failed.hint("name a file with --out, or send it on with `|` or `>`").into());
     }
     let record = records::opened(what)?;
-    let conclusion = analysis::conclude(&record);
-    let explanation = explanation::kept(&record.directory);
-    let out = args.out.as_deref();
-    let here = here();
-    let measured =
-        Measured { here: Some(&here), ..measured((&record, &conclusion, explanation.as_ref()), out) };
-    let look =
-        Look { width: print::width_of(out), ground: if args.dark { Ground::Dark } else { Ground::Light } };
-    print::put(out, &print::drawn(&measured, form, look)?)?;
-    Ok(exit::of_record(&record, &conclusion))
+    let (out, here) = (args.out.as_deref(), here());
+    let ground = if args.dark { Ground::Dark } else { Ground::Light };
+    let look = Look { width: print::width_of(out), ground };
+    drawn_from(&record, |of| {
+        let measured = Measured { here: Some(&here), ..measured(of, out) };
+        print::put(out, &print::drawn(&measured, form, look)?)?;
+        Ok(exit::of_record(&record, of.1))
+    })
 }
 
 /// Prints the report of a record that was measured here and gives its exit code.
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result<ExitCode> {
-    let conclusion = analysis::conclude(record);
-    let explanation = explanation::kept(&record.directory);
-    print::result(&measured((record, &conclusion, explanation.as_ref()), None), form, amount)?;
-    Ok(exit::of_record(record, &conclusion))
+pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result<u8> {
+    drawn_from(record, |of| {
+        print::result(&measured(of, None), form, amount)?;
+        Ok(exit::of_record(record, of.1))
+    })
 }
 
 /// A record with all that a report is drawn from.
 pub type Drawn<'a> = (&'a Record, &'a Conclusion, Option<&'a Explanation>);
+
+/// Does this with a record, what follows from it, and what explains it.
+pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(Drawn<'_>) -> T) -> T {
+    draw((record, &analysis::conclude(record), explanation::kept(&record.directory).as_ref()))
+}
 
 /// What is reported of a record, in a file or on stdout: a page links to the flame graphs where they lie beside it.
 pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&Path>) -> Measured<'a> {
@@ -146,9 +155,8 @@ pub fn write(of: Drawn<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
 }
 
 fn is_in(path: &Path, directory: &Path) -> bool {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let same = fs::canonicalize(folder).and_then(|folder| Ok(folder == fs::canonicalize(directory)?));
-    same.unwrap_or(false)
+    fs::canonicalize(records::folder_of(path))
+        .is_ok_and(|folder| fs::canonicalize(directory).is_ok_and(|of| of == folder))
 }
 
 /// What tells this machine from others. Processors are left out: how many there are depends on who asks.
@@ -160,4 +168,132 @@ fn here() -> Environment {
         memory_bytes: facts.memory.total_bytes,
         ..Environment::default()
     }
+}
+
+/// Opens the page of a record, or tells where it is and how to see it; with `only_print` where it is alone.
+fn open(record: &Path, only_print: bool) -> anyhow::Result<u8> {
+    let page = page(record)?;
+    let path = page.display().to_string();
+    let line = format!("{path}\n");
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    // Of several, apart by colons, the first is the one that is wanted.
+    let named = set("BROWSER")
+        .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
+    let shown = match named {
+        _ if only_print => return Ok(print::data(&line).map(|()| 0)?),
+        Some(browser) => show_in(&browser, &page),
+        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
+        None => {
+            print::data(&line)?;
+            print::talk(
+                "there is no desktop here (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set); the page needs nothing beside it:",
+            );
+            // This machine's name, as others may know it.
+            let uname = rustix::system::uname();
+            let host = uname.nodename().to_string_lossy();
+            print::tell!("  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}");
+            return Ok(0);
+        }
+    };
+    match shown {
+        Ok(()) => print::tell!("opening {path}"),
+        Err(error) => {
+            print::data(&line)?;
+            print::tell!("no browser could be started ({error}); the page is there");
+        }
+    }
+    Ok(0)
+}
+
+/// The whole path of a record's page, which is drawn where it is missing, and anew where the record went on since.
+fn page(asked: &Path) -> anyhow::Result<PathBuf> {
+    let record = records::opened(asked)?;
+    let path = record.directory.join(REPORT_PAGE);
+    let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let is_older = || written(&path) < written(&record.directory.join("events.jsonl"));
+    if !path.is_file() || record.ended.is_none() && is_older() {
+        drawn_from(&record, |of| write(of, &report::HTML, &path)).map_err(|error| {
+            Failed::new(exit::SELF, format!("{}: cannot write the page: {error}", path.display()))
+                .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
+        })?;
+    }
+    Ok(fs::canonicalize(&path).unwrap_or(path))
+}
+
+/// Starts the program that the variable BROWSER names, word by word, with `%s` for the page, and does not wait. No shell reads the path.
+fn show_in(browser: &str, page: &Path) -> io::Result<()> {
+    let placed = browser.split_whitespace().any(|word| word == "%s");
+    let line = format!("{browser}{}", if placed { "" } else { " %s" });
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words.map(|word| if word == "%s" { page.as_os_str() } else { word.as_ref() }));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
+}
+
+/// Whether a file is what another tool printed: no record's folder, and no file in one.
+fn is_foreign(path: &Path) -> bool {
+    path == Path::new("-") || path.exists() && !path.is_dir() && !path.with_file_name("record.json").is_file()
+}
+
+/// Reads files of other tools, and prints what they are worth: all of them, or two labels against each other.
+fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
+    let files = args.what.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    if files.iter().all(|(_, runs)| runs.is_empty()) {
+        return Err(unknown(&files).into());
+    }
+    for (file, _) in files.iter().filter(|(_, runs)| runs.is_empty()) {
+        print::tell!("{}: nothing that a known load generator prints", file.file);
+    }
+    let audit = Audit::of(files);
+    let comparison = match args.compare.as_deref() {
+        Some([baseline, candidate]) => {
+            foreign::compare(&audit, pick(&audit, baseline)?, pick(&audit, candidate)?)
+        }
+        _ => None,
+    };
+    let void = comparison.as_ref().map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
+    print::report(&Audited { audit: &audit, comparison }, form, args.out.as_deref())?;
+    Ok(if void { exit::VOID } else { 0 })
+}
+
+fn read(path: &Path) -> Result<(Transcript, Vec<Run>), Failed> {
+    let name = path.display().to_string();
+    let failed = |error: io::Error| Failed::usage(format!("{name}: {error}"));
+    let mut source: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(path).map_err(failed)?),
+    };
+    let mut reader = Reader::new(&name);
+    let mut piece = vec![0; PIECE];
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => return Ok(reader.finish()),
+            Ok(read) => reader.feed(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}
+
+fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
+    let said = files.iter().map(|(Transcript { file, bytes, lines, binary, .. }, _)| match (bytes, binary) {
+        (0, _) => format!("{file}: empty"),
+        (_, true) => format!("{file}: {} bytes, and not text", report::count(*bytes)),
+        _ => format!("{file}: {}, none of a load generator that is known", many(*lines, "line")),
+    });
+    let known: Vec<&str> = Tool::all().map(Tool::name).collect();
+    Failed::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))
+}
+
+fn pick(audit: &Audit, name: &str) -> Result<usize, Failed> {
+    let (places, what, hint) = match foreign::pick(&audit.groups, name) {
+        Pick::One(at) => return Ok(at),
+        Pick::Several(places) => (places, format!("`{name}` is in several labels"), "name one of"),
+        Pick::None => {
+            ((0..audit.groups.len()).collect(), format!("no label is called `{name}`"), "there are")
+        }
+    };
+    let named = places.iter().take(20).map(|at| format!("#{} {}", at + 1, audit.groups[*at].label));
+    let named: Vec<String> = named.collect();
+    Err(Failed::usage(format!("--compare: {what}")).hint(format!("{hint} {}", named.join("; "))))
 }

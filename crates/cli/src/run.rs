@@ -2,7 +2,6 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use ::explain::Explanation;
@@ -10,7 +9,7 @@ use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
 use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, Record, WriteError, Writer};
-use report::{Form, Measured, REPORT_PAGE, Report};
+use report::{Form, Measured, Report};
 
 use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
@@ -25,11 +24,7 @@ use crate::{
 pub const STOPPING: &str =
     "stopping: the services are ended and the record is closed; once more to leave at once";
 const AFTER_HELP: &str = "\
-On a terminal the run is shown as it goes on, with keys:
-  q, s   stop early with what there is, as Ctrl-C does; once more leaves at once
-  p      pause before the next slice, and go on: the budget does not run meanwhile
-  l      show or hide what the services said last
-  ?      show or hide what the keys do
+On a terminal the run is shown as it goes on: q stops early with what there is, p pauses, l shows the services' logs, ? helps.
 
 Without a terminal there are plain lines on stderr. With --events, stdout has one event per line. The last is the report (as in
 `proofload report --format json`). With --gate, the gate's result follows. docs/events.md describes them.";
@@ -112,7 +107,7 @@ impl RunFlags {
 ///
 /// # Errors
 /// If the file has problems, a service fails, or the record cannot be written.
-pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
         return Err(Failed::usage(format!("{flag} goes with --gate")).into());
     }
@@ -129,15 +124,13 @@ pub fn perform(
     flags: &RunFlags,
     limits: Option<&gate::Flags>,
     against: &AgainstArgs,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<u8> {
     flags.amount.settle();
-    let prepared = |mut plan: Plan| {
-        adjust(&mut plan, flags);
-        limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
-        Ok::<Plan, Failed>(plan)
-    };
+    // The worktree stays ours until the services have ended.
+    let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
+    adjust(&mut plan, flags);
+    limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
     if flags.dry_run {
-        let plan = prepared(experiment::planned(experiment, against)?)?;
         return dry_run::run(&plan, flags.json || *flags.format == ::report::JSON);
     }
     if flags.json {
@@ -145,20 +138,17 @@ pub fn perform(
             "events are printed by `--events` now; `--json` will mean the report, as in other commands",
         );
     }
-    // The worktree stays ours until the services have ended.
-    let (plan, _worktree) = experiment::checked_out(experiment, against)?;
-    let plan = prepared(plan)?;
     dry_run::warn_of_budget(&plan);
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
     let course = Course::new(&name, experiment.text()?, plan, &directory);
-    let (record, result) =
-        carry(Course { events: flags.events(), yes: flags.yes, prometheus: flags.prometheus, ..course })?;
+    let (events, yes, prometheus) = (flags.events(), flags.yes, flags.prometheus);
+    let (record, result) = carry(Course { events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let mut trials = record.blocks.iter().flat_map(|block| &block.trials);
     let nothing = result.is_err() && trials.all(|trial| trial.slices.is_empty());
     let code = if nothing {
-        ExitCode::SUCCESS
+        0
     } else if let Some(limits) = limits {
         gate::after_run(&record, limits, flags)?
     } else if flags.events() {
@@ -181,8 +171,9 @@ pub struct Course<'a> {
     pub plan: Plan,
     /// The record's folder, made new.
     pub directory: &'a Path,
-    /// What is done of it.
-    pub how: How,
+    /// Passes over all variants that capture alone: no block, no verdict, and so no report. `None` measures, and captures behind that where
+    /// the plan asks for it.
+    pub captures_alone: Option<u32>,
     /// Whether what happens is told on stdout, as JSON lines.
     pub events: bool,
     /// Whether other machines may be loaded without asking.
@@ -194,44 +185,16 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     /// One that is measured and told to nobody else, on this machine unless somebody says otherwise.
     pub fn new(experiment: &'a str, text: String, plan: Plan, directory: &'a Path) -> Course<'a> {
-        Course {
-            experiment,
-            text,
-            plan,
-            directory,
-            how: How::Measured,
-            events: false,
-            yes: false,
-            prometheus: None,
-        }
+        let (captures_alone, events, yes, prometheus) = (None, false, false, None);
+        Course { experiment, text, plan, directory, captures_alone, events, yes, prometheus }
     }
 }
 
-/// What is done of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// Blocks are measured, and captures made behind them where the plan asks for it.
-    Measured,
-    /// Captures alone: no block, no verdict, and so no report.
-    CapturesOnly {
-        /// Passes over all variants.
-        rounds: u32,
-    },
-}
-
-/// A course that can begin: its record is made, and what it needs elsewhere is reached.
-pub struct Ready {
-    /// Of its record.
-    pub writer: Writer,
-    /// What it is run in.
-    pub environment: RealEnvironment,
-}
-
-/// Checks a course, and begins its record.
+/// Checks a course, begins its record, and reaches what it needs elsewhere.
 ///
 /// # Errors
 /// If something it needs is not there, or the record cannot be begun.
-pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<Ready> {
+pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
     check_names(&course.plan, course.directory)?;
     check_commands(&course.plan)?;
     check_networks(&course.plan)?;
@@ -245,9 +208,8 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<Ready> {
     let directory = writer.record().directory.clone();
     end_orphans(&plan.secrets);
     let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
-    let environment =
-        RealEnvironment::new(plan, helpers, directory, stop).with(remote_hosts).loading(deployed);
-    Ok(Ready { writer, environment })
+    let environment = RealEnvironment::new(plan, helpers, directory, stop);
+    Ok((writer, environment.with(remote_hosts).loading(deployed)))
 }
 
 /// Carries a course through, and leaves its record in a new folder with what explains it and, where blocks were measured, reports.
@@ -255,8 +217,9 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<Ready> {
 /// # Errors
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
 pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let (how, events, stop, prometheus) = (course.how, course.events, Stop::default(), course.prometheus);
-    let Ready { writer, mut environment } = ready(course, stop.clone())?;
+    let Course { captures_alone, events, prometheus, .. } = course;
+    let stop = Stop::default();
+    let (writer, mut environment) = ready(course, stop.clone())?;
     let directory = writer.record().directory.clone();
     print::tell!("record: {}", records::typed(&directory).display());
     let plan = &writer.record().header.plan;
@@ -271,15 +234,13 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
         live.show(update);
         exporter.iter().for_each(|exporter| exporter.take_in(update));
     };
-    let (mut record, result) = match how {
-        How::Measured => lab::run(writer, &mut environment, &mut watch),
-        How::CapturesOnly { rounds } => {
-            lab::capture_only(writer, &mut environment, rounds, &lab::TRIALS, &mut watch)
-        }
+    let (mut record, result) = match captures_alone {
+        None => lab::run(writer, &mut environment, &mut watch),
+        Some(rounds) => lab::capture_only(writer, &mut environment, rounds, &lab::TRIALS, &mut watch),
     };
     live.clear();
     let explanation = explanation::keep(&record);
-    if how == How::Measured {
+    if captures_alone.is_none() {
         keep_reports(&record, explanation.as_ref());
     }
     let report = || Measured::new(&record, &analysis::conclude(&record), explanation.as_ref()).data();
@@ -292,7 +253,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
 ///
 /// # Errors
 /// If a service failed, the load generator could not work, or the record could not be written.
-pub fn end(result: Result<(), LabError>, code: ExitCode) -> anyhow::Result<ExitCode> {
+pub fn end(result: Result<(), LabError>, code: u8) -> anyhow::Result<u8> {
     result.map(|()| code).map_err(|error| failed(error).into())
 }
 
@@ -309,18 +270,8 @@ pub fn failed(error: LabError) -> Failed {
 pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     let conclusion = analysis::conclude(record);
     history::keep(record, &conclusion);
-    // The page first: the text says where it lies.
-    for (name, form) in [
-        (REPORT_PAGE, &::report::HTML),
-        ("report.txt", &::report::TEXT),
-        ("report.md", &::report::MARKDOWN),
-        ("report.json", &::report::JSON),
-    ] {
-        let path = record.directory.join(name);
-        if let Err(error) = crate::report::write((record, &conclusion, explanation), form, &path) {
-            print::tell!("{}: not written: {error}", path.display());
-        }
-    }
+    let of = (record, &conclusion, explanation);
+    print::keep(&record.directory, "report", |form, path| crate::report::write(of, form, path));
 }
 
 fn adjust(plan: &mut Plan, flags: &RunFlags) {
@@ -362,12 +313,11 @@ pub fn header(experiment: &str, plan: Plan, directory: &Path) -> Header {
 /// Whether the record can name its folder and those of the plan, which takes UTF-8.
 fn check_names(plan: &Plan, directory: &Path) -> Result<(), Failed> {
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let what = if directory.to_str().is_none() {
-        format!("{}: the folder of the record", directory.display())
-    } else if serde_json::to_vec(plan).is_err() {
-        "a folder that the experiment names or lies in".to_owned()
-    } else {
-        return Ok(());
+    let what = match (directory.to_str(), serde_json::to_vec(plan)) {
+        // Only services that are started here are told where it is.
+        (None, _) if !plan.loads_running() => format!("{}: the folder of the record", directory.display()),
+        (_, Err(_)) => "a folder that the experiment names or lies in".to_owned(),
+        _ => return Ok(()),
     };
     Err(Failed::usage(format!("{what} has a name that is not UTF-8")).hint("rename it, or name another one"))
 }
@@ -383,34 +333,33 @@ pub fn check_commands(plan: &Plan) -> Result<(), Failed> {
         service.command().zip(worktree).is_some_and(|(command, root)| command.directory.starts_with(root))
     };
     let services = plan.variants.iter().flat_map(|variant| &variant.services);
-    let errors = services
+    let errors: Vec<services::Error> = services
         .filter(|service| plan.prepare.is_empty() && !is_to_come(service))
-        .filter_map(|service| services::check_command(service).err());
-    let mut missing: Vec<(String, Option<String>)> =
-        errors.map(|error| (error.to_string(), error.hint().map(str::to_owned))).collect();
-    missing.dedup();
-    let Some((_, hint)) = missing.last().cloned() else { return Ok(()) };
-    let messages: Vec<String> = missing.into_iter().map(|(message, _)| message).collect();
-    Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(hint))
+        .filter_map(|service| services::check_command(service).err())
+        .collect();
+    let Some(last) = errors.last() else { return Ok(()) };
+    let messages = model::distinct(errors.iter().map(ToString::to_string));
+    Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(last.hint()))
 }
 
 /// The name of a folder as the name of an experiment has it; `None` where nothing is left of it.
 pub fn slug(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
-    let folder = folder.file_name()?.to_string_lossy().to_lowercase();
-    let words = folder.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name: String = words.collect::<Vec<_>>().join("-").chars().take(40).collect();
-    Some(name.trim_end_matches('-').to_owned()).filter(|name| !name.is_empty())
+    Some(words_of(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
+}
+
+/// The words of a text in small letters, joined by dashes, and of that so many characters.
+pub fn words_of(text: &str, characters_max: usize) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-").to_lowercase();
+    name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
 }
 
 /// Makes each link that a variant asks for once, so that what is missing is told before anything starts.
 fn check_networks(plan: &Plan) -> Result<(), Failed> {
-    let mut made = Vec::new();
-    for link in plan.variants.iter().filter_map(|variant| variant.load.network.as_ref()) {
-        if !made.contains(&link) {
-            services::Network::make(link, &[])?;
-            made.push(link);
-        }
+    let links = plan.variants.iter().filter_map(|variant| variant.load.network.as_ref());
+    for link in model::distinct(links) {
+        services::Network::make(link, &[])?;
     }
     Ok(())
 }

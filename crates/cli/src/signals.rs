@@ -64,18 +64,15 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What asks a run to stop, which the first signal does; this is told then.
+/// Has the first signal ask a run to stop; this is told then.
 ///
 /// # Errors
 /// As [`on_first`].
-pub fn stop_on_first(told: &'static str) -> anyhow::Result<Stop> {
-    let stop = Stop::default();
-    let asked = stop.clone();
+pub fn stop_on_first(stop: Stop, told: &'static str) -> anyhow::Result<()> {
     on_first(move || {
-        asked.request();
+        stop.request();
         print::talk(told);
-    })?;
-    Ok(stop)
+    })
 }
 
 /// Has a write beyond `ulimit -f` fail instead of ending the program. Not by ignoring the signal, which services would inherit.

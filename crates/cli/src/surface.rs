@@ -1,12 +1,11 @@
-//! How the command line is laid out: the groups of its help, what old names mean now, and what packages make of it: completions and man
-//! pages. Must not: do what a command does.
+//! How the command line is laid out: the groups of its help, what old names mean now, and what others make of it: completions, man
+//! pages, schemas. Must not: do what a command does.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::{fs, io};
 
-use clap::{Args, Command, CommandFactory, FromArgMatches};
+use clap::{Args, Command, CommandFactory, FromArgMatches, ValueEnum};
 use clap_complete::aot;
 
 use crate::exit::{self, Failed};
@@ -30,8 +29,7 @@ Examples:
 Exit codes: 0 all well; 1 a limit of a gate fails; 2 usage; 3 a service failed; 4 the measurement is
 invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 interrupted.
 
-Topics: proofload help validity, tutorial, recipes, experiment-file, mix-file, methodology, ci, against,
-many-machines, security, formats, glossary";
+Topics: proofload help validity";
 
 /// Names that commands had until 0.1, and what to type now. They go with the next version.
 const RENAMED: [(&str, &[&str]); 7] = [
@@ -80,8 +78,7 @@ fn topic(words: &[OsString]) -> Option<usize> {
 /// Where an old name stands for the command, and what it is now.
 fn renamed(words: &[OsString]) -> Option<(usize, &'static [&'static str])> {
     let at = command_at(words);
-    let word = words.get(at)?;
-    RENAMED.iter().find(|(old, _)| word == *old).map(|(_, new)| (at, *new))
+    RENAMED.iter().find(|(old, _)| words.get(at).is_some_and(|word| word == old)).map(|(_, new)| (at, *new))
 }
 
 /// The command line with its help in groups.
@@ -90,7 +87,12 @@ pub fn command() -> Command {
     let groups: String = GROUPS.iter().map(|group| section(&command, group)).collect();
     let template =
         format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}");
-    command.help_template(template).after_help(EXAMPLES)
+    command.help_template(template).after_help(topics())
+}
+
+/// The examples, and all pages that can be read.
+fn topics() -> String {
+    PAGES.iter().fold(EXAMPLES.to_owned(), |text, (name, _)| text + ", " + name)
 }
 
 fn section(command: &Command, (heading, names): &(&str, &[&str])) -> String {
@@ -113,11 +115,10 @@ pub struct CompletionsArgs {
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+pub fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     complete(args.shell, &mut script);
-    print::put(None, &script)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(print::put(None, &script).map(|()| 0)?)
 }
 
 fn complete(shell: aot::Shell, script: &mut Vec<u8>) {
@@ -136,16 +137,44 @@ pub struct ManArgs {
 ///
 /// # Errors
 /// If the folder cannot be written.
-pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
+pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
     write_man(&args.folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 fn write_man(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(Cli::command().after_help(EXAMPLES), folder)
+    clap_mangen::generate_to(Cli::command().after_help(topics()), folder)
+}
+
+/// Flags of `schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// What it describes
+    #[arg(long, value_enum, default_value_t = Of::Experiment)]
+    of: Of,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Of {
+    /// The experiment file, for editors
+    Experiment,
+    /// What `report --json` prints, for programs that read it
+    Report,
+}
+
+/// Prints a schema.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn schema(args: &SchemaArgs) -> anyhow::Result<u8> {
+    let schema = match args.of {
+        Of::Experiment => plan::schema(),
+        Of::Report => report::schema(),
+    };
+    Ok(print::data(&model::text::json(schema)).map(|()| 0)?)
 }
 
 #[cfg(test)]
@@ -180,12 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn help_knows_the_topics_that_it_lists() {
-        let (_, listed) = EXAMPLES.split_once("proofload help ").expect("topics");
-        let listed: Vec<&str> = listed.split([',', '\n', ' ']).filter(|word| !word.is_empty()).collect();
-        assert_eq!(listed[0], "validity");
-        assert!(listed[1..].iter().eq(PAGES.iter().map(|(name, _)| name)), "{listed:?}");
-        for name in listed {
+    fn help_knows_its_topics() {
+        for name in PAGES.iter().map(|(name, _)| *name).chain(["validity"]) {
             let words = ["proofload", "--records", "a", "help", name].map(OsString::from);
             assert!(parsed(words).is_ok(), "{name}");
         }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use analysis::Conclusion;
@@ -11,26 +10,22 @@ use analysis::tune::{
     Tuning, Wish,
 };
 use clap::Args;
-use lab::{LabError, Stop};
+use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, span};
-use model::{Grade, Loop};
+use model::{Finding, Grade, Loop};
 use plan::{Cpus, LookRule, Plan, Rate};
-use record::{EndReason, Record};
+use record::{EndReason, Record, Writer};
 
 use crate::compare::{self, Asked};
 use crate::exit::{self, Failed};
 use crate::experiment;
 use crate::print::{self, AmountArgs, FormArgs};
-use crate::run::{self, Course, Ready};
+use crate::run::{self, Course};
 use crate::{records, signals};
 
-mod base;
-mod facts;
-mod first_run;
-mod profile;
+mod service;
 
-use base::Base;
-use first_run::{Times, compresses, listen_as, logs};
+use service::{Base, Times, compresses, listen_as, logs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -104,17 +99,12 @@ pub struct TuneArgs {
 ///
 /// # Errors
 /// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
-pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
+pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.amount.settle();
     let mut base = Base::of(args)?;
     wish(args, &mut base.plan.tune);
-    let keep = base
-        .plan
-        .tune
-        .keep
-        .iter()
-        .map(|text| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}"))));
-    let keep = keep.collect::<Result<Vec<Keep>, _>>()?;
+    let read = |text: &String| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}")));
+    let keep = base.plan.tune.keep.iter().map(read).collect::<Result<Vec<Keep>, _>>()?;
     check_metrics(&base.plan, &keep)?;
     let facts = base.facts();
     // Also where it is not listed: what is wrong is told before anything starts.
@@ -122,18 +112,15 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
     if args.list {
         return list(&chosen);
     }
-    if let Some(path) = args.write.as_ref().filter(|path| path.exists()) {
-        return Err(Failed::usage(format!("--write {}: it is there already", path.display()))
-            .hint("name another file")
-            .into());
-    }
+    args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
     fs::create_dir_all(&folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
             .hint("name a folder that you may write to with --out")
     })?;
     let folder = folder.canonicalize()?;
-    let stop = signals::stop_on_first(run::STOPPING)?;
+    let stop = Stop::default();
+    signals::stop_on_first(stop.clone(), run::STOPPING)?;
     let seed = args.seed.unwrap_or_else(lab::draw_seed);
     Work {
         args,
@@ -153,10 +140,10 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<ExitCode> {
 
 fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
     if plan.design.rate.is_some() || plan.design.metric.quantile().is_some() {
-        return Err(Failed::usage(
-            "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory",
-        )
-        .hint("leave out --rate and latencies; compare the choice with --rate afterwards"));
+        let message =
+            "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory";
+        let hint = "leave out --rate and latencies; compare the choice with --rate afterwards";
+        return Err(Failed::usage(message).hint(hint));
     }
     let is_had = |keep: &&Keep| {
         keep.figure.metric().is_some_and(|metric| keep.is_latency() || metric.row().loops != Loop::Search)
@@ -213,16 +200,15 @@ fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Fai
     chosen.settings.extend(own);
     let most = stats::SETTINGS_MAX;
     if chosen.settings.len() > most {
-        return Err(Failed::usage(format!(
-            "{} settings are more than a screening can hold, {most}",
-            chosen.settings.len()
-        ))
-        .hint("name those that matter with --only, or leave some out with --without"));
+        let message =
+            format!("{} settings are more than a screening can hold, {most}", chosen.settings.len());
+        return Err(Failed::usage(message)
+            .hint("name those that matter with --only, or leave some out with --without"));
     }
     Ok(chosen)
 }
 
-fn list(chosen: &Chosen) -> anyhow::Result<ExitCode> {
+fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let mut out = String::new();
     for setting in &chosen.settings {
         let levels: Vec<&str> = setting.levels.iter().map(|level| level.name.as_str()).collect();
@@ -235,8 +221,7 @@ fn list(chosen: &Chosen) -> anyhow::Result<ExitCode> {
     for (name, why) in &chosen.skipped {
         out += &format!("not tried: {name}: {why}\n");
     }
-    print::data(&out)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(print::data(&out).map(|()| 0)?)
 }
 
 /// A tuning as it is carried out.
@@ -257,15 +242,11 @@ struct Work<'a> {
     proposals: Vec<String>,
 }
 
-/// What came of a step's experiment.
-struct Ran {
-    record: Record,
-    conclusion: Conclusion,
-    result: Result<(), LabError>,
-}
+/// The record of a step's experiment, and whether it could be carried out.
+type Ran = (Record, Result<(), LabError>);
 
 impl Work<'_> {
-    fn carry(mut self, mut facts: Facts) -> anyhow::Result<ExitCode> {
+    fn carry(mut self, mut facts: Facts) -> anyhow::Result<u8> {
         let service = &self.base.plan.variants[0].entry;
         for (name, text) in [
             (tune::SERVER_FILE, tune::SERVER_SCRIPT.to_owned()),
@@ -276,8 +257,8 @@ impl Work<'_> {
         }
         // What logs and what compresses shows only once it has run.
         let first = self.step_alone()?;
-        (facts.logs, facts.compresses) = (Some(logs(&first.record)), Some(compresses(&first.record)));
-        let times = Times::of(&first.record);
+        (facts.logs, facts.compresses) = (Some(logs(&first.0)), Some(compresses(&first.0)));
+        let times = Times::of(&first.0);
         if facts.runtime == Some(Runtime::Node) && self.args.budget >= PROFILE_FROM {
             self.profile(times, &mut facts)?;
         }
@@ -297,42 +278,31 @@ impl Work<'_> {
             seed: self.seed,
         };
         let mut tuning = Tuning::new(spec);
-        let mut ended = None;
         let mut experiment = None;
-        print::tell!(
-            "{} to try, {} at most: {}",
-            many(chosen.settings.len() as u64, "setting"),
-            span(self.args.budget.as_secs_f64()),
-            chosen.settings.iter().map(|setting| setting.name.as_str()).collect::<Vec<_>>().join(", ")
-        );
+        let names: Vec<&str> = chosen.settings.iter().map(|setting| setting.name.as_str()).collect();
+        let (settings, budget) = (many(names.len() as u64, "setting"), span(self.args.budget.as_secs_f64()));
+        print::tell!("{settings} to try, {budget} at most: {}", names.join(", "));
         let mut first = Some(first);
         while let Some(step) = tuning.next_step().map_err(|short| too_short(&short))? {
             if self.stop.is_requested() {
-                ended = Some("it was interrupted".to_owned());
                 break;
             }
             let ran = match first.take().filter(|_| step.purpose == Purpose::Baseline) {
                 Some(first) => Ok(first),
-                None => {
-                    self.tell(&step, &tuning);
-                    self.step(&step, &tuning, times, shares)
-                }
+                None => self.step(&step, &tuning, times, shares),
             };
             if step.purpose == Purpose::Confirm
-                && let Ok(ran) = &ran
+                && let Ok((record, _)) = &ran
             {
-                experiment = Some(self.kept(&ran.record)?);
+                experiment = Some(self.kept(record)?);
             }
             let outcome = self.outcome(&step, ran)?;
             tuning.take(outcome);
         }
-        if self.stop.is_requested() {
-            ended.get_or_insert_with(|| "it was interrupted".to_owned());
-        }
-        let interrupted = ended.is_some();
-        let advice = self.advice(&tuning, &chosen, ended, experiment, shares);
+        let interrupted = self.stop.is_requested();
+        let advice = self.advice(&tuning, &chosen, interrupted, experiment, shares);
         self.print(&advice)?;
-        Ok(if interrupted { ExitCode::from(exit::INTERRUPTED) } else { ExitCode::SUCCESS })
+        Ok(if interrupted { exit::INTERRUPTED } else { 0 })
     }
 
     /// The service as it is: whether it works at all, and how long it warms up.
@@ -346,41 +316,39 @@ impl Work<'_> {
             seconds: STEP_MIN_S,
             rate_per_s: None,
         };
-        let ran = self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
-        if let Err(error) = ran.result {
-            return Err(run::failed(error).into());
-        }
-        if let Some(finding) = ran.conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
-        {
+        let (record, result) =
+            self.experiment(&step, &[], "as-it-is", |plan| plan.design.drop_disturbed = false)?;
+        result.map_err(run::failed)?;
+        if let Some(finding) = invalid(&analysis::conclude(&record)) {
             let mark = model::Code::mark(&finding.check).unwrap_or_default();
-            return Err(Failed::new(
-                exit::VOID,
-                format!("the service as it is: {mark} {}", finding.evidence),
-            )
-            .hint(finding.remedy.to_string())
-            .into());
+            let message = format!("the service as it is: {mark} {}", finding.evidence);
+            return Err(Failed::new(exit::VOID, message).hint(finding.remedy.to_string()).into());
         }
-        self.before = Some(ran.record.clone());
-        Ok(ran)
+        self.before = Some(record.clone());
+        Ok((record, Ok(())))
     }
 
-    /// The folder of the next record.
-    fn claim(&mut self, name: &str) -> PathBuf {
+    /// The record of the next experiment, begun, and what it is run in.
+    fn ready(
+        &mut self,
+        text: String,
+        mut plan: Plan,
+        name: &str,
+    ) -> anyhow::Result<(Writer, RealEnvironment)> {
+        if let Some(before) = &self.before {
+            listen_as(&mut plan, before);
+        }
         self.number += 1;
-        self.folder.join(format!("{:02}-{name}", self.number))
+        let directory = self.folder.join(format!("{:02}-{name}", self.number));
+        let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, &directory) };
+        run::ready(course, self.stop.clone())
     }
 
     fn step(&mut self, step: &Step, tuning: &Tuning, times: Times, shares: bool) -> anyhow::Result<Ran> {
-        let settings = &tuning.spec().settings;
-        let name = match step.purpose {
-            Purpose::Baseline => "as-it-is".to_owned(),
-            Purpose::Smoke(of) => format!("alone-{}", slug(&settings[of].name)),
-            Purpose::Screen { pair, .. } => format!("screen-{pair}"),
-            Purpose::Race(of) => format!("race-{}", slug(&settings[of].name)),
-            Purpose::Latency { pair } => format!("at-a-rate-{pair}"),
-            Purpose::Confirm => "confirm".to_owned(),
-            Purpose::ConfirmLatency => "confirm-at-a-rate".to_owned(),
-        };
+        let settings = &tuning.spec.settings;
+        let (name, told) = words(step, settings);
+        let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
+        print::tell!("{told}: about {}; {} left at most", span(step.seconds.max(1.0)), span(left_s.max(0.0)));
         let (confirms, per_core) = (step.confirms(), tuning.per_core());
         let latency = self.keep.iter().find(|keep| keep.is_latency()).and_then(|keep| keep.figure.metric());
         self.experiment(step, settings, &name, |plan| {
@@ -436,18 +404,12 @@ impl Work<'_> {
             plan.comparisons.clear();
         }
         adjust(&mut plan);
-        if let Some(before) = &self.before {
-            listen_as(&mut plan, before);
-        }
-        let directory = self.claim(name);
-        let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, &directory) };
-        let Ready { writer, mut environment } = run::ready(course, self.stop.clone())?;
+        let (writer, mut environment) = self.ready(text, plan, name)?;
         let (record, result) = lab::run(writer, &mut environment, &mut |_| {});
-        let conclusion = analysis::conclude(&record);
         if step.confirms() {
             run::keep_reports(&record, None);
         }
-        Ok(Ran { record, conclusion, result })
+        Ok((record, result))
     }
 
     /// What a step's experiment means for the tuning.
@@ -455,7 +417,7 @@ impl Work<'_> {
     /// # Errors
     /// If nothing more can be measured: the record cannot be written, or the load generator does not work.
     fn outcome(&self, step: &Step, ran: anyhow::Result<Ran>) -> anyhow::Result<Outcome> {
-        let Ran { record, conclusion, result } = match ran {
+        let (record, result) = match ran {
             // A program that is not there, a file that cannot be read: the rest goes on without it.
             Err(error) if matches!(step.purpose, Purpose::Smoke(_)) => {
                 return Ok(Outcome::Failed(format!("{error:#}")));
@@ -467,6 +429,7 @@ impl Work<'_> {
             Err(LabError::Service(what)) => return Ok(Outcome::Failed(what)),
             Err(error) => return Err(run::failed(error).into()),
         }
+        let conclusion = analysis::conclude(&record);
         let mut seconds = record.ended.as_ref().map_or(step.seconds, |ended| ended.seconds);
         if step.purpose == Purpose::Baseline {
             seconds += self.profiled_s;
@@ -474,54 +437,33 @@ impl Work<'_> {
         if step.confirms() {
             return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
         }
-        if let Purpose::Smoke(_) = step.purpose {
-            if let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) {
-                return Ok(Outcome::Failed(why.clone()));
-            }
-            if let Some(finding) = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
-            {
-                return Ok(Outcome::Failed(finding.evidence.to_string()));
-            }
-            let same = self.before.as_ref().map_or(Ok(()), |before| tune::same_work(before, &record));
-            if let Err(why) = same {
-                return Ok(Outcome::Failed(why));
-            }
+        if matches!(step.purpose, Purpose::Smoke(_))
+            && let Some(why) = self.spoilt(&record, &conclusion)
+        {
+            return Ok(Outcome::Failed(why));
         }
         let block_s = record.complete_blocks().last().and_then(|block| block.seconds).unwrap_or(seconds);
         Ok(Outcome::Measured(tune::figures(&record, &conclusion), Took { seconds, block_s }))
     }
 
-    fn tell(&self, step: &Step, tuning: &Tuning) {
-        let settings = &tuning.spec().settings;
-        let what = match step.purpose {
-            Purpose::Baseline => "the service as it is".to_owned(),
-            Purpose::Smoke(of) => format!("alone: {}", settings[of].level(settings[of].screened + 1)),
-            Purpose::Screen { pair, of } => {
-                format!("screening: pair {pair} of {of}, {} rows", step.rows.len())
-            }
-            Purpose::Race(of) => {
-                let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
-                format!("which level: {}", levels.join(", "))
-            }
-            Purpose::Latency { pair } => {
-                format!("what helps, at {:.0}/s: pair {pair}", step.rate_per_s.unwrap_or_default())
-            }
-            Purpose::Confirm => format!("confirming the choice on {} fresh blocks", step.blocks),
-            Purpose::ConfirmLatency => {
-                format!("and at {:.0}/s, on {} more", step.rate_per_s.unwrap_or_default(), step.blocks)
-            }
-        };
-        let left_s = self.args.budget.as_secs_f64() - self.began.elapsed().as_secs_f64();
-        print::tell!("{what}: about {}; {} left at most", span(step.seconds.max(1.0)), span(left_s.max(0.0)));
+    /// Why a setting alone is none that could be tried with others.
+    fn spoilt(&self, record: &Record, conclusion: &Conclusion) -> Option<String> {
+        if let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) {
+            return Some(why.clone());
+        }
+        let found = invalid(conclusion).map(|finding| finding.evidence.to_string());
+        found.or_else(|| tune::same_work(self.before.as_ref()?, record).err())
     }
 
     /// Where the experiment file of the confirmation lies, for whoever wants it again.
     fn kept(&self, record: &Record) -> anyhow::Result<String> {
-        let Some(path) = &self.args.write else {
-            return Ok(records::typed(&record.directory).join("experiment.toml").display().to_string());
+        let path = match &self.args.write {
+            None => records::typed(&record.directory).join("experiment.toml"),
+            Some(path) => {
+                compare::save(path, record.experiment_text.as_deref().unwrap_or_default())?;
+                path.clone()
+            }
         };
-        let text = record.experiment_text.clone().unwrap_or_default();
-        compare::save("--write", path, &text)?;
         Ok(path.display().to_string())
     }
 
@@ -529,29 +471,29 @@ impl Work<'_> {
         &self,
         tuning: &Tuning,
         chosen: &Chosen,
-        ended: Option<String>,
+        interrupted: bool,
         experiment: Option<String>,
         shares: bool,
     ) -> report::Advice {
-        let mut notes = Vec::new();
-        if tuning.per_core() {
-            notes.push(
-                "throughput is judged per core-second, for all services had their cores busy".to_owned(),
-            );
-        }
-        if shares {
-            notes.push("services and load generator share the processors, because processes were tried: what those gain is a lower bound".to_owned());
-        }
+        let notes = [
+            (
+                tuning.per_core(),
+                "throughput is judged per core-second, for all services had their cores busy",
+            ),
+            (
+                shares,
+                "services and load generator share the processors, because processes were tried: what those gain is a lower bound",
+            ),
+        ];
+        let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned());
         let command = self.base.plan.variants[0].entry_service().and_then(plan::Service::command);
         report::Advice {
-            service: command
-                .map(|command| plan::command_line(command.command.iter().cloned()))
-                .unwrap_or_default(),
-            ended,
+            service: command.map_or(String::new(), |it| plan::command_line(it.command.iter().cloned())),
+            ended: interrupted.then(|| "it was interrupted".to_owned()),
             seconds: self.began.elapsed().as_secs_f64(),
             folder: records::typed(&self.folder).display().to_string(),
             experiment,
-            notes,
+            notes: notes.collect(),
             proposals: self.proposals.clone(),
             ..report::Advice::of(tuning, &chosen.skipped)
         }
@@ -559,24 +501,46 @@ impl Work<'_> {
 
     /// Prints it, and leaves it in the folder too.
     fn print(&self, advice: &report::Advice) -> anyhow::Result<()> {
-        let files: [(&str, &report::Form); 4] = [
-            ("advice.txt", &report::TEXT),
-            ("advice.md", &report::MARKDOWN),
-            ("advice.json", &report::JSON),
-            ("advice.html", &report::HTML),
-        ];
-        for (name, form) in files {
-            if let Err(error) = print::write(advice, form, &self.folder.join(name)) {
-                print::tell!("{name}: not written: {error}");
-            }
-        }
+        print::keep(&self.folder, "advice", |form, path| print::write(advice, form, path));
         print::result(advice, self.args.form.form(), self.args.amount)
     }
 }
 
-fn slug(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(30).collect()
+/// What the record of a step is called, and what is told of it.
+fn words(step: &Step, settings: &[Setting]) -> (String, String) {
+    let (rows, blocks, rate) = (step.rows.len(), step.blocks, step.rate_per_s.unwrap_or_default());
+    match step.purpose {
+        Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
+        Purpose::Smoke(of) => {
+            let of = &settings[of];
+            (
+                format!("alone-{}", run::words_of(&of.name, 30)),
+                format!("alone: {}", of.level(of.screened + 1)),
+            )
+        }
+        Purpose::Screen { pair, of } => {
+            (format!("screen-{pair}"), format!("screening: pair {pair} of {of}, {rows} rows"))
+        }
+        Purpose::Race(of) => {
+            let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
+            (
+                format!("race-{}", run::words_of(&settings[of].name, 30)),
+                format!("which level: {}", levels.join(", ")),
+            )
+        }
+        Purpose::Latency { pair } => {
+            (format!("at-a-rate-{pair}"), format!("what helps, at {rate:.0}/s: pair {pair}"))
+        }
+        Purpose::Confirm => ("confirm".to_owned(), format!("confirming the choice on {blocks} fresh blocks")),
+        Purpose::ConfirmLatency => {
+            ("confirm-at-a-rate".to_owned(), format!("and at {rate:.0}/s, on {blocks} more"))
+        }
+    }
+}
+
+/// The first finding that allows no conclusion.
+fn invalid(conclusion: &Conclusion) -> Option<&Finding> {
+    conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
 }
 
 fn too_short(short: &tune::TooShort) -> Failed {

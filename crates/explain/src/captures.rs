@@ -131,12 +131,11 @@ pub(crate) fn counters(service: &CapturedService) -> Vec<&NodeCounters> {
 /// threads of the variant's entry and over rounds, as in [`Waiting`](crate::Waiting). `None` where nothing was counted.
 pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
     let entry = &record.header.plan.variants.get(variant)?.entry;
-    let of_variant = |one: &&Capture| one.variant == variant && one.kind == CaptureKind::Counters;
+    let captures = Captures::of(record);
     let of_rounds = |delay_ns: fn(&NodeCounters) -> u64| {
-        let rounds = record.captures.iter().filter(of_variant).filter_map(|capture| {
+        mean(captures.all(CaptureKind::Counters, variant).filter_map(|capture| {
             mean(counters(find(capture, entry)?).iter().map(|one| delay_ns(one) as f64 / 1e3))
-        });
-        mean(rounds)
+        }))
     };
     of_rounds(|one| one.loop_delay_p50_ns).zip(of_rounds(|one| one.loop_delay_p99_ns))
 }

@@ -173,20 +173,19 @@ fn called_by(found: &Found) -> String {
 }
 
 fn crypto(begin: &Frame, found: &Found, figures: String) -> Option<String> {
-    Some(format!(
-        "Synchronous crypto on the main thread: {}{}, takes {figures}. The process serves no other request while it runs; a call \
-         that does not block does the same on the thread pool.",
-        begin.in_sentence(),
-        called_by(found),
-    ))
+    let help = "a call that does not block does the same on the thread pool";
+    blocking("Synchronous crypto on", begin, found, &figures, help)
 }
 
 fn sync_calls(begin: &Frame, found: &Found, figures: String) -> Option<String> {
+    let help = "there is a call that does not block, or what it gives may be kept from the start";
+    blocking("A call that blocks", begin, found, &figures, help)
+}
+
+fn blocking(what: &str, begin: &Frame, found: &Found, figures: &str, help: &str) -> Option<String> {
+    let (begin, called_by) = (begin.in_sentence(), called_by(found));
     Some(format!(
-        "A call that blocks the main thread: {}{}, takes {figures}. The process serves no other request while it runs; there is a call that \
-         does not block, or what it gives may be kept from the start.",
-        begin.in_sentence(),
-        called_by(found),
+        "{what} the main thread: {begin}{called_by}, takes {figures}. The process serves no other request while it runs; {help}."
     ))
 }
 

@@ -46,10 +46,9 @@ pub(crate) fn add(rounds: &mut Rounds, round: u32, tree: &Tree, named: Option<&s
     let mut tree = tree.clone();
     let own = |frame: &&mut Frame| frame.kind == Kind::Application && !frame.file.is_empty();
     if let Some(service) = named {
-        tree.frames
-            .iter_mut()
-            .filter(own)
-            .for_each(|frame| frame.file = format!("{service}: {}", frame.file));
+        for frame in tree.frames.iter_mut().filter(own) {
+            frame.file = format!("{service}: {}", frame.file);
+        }
     }
     let sum = rounds.entry(round).or_default();
     *sum = merge(&[(sum, 1.0), (&tree, 1.0)]);

@@ -139,7 +139,7 @@ fn spreads(observed: &[Observed]) -> BTreeMap<Frame, (f64, f64)> {
 
 /// Processes that serve requests, each with its part of the window's responses.
 fn own_requests(observed: &Observed) -> Vec<(&ProcessTree, f64)> {
-    let said = |process: &ProcessTree| process.requests.unwrap_or(0) as f64;
+    let said = |process: &ProcessTree| process.share.requests.unwrap_or(0) as f64;
     let spent = |process: &ProcessTree| process.tree.total();
     let processes = || observed.processes.iter();
     let told = processes().any(|process| said(process) > 0.0);

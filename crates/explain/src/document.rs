@@ -3,7 +3,7 @@
 //! Names of functions come out of somebody's code and may hold anything: whoever draws makes them harmless. Must not: know a form, or leave
 //! out a doubt.
 
-use model::document::{Block, Cell, Column, Document, Fit, Line, Remark, Table, Tone};
+use model::document::{Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone};
 use model::quantity::{NONE, Quantity, count, many, micros, signed};
 use serde_json::{Value, json};
 
@@ -150,7 +150,7 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
         why.tables
     };
     blocks.extend(Why { tables, ..why }.blocks());
-    document(title, blocks)
+    Document::new(shown(title), blocks)
 }
 
 /// One profile: by kind, package, function and line, bottom up and top down.
@@ -164,7 +164,7 @@ pub fn profile(title: &str, tree: &Tree, unit: Unit) -> Document {
     let line = format!("{} of {}{waited}", unit.quantity(worked.total()), unit.of_what());
     let spent = Subject::over(&[worked], &[]);
     let tables = all_spent(&spent, unit).map(Block::Table);
-    document(title, std::iter::once(Block::Paragraph(Tone::Plain, line)).chain(tables))
+    Document::new(shown(title), std::iter::once(Block::Paragraph(Tone::Plain, line)).chain(tables))
 }
 
 /// The same for programs, without leaving anything out.
@@ -192,22 +192,17 @@ pub fn difference(comparison: &Comparison, unit: Unit) -> Document {
     let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
     let line = format!("{value}{interval} of {}", unit.of_what());
     let tables = compared(comparison, unit).into_iter().map(Block::Table);
-    let mut document =
-        document(&heading(comparison), std::iter::once(Block::Paragraph(Tone::Plain, line)).chain(tables));
-    if document.blocks.len() == 1 {
-        document.blocks.push(Block::Paragraph(Tone::Plain, "no function differs".to_owned()));
+    let mut blocks = vec![Block::Paragraph(Tone::Plain, line)];
+    blocks.extend(tables.filter(|table| !table.is_empty()));
+    if blocks.len() == 1 {
+        blocks.push(Block::Paragraph(Tone::Plain, "no function differs".to_owned()));
     }
-    document
+    Document::new(shown(&heading(comparison)), blocks)
 }
 
 /// The same for programs.
 pub fn difference_json(comparison: &Comparison, unit: Unit) -> Value {
     json!({ "profile_version": VERSION, "unit": unit.name(), "difference": comparison })
-}
-
-fn document(title: &str, blocks: impl IntoIterator<Item = Block>) -> Document {
-    let blocks = blocks.into_iter().filter(|block| !block.is_empty()).collect();
-    Document { title: shown(title), headline: None, blocks }
 }
 
 /// Whether it took CPU time or bytes.
@@ -235,9 +230,12 @@ const SHARE_MIN: f64 = 5e-4;
 
 /// A table of names and figures: the first column is cut at its end where room is short, other names at their beginning.
 fn table(heading: impl Into<String>, names: &[&str], figures: &[&str]) -> Table {
-    let fit = |place| if place == 0 { Fit::CutEnd } else { Fit::CutStart };
-    let names = names.iter().enumerate().map(|(place, name)| Column::text(*name, fit(place)));
-    Table::new(heading, names.chain(figures.iter().map(|name| Column::figure(*name))))
+    let fits = std::iter::once(Fit::CutEnd).chain(std::iter::repeat(Fit::CutStart));
+    Table::of_figures(heading, names.iter().copied().zip(fits), figures.iter().copied())
+}
+
+fn filled(table: Table, rows: impl Iterator<Item = Vec<Cell>>) -> Table {
+    Table { rows: rows.map(Row::Cells).collect(), ..table }
 }
 
 /// A part of a whole; one that nobody would miss is none.
@@ -328,42 +326,40 @@ fn by_line(of: &Subject, unit: Unit) -> Table {
     let lines = of.functions.iter().flat_map(|row| row.lines.iter().map(|line| (&row.frame, line)));
     let mut told: Vec<_> = lines.filter(|(_, line)| line.us >= unit.least()).collect();
     told.sort_by(|one, other| other.1.us.total_cmp(&one.1.us));
-    let mut table = table("by line", &["function", "line"], &["own"]);
-    for (frame, LineCost { line, us }) in told.into_iter().take(LINES_MAX) {
-        table.push(vec![Cell::Text(frame.name()), Cell::Text(frame.place_at(*line)), figure(unit, *us)]);
-    }
-    table
+    let row = |(frame, of): (&Frame, &LineCost)| {
+        vec![Cell::Text(frame.name()), Cell::Text(frame.place_at(of.line)), figure(unit, of.us)]
+    };
+    let table = table("by line", &["function", "line"], &["own"]);
+    filled(table, told.into_iter().take(LINES_MAX).map(row))
 }
 
 /// The processes and how the requests were spread over them.
 fn processes(shares: &[WorkerShare]) -> Table {
-    let mut table =
-        table("processes", &["round"], &["process", "requests", "share", "share of CPU", "profile"]);
-    for of in shares.iter().take(WORKERS_MAX) {
+    let row = |of: &WorkerShare| {
         let round = || shares.iter().filter(|other| other.round == of.round);
         let all: u64 = round().filter_map(|other| other.requests).sum();
         let cpu: u64 = round().map(|other| other.cpu_ns).sum();
-        table.push(vec![
+        vec![
             Cell::text(of.round.to_string()),
             Cell::text(of.pid.to_string()),
             Cell::figure(of.requests.map(Quantity::count)),
             of.requests.map_or(Cell::Missing, |requests| share(requests as f64, all as f64)),
             share(of.cpu_ns as f64, cpu as f64),
             Cell::text(if of.profiled { "yes" } else { "no" }),
-        ]);
-    }
-    table
+        ]
+    };
+    let figures = ["process", "requests", "share", "share of CPU", "profile"];
+    filled(table("processes", &["round"], &figures), shares.iter().take(WORKERS_MAX).map(row))
 }
 
 /// Functions whose cost per request differs from worker to worker.
 fn between_workers(of: &Subject, unit: Unit) -> Table {
-    let mut table = table("spread between workers", &["function", "where"], &["least", "most"]);
-    for row in of.functions.iter().take(LINES_MAX / 2).filter(|row| row.workers_us.1 > row.workers_us.0) {
-        let [name, place] = function(&row.frame);
-        let (least, most) = row.workers_us;
-        table.push(vec![name, place, figure(unit, least), figure(unit, most)]);
-    }
-    table
+    let told = of.functions.iter().take(LINES_MAX / 2).filter(|row| row.workers_us.1 > row.workers_us.0);
+    let rows = told.map(|row| {
+        let ends = [row.workers_us.0, row.workers_us.1].map(|us| figure(unit, us));
+        function(&row.frame).into_iter().chain(ends).collect()
+    });
+    filled(table("spread between workers", &["function", "where"], &["least", "most"]), rows)
 }
 
 /// Functions by their own value, below each who calls it: as `node --prof-process` prints it.
@@ -396,9 +392,7 @@ fn from_the_root(tree: &Tree, unit: Unit) -> Table {
 
 fn of_calls(heading: String, figures: [&str; 2], rows: impl Iterator<Item = Vec<Cell>>) -> Table {
     let columns = figures.map(Column::figure).into_iter();
-    let mut table = Table::new(heading, columns.chain([Column::text("function", Fit::CutEnd)]));
-    rows.for_each(|row| table.push(row));
-    table
+    filled(Table::new(heading, columns.chain([Column::text("function", Fit::CutEnd)])), rows)
 }
 
 fn indented(tree: &Tree, call: &Call) -> Cell {
@@ -536,17 +530,18 @@ fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>)
 fn waiting(explanation: &Explanation, several: bool) -> Option<Table> {
     let figures =
         ["event loop busy", "timers late, p99", "for a pool thread", "GC pauses", "for a processor"];
-    let mut table = table("where requests wait: each service's busiest worker", &["variant"], &figures);
-    for of in &explanation.subjects {
-        let Some(waiting) = &of.waiting else { continue };
-        table.push(vec![
+    let row = |of: &Subject| {
+        let waiting = of.waiting?;
+        Some(vec![
             Cell::Text(called(of, several)),
             share(waiting.loop_utilisation, 1.0),
             figure(US, waiting.loop_delay_p99_ms * 1e3),
             Cell::figure(waiting.pool_wait_us.map(Quantity::us)),
             share(waiting.gc_share, 1.0),
             share(waiting.run_delay_share, 1.0),
-        ]);
-    }
+        ])
+    };
+    let table = table("where requests wait: each service's busiest worker", &["variant"], &figures);
+    let table = filled(table, explanation.subjects.iter().filter_map(row));
     (!table.rows.is_empty()).then_some(table)
 }

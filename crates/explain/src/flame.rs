@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::comparison::moved;
 use crate::label::shown;
-use crate::tree::without_waiting;
+use crate::tree::{KINDS, without_waiting};
 use crate::{Explanation, Frame, Interval, Kind, Subject, Tree, Unit, merge};
 
 const STYLE: &str = include_str!("flame/page.css");
@@ -342,7 +342,7 @@ impl<'a> Sheet<'a> {
         match self.trees.as_slice() {
             [_, _] if self.change_max > 0.0 => of_change(self.change(place) / self.change_max),
             [_, _] => SAME,
-            _ => kind.look().1,
+            _ => KINDS[kind as usize].2,
         }
     }
 
@@ -373,8 +373,8 @@ impl<'a> Sheet<'a> {
             [_, _] => vec![(LESS, "less"), (SAME, "no change"), (MORE, "more")],
             _ => {
                 let sums = self.tree().sums(|frame| Some(frame.kind));
-                let there = Kind::ALL.into_iter().filter(|kind| sums.contains_key(kind));
-                there.map(|kind| (kind.look().1, kind.name())).collect()
+                let there = KINDS.iter().filter(|(kind, ..)| sums.contains_key(kind));
+                there.map(|(_, name, colour, _)| (*colour, *name)).collect()
             }
         };
         let (mut out, mut x) = (String::new(), MARGIN);

@@ -45,10 +45,8 @@ pub(crate) fn has_part(parts: &str, text: &str) -> bool {
 /// As package managers write it: `pug@3.0.3`, or the name alone where nobody knew the version.
 impl fmt::Display for Package {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.version {
-            Some(version) => f.write_str(&shown(&format!("{}@{version}", self.name))),
-            None => f.write_str(&shown(&self.name)),
-        }
+        let version = self.version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
+        f.write_str(&shown(&format!("{}{version}", self.name)))
     }
 }
 
@@ -70,13 +68,17 @@ impl Frame {
 
     /// Where one of its lines stands.
     pub fn place_at(&self, line: u32) -> String {
-        let line = if line > 0 { format!(":{line}") } else { String::new() };
         match (&self.package, self.file.is_empty()) {
             (Some(package), true) => package.to_string(),
-            (Some(package), false) => format!("{package} {}{line}", shown(&self.file)),
-            (None, false) => format!("{}{line}", shown(&self.file)),
+            (Some(package), false) => format!("{package} {}", self.file_at(line)),
+            (None, false) => self.file_at(line),
             (None, true) => self.kind.name().to_owned(),
         }
+    }
+
+    fn file_at(&self, line: u32) -> String {
+        let line = if line > 0 { format!(":{line}") } else { String::new() };
+        shown(&self.file) + &line
     }
 
     /// Name and place in one, for a line of its own; the kind where the place does not tell it.
@@ -89,12 +91,8 @@ impl Frame {
     /// For a sentence: `check (users.js:31)`. A name that has its place in it stands alone.
     pub(crate) fn in_sentence(&self) -> String {
         let name = shown(&self.function);
-        match (self.file.is_empty(), self.line) {
-            (true, _) => name,
-            _ if name.starts_with("(anonymous ") => name,
-            (false, 0) => format!("{name} ({})", shown(&self.file)),
-            (false, line) => format!("{name} ({}:{line})", shown(&self.file)),
-        }
+        let stands_alone = self.file.is_empty() || name.starts_with("(anonymous ");
+        if stands_alone { name } else { format!("{name} ({})", self.file_at(self.line)) }
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Observed {
     pub samples: Option<u64>,
     /// Its processes one by one.
     pub processes: Vec<ProcessTree>,
-    /// The same for people.
+    /// Those of them that are worth a line.
     pub shares: Vec<WorkerShare>,
     /// What is the matter with it.
     pub notes: Vec<Note>,
@@ -56,11 +56,10 @@ pub(crate) struct Observed {
 /// What was seen of one process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTree {
-    /// Requests that it counted itself.
-    pub requests: Option<u64>,
+    /// Its part of the work, for people.
+    pub share: WorkerShare,
     /// In nanoseconds of CPU time.
     pub tree: Tree,
-    profiled: bool,
     samples: Option<u64>,
     profiler_ns: u64,
     notes: Vec<Note>,
@@ -87,36 +86,35 @@ impl Sight<'_> {
             self.service.processes.iter().map(|process| self.process(process)).collect();
         let profiler_ns = seen.iter().map(|process| process.profiler_ns).fold(0, u64::saturating_add);
         let counted_ns = self.service.cpu_ns.saturating_sub(profiler_ns) as f64;
-        let shown =
-            |of: &(&CapturedProcess, &ProcessTree)| of.1.profiled || self.share(of.0) >= PROCESS_SHARE_MIN;
-        let worker = |(process, seen): (&CapturedProcess, &ProcessTree)| WorkerShare {
-            round: self.capture.round,
-            pid: process.pid,
-            requests: seen.requests,
-            cpu_ns: cpu_ns(process),
-            profiled: seen.profiled,
-        };
+        let shown = |of: &&ProcessTree| of.share.profiled || self.share(of.share.cpu_ns) >= PROCESS_SHARE_MIN;
         Observed {
             requests: self.capture.requests,
             cpu_ns: counted_ns,
             tree: without_waiting(&together(seen.iter().map(|process| &process.tree))),
             samples: seen.iter().filter_map(|process| process.samples).reduce(u64::saturating_add),
-            shares: self.service.processes.iter().zip(&seen).filter(shown).map(worker).collect(),
+            shares: seen.iter().filter(shown).map(|of| of.share.clone()).collect(),
             notes: seen.iter().flat_map(|process| process.notes.clone()).collect(),
             processes: seen,
         }
     }
 
     fn process(&self, process: &CapturedProcess) -> ProcessTree {
+        let (requests, cpu_ns) = (self.requests(process), cpu_ns(process));
+        let share =
+            WorkerShare { round: self.capture.round, pid: process.pid, requests, cpu_ns, profiled: false };
+        let mut seen = ProcessTree { share, ..ProcessTree::default() };
         if process.agents.is_empty() && !is_node(&process.command) {
-            return self.compiled(process);
+            self.compiled(process, &mut seen);
+            return seen;
         }
-        let mut seen = ProcessTree { requests: self.requests(process), ..ProcessTree::default() };
         let (mut parts, mut javascript) = (Vec::new(), Vec::new());
         for agent in process.agents.iter().filter(|agent| agent.profile.is_some() || agent.failed.is_some()) {
-            if let Some((thread, tree)) = self.javascript(process, agent, &javascript, &mut seen) {
-                javascript.extend(thread);
-                parts.push(tree);
+            match self.javascript(process, agent, &javascript, &mut seen) {
+                Ok((thread, tree)) => {
+                    javascript.extend(thread);
+                    parts.push(tree);
+                }
+                Err(note) => seen.notes.push(note),
             }
         }
         let known: Vec<u32> = process.agents.iter().filter_map(|agent| agent.thread_id).collect();
@@ -138,7 +136,7 @@ impl Sight<'_> {
                 None => tree::root(name, kind, ns as f64),
             });
         }
-        seen.profiled = !javascript.is_empty();
+        seen.share.profiled = !javascript.is_empty();
         seen.tree = together(&parts);
         seen
     }
@@ -150,22 +148,15 @@ impl Sight<'_> {
         agent: &AgentSeen,
         taken: &[u32],
         seen: &mut ProcessTree,
-    ) -> Option<(Option<u32>, Tree)> {
+    ) -> Result<(Option<u32>, Tree), Note> {
         let whose = format!("process {} ({})", process.pid, agent.role);
-        let Some(file) = &agent.profile else {
+        let file = agent.profile.as_ref().ok_or_else(|| {
             let why = agent.failed.as_deref().unwrap_or("no reason given");
             let doubt = if is_too_old(agent) { DoubtKind::NodeTooOld } else { DoubtKind::WorkerUnprofiled };
-            seen.notes.push(Note::new(doubt, format!("{whose} gave no profile: {why}")));
-            return None;
-        };
+            Note::new(doubt, format!("{whose} gave no profile: {why}"))
+        })?;
         let window = Window { start_ns: self.capture.start_ns, end_ns: self.capture.end_ns };
-        let cut = match self.profiles.cpu(file, window, &self.service.directory) {
-            Ok(cut) => cut,
-            Err(note) => {
-                seen.notes.push(note);
-                return None;
-            }
-        };
+        let cut = self.profiles.cpu(file, window, &self.service.directory)?;
         let tree = without_waiting(&cut.tree);
         let busy_ns = tree.total();
         let thread = thread_of(process, agent, busy_ns, taken);
@@ -190,25 +181,24 @@ impl Sight<'_> {
             seen.notes.push(Note::new(DoubtKind::SamplesStretched, evidence));
         }
         let scaled = tree::scaled(&tree, |_| factor);
-        Some((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
+        Ok((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
     }
 
     /// A process that is not of Node.js.
-    fn compiled(&self, process: &CapturedProcess) -> ProcessTree {
-        let native = self.native.of_process(process.pid).map(|tree| spread(&tree, cpu_ns(process)));
-        let profiled = native.is_some();
-        let tree = native.unwrap_or_else(|| {
+    fn compiled(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
+        let native = self.native.of_process(process.pid).map(|tree| spread(&tree, seen.share.cpu_ns));
+        seen.share.profiled = native.is_some();
+        seen.tree = native.unwrap_or_else(|| {
             let root = |thread: &ThreadUse| {
                 tree::root(&format!("({})", thread.name), Kind::Native, thread.cpu_ns as f64)
             };
             together(&process.threads.iter().map(root).collect::<Vec<Tree>>())
         });
-        ProcessTree { tree, profiled, ..ProcessTree::default() }
     }
 
     /// Tells of a process of Node.js into which nobody saw.
     fn unseen(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
-        let part = self.share(process);
+        let part = self.share(seen.share.cpu_ns);
         if part < PROCESS_SHARE_MIN || !seen.notes.is_empty() {
             return;
         }
@@ -238,9 +228,9 @@ impl Sight<'_> {
         counted(process).or_else(|| elsewhere.find_map(counted))
     }
 
-    /// Share of the service's CPU time that is a process's.
-    fn share(&self, process: &CapturedProcess) -> f64 {
-        cpu_ns(process) as f64 / self.service.cpu_ns.max(1) as f64
+    /// So much as a share of the service's CPU time.
+    fn share(&self, cpu_ns: u64) -> f64 {
+        cpu_ns as f64 / self.service.cpu_ns.max(1) as f64
     }
 }
 

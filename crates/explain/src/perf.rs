@@ -13,14 +13,14 @@
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use std::{fs, io};
 
 use indexmap::IndexSet;
 use machine::clock::monotonic_ns;
-use machine::process;
+use machine::{Rights, Texts, process};
 
 use self::event::{Event, Mode, Ring, page_bytes};
 use self::space::{Binaries, Space};
@@ -70,21 +70,21 @@ impl Sampler {
         let period_ns = checked(period)?;
         let pids: Vec<u32> = pids.iter().copied().collect::<IndexSet<u32>>().into_iter().collect();
         let mode = granted(period_ns)?;
-        let opened = open(&pids, mode)?;
+        let (events, rings, names) = open(&pids, mode)?;
         let mut binaries = Binaries::default();
         let spaces = pids.iter().map(|pid| Space::of(*pid, &mut binaries)).collect();
-        let notes = if mode.kernel { Vec::new() } else { vec![Rights::read().why_no_kernel()] };
+        let notes = if mode.kernel { Vec::new() } else { vec![why_no_kernel(&rights())] };
         let (running, stop) = channel();
-        let (tally, rings, pids) = (Tally::of(opened.threads), opened.rings, pids.into_iter().collect());
+        let (tally, pids) = (Tally::of(names), pids.into_iter().collect());
         let pause = (period * READ_EVERY).clamp(Duration::from_millis(10), Duration::from_millis(100));
         let reader = Builder::new()
             .name("perf-reader".to_owned())
             .spawn(move || counted(tally, rings, &pids, &stop, pause))?;
         let start_ns = monotonic_ns();
-        for event in &opened.events {
+        for event in &events {
             event.enable()?;
         }
-        Ok(Sampler { events: opened.events, running, reader, spaces, binaries, start_ns, period_ns, notes })
+        Ok(Sampler { events, running, reader, spaces, binaries, start_ns, period_ns, notes })
     }
 
     /// Ends sampling and names what was seen: the profile of each process, in the order in which they were given, also of those that have
@@ -96,10 +96,7 @@ impl Sampler {
         }
         let end_ns = monotonic_ns();
         drop(self.running);
-        let mut tally = match self.reader.join() {
-            Ok(tally) => tally,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
+        let mut tally = self.reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         drop(self.events);
         tally.refresh_names();
         let (mut spaces, mut binaries) = (self.spaces, self.binaries);
@@ -219,47 +216,21 @@ pub(crate) fn granted(period_ns: u64) -> Result<Mode, PerfError> {
             // Linux before 5.13 does not know this wish.
             Some(libc::EINVAL) if mode.threads_only => mode.threads_only = false,
             Some(libc::EACCES | libc::EPERM) if mode.kernel => mode.kernel = false,
-            _ => return Err(refusal(error, &Rights::read())),
+            _ => return Err(refusal(error, &rights())),
         }
     }
 }
 
-/// What bears on whether perf events may be used.
-pub(crate) struct Rights {
-    /// `kernel.perf_event_paranoid`; `None` where there is no such file, which means no perf events.
-    paranoid: Option<i32>,
-    /// CAP_PERFMON or CAP_SYS_ADMIN, which is of no use outside of the first user namespace.
-    capable: bool,
-    /// Whether a filter of system calls is at work.
-    filtered: bool,
+fn rights() -> Rights {
+    Rights::of(&Texts::look())
 }
 
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_PERFMON: u32 = 38;
-
-impl Rights {
-    /// Those of this process.
-    pub fn read() -> Rights {
-        let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
-        Rights::parse(paranoid.as_deref(), &process::text(std::process::id(), "status"))
-    }
-
-    fn parse(paranoid: Option<&str>, status: &str) -> Rights {
-        let effective = process::field(status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        Rights {
-            paranoid: paranoid.and_then(|text| text.trim().parse().ok()),
-            capable: effective.unwrap_or(0) & ((1 << CAP_PERFMON) | (1 << CAP_SYS_ADMIN)) != 0,
-            filtered: process::field(status, "Seccomp") == Some("2"),
-        }
-    }
-
-    /// Why the kernel's own work is not in a profile.
-    pub fn why_no_kernel(&self) -> String {
-        let level = self.paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
-        format!(
-            "the kernel's own work is not in it: kernel.perf_event_paranoid is {level}; with 1, or with CAP_PERFMON, it is"
-        )
-    }
+/// Why the kernel's own work is not in a profile.
+fn why_no_kernel(rights: &Rights) -> String {
+    let level = rights.perf_event_paranoid.map_or_else(|| "unknown".to_owned(), |level| level.to_string());
+    format!(
+        "the kernel's own work is not in it: kernel.perf_event_paranoid is {level}; with 1, or with CAP_PERFMON, it is"
+    )
 }
 
 const SYSCTL: &str = "sudo sysctl kernel.perf_event_paranoid=2 (1 to see the kernel's own work too), \
@@ -272,8 +243,8 @@ const MODULE: &str =
 
 /// Makes the system's response a message that helps.
 fn refusal(error: io::Error, rights: &Rights) -> PerfError {
-    let (why, hint) = match (error.raw_os_error(), rights.paranoid) {
-        (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered => {
+    let (why, hint) = match (error.raw_os_error(), rights.perf_event_paranoid) {
+        (Some(libc::ENOSYS), Some(_)) | (Some(libc::EPERM), _) if rights.filtered == Some(true) => {
             ("a filter of system calls (seccomp) refuses perf_event_open".to_owned(), CONTAINER)
         }
         (Some(libc::ENOSYS | libc::ENOENT | libc::EOPNOTSUPP), _) => {
@@ -282,9 +253,9 @@ fn refusal(error: io::Error, rights: &Rights) -> PerfError {
         }
         // 3 and 4 are of Debian, Ubuntu and Android: no perf events without the capability.
         (Some(libc::EACCES | libc::EPERM), Some(level)) if level > 2 => {
-            let (which, hint) = match rights.capable {
-                true => ("the capability CAP_PERFMON is of a user namespace only", HOST),
-                false => ("this process has no CAP_PERFMON", SYSCTL),
+            let (which, hint) = match rights.perfmon {
+                Some(true) => ("the capability CAP_PERFMON is of a user namespace only", HOST),
+                _ => ("this process has no CAP_PERFMON", SYSCTL),
             };
             (format!("kernel.perf_event_paranoid is {level}, and {which}"), hint)
         }
@@ -297,13 +268,8 @@ fn refusal(error: io::Error, rights: &Rights) -> PerfError {
     PerfError::new(format!("the kernel does not allow native profiles: {why}"), hint)
 }
 
-/// What samples are made with, not enabled yet.
-pub(crate) struct Opened {
-    pub events: Vec<Event>,
-    pub rings: Vec<Ring>,
-    /// Names of the threads.
-    pub threads: HashMap<Thread, String>,
-}
+/// Events that are not enabled yet, the rings that they send to, and the names of the threads that they are of.
+type Opened = (Vec<Event>, Vec<Ring>, HashMap<Thread, String>);
 
 /// Threads may start while we open. Then it is done again, at most so often.
 const ATTEMPTS: usize = 3;
@@ -372,7 +338,7 @@ fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfEr
     }
     let (rings, events): (Vec<Ring>, Vec<Vec<Event>>) = by_cpu.into_values().unzip();
     let names = threads.iter().map(|thread| (*thread, thread_name(*thread))).collect();
-    Ok(Opened { events: events.into_iter().flatten().collect(), rings, threads: names })
+    Ok((events.into_iter().flatten().collect(), rings, names))
 }
 
 /// As much memory as there is to be had: others may use a part of what the kernel allows to a user.
@@ -420,7 +386,6 @@ fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]
@@ -432,36 +397,30 @@ mod tests {
 
     #[test]
     fn what_forbids_sampling_is_told_with_what_to_set() {
-        const USER: &str = "CapEff:\t0000000000000000\nSeccomp:\t0\nSeccomp_filters:\t0\n";
-        const ROOT: &str = "CapEff:\t000001ffffffffff\nSeccomp:\t0\n";
-        const DOCKER: &str = "CapEff:\t00000000a80425fb\nSeccomp:\t2\nSeccomp_filters:\t1\n";
-        for (errno, paranoid, status, says, hints) in [
-            (
-                libc::EACCES,
-                Some("4\n"),
-                USER,
-                "paranoid is 4, and this process has no CAP_PERFMON",
-                "sysctl kernel.perf_event_paranoid=2",
-            ),
+        const USER: &str = "CapEff:\t0000000000000000\nSeccomp:\t0\nSeccomp_filters:\t0";
+        const ROOT: &str = "CapEff:\t000001ffffffffff\nSeccomp:\t0";
+        const DOCKER: &str = "CapEff:\t00000000a80425fb\nSeccomp:\t2\nSeccomp_filters:\t1";
+        const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+        let rights = |level: &str, status: &str| {
+            let level = if level.is_empty() { String::new() } else { format!("== {PARANOID}\n{level}\n") };
+            Rights::of(&Texts::kept(&format!("== /proc/self/status\n{status}\n{level}")))
+        };
+        let denied = "(os error 13), although kernel.perf_event_paranoid is -1";
+        for (errno, level, status, says, hints) in [
+            (libc::EACCES, "4", USER, "is 4, and this process has no CAP_PERFMON", "perf_event_paranoid=2"),
             // A container is told of its own filter and not of the host.
-            (libc::EPERM, Some("2\n"), DOCKER, "seccomp", "--cap-add PERFMON"),
-            (libc::ENOSYS, Some("2\n"), DOCKER, "seccomp", "--cap-add PERFMON"),
+            (libc::EPERM, "2", DOCKER, "seccomp", "--cap-add PERFMON"),
+            (libc::ENOSYS, "2", DOCKER, "seccomp", "--cap-add PERFMON"),
             // Root of a user namespace learns that its capability is worth nothing.
-            (libc::EACCES, Some("3"), ROOT, "user namespace", "on the host"),
-            (
-                libc::EACCES,
-                Some("-1"),
-                ROOT,
-                "Permission denied (os error 13), although kernel.perf_event_paranoid is -1",
-                "security module",
-            ),
-            (libc::ENOSYS, None, USER, "no perf events", "CONFIG_PERF_EVENTS"),
-            (libc::EMFILE, Some("2"), USER, "cannot sample", ""),
+            (libc::EACCES, "3", ROOT, "user namespace", "on the host"),
+            (libc::EACCES, "-1", ROOT, denied, "security module"),
+            (libc::ENOSYS, "", USER, "no perf events", "CONFIG_PERF_EVENTS"),
+            (libc::EMFILE, "2", USER, "cannot sample", ""),
         ] {
-            let error = refusal(io::Error::from_raw_os_error(errno), &Rights::parse(paranoid, status));
+            let error = refusal(io::Error::from_raw_os_error(errno), &rights(level, status));
             assert!(error.to_string().contains(says), "{error}");
             assert!(error.hint().unwrap_or_default().contains(hints), "{error:?}");
         }
-        assert!(Rights::parse(Some("2"), USER).why_no_kernel().contains("paranoid is 2"));
+        assert!(why_no_kernel(&rights("2", USER)).contains("paranoid is 2"));
     }
 }

@@ -87,6 +87,12 @@ fn bounded<'b>(format: &str, bytes: &'b [u8], max: usize) -> Result<&'b [u8], Re
     Ok(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes))
 }
 
+/// Reads a profile as JSON has it.
+fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Result<T, ReadError> {
+    let bytes = bounded(format, bytes, PROFILE_BYTES_MAX)?;
+    serde_json::from_slice(bytes).map_err(|error| ReadError::json(format, bytes, &error))
+}
+
 /// Version of `.native.json`, which proofload's own sampling writes.
 pub(crate) const NATIVE_VERSION: u32 = 1;
 
@@ -148,28 +154,19 @@ impl NativeProfile {
     /// # Errors
     /// If it is cut off, not JSON, of another version, or points at functions that it does not have.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
-        let bytes = bounded(NATIVE, bytes, PROFILE_BYTES_MAX)?;
-        let profile: Self =
-            serde_json::from_slice(bytes).map_err(|error| ReadError::json(NATIVE, bytes, &error))?;
-        if profile.version != NATIVE_VERSION {
-            let problem =
-                format!("version {}: this proofload reads version {NATIVE_VERSION}", profile.version);
-            return Err(ReadError::unusable(NATIVE, problem));
-        }
-        let places: usize = profile.stacks.iter().map(|stack| stack.frames.len()).sum();
-        if places > NODES_MAX {
-            let problem = format!("{places} places in stacks: too many, at most {NODES_MAX} are read");
-            return Err(ReadError::unusable(NATIVE, problem));
-        }
-        let known = profile.frames.len();
-        let mut places = profile.stacks.iter().flat_map(|stack| &stack.frames);
-        match places.find(|frame| **frame as usize >= known) {
-            Some(frame) => Err(ReadError::unusable(
-                NATIVE,
-                format!("a stack has function {frame}, and there are {known}"),
-            )),
-            None => Ok(profile),
-        }
+        let profile: Self = parsed(NATIVE, bytes)?;
+        let places = || profile.stacks.iter().flat_map(|stack| &stack.frames);
+        let (known, count) = (profile.frames.len(), places().count());
+        let problem = if profile.version != NATIVE_VERSION {
+            format!("version {}: this proofload reads version {NATIVE_VERSION}", profile.version)
+        } else if count > NODES_MAX {
+            format!("{count} places in stacks: too many, at most {NODES_MAX} are read")
+        } else if let Some(frame) = places().find(|frame| **frame as usize >= known) {
+            format!("a stack has function {frame}, and there are {known}")
+        } else {
+            return Ok(profile);
+        };
+        Err(ReadError::unusable(NATIVE, problem))
     }
 }
 

@@ -36,41 +36,26 @@ pub enum Kind {
     Waiting,
 }
 
-impl Kind {
-    /// All of them, in the order in which people read them.
-    pub const ALL: [Kind; 10] = [
-        Kind::Application,
-        Kind::Framework,
-        Kind::Middleware,
-        Kind::Core,
-        Kind::Native,
-        Kind::Gc,
-        Kind::Jit,
-        Kind::ThreadPool,
-        Kind::Kernel,
-        Kind::Waiting,
-    ];
+/// Each kind, in the order in which people read them: its name, its colour in flame graphs (red, green, blue), and the Firefox Profiler's
+/// name of a colour. No two look alike to people with protanopia, deuteranopia or tritanopia, and black can be read on each; a test of
+/// `flame` holds them to that.
+pub(crate) const KINDS: [(Kind, &str, [u8; 3], &str); 10] = [
+    (Kind::Application, "application", [0xf5, 0xa7, 0x42], "green"),
+    (Kind::Framework, "framework", [0x8c, 0xcb, 0xfa], "blue"),
+    (Kind::Middleware, "middleware", [0x2f, 0xae, 0x83], "lightblue"),
+    (Kind::Core, "Node core", [0xf5, 0xe5, 0x6b], "yellow"),
+    (Kind::Native, "native", [0xdd, 0x5f, 0x3b], "orange"),
+    (Kind::Gc, "GC", [0xd5, 0x9b, 0xd8], "red"),
+    (Kind::Jit, "JIT", [0x6b, 0x80, 0xe6], "purple"),
+    (Kind::ThreadPool, "thread pool", [0xcd, 0xea, 0xb0], "magenta"),
+    (Kind::Kernel, "kernel", [0x7b, 0x82, 0x8c], "brown"),
+    (Kind::Waiting, "waiting", [0xe6, 0xe8, 0xee], "transparent"),
+];
 
+impl Kind {
     /// Its name for people.
     pub const fn name(self) -> &'static str {
-        self.look().0
-    }
-
-    /// Its name, its colour in flame graphs (red, green, blue), and the Firefox Profiler's name of a colour. No two look alike to people
-    /// with protanopia, deuteranopia or tritanopia, and black can be read on each; a test of `flame` holds them to that.
-    pub(crate) const fn look(self) -> (&'static str, [u8; 3], &'static str) {
-        match self {
-            Kind::Application => ("application", [0xf5, 0xa7, 0x42], "green"),
-            Kind::Framework => ("framework", [0x8c, 0xcb, 0xfa], "blue"),
-            Kind::Middleware => ("middleware", [0x2f, 0xae, 0x83], "lightblue"),
-            Kind::Core => ("Node core", [0xf5, 0xe5, 0x6b], "yellow"),
-            Kind::Native => ("native", [0xdd, 0x5f, 0x3b], "orange"),
-            Kind::Gc => ("GC", [0xd5, 0x9b, 0xd8], "red"),
-            Kind::Jit => ("JIT", [0x6b, 0x80, 0xe6], "purple"),
-            Kind::ThreadPool => ("thread pool", [0xcd, 0xea, 0xb0], "magenta"),
-            Kind::Kernel => ("kernel", [0x7b, 0x82, 0x8c], "brown"),
-            Kind::Waiting => ("waiting", [0xe6, 0xe8, 0xee], "transparent"),
-        }
+        KINDS[self as usize].1
     }
 
     /// Whether it is JavaScript: the service's, a package's, or of Node.js itself.

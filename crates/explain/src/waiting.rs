@@ -38,16 +38,13 @@ pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str)
         of_round(seen, plain.and_then(|plain| find(plain, service)).unwrap_or(seen))
     });
     let rounds: Vec<Waiting> = rounds.collect();
-    let mean_of = |of: fn(&Waiting) -> Option<f64>| {
-        mean(rounds.iter().filter_map(of).filter(|value| value.is_finite()))
-    };
-    let certain = |of: fn(&Waiting) -> Option<f64>| mean_of(of).unwrap_or(0.0);
-    Some(Waiting {
-        loop_utilisation: mean_of(|round| Some(round.loop_utilisation))?,
-        loop_delay_p99_ms: certain(|round| Some(round.loop_delay_p99_ms)),
-        pool_wait_us: mean_of(|round| round.pool_wait_us),
-        gc_share: certain(|round| Some(round.gc_share)),
-        run_delay_share: certain(|round| Some(round.run_delay_share)),
+    let mean_of = |of: fn(&Waiting) -> f64| mean(rounds.iter().map(of)).unwrap_or(0.0);
+    (!rounds.is_empty()).then(|| Waiting {
+        loop_utilisation: mean_of(|round| round.loop_utilisation),
+        loop_delay_p99_ms: mean_of(|round| round.loop_delay_p99_ms),
+        pool_wait_us: mean(rounds.iter().filter_map(|round| round.pool_wait_us)),
+        gc_share: mean_of(|round| round.gc_share),
+        run_delay_share: mean_of(|round| round.run_delay_share),
     })
 }
 
@@ -56,11 +53,11 @@ fn of_round(counted: &CapturedService, plain: &CapturedService) -> Option<Waitin
     let all = counters(counted);
     let mean_of = |of: &dyn Fn(&NodeCounters) -> f64| mean(all.iter().map(|one| of(one))).unwrap_or(0.0);
     let waits = || all.iter().filter_map(|one| one.pool_wait);
-    let (tasks, waited): (f64, f64) =
-        (waits().map(|of| of.count as f64).sum(), waits().map(|of| of.total_ns as f64).sum());
+    let tasks = waits().map(|of| of.count as f64).sum::<f64>();
+    let waited = waits().map(|of| of.total_ns as f64).sum::<f64>();
     let threads = || plain.processes.iter().flat_map(|process| &process.threads);
-    let ran: f64 = threads().map(|thread| thread.cpu_ns as f64).sum();
-    let without_processor: f64 = threads().map(|thread| thread.waited_ns as f64).sum();
+    let ran = threads().map(|thread| thread.cpu_ns as f64).sum::<f64>();
+    let delayed = threads().map(|thread| thread.waited_ns as f64).sum::<f64>();
     let paused = |one: &NodeCounters| one.gc.values().map(|pauses| pauses.total_ns as f64).sum::<f64>();
     let active = all.iter().map(|one| one.loop_active_ns as f64 / window_ns(one));
     Some(Waiting {
@@ -68,7 +65,7 @@ fn of_round(counted: &CapturedService, plain: &CapturedService) -> Option<Waitin
         loop_delay_p99_ms: mean_of(&|one| one.loop_delay_p99_ns as f64 / 1e6),
         pool_wait_us: (tasks > 0.0).then(|| waited / tasks / 1e3),
         gc_share: mean_of(&|one| paused(one) / window_ns(one)),
-        run_delay_share: if ran > 0.0 { without_processor / ran } else { 0.0 },
+        run_delay_share: if ran > 0.0 { delayed / ran } else { 0.0 },
     })
 }
 

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
+use crate::tree::KINDS;
 use crate::{Frame, Kind, Node, Package, Tree, Unit, merge};
 
 /// A function with its place, for formats that have only one text for it: `handle lib/router.js:12 express@5.1.0`.
@@ -16,17 +17,12 @@ fn label(frame: &Frame) -> String {
     let mut label = frame.function.clone();
     // A name without a function's own has the place in it already.
     if !frame.file.is_empty() && !label.contains(&frame.file) {
-        label.push(' ');
-        label.push_str(&frame.file);
-        if frame.line > 0 {
-            label.push_str(&format!(":{}", frame.line));
-        }
+        label += &format!(" {}", frame.file);
+        label.extend((frame.line > 0).then(|| format!(":{}", frame.line)));
     }
     if let Some(Package { name, version }) = &frame.package {
-        label.push_str(&format!(" {name}"));
-        if let Some(version) = version {
-            label.push_str(&format!("@{version}"));
-        }
+        label += &format!(" {name}");
+        label.extend(version.as_ref().map(|version| format!("@{version}")));
     }
     label
 }
@@ -36,6 +32,16 @@ fn path(frame: &Frame) -> String {
     match &frame.package {
         Some(package) if !frame.file.is_empty() => format!("node_modules/{}/{}", package.name, frame.file),
         _ => frame.file.clone(),
+    }
+}
+
+/// The same with the version of its package, where that is known.
+fn path_with_version(frame: &Frame) -> String {
+    match &frame.package {
+        Some(Package { name, version: Some(version) }) if !frame.file.is_empty() => {
+            format!("{name}@{version}/{}", frame.file)
+        }
+        _ => path(frame),
     }
 }
 
@@ -233,73 +239,33 @@ pub fn firefox(trees: &[(String, &Tree)], unit: Unit) -> Value {
     let threads = trees.iter().enumerate();
     let threads: Vec<Value> =
         threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, unit))).collect();
-    let categories: Vec<Value> = Kind::ALL
-        .iter()
-        .map(|kind| json!({ "name": kind.name(), "color": kind.look().2, "subcategories": ["Other"] }))
-        .collect();
+    let category = |(_, name, _, colour): &(Kind, &str, [u8; 3], &str)| json!({ "name": name, "color": colour, "subcategories": ["Other"] });
+    let categories: Vec<Value> = KINDS.iter().map(category).collect();
     json!({
         "meta": {
-            "version": GECKO_VERSION,
-            "preprocessedProfileVersion": PROCESSED_VERSION,
-            "product": "proofload",
-            "interval": 1,
-            "startTime": 0,
-            "processType": 0,
-            "stackwalk": 1,
-            "debug": false,
-            "symbolicated": true,
-            "usesOnlyOneStackType": true,
-            "sourceCodeIsNotOnSearchfox": true,
+            "version": GECKO_VERSION, "preprocessedProfileVersion": PROCESSED_VERSION, "product": "proofload",
+            "interval": 1, "startTime": 0, "processType": 0, "stackwalk": 1, "debug": false,
+            "symbolicated": true, "usesOnlyOneStackType": true, "sourceCodeIsNotOnSearchfox": true,
             "categories": categories,
-            "markerSchema": [],
-            "pausedRanges": [],
+            "markerSchema": [], "pausedRanges": [],
             "extensions": { "length": 0, "baseURL": [], "id": [], "name": [] },
             "sampleUnits": { "time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs" },
         },
-        "libs": [],
-        "pages": [],
-        "counters": [],
-        "profilerOverhead": [],
+        "libs": [], "pages": [], "counters": [], "profilerOverhead": [],
         "shared": tables.shared(),
         "threads": threads,
     })
 }
 
-/// What threads share: texts, files, functions and stacks.
+/// What threads share.
 #[derive(Default)]
 struct Tables {
-    texts: IndexSet<String>,
-    /// Numbers of their texts.
-    files: IndexSet<usize>,
-    /// Each with the numbers of its name and of its file.
-    functions: IndexMap<Frame, (usize, Option<usize>)>,
+    functions: IndexSet<Frame>,
     /// Caller and function.
     stacks: Vec<(Option<usize>, usize)>,
 }
 
 impl Tables {
-    fn text(&mut self, text: &str) -> usize {
-        self.texts.insert_full(text.to_owned()).0
-    }
-
-    fn function(&mut self, frame: &Frame) -> usize {
-        if let Some(known) = self.functions.get_index_of(frame) {
-            return known;
-        }
-        let path = match &frame.package {
-            Some(Package { name, version: Some(version) }) if !frame.file.is_empty() => {
-                format!("{name}@{version}/{}", frame.file)
-            }
-            _ => path(frame),
-        };
-        let name = self.text(&frame.function);
-        let file = (!path.is_empty()).then(|| {
-            let text = self.text(&path);
-            self.files.insert_full(text).0
-        });
-        self.functions.insert_full(frame.clone(), (name, file)).0
-    }
-
     fn thread(&mut self, index: usize, name: &str, (tree, unit): (&Tree, Unit)) -> Value {
         let (one, weight_type) = match unit.is_time() {
             true => (unit.nanoseconds() / NS_PER_MS, "tracing-ms"),
@@ -307,7 +273,8 @@ impl Tables {
         };
         // In canonical form: each place has a function that there is.
         let tree = merge(&[(tree, 1.0)]);
-        let functions: Vec<usize> = tree.frames.iter().map(|frame| self.function(frame)).collect();
+        let function = |frame: &Frame| self.functions.insert_full(frame.clone()).0;
+        let functions: Vec<usize> = tree.frames.iter().map(function).collect();
         let first = self.stacks.len();
         let stack = |node: &Node| (node.parent.map(|caller| first + caller), functions[node.frame]);
         self.stacks.extend(tree.nodes.iter().map(stack));
@@ -321,16 +288,10 @@ impl Tables {
         json!({
             "name": name,
             "isMainThread": true,
-            "processType": "default",
-            "processName": name,
-            "processStartupTime": 0,
-            "processShutdownTime": null,
-            "registerTime": 0,
-            "unregisterTime": null,
-            "pausedRanges": [],
-            "showMarkersInTimeline": false,
-            "pid": (index + 1).to_string(),
-            "tid": (index + 1).to_string(),
+            "processType": "default", "processName": name, "processStartupTime": 0,
+            "processShutdownTime": null, "registerTime": 0, "unregisterTime": null,
+            "pausedRanges": [], "showMarkersInTimeline": false,
+            "pid": (index + 1).to_string(), "tid": (index + 1).to_string(),
             "samples": {
                 "length": stacks.len(),
                 "weightType": weight_type,
@@ -339,61 +300,59 @@ impl Tables {
                 "weight": weights,
             },
             "markers": {
-                "length": 0, "category": [], "data": [], "endTime": [], "name": [], "phase": [], "startTime": [],
+                "length": 0, "category": [], "data": [], "endTime": [], "name": [], "phase": [],
+                "startTime": [],
             },
         })
     }
 
     fn shared(&self) -> Value {
+        let (mut texts, mut files) = (IndexSet::new(), IndexSet::new());
+        let mut text = |text: &str| texts.insert_full(text.to_owned()).0;
+        let named = |frame: &Frame| {
+            let path = path_with_version(frame);
+            (text(&frame.function), (!path.is_empty()).then(|| files.insert_full(text(&path)).0))
+        };
+        let (names, sources): (Vec<usize>, Vec<Option<usize>>) = self.functions.iter().map(named).unzip();
         let count = self.functions.len();
-        let each = |value: Value| vec![value; count];
-        let of_each = |of: fn(&Frame) -> Value| self.functions.keys().map(of).collect::<Vec<_>>();
-        let category = |frame: &Frame| json!(Kind::ALL.iter().position(|kind| *kind == frame.kind));
+        let of_each = |of: fn(&Frame) -> Value| self.functions.iter().map(of).collect::<Vec<_>>();
+        let category = |frame: &Frame| json!(frame.kind as usize);
         let scripted =
             |frame: &Frame| json!(!matches!(frame.kind, Kind::Native | Kind::Kernel | Kind::Gc | Kind::Jit));
-        let line = |frame: &Frame| json!((frame.line > 0).then_some(frame.line));
-        let of_files = |value: Value| vec![value; self.files.len()];
+        let lines = of_each(|frame| json!((frame.line > 0).then_some(frame.line)));
+        let (prefix, frame): (Vec<Option<usize>>, Vec<usize>) = self.stacks.iter().copied().unzip();
         json!({
-            "stringArray": self.texts.iter().collect::<Vec<_>>(),
-            "sources": {
-                "length": self.files.len(),
-                "id": of_files(Value::Null),
-                "filename": self.files.iter().collect::<Vec<_>>(),
-                "startLine": of_files(json!(1)),
-                "startColumn": of_files(json!(1)),
-                "sourceMapURL": of_files(Value::Null),
-            },
-            "funcTable": {
-                "length": count,
-                "name": self.functions.values().map(|of| of.0).collect::<Vec<_>>(),
-                "isJS": of_each(scripted),
-                "relevantForJS": each(json!(false)),
-                "resource": each(json!(-1)),
-                "source": self.functions.values().map(|of| of.1).collect::<Vec<_>>(),
-                "lineNumber": of_each(line),
-                "columnNumber": each(Value::Null),
-            },
-            "frameTable": {
-                "length": count,
-                "address": each(json!(-1)),
-                "inlineDepth": each(json!(0)),
-                "category": of_each(category),
-                "subcategory": each(json!(0)),
-                "func": (0..count).collect::<Vec<_>>(),
-                "nativeSymbol": each(Value::Null),
-                "innerWindowID": each(json!(0)),
-                "line": of_each(line),
-                "column": each(Value::Null),
-            },
-            "stackTable": {
-                "length": self.stacks.len(),
-                "prefix": self.stacks.iter().map(|(caller, _)| *caller).collect::<Vec<_>>(),
-                "frame": self.stacks.iter().map(|(_, function)| *function).collect::<Vec<_>>(),
-            },
+            "stringArray": texts.iter().collect::<Vec<_>>(),
+            "sources": table(
+                files.len(),
+                json!({ "filename": files.iter().collect::<Vec<_>>() }),
+                &json!({ "id": null, "startLine": 1, "startColumn": 1, "sourceMapURL": null }),
+            ),
+            "funcTable": table(
+                count,
+                json!({ "name": names, "source": sources, "isJS": of_each(scripted), "lineNumber": lines }),
+                &json!({ "relevantForJS": false, "resource": -1, "columnNumber": null }),
+            ),
+            "frameTable": table(
+                count,
+                json!({ "func": (0..count).collect::<Vec<_>>(), "category": of_each(category), "line": lines }),
+                &json!({ "address": -1, "inlineDepth": 0, "subcategory": 0, "nativeSymbol": null,
+                         "innerWindowID": 0, "column": null }),
+            ),
+            "stackTable": { "length": self.stacks.len(), "prefix": prefix, "frame": frame },
             "resourceTable": { "length": 0, "lib": [], "name": [], "host": [], "type": [] },
             "nativeSymbols": { "length": 0, "libIndex": [], "address": [], "name": [], "functionSize": [] },
         })
     }
+}
+
+/// A table by column: those that it has, and those in which all of its rows are alike.
+fn table(length: usize, mut columns: Value, alike: &Value) -> Value {
+    for (name, value) in alike.as_object().into_iter().flatten() {
+        columns[name] = json!(vec![value; length]);
+    }
+    columns["length"] = json!(length);
+    columns
 }
 
 #[cfg(test)]

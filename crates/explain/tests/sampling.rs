@@ -1,7 +1,6 @@
 //! Real processes, sampled: what runs is found, in the right module and thread, for as much CPU time as the kernel's own books say. Where
 //! perf events are not allowed each test says that it tested nothing.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -27,48 +26,33 @@ fn is_allowed() -> bool {
 struct Busy(Child);
 
 impl Busy {
-    fn start(program: &str, arguments: &[&str]) -> Busy {
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        Busy(command.spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
+    fn start(program: &str, arguments: &[&str], output: Stdio) -> Busy {
+        let child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(output).spawn();
+        Busy(child.unwrap_or_else(|error| panic!("{program}: {error}")))
     }
 
     /// Node.js that has printed a line.
     fn node(script: &str) -> Busy {
-        let mut busy = Busy::start("node", &["-e", script]);
+        let mut busy = Busy::start("node", &["-e", script], Stdio::piped());
         let mut line = String::new();
         BufReader::new(busy.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
         busy
     }
 
-    /// Reads what it writes, so that it goes on.
-    fn read_away(mut self) -> Busy {
-        let mut output = self.0.stdout.take().unwrap();
-        std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
-        self
-    }
-
     fn pid(&self) -> u32 {
         self.0.id()
     }
 
-    /// CPU time that it has used.
-    fn cpu_ns(&self) -> u64 {
-        machine::process::cpu_ns(self.pid()).unwrap_or(0)
-    }
-
-    /// Waits until it has used so much more CPU time; what it then has used.
+    /// Waits until it has used so much more CPU time; how much that was.
     fn burn(&self, ns: u64) -> u64 {
-        let (begin, start) = (self.cpu_ns(), Instant::now());
-        loop {
-            let now = self.cpu_ns();
-            if now >= begin + ns {
-                return now;
-            }
-            assert!(start.elapsed() < Duration::from_secs(120), "it used {} of {ns} ns", now - begin);
+        let now = || machine::process::cpu_ns(self.pid()).unwrap_or(0);
+        let (begin, start) = (now(), Instant::now());
+        while now() < begin + ns {
+            assert!(start.elapsed() < Duration::from_secs(120), "it used {} of {ns} ns", now() - begin);
             sleep(Duration::from_millis(10));
         }
+        now() - begin
     }
 
     fn end(&mut self) {
@@ -83,21 +67,15 @@ impl Drop for Busy {
     }
 }
 
-/// Sampling while a child burns; its profile and the CPU time that it used meanwhile.
-fn sampled(busy: &Busy) -> (NativeProfile, u64) {
-    let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
-    let before = busy.cpu_ns();
-    let used = busy.burn(SAMPLED_NS) - before;
-    (one(sampler.stop(), busy.pid()), used)
-}
-
-fn one(mut profiles: Vec<NativeProfile>, pid: u32) -> NativeProfile {
-    assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), [pid]);
-    profiles.swap_remove(0)
-}
-
 fn samples(profile: &NativeProfile) -> u64 {
     profile.stacks.iter().map(|stack| stack.samples).sum()
+}
+
+/// Samples stand for CPU time: within what a machine that does other things, and a hypervisor, take from or add to either account.
+fn assert_accounts_for(profile: &NativeProfile, used_ns: u64) {
+    let seen_ns = samples(profile) * profile.period_ns;
+    let ratio = seen_ns as f64 / used_ns as f64;
+    assert!((0.5..1.3).contains(&ratio), "{seen_ns} ns sampled of {used_ns} ns used; lost {}", profile.lost);
 }
 
 /// Share of the samples whose stack is like that.
@@ -112,68 +90,36 @@ fn leaf<'p>(profile: &'p NativeProfile, stack: &NativeStack) -> (&'p str, &'p st
     (&frame.name, &frame.module)
 }
 
-/// Samples stand for CPU time: within what a machine that does other things, and a hypervisor, take from or add to either account.
-fn assert_accounts_for(profile: &NativeProfile, used_ns: u64) {
-    let seen_ns = samples(profile) * profile.period_ns;
-    let ratio = seen_ns as f64 / used_ns as f64;
-    assert!((0.5..1.3).contains(&ratio), "{seen_ns} ns sampled of {used_ns} ns used; lost {}", profile.lost);
-}
-
-fn by_leaf(profile: &NativeProfile) -> BTreeMap<(&str, &str), u64> {
-    let mut leaves = BTreeMap::new();
-    for stack in &profile.stacks {
-        *leaves.entry(leaf(profile, stack)).or_default() += stack.samples;
-    }
-    leaves
-}
-
 #[test]
-fn crypto_in_the_main_thread_of_node_is_found_by_its_function() {
+fn crypto_of_node_is_found_by_its_function_in_its_main_thread_and_in_those_that_start_later() {
     if !is_allowed() {
         return;
     }
-    let busy = Busy::node(
-        "console.log('ready'); for (;;) require('crypto').pbkdf2Sync('secret', 'salt', 20000, 64, 'sha512')",
-    );
-    busy.burn(100_000_000);
-    let (profile, used_ns) = sampled(&busy);
-    assert_accounts_for(&profile, used_ns);
-    let leaves = by_leaf(&profile);
-    // Linked into node, or the system's library.
-    let of_crypto = |module: &str| module == "node" || module.starts_with("libcrypto");
-    let in_module = share(&profile, |stack| of_crypto(leaf(&profile, stack).1));
-    assert!(in_module > 0.8, "{leaves:?}");
-    let in_function = share(&profile, |stack| leaf(&profile, stack).0.to_lowercase().contains("sha512"));
-    assert!(in_function > 0.4, "{leaves:?}");
-    let in_main =
-        share(&profile, |stack| stack.thread == busy.pid() && stack.thread_name.starts_with("node"));
-    assert!(in_main > 0.8, "{:?}", profile.stacks);
-    let text = serde_json::to_string(&profile).unwrap();
-    assert_eq!(serde_json::from_str::<NativeProfile>(&text).unwrap(), profile);
-}
-
-#[test]
-fn threads_that_start_later_are_sampled_by_themselves() {
-    if !is_allowed() {
-        return;
-    }
+    let main =
+        "console.log('ready'); for (;;) require('crypto').pbkdf2Sync('secret', 'salt', 20000, 64, 'sha512')";
     // libuv starts its threads when there is something for them to do for the first time.
-    let mut busy = Busy::node(
-        "console.log('ready'); const { pbkdf2 } = require('crypto'); \
-         const again = () => pbkdf2('secret', 'salt', 20000, 64, 'sha512', again); \
-         process.stdin.once('data', () => { again(); again() })",
-    );
-    let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
-    let before = busy.cpu_ns();
-    busy.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
-    let used_ns = busy.burn(SAMPLED_NS) - before;
-    let profile = one(sampler.stop(), busy.pid());
-    assert_accounts_for(&profile, used_ns);
-    let in_pool = |stack: &NativeStack| {
-        stack.thread != busy.pid() && leaf(&profile, stack).0.to_lowercase().contains("sha512")
-    };
-    assert!(share(&profile, in_pool) > 0.4, "{:?}", by_leaf(&profile));
-    assert!(profile.stacks.iter().all(|stack| !stack.thread_name.is_empty()), "{:?}", profile.stacks);
+    let pool = "console.log('ready'); const { pbkdf2 } = require('crypto'); \
+                const again = () => pbkdf2('secret', 'salt', 20000, 64, 'sha512', again); \
+                process.stdin.once('data', () => { again(); again() })";
+    for (script, in_main) in [(main, true), (pool, false)] {
+        let mut busy = Busy::node(script);
+        let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
+        busy.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        let used_ns = busy.burn(SAMPLED_NS);
+        let [profile] = <[NativeProfile; 1]>::try_from(sampler.stop()).unwrap();
+        assert_accounts_for(&profile, used_ns);
+        let ran = |stack: &NativeStack| leaf(&profile, stack);
+        // Linked into node, or the system's library.
+        let in_module = |stack: &NativeStack| ran(stack).1 == "node" || ran(stack).1.starts_with("libcrypto");
+        let in_function = |stack: &NativeStack| ran(stack).0.to_lowercase().contains("sha512");
+        let in_thread = |stack: &NativeStack| (stack.thread == busy.pid()) == in_main;
+        let shares = [share(&profile, in_module), share(&profile, |of| in_thread(of) && in_function(of))];
+        assert!(shares[0] > 0.8 && shares[1] > 0.4, "{shares:?}: {profile:?}");
+        assert!(!in_main || share(&profile, |of| in_thread(of) && of.thread_name.starts_with("node")) > 0.8);
+        assert!(profile.stacks.iter().all(|stack| !stack.thread_name.is_empty()), "{:?}", profile.stacks);
+        let text = serde_json::to_string(&profile).unwrap();
+        assert_eq!(serde_json::from_str::<NativeProfile>(&text).unwrap(), profile);
+    }
 }
 
 #[test]
@@ -181,28 +127,26 @@ fn a_program_that_ends_meanwhile_keeps_its_names_beside_one_that_lives() {
     if !is_allowed() {
         return;
     }
-    let mut first = Busy::start("sha256sum", &["/dev/zero"]);
-    let second = Busy::start("gzip", &["-9", "-c", "/dev/zero"]).read_away();
+    let mut first = Busy::start("sha256sum", &["/dev/zero"], Stdio::null());
+    let second = Busy::start("gzip", &["-9", "-c", "/dev/zero"], Stdio::null());
     first.burn(50_000_000);
     second.burn(50_000_000);
     let pids = [first.pid(), second.pid(), first.pid()];
     let sampler = Sampler::start(&pids, PERIOD).unwrap();
-    let before = first.cpu_ns();
-    let used_ns = first.burn(SAMPLED_NS) - before;
+    let used_ns = first.burn(SAMPLED_NS);
     first.end();
     second.burn(50_000_000);
     let gone = Sampler::start(&[first.pid()], PERIOD).err().unwrap();
     assert_eq!(gone.to_string(), format!("process {} cannot be sampled: it is not there", first.pid()));
     let profiles = sampler.stop();
     assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), pids[..2]);
-    let (dead, living) = (&profiles[0], &profiles[1]);
-    assert_accounts_for(dead, used_ns);
-    for (profile, module) in [(dead, "sha256sum"), (living, "gzip")] {
-        let modules = |stack: &NativeStack| leaf(profile, stack).1.to_owned();
-        let own = share(profile, |stack| modules(stack) == module || modules(stack).starts_with("libcrypto"));
-        let kernel = share(profile, |stack| modules(stack) == "[kernel]");
+    assert_accounts_for(&profiles[0], used_ns);
+    for (profile, module) in profiles.iter().zip(["sha256sum", "gzip"]) {
+        let in_module = |stack: &NativeStack| leaf(profile, stack).1;
+        let own = share(profile, |of| in_module(of) == module || in_module(of).starts_with("libcrypto"));
+        let kernel = share(profile, |of| in_module(of) == "[kernel]");
         // The kernel makes their zeros.
-        assert!(own > 0.3 && own + kernel > 0.9, "{module}: {:?}", by_leaf(profile));
+        assert!(own > 0.3 && own + kernel > 0.9, "{module}: {profile:?}");
         assert!(profile.stacks.iter().all(|stack| stack.thread_name == module), "{:?}", profile.stacks);
         assert!(profile.end_ns > profile.start_ns && profile.period_ns == 1_001_000);
     }
@@ -213,9 +157,11 @@ fn the_kernels_functions_have_names_where_it_shows_them() {
     if !is_allowed() {
         return;
     }
-    let busy = Busy::start("dd", &["if=/dev/zero", "of=/dev/null", "bs=1"]);
+    let busy = Busy::start("dd", &["if=/dev/zero", "of=/dev/null", "bs=1"], Stdio::null());
     busy.burn(50_000_000);
-    let (profile, _) = sampled(&busy);
+    let sampler = Sampler::start(&[busy.pid()], PERIOD).unwrap();
+    busy.burn(SAMPLED_NS);
+    let profile = sampler.stop().swap_remove(0);
     let kernel = profile.frames.iter().filter(|frame| frame.module == "[kernel]");
     let kernel: Vec<&str> = kernel.map(|frame| frame.name.as_str()).collect();
     if let Some(note) = profile.notes.first() {

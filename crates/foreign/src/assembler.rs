@@ -11,7 +11,7 @@ use crate::line::{self, Line};
 use crate::run::{Lines, Run};
 use crate::source::{RUNS_MAX, Transcript};
 use crate::tools::{self, Beginning, Tool};
-use crate::{shell, words};
+use crate::words;
 
 /// So many lines of something else end a run: a program may log in between.
 const FOREIGN_MAX: u32 = 200;
@@ -112,7 +112,7 @@ impl Assembler {
     /// A line that belongs to no run: a command, a heading, or prose.
     fn around(&mut self, text: &str, number: u64) {
         self.note_setting(text, number);
-        if text.ends_with('\\') && (shell::typed(text).is_some() || command::find(text).is_some()) {
+        if text.ends_with('\\') && (command::typed(text).is_some() || command::find(text).is_some()) {
             text.trim_end_matches('\\').clone_into(&mut self.unfinished);
             return;
         }
@@ -138,7 +138,7 @@ impl Assembler {
     /// Whether the line is typed into a shell, or has a tool's command line in it.
     fn take_command(&mut self, text: &str) -> bool {
         let found = command::find(text);
-        let typed = shell::typed(text);
+        let typed = command::typed(text);
         self.typed |= typed.is_some();
         if let Some(command) = found {
             if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| draft.whole) {
@@ -150,7 +150,7 @@ impl Assembler {
         }
         let Some(typed) = typed else { return false };
         self.close();
-        if let Some(heading) = shell::label(typed).and_then(Heading::typed) {
+        if let Some(heading) = command::label(typed).and_then(Heading::typed) {
             self.headings.set(heading);
         }
         true
@@ -202,11 +202,11 @@ impl Assembler {
             self.end_json(number);
             return;
         }
-        for found in self.json.line(&line.text, number) {
-            if let Some(mut run) = tools::from_json(&found.value) {
-                run.lines = Lines { first: found.first_line, last: number };
+        for (value, first) in self.json.line(&line.text, number) {
+            if let Some(mut run) = tools::from_json(&value) {
+                run.lines = Lines { first, last: number };
                 run.headings = self.headings.path();
-                run.headings.extend(found.value.get("title").and_then(title));
+                run.headings.extend(value.get("title").and_then(title));
                 self.keep(run, self.command.clone());
             }
         }
@@ -253,8 +253,8 @@ fn title(value: &serde_json::Value) -> Option<String> {
 
 /// Whether a command line may be the one that made this run: what both tell must not differ.
 fn fits(run: &Run, command: &Command) -> bool {
-    let same_tool = run.tool == command.tool || run.tool.prints_as(command.tool);
-    let asked = &command.options.load;
+    let same_tool = run.tool.prints_as(command.tool);
+    let asked = &command.load;
     let agrees =
         |one: Option<u64>, other: Option<u64>| one.zip(other).is_none_or(|(one, other)| one == other);
     let same_load =
@@ -262,17 +262,15 @@ fn fits(run: &Run, command: &Command) -> bool {
     // Addresses in write-ups are often shortened; what stands behind the host must agree.
     let path =
         |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/').to_owned();
-    let same_url = match (&run.url, &command.options.url) {
-        (Some(one), Some(other)) => path(one) == path(other),
-        _ => true,
-    };
+    let urls = run.url.as_ref().zip(command.url.as_ref());
+    let same_url = urls.is_none_or(|(one, other)| path(one) == path(other));
     same_tool && same_load && same_url
 }
 
 impl Run {
     /// Fills in what only the command line tells.
     fn fill(&mut self, command: Command) {
-        let asked = command.options.load;
+        let asked = command.load;
         let load = &mut self.load;
         load.connections = load.connections.or(asked.connections);
         load.threads = load.threads.or(asked.threads);
@@ -282,7 +280,7 @@ impl Run {
         load.keep_alive = load.keep_alive.or(asked.keep_alive);
         load.pipelining = load.pipelining.or(asked.pipelining);
         load.accept_encoding = load.accept_encoding.take().or(asked.accept_encoding);
-        self.url = self.url.take().or(command.options.url);
+        self.url = self.url.take().or(command.url);
         if command.tool == Tool::Wrk2 && self.tool == Tool::Wrk {
             self.tool = Tool::Wrk2;
         }

@@ -4,7 +4,6 @@
 
 use crate::number;
 use crate::run::Load;
-use crate::shell;
 use crate::tools::{Meaning, Tool};
 
 /// Longer command lines are cut.
@@ -19,34 +18,34 @@ pub struct Command {
     pub tool: Tool,
     /// The line, from the tool's name on.
     pub text: String,
+    /// The address.
+    pub url: Option<String>,
     /// What it asks for.
-    pub options: Options,
+    pub load: Load,
 }
 
 /// The command line in a line of text.
 pub fn find(text: &str) -> Option<Command> {
-    let prompted = shell::typed(text);
+    let prompted = typed(text);
     // As root; a heading would not go on with a tool and its flags.
     let line = prompted.or_else(|| text.strip_prefix("# ")).unwrap_or(text);
-    let mut offset = 0;
-    let mut words = Vec::new();
-    for word in line.split(' ').take(WORDS_MAX) {
-        words.push((offset, word));
-        offset += word.len() + 1;
-    }
-    words.retain(|(_, word)| !word.is_empty());
-    let mut pairs = words.iter().enumerate();
-    let (at, tool) = pairs.find_map(|(place, (at, word))| {
-        let tool = tool_named(word)?;
-        let next = words.get(place + 1).map(|(_, next)| *next)?;
-        is_argument(tool, next).then_some((*at, tool))
+    let mut end = 0;
+    let placed = line.split(' ').take(WORDS_MAX).map(|word| {
+        end += word.len() + 1;
+        (end - word.len() - 1, word)
+    });
+    let words: Vec<(usize, &str)> = placed.filter(|(_, word)| !word.is_empty()).collect();
+    let (at, tool) = words.windows(2).find_map(|pair| {
+        let tool = tool_named(pair[0].1)?;
+        is_argument(tool, pair[1].1).then_some((pair[0].0, tool))
     })?;
     let start = if tool.row().reads_pipe && prompted.is_some() { 0 } else { at };
     let found = line.get(start..)?.trim_start_matches(['`', '(', '"', '\'', '*']);
-    let text = ended(found, tool);
-    let options = read(tool, &text);
-    let tool = if tool == Tool::Wrk && options.load.rate_per_s.is_some() { Tool::Wrk2 } else { tool };
-    Some(Command { tool, options, text })
+    let mut command = read(tool, ended(found, tool));
+    if tool == Tool::Wrk && command.load.rate_per_s.is_some() {
+        command.tool = Tool::Wrk2;
+    }
+    Some(command)
 }
 
 /// The tool that a word names, whatever path stands before it.
@@ -76,19 +75,12 @@ fn ended(text: &str, tool: Tool) -> String {
     kept.chars().filter(|c| !c.is_control()).take(COMMAND_CHARS_MAX).collect()
 }
 
-/// What a command line asks for.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Options {
-    /// The address.
-    pub url: Option<String>,
-    /// The load.
-    pub load: Load,
-}
-
 /// Reads a command line, the tool's name first.
-fn read(tool: Tool, command: &str) -> Options {
-    let words = split(command);
-    let mut options = Options { url: address(&words), ..Options::default() };
+fn read(tool: Tool, text: String) -> Command {
+    // What a shell would wait for the end of is no command line of one, but words all the same.
+    let words = shlex::split(&text);
+    let words = words.unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect());
+    let mut load = Load::default();
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
@@ -106,16 +98,19 @@ fn read(tool: Tool, command: &str) -> Options {
             }
             None => String::new(),
         };
-        options.load.set(*meaning, &value);
+        load.set(*meaning, &value);
         if matches!(meaning, Meaning::Rate | Meaning::RateEach) {
             each = *meaning == Meaning::RateEach;
         }
     }
     // Given for each connection; over all of them it is a rate like any other.
-    if each && let (Some(rate), Some(connections)) = (options.load.rate_per_s, options.load.connections) {
-        options.load.rate_per_s = Some(rate * connections as f64);
+    if each && let (Some(rate), Some(connections)) = (load.rate_per_s, load.connections) {
+        load.rate_per_s = Some(rate * connections as f64);
     }
-    options
+    let is_address = |word: &&String| word.contains("://");
+    let url = words.iter().rev().find(is_address);
+    let url = url.map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned());
+    Command { tool, text, url, load }
 }
 
 impl Load {
@@ -173,25 +168,57 @@ fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
     Some((letter, (!rest.is_empty()).then(|| rest.to_owned())))
 }
 
-fn address(words: &[String]) -> Option<String> {
-    let is_address = |word: &&String| word.contains("://");
-    words.iter().rev().find(is_address).map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned())
-}
+// Lines that a person typed into a shell: the prompt before them, and whether they say what is being measured.
 
-/// Words as a shell splits them, quotes taken off.
-fn split(command: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quote = None;
-    for c in command.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
-            (None, c) if c.is_whitespace() => words.push(String::new()),
-            (_, c) => words.last_mut().expect("there is always one").push(c),
+/// Prompts are short; a `$` further to the right is not one.
+const PROMPT_CHARS_MAX: usize = 80;
+
+/// Commands that change nothing about what is measured, so that they name no run.
+const TRIVIAL: [&str; 42] = [
+    "cd", "ls", "ll", "cat", "less", "more", "head", "tail", "sleep", "curl", "wget", "http", "clear",
+    "kill", "killall", "pkill", "echo", "git", "ps", "top", "htop", "exit", "history", "man", "which",
+    "sudo", "watch", "jq", "grep", "vim", "vi", "nano", "code", "mkdir", "rm", "cp", "mv", "tee", "date",
+    "uname", "nproc", "lscpu",
+];
+const PM2_TRIVIAL: [&str; 8] = ["delete", "stop", "kill", "list", "ls", "logs", "monit", "status"];
+
+/// What was typed, where the line begins with a prompt.
+pub fn typed(text: &str) -> Option<&str> {
+    // The signs of plain prompts. `#` is not among them: in Markdown it makes a heading, and the caller knows more.
+    for sign in ["$ ", "% ", "❯ ", "➜ ", "λ "] {
+        if let Some(rest) = text.strip_prefix(sign) {
+            return Some(rest.trim_start());
         }
     }
-    words.retain(|word| !word.is_empty());
-    words
+    let start: String = text.chars().take(PROMPT_CHARS_MAX).collect();
+    let host =
+        start.starts_with("PS ") || start.split_whitespace().next().is_some_and(|word| word.contains('@'));
+    let place = start.starts_with(['~', '/', '(', '[']);
+    if !(host || place) {
+        return None;
+    }
+    let signs = if host { ["$ ", "# ", "% ", "> "].as_slice() } else { ["$ ", "% "].as_slice() };
+    let end = signs.iter().filter_map(|sign| start.find(sign).map(|at| at + sign.len())).min()?;
+    text.get(end..).map(str::trim_start)
+}
+
+/// What a typed command tells of what is measured, as a label: `NODE_ENV=production node server.js`.
+pub fn label(typed: &str) -> Option<&str> {
+    let typed = typed.trim().trim_end_matches('&').trim_end();
+    let mut words = typed.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+    let Some(first) = words.next() else {
+        // Nothing but settings of the environment: they hold for what comes.
+        return (!typed.is_empty() && typed.contains('=')).then_some(typed);
+    };
+    let program = first.rsplit('/').next().unwrap_or(first);
+    let trivial = match program {
+        "pm2" => words.next().is_some_and(|verb| PM2_TRIVIAL.contains(&verb)),
+        "npm" | "yarn" | "pnpm" => {
+            words.next().is_some_and(|verb| matches!(verb, "i" | "ci" | "install" | "add"))
+        }
+        program => TRIVIAL.contains(&program),
+    };
+    (!trivial).then_some(typed)
 }
 
 #[cfg(test)]
@@ -200,54 +227,68 @@ mod tests {
 
     #[test]
     fn commands_are_found_where_people_write_them() {
+        let (wrk, ab) = ("wrk -t12 -c400 http://127.0.0.1:3000/", "ab -k -c 20 -n 250 http://127.0.0.1/");
+        let autocannon = "autocannon -d 5 http://127.0.0.1/";
         let table = [
-            (
-                "$ wrk -t12 -c400 http://127.0.0.1:3000/ | tee out",
-                Tool::Wrk,
-                "wrk -t12 -c400 http://127.0.0.1:3000/",
-            ),
-            (
-                "Ich habe `ab -k -c 20 -n 250 http://127.0.0.1/` benutzt.",
-                Tool::Ab,
-                "ab -k -c 20 -n 250 http://127.0.0.1/",
-            ),
-            ("# /usr/local/bin/wrk -c 5 http://127.0.0.1/", Tool::Wrk, "wrk -c 5 http://127.0.0.1/"),
-            (
-                "ann@b:~$ npx autocannon -d 5 http://127.0.0.1/",
-                Tool::Autocannon,
-                "autocannon -d 5 http://127.0.0.1/",
-            ),
-            ("wrk -R2000 http://127.0.0.1/", Tool::Wrk2, "wrk -R2000 http://127.0.0.1/"),
-            ("k6 run script.js", Tool::K6, "k6 run script.js"),
+            (format!("$ {wrk} | tee out"), Tool::Wrk, wrk),
+            (format!("Ich habe `{ab}` benutzt."), Tool::Ab, ab),
+            ("# /usr/local/bin/wrk -c 5 http://127.0.0.1/".into(), Tool::Wrk, "wrk -c 5 http://127.0.0.1/"),
+            (format!("ann@b:~$ npx {autocannon}"), Tool::Autocannon, autocannon),
+            ("wrk -R2000 http://127.0.0.1/".into(), Tool::Wrk2, "wrk -R2000 http://127.0.0.1/"),
+            ("k6 run script.js".into(), Tool::K6, "k6 run script.js"),
         ];
         for (line, tool, text) in table {
-            let command = find(line).unwrap_or_else(|| panic!("{line}"));
+            let command = find(&line).unwrap_or_else(|| panic!("{line}"));
             assert_eq!((command.tool, command.text.trim_start_matches("/usr/local/bin/")), (tool, text));
         }
-        for prose in
-            ["wrk is a tool", "we compared wrk and ab - slowly", "Running 30s test @ http://a/", "oha"]
-        {
-            assert_eq!(find(prose), None, "{prose}");
-        }
+        let prose =
+            ["wrk is a tool", "we compared wrk and ab - slowly", "Running 30s test @ http://a/", "oha"];
+        assert_eq!(prose.map(find), [None, None, None, None]);
     }
 
     #[test]
     fn flags_are_read_as_each_tool_means_them() {
-        let wrk = read(Tool::Wrk, "wrk -t12 -c 400 -d2m -H 'Accept-Encoding: gzip' http://127.0.0.1:3000/a");
+        let load = |tool, line: &str| read(tool, line.to_owned()).load;
+        let line = "wrk -t12 -c 400 -d2m -H 'Accept-Encoding: gzip' http://127.0.0.1:3000/a";
+        let wrk = read(Tool::Wrk, line.to_owned());
         assert_eq!((wrk.load.threads, wrk.load.connections), (Some(12), Some(400)));
         assert_eq!((wrk.load.duration_s, wrk.load.accept_encoding.as_deref()), (Some(120.0), Some("gzip")));
         assert_eq!(wrk.url.as_deref(), Some("http://127.0.0.1:3000/a"));
-        let ab = read(Tool::Ab, "ab -k -c 20 -n 250 http://127.0.0.1/");
-        assert_eq!(
-            (ab.load.keep_alive, ab.load.connections, ab.load.requests),
-            (Some(true), Some(20), Some(250))
-        );
-        let h2load = read(Tool::H2load, "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/");
-        assert_eq!((h2load.load.rate_per_s, h2load.load.duration_s), (Some(500.0), Some(5.0)));
+        let ab = load(Tool::Ab, "ab -k -c 20 -n 250 http://127.0.0.1/");
+        assert_eq!((ab.keep_alive, ab.connections, ab.requests), (Some(true), Some(20), Some(250)));
+        let h2load = load(Tool::H2load, "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/");
+        assert_eq!((h2load.rate_per_s, h2load.duration_s), (Some(500.0), Some(5.0)));
         let vegeta =
-            read(Tool::Vegeta, "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s");
-        assert_eq!((vegeta.load.rate_per_s, vegeta.load.duration_s), (Some(100.0), Some(5.0)));
-        let wild = read(Tool::Wrk, "wrk -c -t nan -d '1e999 -R");
-        assert_eq!((wild.load.threads, wild.load.duration_s, wild.load.rate_per_s), (None, None, None));
+            load(Tool::Vegeta, "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s");
+        assert_eq!((vegeta.rate_per_s, vegeta.duration_s), (Some(100.0), Some(5.0)));
+        let wild = load(Tool::Wrk, "wrk -c -t nan -d '1e999 -R");
+        assert_eq!((wild.threads, wild.duration_s, wild.rate_per_s), (None, None, None));
+    }
+
+    #[test]
+    fn prompts_are_seen() {
+        for line in [
+            "$ wrk -t2",
+            "ann@host:~/app$ wrk -t2",
+            "[ann@host app]$ wrk -t2",
+            "root@a1b2:/# wrk -t2",
+            "~/app $ wrk -t2",
+            "(venv) $ wrk -t2",
+            "❯ wrk -t2",
+            r"PS C:\app> wrk -t2",
+        ] {
+            assert_eq!(typed(line), Some("wrk -t2"), "{line}");
+        }
+        let none = ["# A heading", "it costs $ 5", "Requests/sec: 5", "a@b.example wrote"];
+        assert_eq!(none.map(typed), [None; 4]);
+    }
+
+    #[test]
+    fn what_starts_a_service_names_the_runs_after_it() {
+        assert_eq!(label("NODE_ENV=production node server.js &"), Some("NODE_ENV=production node server.js"));
+        assert_eq!(label("pm2 start app.js -i 4"), Some("pm2 start app.js -i 4"));
+        let trivial =
+            ["cd app", "pm2 delete all", "npm install", "sleep 5", "/usr/bin/curl -s localhost", ""];
+        assert_eq!(trivial.map(label), [None; 6]);
     }
 }

@@ -83,18 +83,13 @@ pub fn pick(groups: &[Group], name: &str) -> Pick {
 pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Comparison> {
     let (one, other) = (audit.groups.get(baseline)?, audit.groups.get(candidate)?);
     let mut reasons = void_reasons(audit, one, other);
-    let mut worth = Vec::new();
-    let answer = match interval(one, other) {
-        _ if !reasons.is_empty() => Sides::Invalid { reasons },
-        Ok(interval) => {
-            worth.push(worth_of_interval(one, other));
-            interval
-        }
-        Err(reason) => {
-            reasons.push(reason);
-            Sides::Invalid { reasons }
-        }
-    };
+    let interval = interval(one, other);
+    if reasons.is_empty() {
+        reasons.extend(interval.as_ref().err().cloned());
+    }
+    let answer = interval.ok().filter(|_| reasons.is_empty()).unwrap_or(Sides::Invalid { reasons });
+    let mut worth: Vec<String> =
+        (!answer.is_void()).then(|| worth_of_interval(one, other)).into_iter().collect();
     worth.extend(asked_otherwise(audit, one, other));
     worth.extend(warned(audit, one, other));
     let runs = (one.rates.len(), other.rates.len());

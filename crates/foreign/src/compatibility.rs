@@ -3,6 +3,8 @@
 //! Each tool's own file says what its options mean; here is what they share. Pure: arguments go in, arguments and sentences come
 //! out. It parses none of our own flags, runs nothing and prints nothing.
 
+use std::slice::Iter;
+
 use crate::tools::Tool;
 
 /// Why a command line cannot be translated.
@@ -113,11 +115,8 @@ impl Translation {
 }
 
 /// Whether one of these header lines has this name.
-pub(crate) fn has_header(headers: &[String], name: &str) -> bool {
-    let named = |line: &String| {
-        line.split_once(':').is_some_and(|(given, _)| given.trim().eq_ignore_ascii_case(name))
-    };
-    headers.iter().any(named)
+pub(crate) fn has_header<'a>(mut headers: impl Iterator<Item = &'a str>, name: &str) -> bool {
+    headers.any(|line| line.split_once(':').is_some_and(|(given, _)| given.trim().eq_ignore_ascii_case(name)))
 }
 
 /// The options of a program.
@@ -131,7 +130,7 @@ pub(crate) struct Grammar {
 }
 
 /// What a command line says, in its order.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Given {
     /// Each option with its value; an empty one where it takes none.
     pub options: Vec<(char, String)>,
@@ -139,12 +138,24 @@ pub(crate) struct Given {
     pub plain: Vec<String>,
 }
 
+impl Given {
+    /// Whether one of these options is there.
+    pub fn has(&self, keys: &str) -> bool {
+        self.options.iter().any(|(key, _)| keys.contains(*key))
+    }
+
+    /// The values of an option, in their order.
+    pub fn values(&self, key: char) -> impl DoubleEndedIterator<Item = &str> {
+        self.options.iter().filter(move |(given, _)| *given == key).map(|(_, value)| value.as_str())
+    }
+}
+
 /// Reads a command line.
 ///
 /// # Errors
 /// The first option that is unknown, ambiguous, or has no value where it needs one, or one where it takes none.
 pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, String> {
-    let mut given = Given { options: Vec::new(), plain: Vec::new() };
+    let mut given = Given::default();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         if argument == "--" {
@@ -152,7 +163,7 @@ pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, S
         } else if let Some(long) = argument.strip_prefix("--") {
             given.options.push(grammar.long(long, &mut rest)?);
         } else if let Some(cluster) = argument.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            grammar.short(cluster, &mut rest, &mut given.options)?;
+            grammar.short(cluster, &mut rest, &mut given)?;
         } else {
             given.plain.push(argument.clone());
             if !grammar.permutes {
@@ -166,11 +177,7 @@ pub(crate) fn getopt(grammar: &Grammar, arguments: &[String]) -> Result<Given, S
 
 impl Grammar {
     /// `--name`, `--name=value`, `--name value`, or the beginning of a name that no other begins with.
-    fn long<'a>(
-        &self,
-        text: &str,
-        rest: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<(char, String), String> {
+    fn long(&self, text: &str, rest: &mut Iter<'_, String>) -> Result<(char, String), String> {
         let (name, value) =
             text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value.to_owned())));
         let known = self.long.iter().filter_map(|(long, key)| Some((*long, *key, self.takes_value(*key)?)));
@@ -194,21 +201,16 @@ impl Grammar {
     }
 
     /// What follows one dash: options without a value, and at the end perhaps one whose value is glued to it or comes next.
-    fn short<'a>(
-        &self,
-        cluster: &str,
-        rest: &mut impl Iterator<Item = &'a String>,
-        options: &mut Vec<(char, String)>,
-    ) -> Result<(), String> {
+    fn short(&self, cluster: &str, rest: &mut Iter<'_, String>, given: &mut Given) -> Result<(), String> {
         let mut letters = cluster.chars();
         while let Some(key) = letters.next() {
             if !self.takes_value(key).ok_or_else(|| format!("there is no option -{key}"))? {
-                options.push((key, String::new()));
+                given.options.push((key, String::new()));
                 continue;
             }
             let glued = letters.as_str();
             let value = if glued.is_empty() { rest.next().cloned() } else { Some(glued.to_owned()) };
-            options.push((key, value.ok_or_else(|| format!("-{key} needs a value"))?));
+            given.options.push((key, value.ok_or_else(|| format!("-{key} needs a value"))?));
             break;
         }
         Ok(())

@@ -155,14 +155,9 @@ mod tests {
         assert_eq!(under("- **cluster**"), "Study / production / cluster");
         assert_eq!(under("## [development](https://example.org)"), "Study / development");
         assert_eq!(under("# ==== NODE_ENV=production ===="), "NODE_ENV=production");
-        for prose in [
-            "# ==========",
-            "## ---",
-            "#!/bin/sh",
-            "see https://example.org:",
-            "**a** and **b**",
-            "plain words",
-        ] {
+        let rules = ["# ==========", "## ---", "#!/bin/sh"];
+        let prose = ["see https://example.org:", "**a** and **b**", "plain words"];
+        for prose in rules.into_iter().chain(prose) {
             assert_eq!(Heading::of(prose, false), None, "{prose}");
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! It must not know which tool wrote them.
 
+use serde_json::Value;
+
 /// Longer values are given up. The longest that a tool writes are k6's, some hundred kB.
 const JSON_BYTES_MAX: usize = 4 << 20;
 
@@ -15,23 +17,14 @@ pub struct Collector {
     first_line: u64,
 }
 
-/// What became of a line.
-#[derive(Debug, PartialEq)]
-pub struct Found {
-    /// A value that parses.
-    pub value: serde_json::Value,
-    /// The line it began at.
-    pub first_line: u64,
-}
-
 impl Collector {
     /// Whether a value is under way.
     pub fn is_open(&self) -> bool {
         self.depth > 0
     }
 
-    /// Takes a line and gives the values that end in it.
-    pub fn line(&mut self, text: &str, number: u64) -> Vec<Found> {
+    /// Takes a line and gives the values that end in it, each with the line that it began at.
+    pub fn line(&mut self, text: &str, number: u64) -> Vec<(Value, u64)> {
         let mut found = Vec::new();
         let mut rest = text;
         loop {
@@ -56,7 +49,7 @@ impl Collector {
                 return found;
             }
             if let Ok(value) = serde_json::from_str(&self.text) {
-                found.push(Found { value, first_line: self.first_line });
+                found.push((value, self.first_line));
             }
             rest = after;
         }
@@ -111,19 +104,19 @@ mod tests {
     fn values_are_found_in_lines_arrays_and_between_prose() {
         let mut collector = Collector::default();
         let lines = [
-            "prose { \"a\": 1 }",
-            "[{\"a\": 1},{\"b\": \"}\\\"{\"}",
+            r#"prose { "a": 1 }"#,
+            r#"[{"a": 1},{"b": "}\"{"}"#,
             ",",
             "{",
-            "  \"c\": {}",
+            r#"  "c": {}"#,
             "}]",
             "{ int x;",
-            "{\"d\": 1e999}",
+            r#"{"d": 1e999}"#,
         ];
         let mut found = Vec::new();
         for (index, line) in lines.iter().enumerate() {
             let values = collector.line(line, index as u64 + 1);
-            found.extend(values.into_iter().map(|one| (one.value.to_string(), one.first_line)));
+            found.extend(values.into_iter().map(|(value, line)| (value.to_string(), line)));
         }
         let expected = [("{\"a\":1}", 2), ("{\"b\":\"}\\\"{\"}", 2), ("{\"c\":{}}", 4)];
         assert_eq!(found, expected.map(|(text, line)| (text.to_owned(), line)));

@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::run::Run;
+use indexmap::IndexSet;
+
+use crate::run::{Run, parts};
 use crate::words;
 
 /// Longer labels are cut.
@@ -19,17 +21,10 @@ struct Identity {
 /// Gives every run its label.
 pub fn give(runs: &mut [Run], several_files: bool) {
     let identities: Vec<Identity> = runs.iter().map(|run| Identity::of(run, several_files)).collect();
-    let mut distinct: Vec<&Identity> = Vec::new();
-    let mut seen = HashSet::new();
-    for identity in &identities {
-        if seen.insert(identity) {
-            distinct.push(identity);
-        }
-    }
-    let labels = labels(&distinct);
-    let by_identity: HashMap<&Identity, &Vec<String>> = distinct.into_iter().zip(&labels).collect();
+    let distinct: IndexSet<&Identity> = identities.iter().collect();
+    let labels = labels(&distinct.iter().copied().collect::<Vec<_>>());
     for (run, identity) in runs.iter_mut().zip(&identities) {
-        if let Some(label) = by_identity.get(identity) {
+        if let Some(label) = distinct.get_index_of(identity).map(|at| &labels[at]) {
             run.label = text(label);
             run.path.clone_from(label);
         }
@@ -126,9 +121,7 @@ fn text(label: &[String]) -> String {
 }
 
 fn short_url(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = rest.find('/').map_or("/", |at| &rest[at..]);
-    let host = rest.split('/').next().unwrap_or_default();
+    let (host, path) = parts(url);
     if path == "/" { host.to_owned() } else { format!("{host}{path}") }
 }
 

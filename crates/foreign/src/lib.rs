@@ -9,7 +9,6 @@ mod command;
 mod compare;
 mod compatibility;
 mod draft;
-
 mod findings;
 mod group;
 mod heading;
@@ -19,7 +18,6 @@ mod line;
 mod mix;
 mod number;
 mod run;
-mod shell;
 mod source;
 mod tools;
 mod traffic;

@@ -107,21 +107,11 @@ pub fn unit_us(unit: &str) -> Option<f64> {
     })
 }
 
-/// What a kilo is where a tool writes `KB` without an `i`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kilo {
-    /// 1000, as on a disk.
-    Decimal,
-    /// 1024.
-    Binary,
-}
-
-/// A size with its unit, in bytes.
-pub fn bytes(text: &str, kilo: Kilo) -> Option<f64> {
+/// A size with its unit, in bytes; `kilo` is what the tool means by `KB` without an `i`: 1000, as on a disk, or 1024.
+pub fn bytes(text: &str, kilo: f64) -> Option<f64> {
     let (number, unit) = split_unit(text.trim());
     let unit = unit.trim();
-    let binary = kilo == Kilo::Binary || unit.contains('i');
-    let base: f64 = if binary { 1024.0 } else { 1000.0 };
+    let base = if unit.contains('i') { 1024.0 } else { kilo };
     let power = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
         None | Some('B') => 0,
         Some('K') => 1,
@@ -160,48 +150,25 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_every_locale() {
-        let table = [
-            ("666.55", 666.55),
-            ("666,55", 666.55),
-            ("1,234.5", 1234.5),
-            ("1.234,5", 1234.5),
-            ("1,234,567", 1_234_567.0),
-            ("12,345", 12_345.0),
-            ("1'234.5", 1234.5),
-        ];
-        for (text, value) in table {
-            assert_eq!(figure(text, Lone::Thousands), Some(value), "{text}");
-        }
+        let texts = ["666.55", "666,55", "1,234.5", "1.234,5", "1,234,567", "12,345", "1'234.5"];
+        let values = [666.55, 666.55, 1234.5, 1234.5, 1_234_567.0, 12_345.0, 1234.5];
+        assert_eq!(texts.map(|text| figure(text, Lone::Thousands)), values.map(Some));
         assert_eq!(figure("242,073", Lone::Decimal), Some(242.073));
-        for text in ["", "-", "nan", "-nan", "1e999", "inf", "-3", "12abc", ".", ",", "1.2.3,"] {
-            assert_eq!(figure(text, Lone::Decimal), None, "{text}");
-        }
+        let none = ["", "-", "nan", "-nan", "1e999", "inf", "-3", "12abc", ".", ",", "1.2.3,"];
+        assert_eq!(none.map(decimal), [None; 11]);
     }
 
     #[test]
     fn units_of_time_and_size_are_told_apart() {
-        let times = [
-            ("812.00us", 812.0),
-            ("1.50m", 90e6),
-            ("2,5s", 2.5e6),
-            ("1m2.5s", 62.5e6),
-            ("0s", 0.0),
-            ("3µs", 3.0),
-        ];
-        for (text, us) in times {
-            assert_eq!(micros(text, Lone::Decimal), Some(us), "{text}");
-        }
-        for text in ["12", "1e999s", "s", "1x", "1s1s1s1s1s", ""] {
-            assert_eq!(micros(text, Lone::Decimal), None, "{text}");
-        }
-        assert_eq!(bytes("1.50KB", Kilo::Binary), Some(1536.0));
-        assert_eq!(bytes("1.5 kB", Kilo::Decimal), Some(1500.0));
-        assert_eq!(bytes("1.50 KiB", Kilo::Decimal), Some(1536.0));
-        assert_eq!(bytes("12", Kilo::Decimal), Some(12.0));
-        assert_eq!([bytes("1 parsec", Kilo::Binary), bytes("", Kilo::Binary)], [None, None]);
-        assert_eq!(
-            [count("24k"), count("1,175"), count("9e9")],
-            [Some((24_000, true)), Some((1175, false)), None]
-        );
+        let times = ["812.00us", "1.50m", "2,5s", "1m2.5s", "0s", "3µs"].map(us);
+        assert_eq!(times, [812.0, 90e6, 2.5e6, 62.5e6, 0.0, 3.0].map(Some));
+        assert_eq!(["12", "1e999s", "s", "1x", "1s1s1s1s1s", ""].map(us), [None; 6]);
+        assert_eq!(bytes("1.50KB", 1024.0), Some(1536.0));
+        assert_eq!(bytes("1.5 kB", 1000.0), Some(1500.0));
+        assert_eq!(bytes("1.50 KiB", 1000.0), Some(1536.0));
+        assert_eq!(bytes("12", 1000.0), Some(12.0));
+        assert_eq!([bytes("1 parsec", 1024.0), bytes("", 1024.0)], [None, None]);
+        let counts = ["24k", "1,175", "9e9"].map(count);
+        assert_eq!(counts, [Some((24_000, true)), Some((1175, false)), None]);
     }
 }

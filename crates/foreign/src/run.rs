@@ -165,8 +165,8 @@ impl Run {
 
     /// The path of the address.
     pub(crate) fn path(&self) -> Option<&str> {
-        let (_, rest) = self.url.as_deref()?.split_once("://")?;
-        Some(rest.find('/').map_or("/", |at| &rest[at..]))
+        let (_, path) = parts(self.url.as_deref()?);
+        Some(if path.is_empty() { "/" } else { path })
     }
 
     /// Bytes of a response, the header included where the tool counts it.
@@ -195,4 +195,10 @@ impl Run {
     pub(crate) fn has_figures(&self) -> bool {
         self.requests.is_some() || self.requests_per_s.is_some() || self.latency.mean_us.is_some()
     }
+}
+
+/// Host with port, and path with query, of an address.
+pub(crate) fn parts(url: &str) -> (&str, &str) {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split_at(rest.find('/').unwrap_or(rest.len()))
 }

@@ -43,13 +43,11 @@ pub struct Reader {
     held: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Encoding {
     Utf8,
     /// As PowerShell writes it.
-    Utf16 {
-        low_first: bool,
-    },
+    Utf16(fn([u8; 2]) -> u16),
 }
 
 impl Reader {
@@ -63,28 +61,32 @@ impl Reader {
     pub fn feed(&mut self, piece: &[u8]) {
         self.assembler.about.bytes += piece.len() as u64;
         match self.encoding {
-            None => self.begin(piece),
-            Some(Encoding::Utf8) => self.feed_utf8(piece),
-            Some(Encoding::Utf16 { low_first }) => self.feed_utf16(piece, low_first),
+            Some(encoding) => self.text(encoding, piece),
+            None => {
+                // The mark before the text may come in pieces.
+                self.held.extend_from_slice(piece);
+                if self.held.len() >= 2 {
+                    self.begin();
+                }
+            }
         }
     }
 
-    /// Reads the mark before the text, which may come in pieces.
-    fn begin(&mut self, piece: &[u8]) {
-        self.held.extend_from_slice(piece);
-        if self.held.len() < 2 {
-            return;
-        }
+    fn begin(&mut self) {
         let held = std::mem::take(&mut self.held);
         let (encoding, text) = match held.as_slice() {
-            [0xFF, 0xFE, rest @ ..] => (Encoding::Utf16 { low_first: true }, rest),
-            [0xFE, 0xFF, rest @ ..] => (Encoding::Utf16 { low_first: false }, rest),
+            [0xFF, 0xFE, rest @ ..] => (Encoding::Utf16(u16::from_le_bytes), rest),
+            [0xFE, 0xFF, rest @ ..] => (Encoding::Utf16(u16::from_be_bytes), rest),
             rest => (Encoding::Utf8, rest),
         };
         self.encoding = Some(encoding);
+        self.text(encoding, text);
+    }
+
+    fn text(&mut self, encoding: Encoding, piece: &[u8]) {
         match encoding {
-            Encoding::Utf8 => self.feed_utf8(text),
-            Encoding::Utf16 { low_first } => self.feed_utf16(text, low_first),
+            Encoding::Utf8 => self.feed_utf8(piece),
+            Encoding::Utf16(unit) => self.feed_utf16(piece, unit),
         }
     }
 
@@ -98,15 +100,13 @@ impl Reader {
         self.extend(rest);
     }
 
-    fn feed_utf16(&mut self, piece: &[u8], low_first: bool) {
+    fn feed_utf16(&mut self, piece: &[u8], unit: fn([u8; 2]) -> u16) {
         for byte in piece {
             self.held.push(*byte);
             let [one, other] = self.held[..] else { continue };
             self.held.clear();
-            let unit =
-                if low_first { u16::from_le_bytes([one, other]) } else { u16::from_be_bytes([one, other]) };
             // Halves of rare characters are of no use here.
-            let c = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
+            let c = char::from_u32(unit([one, other]).into()).unwrap_or(char::REPLACEMENT_CHARACTER);
             if c == '\n' {
                 self.end_line();
             } else {
@@ -126,12 +126,11 @@ impl Reader {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         // A carriage return alone is a progress bar that was written over, or the line end of an old system.
-        for part in text.split('\r').filter(|part| !part.trim().is_empty() || !text.contains('\r')) {
-            self.assembler.line(part);
-        }
-        if text.trim().is_empty() && text.contains('\r') {
+        let mut parts = text.split('\r').filter(|part| !part.trim().is_empty()).peekable();
+        if parts.peek().is_none() {
             self.assembler.line("");
         }
+        parts.for_each(|part| self.assembler.line(part));
         self.line = line;
         self.line.clear();
         // One long line must not hold its memory to the end.
@@ -141,9 +140,7 @@ impl Reader {
     /// The runs that were found, and what else is known of the file.
     pub fn finish(mut self) -> (Transcript, Vec<Run>) {
         if self.encoding.is_none() {
-            self.encoding = Some(Encoding::Utf8);
-            let held = std::mem::take(&mut self.held);
-            self.feed_utf8(&held);
+            self.begin();
         }
         if !self.line.is_empty() {
             self.end_line();

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::compatibility::{Refusal, Translation};
 use crate::draft::{Draft, Taken, keep};
-use crate::number::{self, Kilo, Lone};
+use crate::number::{self, Lone};
 use crate::run::Run;
 
 /// A load generator whose output is read.
@@ -129,9 +129,9 @@ pub(crate) struct Row {
     /// What it is called on the command line.
     pub name: &'static str,
     /// Whether a line may begin its output.
-    pub begins: fn(&str) -> Option<Beginning>,
+    pub begins: Begins,
     /// Puts a line into the run under way.
-    pub take: fn(&str, &mut Draft) -> Taken,
+    pub take: Take,
     /// Another tool that prints the same, so that only a command line tells the two apart.
     pub prints_as: Option<Tool>,
     /// Whether the line is all that it prints where it cannot even connect. The flag: its command line stands above.
@@ -165,16 +165,13 @@ pub(crate) struct Row {
     pub prints_headings: bool,
 }
 
+type Begins = fn(&str) -> Option<Beginning>;
+type Take = fn(&str, &mut Draft) -> Taken;
 type FromJson = fn(&Value) -> Option<Run>;
 type Translate = fn(&[String]) -> Result<Translation, Refusal>;
 
 /// A tool of which holds what holds for most.
-const fn usual(
-    tool: Tool,
-    name: &'static str,
-    begins: fn(&str) -> Option<Beginning>,
-    take: fn(&str, &mut Draft) -> Taken,
-) -> Row {
+const fn usual(tool: Tool, name: &'static str, begins: Begins, take: Take) -> Row {
     Row {
         tool,
         name,
@@ -309,7 +306,7 @@ fn is_total(text: &str, blank: bool) -> bool {
 }
 
 /// Takes what such a line says beside the number of requests.
-fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: Kilo) {
+fn take_total(text: &str, draft: &mut Draft, lone: Lone, kilo: f64) {
     let us = between(text, " requests in ", ", ").and_then(|time| number::micros(time, lone));
     keep(&mut draft.run.duration_s, us.map(|us| us / 1e6));
     let size = text.rsplit_once(", ").and_then(|(_, size)| size.strip_suffix(" read"));
@@ -345,7 +342,12 @@ fn at(value: &Value, path: &[&str]) -> Option<f64> {
 
 /// The same as a count.
 fn count_at(value: &Value, path: &[&str]) -> Option<u64> {
-    at(value, path).filter(|number| *number <= 1e15).map(|number| number.round() as u64)
+    whole(at(value, path)?)
+}
+
+/// A figure as a count, which is none beyond what any tool counts.
+fn whole(number: f64) -> Option<u64> {
+    (number <= 1e15).then_some(number.round() as u64)
 }
 
 /// `words` between two others in a text: `between("a 5 b", "a", "b")` is `5`.

@@ -13,7 +13,7 @@ mod environment;
 use std::io::{Error, Result, Write};
 use std::time::Duration;
 
-use environment::{Simulated, plan, watched};
+use environment::{Simulated, begun, plan};
 use plan::{Metric, Plan, Rate};
 use proofload_lab::{News, Progress};
 use record::{Event, MachineUse, Record};
@@ -82,7 +82,8 @@ struct Costs {
 
 fn carried_out(plan: Plan, environment: &mut Simulated) -> Result<Costs> {
     let (mut costs, mut block_began, mut concluding) = (Costs::default(), cpu_time(), cpu_time());
-    let (record, result, folder) = watched(plan, 1, environment, &mut |update| match &update.news {
+    let (writer, folder) = begun(plan, 1);
+    let (record, result) = proofload_lab::run(writer, environment, &mut |update| match &update.news {
         News::Event(Event::BlockStarted { .. }) => block_began = cpu_time(),
         News::Event(Event::BlockEnded { .. }) => {
             concluding = cpu_time();

@@ -9,10 +9,10 @@
 #[path = "../tests/environment/mod.rs"]
 mod environment;
 
-use std::io::{Error, Result, Write};
+use std::io::{Result, Write};
 
 use analysis::Outcome;
-use environment::{Queue, QueueKind as Kind, Queues, capacity_plan, finished};
+use environment::{Queue, QueueKind as Kind, Simulated, capacity_plan, finished, write_to_memory};
 
 const RUNS: u64 = 200;
 const SEED: u64 = 20_261_123;
@@ -46,10 +46,7 @@ fn cases() -> Vec<Case> {
 }
 
 fn main() -> Result<()> {
-    if std::path::Path::new("/dev/shm").is_dir() {
-        tempfile::env::override_temp_dir(std::path::Path::new("/dev/shm"))
-            .map_err(|_| Error::other("/dev/shm"))?;
-    }
+    write_to_memory();
     let runs = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(RUNS);
     let mut out = std::io::stdout().lock();
     writeln!(
@@ -84,7 +81,8 @@ fn simulate(case: &Case, runs: u64) -> (Vec<f64>, u64, f64, f64) {
     let (mut errors, mut holds, mut widths, mut blocks) = (Vec::new(), 0, 0.0, 0.0);
     for run in 0..runs {
         let seed = SEED ^ run << 20;
-        let record = finished(capacity_plan(1, case.budget_s), seed, &mut Queues::new(seed, &[case.queue]));
+        let record =
+            finished(capacity_plan(1, case.budget_s), seed, &mut Simulated::queueing(seed, &[case.queue]));
         let conclusion = analysis::conclude(&record);
         let found = &conclusion.capacities[0];
         let (Some(per_s), Some(interval)) = (found.per_s, &found.interval) else { continue };
@@ -110,7 +108,7 @@ fn ratios(out: &mut impl Write, runs: u64) -> Result<()> {
         for run in 0..runs {
             let seed = SEED ^ (run << 20) ^ 1;
             let queues = [queue(1000.0), queue(1000.0 * faster)];
-            let record = finished(capacity_plan(2, 240), seed, &mut Queues::new(seed, &queues));
+            let record = finished(capacity_plan(2, 240), seed, &mut Simulated::queueing(seed, &queues));
             let conclusion = analysis::conclude(&record);
             let Some(estimate) = conclusion.comparisons[0].estimate else { continue };
             count += 1;

@@ -12,13 +12,10 @@ use crate::explaining::Trials;
 use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
+mod around;
 mod capacity;
 mod capturing;
-mod dropping;
-mod generators;
 mod measuring;
-mod pausing;
-mod prepare;
 mod rate;
 mod settling;
 mod update;
@@ -133,37 +130,43 @@ impl Dispatcher<'_> {
             Failure::GeneratorsLost(lost) => Err(self.without(&lost)?),
             failure => Err(failure),
         });
-        // Whatever went wrong, nothing is left behind; a second failure here must not hide the first.
-        let stopped = self.stop_all();
-        let (reason, result) = match outcome.and_then(|reason| stopped.map(|()| reason)) {
-            Ok(reason) => (reason, Ok(())),
-            Err(failure) => self.ending(failure)?,
-        };
-        self.end(reason.clone())?;
+        let (reason, result) = self.close(outcome)?;
         // Only now: whatever becomes of it, the record has its end.
         self.explain(&reason);
         result
     }
 
-    /// How the run ends after `failure`: as the record keeps it, and as the caller is told, without any secret.
+    /// Stops whatever lives, and keeps how the run ended: so, and as the caller is told without any secret.
     ///
     /// # Errors
     /// If the record itself cannot be written, so that it cannot say either.
-    fn ending(&self, failure: Failure) -> Result<(EndReason, Result<(), LabError>), WriteError> {
-        let what = self.plan.secrets.hide(&failure.to_string());
-        Ok(match failure {
-            Failure::Interrupted => (EndReason::Interrupted, Ok(())),
-            Failure::Pointless(why) => (EndReason::Void(why), Ok(())),
-            Failure::BudgetTooSmall { needed_s } => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
-            Failure::Service(_) => (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what))),
-            Failure::Preparation(_) => {
+    fn close(&mut self, outcome: Result<EndReason>) -> Result<(EndReason, Result<(), LabError>), WriteError> {
+        // Whatever went wrong, nothing is left behind; a second failure here must not hide the first.
+        let stopped = self.stop_all();
+        let outcome = outcome.and_then(|reason| stopped.map(|()| reason));
+        let what = outcome.as_ref().err().map(|failure| self.plan.secrets.hide(&failure.to_string()));
+        let what = what.unwrap_or_default();
+        let (reason, result) = match outcome {
+            Ok(reason) => (reason, Ok(())),
+            Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
+            Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
+            Err(Failure::BudgetTooSmall { needed_s }) => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
+            Err(Failure::Service(_)) => {
+                (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
+            }
+            Err(Failure::Preparation(_)) => {
                 (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
             }
-            Failure::Generator(_) | Failure::GeneratorsLost(_) => {
+            Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => {
                 (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
             }
-            Failure::Record(error) => return Err(error),
-        })
+            Err(Failure::Record(error)) => return Err(error),
+        };
+        let ended = Event::Ended(Ended { reason: reason.clone(), seconds: self.elapsed_s() });
+        let ended = self.plan.secrets.hidden(ended);
+        self.tell(News::Event(&ended));
+        self.writer.append(ended)?;
+        Ok((reason, result))
     }
 
     fn blocks(&mut self) -> Result<EndReason> {
@@ -445,14 +448,6 @@ impl Dispatcher<'_> {
             self.costs = tuning::costs(self.writer.record());
         }
         Ok(())
-    }
-
-    /// Keeps the end of the run.
-    fn end(&mut self, reason: EndReason) -> Result<(), WriteError> {
-        let ended = Event::Ended(Ended { reason, seconds: self.elapsed_s() });
-        let ended = self.plan.secrets.hidden(ended);
-        self.tell(News::Event(&ended));
-        self.writer.append(ended)
     }
 
     fn elapsed_s(&mut self) -> f64 {

@@ -4,27 +4,25 @@
 //! [`Environment`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
 //! conclusion of its own: after each block it asks `analysis`, as every later report does.
 
-mod deployed;
 mod dispatcher;
 mod disturbance;
 mod environment;
 mod explaining;
+mod reached;
 mod real;
-mod remote_hosts;
 mod schedule;
 mod stop;
 mod tuning;
 mod url;
 
-pub use deployed::{DeployedError, DeployedServices};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
 pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
+pub use reached::{DeployedServices, Reached, RemoteHosts};
 pub use real::{Helpers, RealEnvironment};
-pub use remote_hosts::{Reached, RemoteHosts};
 pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
 pub use tuning::{BLOCKS_AIM, Settings, block_seconds_guess, capacity_seconds_guess};

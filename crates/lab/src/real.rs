@@ -16,18 +16,17 @@ use machine::process::cpu_ns as process_cpu_ns;
 use machine::{Look, TcpCounters};
 use plan::{Cpus, Plan, Preparation};
 use record::{Capture, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted};
-use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle, ServiceView};
+use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle};
 
 use self::deployed::Loaded;
 use self::elsewhere::Elsewhere;
 use self::keeping::{Sampled, uses};
-use self::loading::{Loader, Wanted};
+use self::loading::{Loader, at_services, network};
 use self::services::{check_alive, failed_on};
-use crate::deployed::DeployedServices;
 use crate::environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Result, SliceSpec, Start, Turn, elapsed,
 };
-use crate::remote_hosts::RemoteHosts;
+use crate::reached::{DeployedServices, RemoteHosts};
 use crate::stop::Stop;
 
 mod capture;
@@ -35,9 +34,7 @@ mod deployed;
 mod elsewhere;
 mod keeping;
 mod loading;
-mod network;
 mod processes;
-mod requests;
 mod services;
 mod witness;
 
@@ -225,7 +222,7 @@ impl Environment for RealEnvironment {
         let plan = Arc::clone(&self.plan);
         let variant = &plan.variants[start.variant];
         let began = Instant::now();
-        let network = network::make(&variant.load, &self.division.generator)?;
+        let network = network(&variant.load, &self.division.generator)?;
         let reached = plan.generators.address.unwrap_or(LOOPBACK);
         let entry = network.as_ref().map_or(reached, Network::address);
         let loaded = self.loaded_of(start.variant, variant)?;
@@ -233,22 +230,20 @@ impl Environment for RealEnvironment {
             Some(_) => Ok(Vec::new()),
             None => self.start_services(start, variant, entry),
         };
-        let mut services = network::at_services(network.as_ref(), start_all)?;
+        let mut services = at_services(network.as_ref(), start_all)?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
         let entry = services.last().map(|entry| Address::Tcp(entry.address()));
-        let address = loaded.as_ref().map(Loaded::address).or(entry);
+        let address = loaded.as_ref().map(|loaded| loaded.address.clone()).or(entry);
         let address =
             address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
         self.compare_clocks()?;
         if loaded.is_some() {
             self.await_answers(variant, &address)?;
         }
-        let wanted =
-            Wanted { plan: &plan, variant, address: &address, open: None, seed: start.requests_seed };
-        let loader = self.loader(&wanted, network.as_ref())?;
+        let loader = self.loader(variant, &address, (None, start.requests_seed), network.as_ref())?;
         let kept = || services.iter_mut().map(|service| self.started(service)).collect();
-        let mut kept: Vec<ServiceStarted> = network::at_services(network.as_ref(), kept)?;
+        let mut kept: Vec<ServiceStarted> = at_services(network.as_ref(), kept)?;
         let seen = loaded.as_ref().and_then(Loaded::watched);
         kept.extend(
             seen.map(|(service, watched)| processes::watched(service, watched, &address, &plan.secrets)),
@@ -267,7 +262,7 @@ impl Environment for RealEnvironment {
             generator_cpus: self.division.generator.clone(),
             cpus_shared: self.division.shared && services.iter().any(|service| service.here().is_some()),
             witnesses,
-            deployed: loaded.as_ref().map(Loaded::kept),
+            deployed: loaded.as_ref().map(|loaded| loaded.kept.clone()),
         };
         self.living.push(Living {
             variant: start.variant,
@@ -288,17 +283,19 @@ impl Environment for RealEnvironment {
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let spin_ns = spin_ns();
         self.renew_generator(variant, wanted.open)?;
-        let before = self.view_before(&[variant])?;
+        let before = self.view(&[variant], First::Services)?;
         let mut kept = self.loaded(variant, wanted)?;
-        let after = self.view_after(&[variant])?;
+        let after = self.view(&[variant], First::Machine)?;
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
-        kept.machine.idle_trials_cpu_ns = idle_cpu_ns(&before, &after, variant);
+        // The services of all variants but the one that was loaded.
+        let idle = uses(&before.services, &after.services, |of| of.variant != variant);
+        kept.machine.idle_trials_cpu_ns = cpu_ns(&idle);
         Ok(kept)
     }
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>> {
         let spin_ns = spin_ns();
-        let before = self.view_before(order)?;
+        let before = self.view(order, First::Services)?;
         let mut slices: Vec<Slice> = Vec::new();
         for (number, &variant) in order.iter().enumerate() {
             self.renew_generator(variant, None)?;
@@ -312,7 +309,7 @@ impl Environment for RealEnvironment {
                 None => slices.push(part),
             }
         }
-        let after = self.view_after(order)?;
+        let after = self.view(order, First::Machine)?;
         fill(&mut slices, &before, &after, spin_ns);
         Ok(slices)
     }
@@ -369,39 +366,29 @@ struct View {
 }
 
 impl RealEnvironment {
-    /// Right before these variants are loaded: the machine last, so that what looking costs is little of what it counts.
-    fn view_before(&mut self, loaded: &[usize]) -> Result<View> {
+    /// Right before these variants are loaded or right after it. What is nearest to the load is looked at nearest to it: before it the
+    /// machine last, so that what looking costs is little of what it counts, and after it the machine first.
+    fn view(&mut self, loaded: &[usize], first: First) -> Result<View> {
         let hosts = self.at_work();
-        let asked = self.ask(&hosts, First::Services)?;
+        let asked = hosts.iter().map(|host| host.view(first, first == First::Services));
+        let asked: Vec<PendingView<'_>> =
+            asked.collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
+        let after = (first == First::Machine).then(|| (self.look(), self.tcp(loaded)));
         let samples = self.sample();
-        let seen = self.finish(asked)?;
-        let services = self.joined(samples, &seen)?;
-        let services = self.with_watched(services);
-        let (tcp, machine) = (self.tcp(loaded, &seen), self.look());
-        Ok(View { services, tcp, machine, hosts: seen })
-    }
-
-    /// Right after it: the machine first.
-    fn view_after(&mut self, loaded: &[usize]) -> Result<View> {
-        let hosts = self.at_work();
-        let asked = self.ask(&hosts, First::Machine)?;
-        let (machine, mut tcp) = (self.look(), self.tcp(loaded, &BTreeMap::new()));
-        let samples = self.sample();
-        let watched = self.with_watched(Vec::new());
-        let seen = self.finish(asked)?;
-        tcp.extend(self.tcp_elsewhere(loaded, &seen));
-        let mut services = self.joined(samples, &seen)?;
+        let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
+        let finish = |view: PendingView<'_>| Ok((view.host().to_owned(), view.finish()?));
+        let hosts: BTreeMap<String, HostView> =
+            asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
+        let mut services = self.joined(samples, &hosts)?;
         services.extend(watched);
-        Ok(View { services, tcp, machine, hosts: seen })
-    }
-
-    /// These, and behind them what every living trial has used that loads processes which ran already and may be seen.
-    fn with_watched(&mut self, mut services: Vec<Sampled>) -> Vec<Sampled> {
-        services.extend(self.living.iter_mut().filter_map(|living| {
-            let (service, sample) = living.loaded.as_mut()?.sampled()?;
-            Some(Sampled { variant: living.variant, service: service.to_owned(), host: None, sample })
-        }));
-        services
+        let (machine, mut tcp) = after.unwrap_or_else(|| {
+            let tcp = self.tcp(loaded);
+            (self.look(), tcp)
+        });
+        let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
+        let elsewhere = |living: &Living| Some((living.variant, hosts.get(living.entry_host()?)?.tcp?));
+        tcp.extend(living.filter_map(elsewhere));
+        Ok(View { services, tcp, machine, hosts })
     }
 
     /// The other machines with living services.
@@ -409,22 +396,12 @@ impl RealEnvironment {
         let mut hosts: Vec<Arc<RemoteHost>> = Vec::new();
         for service in self.living.iter().flat_map(|living| &living.services) {
             if let ServiceHandle::There(remote) = service
-                && !hosts.iter().any(|known| Arc::ptr_eq(known, remote.host()))
+                && !hosts.iter().any(|known| Arc::ptr_eq(known, &remote.host))
             {
-                hosts.push(Arc::clone(remote.host()));
+                hosts.push(Arc::clone(&remote.host));
             }
         }
         hosts
-    }
-
-    fn ask<'a>(&self, hosts: &'a [Arc<RemoteHost>], first: First) -> Result<Vec<PendingView<'a>>> {
-        let ask = |host: &'a Arc<RemoteHost>| host.view(first, first == First::Services);
-        hosts.iter().map(ask).collect::<Result<_, _>>().map_err(|error| self.lost(error))
-    }
-
-    fn finish(&self, asked: Vec<PendingView<'_>>) -> Result<BTreeMap<String, HostView>> {
-        let finish = |viewing: PendingView<'_>| Ok((viewing.host().to_owned(), viewing.finish()?));
-        asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))
     }
 
     /// What every living service here has used so far, in the order of [`RealEnvironment::living`]; `None` of those elsewhere.
@@ -443,16 +420,16 @@ impl RealEnvironment {
         samples: Vec<Option<Sample>>,
         seen: &BTreeMap<String, HostView>,
     ) -> Result<Vec<Sampled>> {
-        let services = self.living.iter_mut().flat_map(|living| {
-            let variant = living.variant;
-            living.services.iter_mut().map(move |service| (variant, service))
-        });
-        let joined = services.zip(samples).map(|((variant, service), sample)| {
-            let sample = sample.map_or_else(|| seen_there(service, seen), Ok)?;
-            let host = service.host().map(str::to_owned);
-            Ok(Sampled { variant, service: service.name().to_owned(), host, sample })
-        });
-        joined.collect()
+        let mut samples = samples.into_iter();
+        let mut joined = Vec::with_capacity(samples.len());
+        for living in &mut self.living {
+            for service in &mut living.services {
+                let sample = samples.next().flatten().map_or_else(|| seen_there(service, seen), Ok)?;
+                let (variant, host) = (living.variant, service.host().map(str::to_owned));
+                joined.push(Sampled { variant, service: service.name().to_owned(), host, sample });
+            }
+        }
+        Ok(joined)
     }
 
     fn look(&self) -> Option<Look> {
@@ -470,33 +447,23 @@ impl RealEnvironment {
     }
 
     /// Loopback is one network for all trials; a link is a trial's own. An entry elsewhere has its machine's.
-    fn tcp(&self, loaded: &[usize], seen: &BTreeMap<String, HostView>) -> BTreeMap<usize, TcpCounters> {
+    fn tcp(&self, loaded: &[usize]) -> BTreeMap<usize, TcpCounters> {
         let here = TcpCounters::read();
-        let counted = |living: &&Living| {
-            let there = || network::at_services(living.network.as_ref(), || Ok(TcpCounters::read()));
+        let counted = |living: &Living| {
+            let there = || at_services(living.network.as_ref(), || Ok(TcpCounters::read()));
             if living.network.is_none() { here } else { there().ok().flatten() }
         };
         let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
         // Of a cluster's nodes nothing is told.
         let living = living.filter(|living| living.entry_host().is_none() && living.loaded.is_none());
-        let counted = living.filter_map(|living| Some((living.variant, counted(&living)?)));
-        counted.chain(self.tcp_elsewhere(loaded, seen)).collect()
-    }
-
-    fn tcp_elsewhere(
-        &self,
-        loaded: &[usize],
-        seen: &BTreeMap<String, HostView>,
-    ) -> BTreeMap<usize, TcpCounters> {
-        let living = self.living.iter().filter(|living| loaded.contains(&living.variant));
-        let counted = |living: &Living| seen.get(living.entry_host()?)?.tcp;
         living.filter_map(|living| Some((living.variant, counted(living)?))).collect()
     }
 
     /// The files of the quotas that may hold us and the living services back.
     fn find_quotas(&mut self) {
         let services = self.living.iter().flat_map(|living| &living.services);
-        let pids: Vec<u32> = services.filter_map(|service| service.here()).map(Running::pid).collect();
+        let pids: Vec<u32> =
+            services.filter_map(|service| service.here()).map(|running| running.pid).collect();
         self.quota_files = quota_files(&pids);
     }
 
@@ -506,20 +473,22 @@ impl RealEnvironment {
     }
 }
 
+/// What processes have used that ran already and are loaded by a trial, where they may be seen.
+fn watched(living: &mut Living) -> Option<Sampled> {
+    let (service, sample) = living.loaded.as_mut()?.sampled()?;
+    Some(Sampled { variant: living.variant, service: service.to_owned(), host: None, sample })
+}
+
 /// What a service elsewhere had used when its machine was seen.
 fn seen_there(service: &mut ServiceHandle, seen: &BTreeMap<String, HostView>) -> Result<Sample> {
-    let sample = match service {
-        ServiceHandle::Here(_) => None,
-        ServiceHandle::There(remote) => {
-            let view = seen.get(remote.host().name());
-            let is_it = |found: &&ServiceView| found.number == remote.number();
-            let found = view.and_then(|view| view.services.iter().find(is_it));
-            found.map(|found| {
-                remote.update(found);
-                found.sample.clone()
-            })
-        }
-    };
+    let mut sample = None;
+    if let ServiceHandle::There(remote) = service
+        && let Some(view) = seen.get(remote.host.name())
+        && let Some(found) = view.services.iter().find(|found| found.number == remote.number)
+    {
+        remote.update(found);
+        sample = Some(found.sample.clone());
+    }
     check_alive(service)?;
     sample.ok_or_else(|| {
         Failure::Service(format!("service {}: its machine tells nothing of it", service.name()))
@@ -545,11 +514,6 @@ fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>)
         let tcp = tcp.map(|(before, after)| before.until(after));
         slice.machine = MachineUse { spin_ns, tcp, hosts: hosts.clone(), ..machine.clone() };
     }
-}
-
-/// CPU time of the services of all variants but the one that was loaded.
-fn idle_cpu_ns(before: &View, after: &View, loaded: usize) -> u64 {
-    cpu_ns(&uses(&before.services, &after.services, |of| of.variant != loaded))
 }
 
 fn cpu_ns(uses: &[ServiceUse]) -> u64 {

@@ -41,19 +41,19 @@ fn runs_on_a_noisy_machine_make_no_more_errors_than_claimed() {
         (Kind::Independent, vec![waits(true), waits(false)]),
     ] {
         let tally = of(kind, &services);
-        let (hold, wrong) = (tally.all_hold().value, tally.false_verdict().value);
+        let share = |count| tally.share(count).value;
+        let (hold, wrong) = (share(tally.all_hold), share(tally.false_verdict));
         assert!(hold >= 1.0 - ALPHA - chance(), "{kind:?}: in {hold} of the runs all intervals hold");
         assert!(wrong <= ALPHA + chance(), "{kind:?}: in {wrong} of the runs a verdict is false");
-        assert_eq!(tally.invalid().value, 0.0, "{kind:?}");
+        assert_eq!(tally.invalid, 0, "{kind:?}");
     }
-    assert!(
-        of(Kind::Independent, &[Busy(0.0), Busy(0.1)]).decided().value > 0.9,
-        "an effect of 10 % is found"
-    );
+    let found = of(Kind::Independent, &[Busy(0.0), Busy(0.1)]);
+    assert!(found.share(found.decided).value > 0.9, "an effect of 10 % is found");
 }
 
 #[test]
 fn noise_that_does_not_cancel_shows_as_errors() {
-    let wrong = of(Kind::OwnCores(60.0), &[Busy(0.0), Busy(0.0)]).false_verdict().value;
+    let tally = of(Kind::OwnCores(60.0), &[Busy(0.0), Busy(0.0)]);
+    let wrong = tally.share(tally.false_verdict).value;
     assert!(wrong > 3.0 * ALPHA, "only {wrong} of the runs err; the simulation is blind");
 }

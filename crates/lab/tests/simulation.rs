@@ -1,5 +1,5 @@
-//! The dispatcher over a simulated environment: planted effects are found, and whatever goes wrong everything is stopped and the record
-//! opens. That nothing is found where nothing is: `simulated_truth.rs`.
+//! The dispatcher over a simulated environment: whatever goes wrong everything is stopped and the record opens. That nothing is found where
+//! nothing is: `simulated_truth.rs`.
 
 mod calibration;
 mod capacity;
@@ -14,30 +14,17 @@ mod mix;
 mod paused;
 mod rules;
 mod slices;
+mod turns;
 
 use std::fs;
 
-use environment::{Fault, Simulated, finished, plan, reason, run, with_data};
+use environment::{Fault, Simulated, begun, finished, plan, reason, run, with_data};
 use proofload_lab::{LabError, Schedule};
 use record::EndReason;
 
 #[test]
-fn a_planted_effect_is_found_and_its_interval_holds_it() {
-    let mut environment = Simulated::new(7, &[0.0, 0.20]);
-    let record = finished(plan(2), 7, &mut environment);
-    let conclusion = analysis::conclude(&record);
-    let comparison = &conclusion.comparisons[0];
-    let estimate = comparison.estimate.as_ref().expect("six blocks give an estimate");
-    assert_eq!(comparison.outcome, analysis::Outcome::Better);
-    assert_eq!(reason(&record), &EndReason::Decided);
-    assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
-    assert!(environment.living.is_empty());
-}
-
-#[test]
 fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs() {
-    let mut environment = Simulated::new(3, &[0.0, 0.1, 0.0]);
-    let record = finished(plan(3), 3, &mut environment);
+    let record = finished(plan(3), 3, &mut Simulated::new(3, &[0.0, 0.1, 0.0]));
     let decided = record.complete_blocks().filter(|block| block.trials.len() == 2).count();
     for (number, block) in record.complete_blocks().enumerate() {
         let mut variants: Vec<usize> = block.trials.iter().map(record::Trial::variant).collect();
@@ -56,18 +43,10 @@ fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs
 }
 
 #[test]
-fn the_budget_is_kept() {
-    let mut environment = Simulated::new(5, &[0.0, 0.001]);
-    let record = finished(plan(2), 5, &mut environment);
-    let ended = record.ended.as_ref().expect("the run ended");
-    assert!(ended.seconds <= record.header.plan.design.budget.as_secs_f64() * 1.02, "{ended:?}");
-    assert!(matches!(ended.reason, EndReason::BudgetSpent | EndReason::LastLook | EndReason::Decided));
-}
-
-#[test]
 fn data_is_made_before_the_first_block_and_outside_of_the_budget() {
     let mut environment = Simulated::new(7, &[0.0, 0.20]);
-    let (record, result, folder) = run(with_data(plan(2)), 7, &mut environment);
+    let (writer, folder) = begun(with_data(plan(2)), 7);
+    let (record, result) = proofload_lab::run(writer, &mut environment, &mut |_| {});
     result.expect("nothing went wrong");
     assert_eq!(reason(&record), &EndReason::Decided, "making it took longer than the budget");
     let names: Vec<&str> = record.prepared.iter().map(|prepared| prepared.name.as_str()).collect();
@@ -80,10 +59,9 @@ fn data_is_made_before_the_first_block_and_outside_of_the_budget() {
 #[test]
 fn a_budget_too_small_for_a_verdict_is_said_and_not_overspent() {
     for seconds in [10, 12] {
-        let mut environment = Simulated::new(5, &[0.0, 0.5]);
         let mut plan = plan(2);
         plan.design.budget = std::time::Duration::from_secs(seconds);
-        let record = finished(plan, 5, &mut environment);
+        let record = finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.5]));
         let conclusion = analysis::conclude(&record);
         let said: Vec<&str> = conclusion.findings.iter().map(|finding| finding.evidence.as_str()).collect();
         assert!(said.iter().any(|said| said.contains("no verdict is given from fewer than 4")), "{said:?}");
@@ -100,23 +78,17 @@ fn whatever_fails_everything_is_stopped_and_the_end_is_kept() {
         (Fault::NoData, EndReason::PreparationFailed("no space left".into())),
         (Fault::Interrupt(3), EndReason::Interrupted),
     ] {
-        let mut environment = Simulated::new(1, &[0.0, 0.0]);
-        environment.fault = Some(fault);
-        let (record, result, folder) = run(with_data(plan(2)), 1, &mut environment);
+        let mut environment = Simulated::new(1, &[0.0, 0.0]).failing(fault);
+        let (record, result) = run(with_data(plan(2)), 1, &mut environment);
         assert_eq!(reason(&record), &expected);
         assert_eq!(result.is_ok(), expected == EndReason::Interrupted);
         assert!(!matches!(result, Err(LabError::Record(_))));
-        assert!(environment.living.is_empty(), "{fault:?}");
-        let opened = record::open(&folder.path().join("record")).expect("it opens");
-        assert!(opened == record, "{fault:?}: the record on disk is not the one in memory");
     }
 }
 
 #[test]
 fn a_service_that_never_succeeds_voids_the_run_at_once() {
-    let mut environment = Simulated::new(1, &[0.0, 0.0]);
-    environment.fault = Some(Fault::AllFail);
-    let record = finished(plan(2), 1, &mut environment);
+    let record = finished(plan(2), 1, &mut Simulated::new(1, &[0.0, 0.0]).failing(Fault::AllFail));
     let why = "no request succeeded; level-0: 0 of 100 succeeded: status 500; level-1: 0 of 100 succeeded: status 500";
     assert_eq!(reason(&record), &EndReason::Void(why.into()));
     assert_eq!(record.complete_blocks().count(), 0);
@@ -125,8 +97,8 @@ fn a_service_that_never_succeeds_voids_the_run_at_once() {
 
 #[test]
 fn the_record_opens_wherever_it_was_cut_off() {
-    let mut environment = Simulated::new(2, &[0.0, 0.3]);
-    let (record, result, folder) = run(plan(2), 2, &mut environment);
+    let (writer, folder) = begun(plan(2), 2);
+    let (record, result) = proofload_lab::run(writer, &mut Simulated::new(2, &[0.0, 0.3]), &mut |_| {});
     result.expect("nothing went wrong");
     let events = folder.path().join("record/events.jsonl");
     let whole = fs::read(&events).expect("the events are there");

@@ -10,13 +10,14 @@
 //! An endpoint is one request of the spec; its variants are what its rows of values make of it. This decides what can
 //! be sent, and `sampler` which of it is sent next; it must not know threads, connections or time.
 
-use std::fmt;
 use std::hint::select_unpredictable;
 use std::sync::Arc;
 
 use rand_pcg::Pcg64Mcg;
-use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::rand_core::Rng;
 
+use crate::error::refuse;
+use crate::pacer::rng_of;
 use crate::render::Renderer;
 use crate::values::shown;
 use crate::{LoadError, Request};
@@ -28,10 +29,11 @@ const ARENA_MAX: usize = 512 << 20;
 
 /// All requests of a load.
 pub(crate) struct RequestArena {
-    arena: Box<[u8]>,
+    arena: Vec<u8>,
     /// Variant v is `arena[bounds[v]..bounds[v + 1]]`.
-    bounds: Box<[u32]>,
-    endpoints: Box<[Endpoint]>,
+    bounds: Vec<u32>,
+    /// In the order of the spec; [`Choice::endpoint`] is a number of this.
+    pub(crate) endpoints: Vec<Endpoint>,
     table: AliasTable,
 }
 
@@ -40,15 +42,11 @@ pub(crate) struct RequestArena {
 pub(crate) struct Endpoint {
     /// What reports call it; unlike every other's.
     pub(crate) name: String,
-    /// Its share among the weights of all.
-    pub(crate) weight: u32,
     /// Whether its responses have no body whatever they say: those to HEAD.
-    pub(crate) bodiless: bool,
+    bodiless: bool,
     /// Its first variant, and how many follow one another; at least one.
-    pub(crate) first: u32,
-    pub(crate) count: u32,
-    /// The longest of them in bytes.
-    pub(crate) longest: u32,
+    first: u32,
+    count: u32,
 }
 
 impl RequestArena {
@@ -62,34 +60,52 @@ impl RequestArena {
 
     fn render_within(requests: &[Request], limit: usize) -> Result<RequestArena, LoadError> {
         check(requests)?;
-        let mut draft = Draft { arena: Vec::new(), bounds: vec![0], endpoints: Vec::new(), limit };
+        let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
+        let (arena, bounds, endpoints) = (Vec::new(), vec![0], Vec::new());
+        let mut arena = RequestArena { arena, bounds, endpoints, table: AliasTable::new(&weights) };
         let mut uses_values = Vec::new();
         for request in requests {
-            let used = draft.add(request).map_err(|error| of_request(error, request, requests.len()))?;
+            let used =
+                arena.add(request, limit).map_err(|error| of_request(error, request, requests.len()))?;
             uses_values.push(used);
         }
         check_values(requests, &uses_values)?;
-        let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
-        Ok(RequestArena {
-            arena: draft.arena.into(),
-            bounds: draft.bounds.into(),
-            endpoints: draft.endpoints.into(),
-            table: AliasTable::new(&weights),
-        })
+        arena.arena.shrink_to_fit();
+        Ok(arena)
     }
 
-    /// The endpoints in the order of the spec; [`Choice::endpoint`] is a number of this.
-    pub(crate) fn endpoints(&self) -> &[Endpoint] {
-        &self.endpoints
+    /// Appends an endpoint; whether it has placeholders.
+    fn add(&mut self, request: &Request, limit: usize) -> Result<bool, LoadError> {
+        let mut renderer = Renderer::new(request)?;
+        let (begin, count) = (self.arena.len(), renderer.variants());
+        let first = self.bounds.len() - 1;
+        for row in 0..count {
+            renderer.push(row, &mut self.arena)?;
+            let end = self.arena.len();
+            if end > limit {
+                // Projected from the rows that were rendered so far.
+                let projected = begin as u128 + (end - begin) as u128 * count as u128 / (row + 1) as u128;
+                let rows = if count > 1 { format!(" with its {count} rows") } else { String::new() };
+                let problem =
+                    format!("rendered{rows} the load takes about {projected} bytes, at most {limit}");
+                return refuse("load.requests", problem + "; use fewer rows or smaller bodies");
+            }
+            // Within the limit, which 32 bits hold.
+            self.bounds.push(end as u32);
+        }
+        self.endpoints.push(Endpoint {
+            name: request.title().into_owned(),
+            bodiless: request.method == "HEAD",
+            first: first as u32,
+            count: count as u32,
+        });
+        Ok(renderer.uses_values())
     }
 
-    /// Every request that can be drawn, with its endpoint.
-    pub(crate) fn variants(&self) -> impl Iterator<Item = (&Endpoint, &[u8])> {
-        self.endpoints.iter().flat_map(|endpoint| {
-            let numbers = endpoint.first as usize..(endpoint.first + endpoint.count) as usize;
-            let bytes =
-                |number: usize| &self.arena[self.bounds[number] as usize..self.bounds[number + 1] as usize];
-            numbers.map(move |number| (endpoint, bytes(number)))
+    /// Every request that can be drawn, with the name of its endpoint.
+    pub(crate) fn variants(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.endpoints.iter().enumerate().flat_map(move |(endpoint, Endpoint { name, count, .. })| {
+            (0..*count).map(move |row| (name.as_str(), self.bytes(self.choice(endpoint, row))))
         })
     }
 
@@ -109,81 +125,18 @@ impl RequestArena {
     }
 }
 
-/// Hundreds of megabytes are nothing to look at.
-impl fmt::Debug for RequestArena {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestArena")
-            .field("endpoints", &self.endpoints)
-            .field("bytes", &self.arena.len())
-            .finish_non_exhaustive()
-    }
-}
-
-/// An arena that is being made.
-struct Draft {
-    arena: Vec<u8>,
-    bounds: Vec<u32>,
-    endpoints: Vec<Endpoint>,
-    limit: usize,
-}
-
-impl Draft {
-    /// Appends an endpoint; whether it has placeholders.
-    fn add(&mut self, request: &Request) -> Result<bool, LoadError> {
-        let mut renderer = Renderer::new(request)?;
-        let (begin, count) = (self.arena.len(), renderer.variants());
-        let first = self.bounds.len() - 1;
-        let mut longest = 0;
-        for row in 0..count {
-            let start = self.arena.len();
-            renderer.push(row, &mut self.arena)?;
-            let end = self.arena.len();
-            if end > self.limit {
-                return Err(self.too_large(begin, row + 1, count));
-            }
-            // Within the limit, which 32 bits hold; and no request has less than a byte.
-            self.bounds.push(end as u32);
-            longest = longest.max((end - start) as u32);
-        }
-        self.endpoints.push(Endpoint {
-            name: request.title().into_owned(),
-            weight: request.weight,
-            bodiless: request.method == "HEAD",
-            first: first as u32,
-            count: count as u32,
-            longest,
-        });
-        Ok(renderer.uses_values())
-    }
-
-    /// The size is projected from the rows that were rendered so far.
-    fn too_large(&self, begin: usize, rendered: usize, count: usize) -> LoadError {
-        let so_far = (self.arena.len() - begin) as u128;
-        let projected = begin as u128 + so_far * count as u128 / rendered as u128;
-        let rows = if count > 1 { format!(" with its {count} rows") } else { String::new() };
-        let limit = self.limit;
-        let problem = format!("rendered{rows} the load takes about {projected} bytes, at most {limit}");
-        LoadError::Spec { field: "load.requests", problem: problem + "; use fewer rows or smaller bodies" }
-    }
-}
-
 fn check(requests: &[Request]) -> Result<(), LoadError> {
-    let refuse = |field, problem| Err(LoadError::Spec { field, problem });
     if requests.is_empty() || requests.len() > ENDPOINTS_MAX {
         let problem = format!("{} requests, from 1 to {ENDPOINTS_MAX}", requests.len());
         return refuse("load.requests", problem);
     }
     let mut names: Vec<_> = requests.iter().map(Request::title).collect();
-    for (request, name) in requests.iter().zip(&names) {
-        if name.contains(char::is_control) {
-            let problem = format!("{} contains a control character", shown(name));
-            return refuse("load.requests.name", problem);
-        }
-        if request.weight == 0 {
-            let problem =
-                format!("0 for request {}, at least 1; leave out what is not to be sent", shown(name));
-            return refuse("load.requests.weight", problem);
-        }
+    if let Some(name) = names.iter().find(|name| name.contains(char::is_control)) {
+        return refuse("load.requests.name", format!("{} contains a control character", shown(name)));
+    }
+    if let Some(request) = requests.iter().find(|request| request.weight == 0) {
+        let problem = format!("0 for request {}, at least 1", shown(&request.title()));
+        return refuse("load.requests.weight", problem + "; leave out what is not to be sent");
     }
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -203,9 +156,8 @@ fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadEr
         if let Some(values) = request.values.as_ref().filter(|values| !used(values)) {
             let (name, column) = (request.title(), &values.columns()[0]);
             let problem = format!("request {} has values and no placeholder for them", shown(&name));
-            let problem =
-                problem + &format!("; a column is written {{{column}}}, with braces that are not doubled");
-            return Err(LoadError::Spec { field: "load.requests.values", problem });
+            let hint = format!("; a column is written {{{column}}}, with braces that are not doubled");
+            return refuse("load.requests.values", problem + &hint);
         }
     }
     Ok(())
@@ -215,8 +167,7 @@ fn check_values(requests: &[Request], uses_values: &[bool]) -> Result<(), LoadEr
 fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError {
     match error {
         LoadError::Spec { field, problem } if requests > 1 => {
-            let problem = format!("request {}: {problem}", shown(&request.title()));
-            LoadError::Spec { field, problem }
+            LoadError::Spec { field, problem: format!("request {}: {problem}", shown(&request.title())) }
         }
         other => other,
     }
@@ -236,7 +187,7 @@ fn of_request(error: LoadError, request: &Request, requests: usize) -> LoadError
 const PURPOSE: u64 = 0x7265_7175_6573_7473;
 
 /// The requests of one thread, without end. A clone draws the same ones.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RequestSampler {
     arena: Arc<RequestArena>,
     rng: Pcg64Mcg,
@@ -258,15 +209,12 @@ pub(crate) struct Choice {
 impl RequestSampler {
     /// The requests of thread `thread` (from 0).
     pub(crate) fn new(arena: Arc<RequestArena>, seed: u64, thread: u32) -> RequestSampler {
-        // Seeds drawn from one generator: seeds that follow each other make streams that resemble each other.
-        let mut seeds = Pcg64Mcg::seed_from_u64(seed ^ PURPOSE);
-        let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
-        RequestSampler { arena, rng: Pcg64Mcg::seed_from_u64(seed) }
+        RequestSampler { arena, rng: rng_of(seed ^ PURPOSE, thread) }
     }
 
     /// Draws the next request.
     pub(crate) fn draw(&mut self) -> Choice {
-        let endpoint = match self.arena.table.len() {
+        let endpoint = match self.arena.table.slots.len() {
             1 => 0,
             _ => self.arena.table.pick(self.rng.next_u64()),
         };
@@ -292,12 +240,11 @@ impl RequestSampler {
 // word comes from outside. What is drawn for a word must never change, for seeds in records stand for it.
 
 /// Numbers from 0, each with its share of all words.
-#[derive(Debug, Clone)]
 pub(crate) struct AliasTable {
     slots: Box<[Slot]>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Slot {
     mark: u64,
     /// What is drawn from the mark on.
@@ -326,11 +273,6 @@ impl AliasTable {
             }
         }
         AliasTable { slots: slots.into() }
-    }
-
-    /// How many numbers there are.
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len()
     }
 
     /// The number that a random word stands for.

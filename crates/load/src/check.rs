@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use model::{ContentSeen, ContractFailure, FailureKind};
 
 use crate::Contract;
-use crate::content::{Content, ContentFlaw, ContentReader};
+use crate::content::{Content, ContentReader};
 use crate::reader::Head;
 
 /// The most that is kept of an unexpected header value.
@@ -17,21 +17,19 @@ const EXAMPLE_CHARS: usize = 200;
 /// Different contents of an endpoint that are told apart.
 const CONTENTS_MAX: usize = 16;
 
-/// In what a response broke the contract: the first thing noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Breach {
-    Status,
-    /// The contract's header of this index.
-    Header(usize),
-    BodyBytes,
-    /// The content cannot be decoded.
-    Coding,
-    /// The decoded content is another.
-    Digest,
-}
+/// In what a response broke the contract, the first thing noticed: its place among the failures of the endpoint.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Breach(usize);
 
-/// The kinds of breach that every contract knows; those of its headers follow.
-const KINDS: [Breach; 4] = [Breach::Status, Breach::BodyBytes, Breach::Coding, Breach::Digest];
+/// What can be wrong under every contract; its headers follow.
+const KINDS: [FailureKind; 4] =
+    [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
+const STATUS: Breach = Breach(0);
+const BODY_BYTES: Breach = Breach(1);
+/// The content cannot be decoded.
+const CODING: Breach = Breach(2);
+/// The decoded content is another.
+const DIGEST: Breach = Breach(3);
 
 /// The contracts of all endpoints with the breaches seen so far.
 #[derive(Debug)]
@@ -45,150 +43,108 @@ pub(crate) struct Check {
 #[derive(Debug)]
 struct Endpoint {
     contract: Contract,
-    /// One entry for each of [`KINDS`], then one for each header of the contract.
-    seen: Vec<Seen>,
+    /// One for each of [`KINDS`], then one for each header of the contract; what never happened has a count of 0.
+    failures: Vec<ContractFailure>,
     contents: Vec<ContentSeen>,
-}
-
-#[derive(Debug, Default, Clone)]
-struct Seen {
-    count: u64,
-    example: Option<String>,
 }
 
 impl Check {
     /// The contracts are those of the endpoints, in their order.
     pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> Check {
         let endpoint = |contract: Contract| {
-            let seen = vec![Seen::default(); KINDS.len() + contract.headers.len()];
-            Endpoint { contract, seen, contents: Vec::new() }
+            let failures = none_of(&contract);
+            Endpoint { contract, failures, contents: Vec::new() }
         };
         Check { endpoints: contracts.into_iter().map(endpoint).collect(), sample_every, heads: 0 }
     }
 
+    fn is_sampled(&self) -> bool {
+        self.sample_every > 0 && self.heads.is_multiple_of(self.sample_every)
+    }
+
     /// Whether the fields of the next head of this endpoint are looked at, beside its status.
     pub(crate) fn reads_fields(&self, endpoint: u16) -> bool {
-        let is_sampled = self.sample_every > 0 && self.heads.is_multiple_of(self.sample_every);
-        is_sampled || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
+        self.is_sampled() || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
     }
 
     /// Looks at a final head. An example of a breach is kept here, the breach is counted by [`Check::body`].
     pub(crate) fn head(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Breach> {
-        self.endpoints[usize::from(endpoint)].head(head)
-    }
-
-    /// What looks at the content of the response with this head, if its turn has come.
-    pub(crate) fn sample(&mut self, head: &Head<'_>) -> Option<Box<ContentReader>> {
-        let number = self.heads;
-        self.heads += 1;
-        if self.sample_every == 0 || !number.is_multiple_of(self.sample_every) {
-            return None;
-        }
-        let codings: Vec<_> = values(head, "content-encoding").collect();
-        let codings: Vec<&[u8]> = codings.iter().map(AsRef::as_ref).collect();
-        Some(Box::new(ContentReader::new(&codings)))
-    }
-
-    /// Notes the content of a sampled response.
-    pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
-        let endpoint = &mut self.endpoints[usize::from(endpoint)];
-        match content.finish() {
-            Ok(content) => endpoint.content(&content),
-            Err(error) => Some(endpoint.error(&error)),
-        }
-    }
-
-    /// Judges a complete response: true when it is good.
-    pub(crate) fn body(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> bool {
-        let endpoint = &mut self.endpoints[usize::from(endpoint)];
-        let wrong_length = endpoint.contract.body_bytes.is_some_and(|expected| expected != bytes);
-        let breach = match breach {
-            None if wrong_length => {
-                Some(note(&mut endpoint.seen, Breach::BodyBytes, || format!("{bytes} bytes")))
-            }
-            other => other,
-        };
-        if let Some(breach) = breach {
-            endpoint.seen[slot(breach)].count += 1;
-        }
-        breach.is_none()
-    }
-
-    /// Hands out the breaches of all endpoints together and starts over.
-    pub(crate) fn take(&mut self) -> Vec<ContractFailure> {
-        self.heads = 0;
-        self.endpoints.iter_mut().flat_map(Endpoint::take).collect()
-    }
-
-    /// Hands out the contents seen, by endpoint, and starts over.
-    pub(crate) fn take_contents(&mut self) -> Vec<Vec<ContentSeen>> {
-        self.endpoints.iter_mut().map(|endpoint| std::mem::take(&mut endpoint.contents)).collect()
-    }
-}
-
-impl Endpoint {
-    fn head(&mut self, head: &Head<'_>) -> Option<Breach> {
-        let met = match self.contract.status.as_slice() {
+        let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
+        let met = match contract.status.as_slice() {
             [] => (200..300).contains(&head.status),
             accepted => accepted.contains(&head.status),
         };
         if !met {
-            return Some(note(&mut self.seen, Breach::Status, || head.status.to_string()));
+            return Some(note(failures, STATUS, || head.status.to_string()));
         }
-        let mut headers = self.contract.headers.iter().enumerate();
+        let mut headers = contract.headers.iter().enumerate();
         let (index, (name, _)) = headers.find(|(_, (name, accepted))| !has(head, name, accepted))?;
-        Some(note(&mut self.seen, Breach::Header(index), || seen_values(head, name)))
+        Some(note(failures, Breach(KINDS.len() + index), || seen_values(head, name)))
     }
 
-    fn content(&mut self, content: &Content) -> Option<Breach> {
-        let &Content { digest, encoded_bytes, decoded_bytes } = content;
+    /// What looks at the content of the response with this head, if its turn has come.
+    pub(crate) fn sample(&mut self, head: &Head<'_>) -> Option<Box<ContentReader>> {
+        let is_sampled = self.is_sampled();
+        self.heads += 1;
+        is_sampled.then(|| Box::new(ContentReader::of(head)))
+    }
+
+    /// Notes the content of a sampled response.
+    pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
+        let Endpoint { contract, failures, contents } = &mut self.endpoints[usize::from(endpoint)];
+        let Content { digest, encoded_bytes, decoded_bytes } = match content.finish() {
+            Ok(content) => content,
+            Err(flaw) => return Some(note(failures, CODING, || flaw)),
+        };
         let seen = ContentSeen { sha256: digest.to_string(), encoded_bytes, decoded_bytes, count: 1 };
-        match self.contents.iter().position(|known| known.sha256 == seen.sha256) {
-            Some(index) => self.contents[index].merge(&seen),
-            None if self.contents.len() < CONTENTS_MAX => self.contents.push(seen),
+        match contents.iter().position(|known| known.sha256 == seen.sha256) {
+            Some(place) => contents[place].merge(&seen),
+            None if contents.len() < CONTENTS_MAX => contents.push(seen),
             None => {}
         }
-        let other = self.contract.content.is_some_and(|expected| expected != digest);
-        other.then(|| note(&mut self.seen, Breach::Digest, || format!("SHA-256 {digest}")))
+        let other = contract.content.is_some_and(|expected| expected != digest);
+        other.then(|| note(failures, DIGEST, || format!("SHA-256 {digest}")))
     }
 
-    fn error(&mut self, error: &ContentFlaw) -> Breach {
-        note(&mut self.seen, Breach::Coding, || error.to_string())
+    /// Judges a complete response: true when it is good.
+    pub(crate) fn body(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> bool {
+        let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
+        let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
+        let breach = match breach {
+            None if wrong_length => Some(note(failures, BODY_BYTES, || format!("{bytes} bytes"))),
+            other => other,
+        };
+        if let Some(Breach(place)) = breach {
+            failures[place].count += 1;
+        }
+        breach.is_none()
     }
 
-    fn take(&mut self) -> Vec<ContractFailure> {
-        let fresh = vec![Seen::default(); KINDS.len() + self.contract.headers.len()];
-        let seen = std::mem::replace(&mut self.seen, fresh);
-        let names = self.contract.headers.keys().map(|name| FailureKind::Header(name.clone()));
-        let kinds = [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
-        kinds
-            .into_iter()
-            .chain(names)
-            .zip(seen)
-            .filter(|(_, seen)| seen.count > 0)
-            .map(|(kind, seen)| ContractFailure {
-                kind,
-                count: seen.count,
-                example: seen.example.unwrap_or_default(),
-            })
-            .collect()
+    /// Hands out the breaches of all endpoints together and the contents seen of each, and starts over.
+    pub(crate) fn take(&mut self) -> (Vec<ContractFailure>, Vec<Vec<ContentSeen>>) {
+        self.heads = 0;
+        let take = |Endpoint { contract, failures, .. }: &mut Endpoint| {
+            std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
+        };
+        let failures = self.endpoints.iter_mut().flat_map(take).collect();
+        let contents = self.endpoints.iter_mut().map(|endpoint| std::mem::take(&mut endpoint.contents));
+        (failures, contents.collect())
     }
+}
+
+fn none_of(contract: &Contract) -> Vec<ContractFailure> {
+    let headers = contract.headers.keys().map(|name| FailureKind::Header(name.clone()));
+    let kinds = KINDS.into_iter().chain(headers);
+    kinds.map(|kind| ContractFailure { kind, count: 0, example: String::new() }).collect()
 }
 
 /// Keeps an example of a breach unless there is one.
-fn note(seen: &mut [Seen], breach: Breach, example: impl FnOnce() -> String) -> Breach {
-    seen[slot(breach)].example.get_or_insert_with(example);
-    breach
-}
-
-fn slot(breach: Breach) -> usize {
-    match breach {
-        Breach::Status => 0,
-        Breach::BodyBytes => 1,
-        Breach::Coding => 2,
-        Breach::Digest => 3,
-        Breach::Header(index) => KINDS.len() + index,
+fn note(failures: &mut [ContractFailure], breach: Breach, example: impl FnOnce() -> String) -> Breach {
+    let kept = &mut failures[breach.0].example;
+    if kept.is_empty() {
+        *kept = example();
     }
+    breach
 }
 
 fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
@@ -238,9 +194,9 @@ mod tests {
             headers.iter().map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
         let breach = check.head(0, &Head { status, headers: &headers });
         let good = check.body(0, breach, bytes);
-        let failures = check.take();
+        let failures = check.take().0;
         assert_eq!(good, failures.is_empty());
-        assert!(check.take().is_empty(), "taking starts over");
+        assert!(check.take().0.is_empty(), "taking starts over");
         failures.into_iter().map(|failure| (failure.kind, failure.example)).collect()
     }
 

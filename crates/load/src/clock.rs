@@ -1,5 +1,7 @@
 //! The clocks of an engine thread: monotonic time, its own CPU time, and how long it waited for a CPU.
 
+use std::time::Duration;
+
 use rustix::time::{ClockId, clock_gettime};
 
 /// `CLOCK_MONOTONIC` in nanoseconds. Read through the vDSO: no system call.
@@ -27,4 +29,10 @@ pub(crate) fn thread_run_delay_ns() -> Option<u64> {
 fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// A time limit in nanoseconds; beyond a century it is one.
+pub(crate) fn in_ns(time: Duration) -> u64 {
+    const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
+    time.min(CENTURY).as_nanos() as u64
 }

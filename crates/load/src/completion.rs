@@ -154,7 +154,7 @@ impl Completion {
         if !self.plain {
             return self.sent_copy(worker, index, outcome(result));
         }
-        if !worker.is_busy(index) {
+        if !worker.connections[index].is_busy() {
             return;
         }
         let silent = worker.output(index).is_none();
@@ -273,7 +273,7 @@ impl Driver for Completion {
     fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
-        let in_flight = worker.in_flight();
+        let in_flight = worker.in_flight;
         let most = if worker.is_open_loop() { OPEN_LOOP } else { closed_loop(in_flight) };
         let several = (in_flight / IN_FLIGHT_FOR_ONE) as usize;
         // Sends complete at once, as a rule: they are no responses.

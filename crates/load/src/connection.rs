@@ -14,13 +14,15 @@
 
 mod tls;
 
+use std::task::Poll;
+
 use model::{Cause, Phase};
+use rustls::HandshakeKind;
 
 use crate::arena::{Choice, RequestArena};
 use crate::check::{Breach, Check};
 use crate::content::ContentReader;
-use crate::protocol;
-use crate::protocol::{Handshake, Session};
+use crate::protocol::{self, Session};
 use crate::reader::{Head, Sink};
 use crate::tally::Tally;
 use crate::worker::Settings;
@@ -59,9 +61,8 @@ pub(crate) enum Effect {
 }
 
 /// See the module's text.
-#[derive(Debug)]
 pub(crate) struct Connection {
-    stage: Stage,
+    pub(crate) stage: Stage,
     /// What is spoken; before the first time that it is open a session that nothing is asked of.
     session: Box<dyn Session>,
     tls: Option<Box<Tls>>,
@@ -86,10 +87,6 @@ impl Connection {
             opening_ns: 0,
             opened_before: false,
         }
-    }
-
-    pub(crate) fn stage(&self) -> Stage {
-        self.stage
     }
 
     /// Requests that can begin now. One that opens a connection of its own begins on a closed one.
@@ -132,10 +129,10 @@ impl Connection {
     }
 
     /// The socket is connected.
-    pub(crate) fn connected(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn connected(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let Stage::Connecting { since_ns } = self.stage else { return Effect::None };
         recorder.tally.counts.connect.record(recorder.now_ns - since_ns);
-        match &settings.tls {
+        match &recorder.settings.tls {
             Some(tls) => {
                 self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Tls };
                 match Tls::new(tls) {
@@ -144,14 +141,15 @@ impl Connection {
                 }
                 Effect::Free
             }
-            None => self.speak(settings, recorder),
+            None => self.speak(recorder),
         }
     }
 
     /// Whatever carries the protocol is ready.
-    fn speak(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
-        self.session = protocol::begin(settings.protocol, settings.tls.is_some());
-        if self.session.handshake() == Handshake::Done {
+    fn speak(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+        let Settings { protocol, tls, .. } = recorder.settings;
+        self.session = protocol::begin(*protocol, tls.is_some());
+        if self.session.handshake() == Poll::Ready(Ok(())) {
             return self.secured(recorder);
         }
         self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Connect };
@@ -164,7 +162,7 @@ impl Connection {
         recorder.tally.counts.connections_opened += 1;
         recorder.tally.counts.reconnects += u64::from(std::mem::replace(&mut self.opened_before, true));
         if let Some(request) = self.early.take() {
-            self.session.begin(request, recorder.arena);
+            self.session.begin(request, &recorder.settings.arena);
         }
         Effect::Free
     }
@@ -175,12 +173,6 @@ impl Connection {
             Stage::Open => self.session.begin(request, arena),
             _ => self.early = Some(request),
         }
-    }
-
-    /// Makes ready whatever there is to write. To be called before [`output`](Self::output) when something has begun or was
-    /// received.
-    pub(crate) fn flush(&mut self, arena: &RequestArena) {
-        self.encrypt(arena);
     }
 
     /// What is to be written next, if anything.
@@ -197,7 +189,7 @@ impl Connection {
         match &mut self.tls {
             Some(tls) => {
                 tls.wrote(count);
-                self.encrypt(arena);
+                self.flush(arena);
             }
             None => self.session.wrote(count, arena),
         }
@@ -214,33 +206,28 @@ impl Connection {
     }
 
     /// Bytes have arrived.
-    pub(crate) fn received(
-        &mut self,
-        bytes: &mut [u8],
-        settings: &Settings,
-        recorder: &mut Recorder<'_>,
-    ) -> Effect {
-        let Some(mut tls) = self.tls.take() else { return self.read(bytes, settings, recorder) };
-        let effect = self.decrypt(&mut tls, bytes, settings, recorder);
+    pub(crate) fn received(&mut self, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
+        let Some(mut tls) = self.tls.take() else { return self.read(bytes, recorder) };
+        let effect = self.decrypt(&mut tls, bytes, recorder);
         self.tls = Some(tls);
         effect
     }
 
     /// Shows the session bytes of its protocol.
-    fn read(&mut self, bytes: &[u8], settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    fn read(&mut self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let effect = self.session.received(bytes, recorder);
-        self.noted(effect, settings, recorder)
+        self.noted(effect, recorder)
     }
 
     /// What was read may end the handshake, or the wait after failures.
-    fn noted(&mut self, effect: Effect, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    fn noted(&mut self, effect: Effect, recorder: &mut Recorder<'_>) -> Effect {
         if recorder.has_response {
             self.backoff_ns = 0;
-            if settings.fresh {
+            if recorder.settings.fresh {
                 return Effect::Lost;
             }
         }
-        if settings.fresh && self.stage == Stage::Open && !self.is_busy() {
+        if recorder.settings.fresh && self.stage == Stage::Open && !self.is_busy() {
             // Its request has ended, in whatever way.
             return Effect::Lost;
         }
@@ -248,27 +235,27 @@ impl Connection {
             return effect;
         }
         match (effect, self.session.handshake()) {
-            (_, Handshake::Failed(cause)) => self.failed(cause, recorder),
+            (_, Poll::Ready(Err(cause))) => self.failed(cause, recorder),
             (Effect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
-            (_, Handshake::Done) => self.secured(recorder),
-            (effect, Handshake::Pending) => effect,
+            (_, Poll::Ready(Ok(()))) => self.secured(recorder),
+            (effect, Poll::Pending) => effect,
         }
     }
 
     /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
-    pub(crate) fn skipped(&mut self, count: u64, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> Effect {
         let effect = self.session.skipped(count, recorder);
-        self.noted(effect, settings, recorder)
+        self.noted(effect, recorder)
     }
 
     /// The peer has ended the connection.
-    pub(crate) fn ended(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn ended(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         if self.stage != Stage::Open {
             return self.failed(Cause::ClosedEarly, recorder);
         }
         // While what is announced by TLS is decrypted, it is taken from here.
         let effect = self.session.ended(self.tls.is_some(), recorder);
-        self.noted(effect, settings, recorder)
+        self.noted(effect, recorder)
     }
 
     /// The socket has failed, or the time for connecting is up.
@@ -290,26 +277,26 @@ impl Connection {
     }
 
     /// The time of the oldest request, or of connecting, is up.
-    pub(crate) fn expired(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    pub(crate) fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         if self.stage != Stage::Open {
             return self.failed(Cause::Timeout, recorder);
         }
-        let effect = self.session.expired(settings, recorder);
-        self.noted(effect, settings, recorder)
+        let effect = self.session.expired(recorder);
+        self.noted(effect, recorder)
     }
 
     /// The slice is over: whatever is under way is booked as unfinished. True when there was anything.
     pub(crate) fn leave(&mut self, recorder: &mut Recorder<'_>) -> bool {
-        let early = self.early.take();
-        let busy = early.is_some() || self.session.in_flight() > 0;
-        if let Some(request) = early {
+        let busy = self.is_busy();
+        if let Some(request) = self.early.take() {
             recorder.leave_unfinished(&request);
         }
         self.session.leave(recorder);
         busy
     }
 
-    /// The socket is gone. A connection that has carried a response may be opened again at once; where that fails,     /// one carries none either, the wait doubles from 10 ms to 1 s.
+    /// The socket is gone. A connection that has carried a response may be opened again at once; where that fails, or it
+    /// carries none either, the wait doubles from 10 ms to 1 s.
     pub(crate) fn close(&mut self, now_ns: u64) {
         if matches!(self.stage, Stage::Connecting { .. } | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
@@ -317,11 +304,6 @@ impl Connection {
         self.stage = Stage::Closed { retry_ns: now_ns + self.backoff_ns };
         self.backoff_ns = (self.backoff_ns * 2).clamp(BACKOFF_FIRST_NS, BACKOFF_LAST_NS);
         self.tls = None;
-    }
-
-    /// The wait after a failure is over.
-    pub(crate) fn rested(&mut self) {
-        self.rest_until(0);
     }
 
     /// It is closed, and stays so until then.
@@ -336,12 +318,77 @@ impl Connection {
         self.backoff_ns = 0;
         self.tls = None;
     }
+
+    // The part of a connection that has TLS below its protocol: what is received is decrypted on its way up, what is to be
+    // written is encrypted on its way down. It must not know what the protocol says.
+
+    fn decrypt(&mut self, tls: &mut Tls, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
+        let securing = tls.session.is_handshaking();
+        let (mut effect, mut early) = (Effect::Free, Vec::new());
+        // What came before an error has come, however the bytes happened to be cut.
+        let received = tls.received(bytes, |plain| {
+            match securing {
+                true => early.extend_from_slice(plain),
+                false => effect = self.read(plain, recorder),
+            }
+            effect != Effect::Lost
+        });
+        if securing && !tls.session.is_handshaking() {
+            let row = protocol::row(recorder.settings.protocol);
+            if row.needs_alpn && tls.session.alpn_protocol() != Some(row.alpn.as_bytes()) {
+                let text = format!("the server does not offer {} (ALPN)", row.name);
+                return self.tls_failed(TlsError { cause: Cause::Tls, text }, recorder);
+            }
+            if let Stage::Securing { since_ns, .. } = self.stage {
+                // The handshake took up an earlier session, which spares both sides most of the work.
+                let is_resumed = tls.session.handshake_kind() == Some(HandshakeKind::Resumed);
+                recorder.tally.counts.handshake.record(recorder.now_ns - since_ns);
+                recorder.tally.counts.tls_resumed += u64::from(is_resumed);
+            }
+            let _ = self.speak(recorder);
+            if !early.is_empty() {
+                effect = self.read(&early, recorder);
+            }
+        }
+        if effect == Effect::Lost {
+            return effect;
+        }
+        if let Err(error) = received {
+            return self.tls_failed(error, recorder);
+        }
+        if tls.ended {
+            return self.ended(recorder);
+        }
+        // A response of the handshake, or of the protocol, may be waiting to be written.
+        Effect::Free
+    }
+
+    /// Makes ready whatever there is to write. To be called before [`output`](Self::output) when something has begun or was received.
+    ///
+    /// With TLS it encrypts a limited part at a time: the rest follows when that is written, so that a request counts as written when it
+    /// is, and a long one is not held twice.
+    pub(crate) fn flush(&mut self, arena: &RequestArena) {
+        let Some(tls) = &mut self.tls else { return };
+        if !tls.session.is_handshaking() && tls.output().is_none() {
+            while let Some(bytes) = self.session.output(arena) {
+                let count = tls.write(bytes);
+                if count == 0 {
+                    break;
+                }
+                self.session.wrote(count, arena);
+            }
+        }
+    }
+
+    fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> Effect {
+        recorder.tally.counts.tls_error.get_or_insert(error.text);
+        self.failed(error.cause, recorder)
+    }
 }
 
 // A request under way: which one it is, its times, and what its response is held against.
 
 /// See the module's text. Times but `first_byte_ns` are absolute.
-#[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) choice: Choice,
     pub(crate) sent_ns: u64,
@@ -364,73 +411,37 @@ impl InFlight {
         self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
     }
 
-    /// Looks at the response's head.
-    pub(crate) fn look(&mut self, head: &Head<'_>, check: &mut Check) {
-        self.breach = check.head(self.choice.endpoint, head);
-        if !self.choice.bodiless {
-            self.content = check.sample(head);
-        }
-    }
-
     /// Whether its response's content has to be seen.
     pub(crate) fn is_sampled(&self) -> bool {
         self.content.is_some()
-    }
-
-    /// Looks at a piece of the response's content.
-    pub(crate) fn content(&mut self, bytes: &[u8]) {
-        if let Some(content) = &mut self.content {
-            content.take(bytes);
-        }
     }
 }
 
 /// A request reads its response.
 impl Sink for (&mut InFlight, &mut Check) {
     fn head(&mut self, head: &Head<'_>) {
-        self.0.look(head, self.1);
+        let (InFlight { choice, breach, content, .. }, check) = self;
+        *breach = check.head(choice.endpoint, head);
+        if !choice.bodiless {
+            *content = check.sample(head);
+        }
     }
 
     fn content(&mut self, bytes: &[u8]) {
-        self.0.content(bytes);
+        if let Some(content) = &mut self.0.content {
+            content.take(bytes);
+        }
     }
 }
 
 // Where connections book what became of requests: the thread's tally, with the contract at hand.
-
-/// A complete response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Response {
-    pub(crate) endpoint: u16,
-    pub(crate) status: u16,
-    pub(crate) ok: bool,
-    pub(crate) body_bytes: u64,
-    pub(crate) latency_ns: u64,
-    /// From intended to done; `None` in closed loop.
-    pub(crate) response_ns: Option<u64>,
-    pub(crate) first_byte_ns: u64,
-}
-
-/// A request that got no complete response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Loss {
-    pub(crate) endpoint: u16,
-    pub(crate) phase: Phase,
-    pub(crate) cause: Cause,
-    /// How long it had waited: its latency is at least this.
-    pub(crate) age_ns: u64,
-    /// The same from its intended time; `None` in closed loop.
-    pub(crate) response_age_ns: Option<u64>,
-    /// From sent to the first byte, if one came.
-    pub(crate) first_byte_ns: Option<u64>,
-}
 
 /// The books, open at one moment.
 pub(crate) struct Recorder<'a> {
     pub(crate) now_ns: u64,
     /// How far into the window that is; `None` outside of it.
     pub(crate) since_start_ns: Option<u64>,
-    pub(crate) arena: &'a RequestArena,
+    pub(crate) settings: &'a Settings,
     pub(crate) check: &'a mut Check,
     pub(crate) tally: &'a mut Tally,
     pub(crate) in_flight: &'a mut u32,
@@ -443,123 +454,30 @@ impl Recorder<'_> {
     pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
         self.has_response = true;
-        let latency_ns = self.now_ns - request.sent_ns;
         let endpoint = request.choice.endpoint;
         if let Some(content) = request.content.take() {
             let breach = self.check.content(endpoint, *content);
             request.breach = request.breach.or(breach);
         }
-        let response = Response {
-            endpoint,
-            status,
-            ok: self.check.body(endpoint, request.breach, body_bytes),
-            body_bytes,
-            latency_ns,
-            response_ns: request.intended_ns.map(|intended_ns| self.now_ns - intended_ns),
-            first_byte_ns: request.first_byte_ns.unwrap_or(latency_ns),
-        };
-        self.tally.response(&response, self.since_start_ns);
+        let ok = self.check.body(endpoint, request.breach, body_bytes);
+        self.tally.response(&request, (status, body_bytes, ok), self.now_ns, self.since_start_ns);
     }
 
     /// A request will get none.
     pub(crate) fn fail(&mut self, request: &InFlight, phase: Phase, cause: Cause) {
         *self.in_flight -= 1;
-        self.tally.loss(&self.loss(request, phase, cause));
+        self.tally.loss(request, phase, cause, self.now_ns);
     }
 
-    /// A request has none when the slice is over: no error, so that phase and cause are of no meaning.
+    /// A request has none when the slice is over, which is no error.
     pub(crate) fn leave_unfinished(&mut self, request: &InFlight) {
         *self.in_flight -= 1;
-        self.tally.leave_unfinished(&self.loss(request, Phase::Head, Cause::Timeout));
+        self.tally.leave_unfinished(request, self.now_ns);
     }
 
     /// Something went wrong that cost no request.
     pub(crate) fn error(&mut self, phase: Phase, cause: Cause) {
         self.tally.error(phase, cause);
-    }
-
-    fn loss(&self, request: &InFlight, phase: Phase, cause: Cause) -> Loss {
-        Loss {
-            endpoint: request.choice.endpoint,
-            phase,
-            cause,
-            age_ns: self.now_ns - request.sent_ns,
-            response_age_ns: request.intended_ns.map(|intended_ns| self.now_ns - intended_ns),
-            first_byte_ns: request.first_byte_ns,
-        }
-    }
-}
-
-// The part of a connection that has TLS below its protocol: what is received is decrypted on its way up, what is to be
-// written is encrypted on its way down. It must not know what the protocol says.
-
-impl Connection {
-    fn decrypt(
-        &mut self,
-        tls: &mut Tls,
-        bytes: &mut [u8],
-        settings: &Settings,
-        recorder: &mut Recorder<'_>,
-    ) -> Effect {
-        let securing = tls.is_handshaking();
-        let (mut effect, mut early) = (Effect::Free, Vec::new());
-        // What came before an error has come, however the bytes happened to be cut.
-        let received = tls.received(bytes, |plain| {
-            match securing {
-                true => early.extend_from_slice(plain),
-                false => effect = self.read(plain, settings, recorder),
-            }
-            effect != Effect::Lost
-        });
-        if securing && !tls.is_handshaking() {
-            let row = crate::protocol::row(settings.protocol);
-            if row.needs_alpn && tls.protocol() != Some(row.alpn.as_bytes()) {
-                return self.tls_failed(TlsError::not_offered(row.name), recorder);
-            }
-            self.shook_hands(tls, recorder);
-            let _ = self.speak(settings, recorder);
-            if !early.is_empty() {
-                effect = self.read(&early, settings, recorder);
-            }
-        }
-        if effect == Effect::Lost {
-            return effect;
-        }
-        if let Err(error) = received {
-            return self.tls_failed(error, recorder);
-        }
-        if tls.is_ended() {
-            return self.ended(settings, recorder);
-        }
-        // A response of the handshake, or of the protocol, may be waiting to be written.
-        Effect::Free
-    }
-
-    /// Encrypts what the protocol wants to write, a limited part at a time: the rest follows when that is written, so that
-    /// a request counts as written when it is, and a long one is not held twice.
-    fn encrypt(&mut self, arena: &RequestArena) {
-        let Some(tls) = &mut self.tls else { return };
-        if !tls.is_handshaking() && tls.output().is_none() {
-            while let Some(bytes) = self.session.output(arena) {
-                let count = tls.write(bytes);
-                if count == 0 {
-                    break;
-                }
-                self.session.wrote(count, arena);
-            }
-        }
-    }
-
-    fn tls_failed(&mut self, error: TlsError, recorder: &mut Recorder<'_>) -> Effect {
-        recorder.tally.counts.tls_error.get_or_insert(error.text);
-        self.failed(error.cause, recorder)
-    }
-
-    fn shook_hands(&mut self, tls: &Tls, recorder: &mut Recorder<'_>) {
-        if let Stage::Securing { since_ns, .. } = self.stage {
-            recorder.tally.counts.handshake.record(recorder.now_ns - since_ns);
-            recorder.tally.counts.tls_resumed += u64::from(tls.is_resumed());
-        }
     }
 }
 

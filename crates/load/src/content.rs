@@ -10,7 +10,6 @@
 //!
 //! Source: RFC 9110, sections 8.4 and 8.4.1 (Content-Encoding).
 
-use std::fmt;
 use std::io::{ErrorKind, Read};
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
@@ -20,14 +19,16 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use sha2::{Digest as _, Sha256};
 
-pub use model::Digest;
+use crate::Digest;
+use crate::check::values;
+use crate::reader::Head;
 
 /// The most that coded content may be, and the most that one coding may decode to: far more than responses under test have, and still
 /// decoded in seconds. Content without a coding has no limit.
-pub(crate) const CODED_LIMIT_BYTES: u64 = 64 << 20;
+const CODED_LIMIT_BYTES: u64 = 64 << 20;
 
 /// The most codings that are undone, one within the other. One is usual; more than two have no use.
-pub(crate) const CODINGS_LIMIT: usize = 4;
+const CODINGS_LIMIT: usize = 4;
 
 /// What a response contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,65 +41,13 @@ pub struct Content {
     pub decoded_bytes: u64,
 }
 
-/// Why the content of a response cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ContentFlaw {
-    /// Content-Encoding has a name that is not known here; cut after 40 characters.
-    #[error("Content-Encoding names {0:?}: known are gzip, deflate, br, zstd and identity")]
-    UnknownCoding(String),
-    /// Content-Encoding names more codings than are undone.
-    #[error("Content-Encoding names {count} codings: at most {limit} are undone")]
-    TooManyCodings {
-        /// Codings named, without `identity`.
-        count: usize,
-        /// The most that are undone.
-        limit: usize,
-    },
-    /// The content is not what its coding asks for.
-    #[error("the content is not valid {coding}: {why}")]
-    Corrupt {
-        /// The coding that is broken.
-        coding: Coding,
-        /// What is wrong with it.
-        why: &'static str,
-    },
-    /// The response is complete, but its coded data is not.
-    #[error("the content ends in the middle of its {coding} data, though the response is complete")]
-    Truncated {
-        /// The coding that does not end.
-        coding: Coding,
-    },
-    /// Bytes follow the end of the coded data.
-    #[error("bytes that belong to nothing follow the end of the {coding} data")]
-    TrailingGarbage {
-        /// The coding whose data has ended.
-        coding: Coding,
-    },
-    /// The content is, or decodes to, more than is taken.
-    #[error("the {coding} data is, or decodes to, more than {limit_bytes} bytes, the most that is taken")]
-    TooLarge {
-        /// The coding whose output is too long.
-        coding: Coding,
-        /// The most that is taken.
-        limit_bytes: u64,
-    },
-    /// A zstd frame asks for a larger window than RFC 9659 lets a server use in HTTP: browsers refuse it too.
-    #[error(
-        "the zstd data needs a window of {window_bytes} bytes: HTTP allows {limit_bytes} (RFC 9659), \
-         use a lower level or set the encoder's window log to 23"
-    )]
-    WindowTooLarge {
-        /// The window that the frame asks for.
-        window_bytes: u64,
-        /// The largest window allowed.
-        limit_bytes: u64,
-    },
-}
+/// Why the content of a response cannot be had, in words.
+type Flaw = String;
 
 /// Takes the content of one response as it arrives, undoes its content codings, counts and hashes it.
 pub(crate) struct ContentReader {
     /// Outermost coding first: the one that was applied last, and is undone first.
-    codings: Result<Vec<Coding>, ContentFlaw>,
+    codings: Result<Vec<Coding>, Flaw>,
     /// Content with a coding, as far as it is kept.
     coded: Vec<u8>,
     plain: Plain,
@@ -119,21 +68,16 @@ impl Plain {
     }
 }
 
-/// What has been decoded is nothing to look at.
-impl fmt::Debug for ContentReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContentReader").finish_non_exhaustive()
-    }
-}
-
 impl ContentReader {
-    /// A reader for one response. `codings` are the values of its Content-Encoding fields in the order of the head,
-    /// such as `b"gzip"` or `b"br, gzip"`; none means that nothing is to be undone.
-    pub(crate) fn new(codings: &[&[u8]]) -> ContentReader {
-        ContentReader::with_limit(codings, CODED_LIMIT_BYTES)
+    /// A reader for the response with this head.
+    pub(crate) fn of(head: &Head<'_>) -> ContentReader {
+        let codings: Vec<_> = values(head, "content-encoding").collect();
+        ContentReader::with_limit(&codings, CODED_LIMIT_BYTES)
     }
 
-    fn with_limit(codings: &[&[u8]], limit_bytes: u64) -> ContentReader {
+    /// `codings` are the values of the Content-Encoding fields in the order of the head, such as `b"gzip"` or `b"br, gzip"`; none means
+    /// that nothing is to be undone.
+    fn with_limit(codings: &[impl AsRef<[u8]>], limit_bytes: u64) -> ContentReader {
         let codings = read_list(codings).map(|applied| applied.into_iter().rev().collect());
         let plain = Plain { hash: Sha256::new(), bytes: 0 };
         ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes }
@@ -153,20 +97,24 @@ impl ContentReader {
     /// Ends the content: the response is complete.
     ///
     /// # Errors
-    /// The first error of the outermost coding that has one.
-    pub(crate) fn finish(mut self) -> Result<Content, ContentFlaw> {
+    /// The first flaw of the outermost coding that has one.
+    pub(crate) fn finish(mut self) -> Result<Content, Flaw> {
         let codings = self.codings?;
-        if let Some(&coding) = codings.first().filter(|_| self.encoded_bytes > self.limit_bytes) {
-            return Err(ContentFlaw::TooLarge { coding, limit_bytes: self.limit_bytes });
+        let too_large = |name| {
+            let limit = self.limit_bytes;
+            format!("the {name} data is, or decodes to, more than {limit} bytes, the most that is taken")
+        };
+        if let Some((name, _)) = codings.first().filter(|_| self.encoded_bytes > self.limit_bytes) {
+            return Err(too_large(name));
         }
         let mut coded = self.coded;
-        for (index, &coding) in codings.iter().enumerate() {
+        for (index, (name, undo)) in codings.iter().enumerate() {
             let is_last = index + 1 == codings.len();
             let (mut decoded, mut decoded_bytes) = (Vec::new(), 0);
             let mut out = |bytes: &[u8]| {
                 decoded_bytes += bytes.len() as u64;
                 if decoded_bytes > self.limit_bytes {
-                    return Err(ContentFlaw::TooLarge { coding, limit_bytes: self.limit_bytes });
+                    return Err(too_large(name));
                 }
                 if is_last {
                     self.plain.take(bytes)
@@ -176,7 +124,7 @@ impl ContentReader {
                 Ok(())
             };
             if !coded.is_empty() {
-                decode(coding, &coded, &mut out)?;
+                undo(&coded, &mut out)?;
             }
             coded = decoded;
         }
@@ -195,59 +143,35 @@ impl ContentReader {
 /// The most that is kept of the name of an unknown coding.
 const NAME_CHARS: usize = 40;
 
-/// A content coding that can be undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Coding {
-    /// RFC 1952. `x-gzip` is the same.
-    Gzip,
-    /// Deflate data in the zlib format (RFC 1950), or bare (RFC 1951) as many servers send it.
-    Deflate,
-    /// Brotli, RFC 7932.
-    Brotli,
-    /// Zstandard, RFC 8878.
-    Zstd,
-}
-
-impl fmt::Display for Coding {
-    /// The name as it stands in a head.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Coding::Gzip => "gzip",
-            Coding::Deflate => "deflate",
-            Coding::Brotli => "br",
-            Coding::Zstd => "zstd",
-        })
-    }
-}
+/// A content coding: its name, and what undoes it of bytes that are all there are, and at least one.
+type Coding = (&'static str, fn(&[u8], &mut Out<'_>) -> Result<(), Flaw>);
 
 /// The codings that Content-Encoding names, in the order in which they were applied; `identity` is none.
-fn read_list(values: &[&[u8]]) -> Result<Vec<Coding>, ContentFlaw> {
-    let mut codings = Vec::new();
-    let names =
-        values.iter().flat_map(|value| value.split(|byte| *byte == b',')).map(|name| name.trim_ascii());
+fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<Coding>, Flaw> {
+    let names = values.iter().flat_map(|value| value.as_ref().split(|byte| *byte == b','));
     // RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
-    for name in names.filter(|name| !name.is_empty()) {
-        codings.extend(read_name(name)?);
-    }
+    let names = names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty());
+    let codings: Vec<_> = names.filter_map(|name| read_name(name).transpose()).collect::<Result<_, _>>()?;
     if codings.len() > CODINGS_LIMIT {
-        return Err(ContentFlaw::TooManyCodings { count: codings.len(), limit: CODINGS_LIMIT });
+        let count = codings.len();
+        return Err(format!("Content-Encoding names {count} codings: at most {CODINGS_LIMIT} are undone"));
     }
     Ok(codings)
 }
 
-fn read_name(name: &[u8]) -> Result<Option<Coding>, ContentFlaw> {
-    let coding = match name.to_ascii_lowercase().as_slice() {
+fn read_name(name: &[u8]) -> Result<Option<Coding>, Flaw> {
+    Ok(Some(match name.to_ascii_lowercase().as_slice() {
         b"identity" => return Ok(None),
-        b"gzip" | b"x-gzip" => Coding::Gzip,
-        b"deflate" => Coding::Deflate,
-        b"br" => Coding::Brotli,
-        b"zstd" => Coding::Zstd,
+        b"gzip" | b"x-gzip" => (GZIP, gzip),
+        b"deflate" => (DEFLATE, deflate),
+        b"br" => (BROTLI, brotli),
+        b"zstd" => (ZSTD, zstd),
         _ => {
-            let name = String::from_utf8_lossy(name).chars().take(NAME_CHARS).collect();
-            return Err(ContentFlaw::UnknownCoding(name));
+            let name: String = String::from_utf8_lossy(name).chars().take(NAME_CHARS).collect();
+            let known = "known are gzip, deflate, br, zstd and identity";
+            return Err(format!("Content-Encoding names {name:?}: {known}"));
         }
-    };
-    Ok(Some(coding))
+    }))
 }
 
 // Undoing one content coding of content that is whole. Formats are read by their crates; what these leave to their caller (several
@@ -262,43 +186,36 @@ const WINDOW_LIMIT_BYTES: u64 = 8 << 20;
 
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// RFC 8878, section 3.1.2: the lowest four bits of the first byte are free.
-const ZSTD_SKIPPABLE_MAGIC: [u8; 4] = [0x50, 0x2a, 0x4d, 0x18];
 /// Before the content of a skippable frame: magic number and length.
 const ZSTD_SKIPPABLE_HEADER_BYTES: usize = 8;
 
 /// Where decoded bytes go. What it returns ends the decoding.
-type Out<'a> = dyn FnMut(&[u8]) -> Result<(), ContentFlaw> + 'a;
+type Out<'a> = dyn FnMut(&[u8]) -> Result<(), Flaw> + 'a;
 
-/// Undoes a coding of these bytes, which are all there are, and at least one.
-fn decode(coding: Coding, bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
-    match coding {
-        Coding::Gzip => gzip(bytes, out),
-        Coding::Deflate => deflate(bytes, out),
-        Coding::Brotli => brotli(bytes, out),
-        Coding::Zstd => zstd(bytes, out),
-    }
-}
+/// RFC 1952.
+const GZIP: &str = "gzip";
+/// Deflate data in the zlib format (RFC 1950), or bare (RFC 1951) as many servers send it.
+const DEFLATE: &str = "deflate";
+/// RFC 7932.
+const BROTLI: &str = "br";
+/// Zstandard, RFC 8878.
+const ZSTD: &str = "zstd";
 
 /// One or more members, one after the other.
-fn gzip(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
+fn gzip(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let mut decoded = vec![0; OUT_BYTES];
     let mut is_first = true;
     while is_first || !bytes.is_empty() {
         if !begins_with(bytes, GZIP_MAGIC) {
-            return Err(no_beginning(Coding::Gzip, is_first));
+            return Err(no_beginning(GZIP, is_first));
         }
         let mut member = GzDecoder::new(bytes);
         loop {
             match member.read(&mut decoded) {
                 Ok(0) => break,
                 Ok(count) => out(&decoded[..count])?,
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    return Err(ContentFlaw::Truncated { coding: Coding::Gzip });
-                }
-                Err(_) => {
-                    return Err(corrupt(Coding::Gzip, "its data is broken or does not match its checksum"));
-                }
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(truncated(GZIP)),
+                Err(_) => return Err(corrupt(GZIP, BROKEN_OR_UNMATCHED)),
             }
         }
         bytes = member.into_inner();
@@ -309,8 +226,7 @@ fn gzip(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
 
 /// By RFC 9110, section 8.4.1.2 it is the zlib format. Many servers send bare deflate data, and clients learned to take both. The first
 /// two bytes tell: what is a zlib header would be, as bare deflate, a stored block with padding that no encoder writes.
-fn deflate(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
-    let coding = Coding::Deflate;
+fn deflate(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let mut state = Decompress::new(is_zlib(bytes));
     let mut decoded = vec![0; OUT_BYTES];
     loop {
@@ -322,12 +238,12 @@ fn deflate(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
         out(&decoded[..made])?;
         match status {
             Ok(Status::StreamEnd) => break,
-            Ok(_) if used == 0 && made == 0 => return Err(ContentFlaw::Truncated { coding }),
+            Ok(_) if used == 0 && made == 0 => return Err(truncated(DEFLATE)),
             Ok(_) => {}
-            Err(_) => return Err(corrupt(coding, "its data is broken or does not match its checksum")),
+            Err(_) => return Err(corrupt(DEFLATE, BROKEN_OR_UNMATCHED)),
         }
     }
-    end(coding, bytes)
+    end(DEFLATE, bytes)
 }
 
 /// RFC 1950, section 2.2: method 8, a window of 32 KiB at most, and the two bytes as one number a multiple of 31.
@@ -341,8 +257,8 @@ fn is_zlib(bytes: &[u8]) -> bool {
 }
 
 /// One stream, without a checksum: damage that leaves it readable shows only in the digest.
-fn brotli(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
-    let (coding, alloc) = (Coding::Brotli, StandardAlloc::default);
+fn brotli(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
+    let alloc = StandardAlloc::default;
     // Strict: no window above 16 MiB, which are no part of RFC 7932.
     let mut state = BrotliState::new_strict(alloc(), alloc(), alloc());
     let mut decoded = vec![0; OUT_BYTES];
@@ -363,21 +279,21 @@ fn brotli(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
         out(&decoded[..made])?;
         match result {
             BrotliResult::NeedsMoreOutput => {}
-            BrotliResult::ResultSuccess => return end(coding, bytes),
-            BrotliResult::NeedsMoreInput => return Err(ContentFlaw::Truncated { coding }),
-            BrotliResult::ResultFailure => return Err(corrupt(coding, "its data is broken")),
+            BrotliResult::ResultSuccess => return end(BROTLI, bytes),
+            BrotliResult::NeedsMoreInput => return Err(truncated(BROTLI)),
+            BrotliResult::ResultFailure => return Err(corrupt(BROTLI, BROKEN)),
         }
     }
 }
 
 /// One or more frames, one after the other, of which some may be there to be passed over.
-fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
+fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(WINDOW_LIMIT_BYTES);
     let mut is_first = true;
     while is_first || !bytes.is_empty() {
         if !begins_with(bytes, ZSTD_MAGIC) && !begins_skippable(bytes) {
-            return Err(no_beginning(Coding::Zstd, is_first));
+            return Err(no_beginning(ZSTD, is_first));
         }
         let frame = bytes;
         match decoder.reset(&mut bytes) {
@@ -386,7 +302,7 @@ fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), ContentFlaw> {
                 length, ..
             })) => {
                 let end = (length as usize).saturating_add(ZSTD_SKIPPABLE_HEADER_BYTES);
-                bytes = frame.get(end..).ok_or(ContentFlaw::Truncated { coding: Coding::Zstd })?;
+                bytes = frame.get(end..).ok_or_else(|| truncated(ZSTD))?;
             }
             Err(error) => return Err(refused(&error)),
         }
@@ -401,11 +317,11 @@ fn zstd_frame(
     frame: &[u8],
     bytes: &mut &[u8],
     out: &mut Out<'_>,
-) -> Result<(), ContentFlaw> {
+) -> Result<(), Flaw> {
     // RFC 8878, section 3.1.1.1.1: the frame header descriptor.
     let descriptor = frame[ZSTD_MAGIC.len()];
     if descriptor & 1 << 3 != 0 {
-        return Err(corrupt(Coding::Zstd, "a frame header has the reserved bit set"));
+        return Err(corrupt(ZSTD, "a frame header has the reserved bit set"));
     }
     let has_length = descriptor >> 6 != 0 || descriptor & 1 << 5 != 0;
     let mut decoded = vec![0; OUT_BYTES];
@@ -415,7 +331,7 @@ fn zstd_frame(
             .decode_blocks(&mut *bytes, BlockDecodingStrategy::UptoBlocks(1))
             .map_err(|error| refused(&error))?;
         loop {
-            let made = decoder.read(&mut decoded).map_err(|_| corrupt(Coding::Zstd, "its data is broken"))?;
+            let made = decoder.read(&mut decoded).map_err(|_| corrupt(ZSTD, BROKEN))?;
             if made == 0 {
                 break;
             }
@@ -424,20 +340,20 @@ fn zstd_frame(
         }
     }
     if has_length && length != decoder.content_size() {
-        return Err(corrupt(Coding::Zstd, "a frame's length is not the one it states"));
+        return Err(corrupt(ZSTD, "a frame's length is not the one it states"));
     }
     let stated = decoder.get_checksum_from_data();
     if stated.is_some() && stated != decoder.get_calculated_checksum() {
-        return Err(corrupt(Coding::Zstd, "its checksum does not match"));
+        return Err(corrupt(ZSTD, "its checksum does not match"));
     }
     Ok(())
 }
 
+/// RFC 8878, section 3.1.2: the lowest four bits of the first byte are free.
 fn begins_skippable(bytes: &[u8]) -> bool {
-    let mut first = bytes.to_vec();
-    first.truncate(ZSTD_SKIPPABLE_MAGIC.len());
-    first.iter_mut().take(1).for_each(|byte| *byte &= 0xf0);
-    begins_with(&first, ZSTD_SKIPPABLE_MAGIC)
+    bytes
+        .split_first()
+        .is_some_and(|(first, rest)| first & 0xf0 == 0x50 && begins_with(rest, [0x2a, 0x4d, 0x18]))
 }
 
 /// Whether the bytes begin so, as far as they go.
@@ -445,16 +361,19 @@ fn begins_with<const BYTES: usize>(bytes: &[u8], magic: [u8; BYTES]) -> bool {
     bytes.iter().zip(magic).all(|(found, expected)| *found == expected)
 }
 
-fn refused(error: &FrameDecoderError) -> ContentFlaw {
+fn refused(error: &FrameDecoderError) -> Flaw {
     match error {
         FrameDecoderError::WindowSizeTooBig { requested, max } => {
-            ContentFlaw::WindowTooLarge { window_bytes: *requested, limit_bytes: *max }
+            format!(
+                "the zstd data needs a window of {requested} bytes: HTTP allows {max} (RFC 9659), use a lower level or set \
+                 the encoder's window log to 23"
+            )
         }
         FrameDecoderError::DictNotProvided { .. } => {
-            corrupt(Coding::Zstd, "it needs a dictionary, and this coding has none")
+            corrupt(ZSTD, "it needs a dictionary, and this coding has none")
         }
-        _ if is_cut_off(error) => ContentFlaw::Truncated { coding: Coding::Zstd },
-        _ => corrupt(Coding::Zstd, "its data is broken"),
+        _ if is_cut_off(error) => truncated(ZSTD),
+        _ => corrupt(ZSTD, BROKEN),
     }
 }
 
@@ -469,20 +388,28 @@ fn is_cut_off(error: &FrameDecoderError) -> bool {
 }
 
 /// The data is over: so must be the content.
-fn end(coding: Coding, rest: &[u8]) -> Result<(), ContentFlaw> {
-    if rest.is_empty() { Ok(()) } else { Err(ContentFlaw::TrailingGarbage { coding }) }
+fn end(coding: &str, rest: &[u8]) -> Result<(), Flaw> {
+    if rest.is_empty() { Ok(()) } else { Err(trailing(coding)) }
 }
 
 /// What should begin another piece of the data does not, or the first.
-fn no_beginning(coding: Coding, is_first: bool) -> ContentFlaw {
-    match is_first {
-        true => corrupt(coding, "it does not begin as this coding does"),
-        false => ContentFlaw::TrailingGarbage { coding },
-    }
+fn no_beginning(coding: &str, is_first: bool) -> Flaw {
+    if is_first { corrupt(coding, "it does not begin as this coding does") } else { trailing(coding) }
 }
 
-fn corrupt(coding: Coding, why: &'static str) -> ContentFlaw {
-    ContentFlaw::Corrupt { coding, why }
+const BROKEN: &str = "its data is broken";
+const BROKEN_OR_UNMATCHED: &str = "its data is broken or does not match its checksum";
+
+fn corrupt(coding: &str, why: &str) -> Flaw {
+    format!("the content is not valid {coding}: {why}")
+}
+
+fn truncated(coding: &str) -> Flaw {
+    format!("the content ends in the middle of its {coding} data, though the response is complete")
+}
+
+fn trailing(coding: &str) -> Flaw {
+    format!("bytes that belong to nothing follow the end of the {coding} data")
 }
 
 #[cfg(test)]

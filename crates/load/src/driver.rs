@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockop
 use crate::arena::RequestArena;
 use crate::clock;
 use crate::completion::Completion;
+use crate::error::no_thread;
 use crate::readiness::Readiness;
 use crate::worker::{Action, Worker};
 use crate::{Address, DriverChoice, LoadError};
@@ -81,7 +82,7 @@ pub(crate) trait Driver {
     /// at once.
     fn start_all(&mut self, worker: &mut Worker) {
         let mut connects = 0;
-        for index in 0..worker.connections() {
+        for index in 0..worker.connections.len() {
             if connects == CONNECTS_MAX {
                 worker.put_off_start(index, clock::monotonic_ns());
                 continue;
@@ -136,8 +137,12 @@ pub(crate) fn make(
     {
         return Ok(Box::new(driver));
     }
-    let driver = Readiness::new(route, connections).map_err(|errno| LoadError::Thread(errno.into()))?;
-    driver.probe().map_err(|errno| LoadError::Kernel(errno.into()))?;
+    let driver = Readiness::new(route, connections).map_err(no_thread)?;
+    driver.probe().map_err(|errno| {
+        LoadError::System(format!(
+            "Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2: {errno}"
+        ))
+    })?;
     Ok(Box::new(driver))
 }
 
@@ -228,4 +233,40 @@ pub(crate) fn end_connect(socket: &OwnedFd) -> Result<(), Errno> {
         return Err(Errno::CONNREFUSED);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn errors_have_the_causes_that_they_are_counted_under() {
+        let denied = Cause::OsError(OsError(Errno::ACCESS.raw_os_error()));
+        for (errno, expected) in [
+            (Errno::CONNREFUSED, Cause::Refused),
+            (Errno::CONNRESET, Cause::Reset),
+            (Errno::PIPE, Cause::Reset),
+            (Errno::TIMEDOUT, Cause::Timeout),
+            (Errno::ADDRNOTAVAIL, Cause::AddressExhausted),
+            (Errno::NETUNREACH, Cause::Unreachable),
+            (Errno::HOSTUNREACH, Cause::Unreachable),
+            (Errno::ACCESS, denied),
+        ] {
+            assert_eq!(cause(errno), expected);
+        }
+    }
+
+    /// It is nobody but itself, and must leave the port to the service.
+    #[test]
+    fn a_socket_that_meets_itself_has_been_refused() {
+        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let here = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
+        rustix::net::connect(&socket, &here).unwrap();
+        assert_eq!(end_connect(&socket), Err(Errno::CONNREFUSED));
+        drop(socket);
+        TcpListener::bind(here).expect("the port is free");
+    }
 }

@@ -7,10 +7,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::check::values;
-use crate::content::{ContentReader, Digest};
+use crate::content::ContentReader;
 use crate::reader::{Head, Progress, ResponseReader, Sink};
-use crate::{LoadError, Request, render};
+use crate::{Digest, Request, render};
 
 /// Read at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -28,73 +27,35 @@ pub struct Fetched {
     pub decoded: Option<(u64, Digest)>,
 }
 
-/// Why there is no whole response.
-#[derive(Debug, thiserror::Error)]
-pub enum FetchError {
-    /// The request cannot be sent as it is meant.
-    #[error(transparent)]
-    Request(#[from] LoadError),
-    /// The connection failed.
-    #[error(transparent)]
-    Connection(std::io::Error),
-    /// It was not whole in time.
-    #[error("no whole response in time")]
-    Late,
-    /// The connection ended in the middle of it.
-    #[error("the connection ended before the response did")]
-    CutOff,
-    /// It is no HTTP/1.1.
-    #[error("the response is not HTTP/1.1")]
-    Malformed,
-}
-
-/// Sends `request`, of one with values the first row, and waits at most `timeout` for the whole response.
-///
-/// # Errors
-/// Whatever prevents a whole response; a status that nobody wants is none.
-pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Result<Fetched, FetchError> {
-    let bytes = render::bytes(request)?;
+/// Sends `request`, of one with values the first row, and waits at most `timeout` for the whole response, of whatever status; `None` where
+/// the request cannot be sent, the connection fails, or what comes is not HTTP/1.1 or not whole in time.
+pub fn fetch(address: SocketAddr, request: &Request, timeout: Duration) -> Option<Fetched> {
+    let bytes = render::bytes(request).ok()?;
     let deadline = Instant::now() + timeout;
-    let mut stream = TcpStream::connect_timeout(&address, left(deadline)?).map_err(failed)?;
-    stream.set_nodelay(true).map_err(failed)?;
-    stream.set_write_timeout(Some(left(deadline)?)).map_err(failed)?;
-    stream.write_all(&bytes).map_err(failed)?;
-    read(&mut stream, request.method == "HEAD", deadline)
-}
-
-fn read(stream: &mut TcpStream, bodiless: bool, deadline: Instant) -> Result<Fetched, FetchError> {
-    let mut reader = ResponseReader::new(bodiless);
+    let mut stream = TcpStream::connect_timeout(&address, left(deadline)?).ok()?;
+    stream.set_nodelay(true).ok()?;
+    stream.set_write_timeout(Some(left(deadline)?)).ok()?;
+    stream.write_all(&bytes).ok()?;
+    let mut reader = ResponseReader::new(request.method == "HEAD");
     let mut look = Look::default();
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        stream.set_read_timeout(Some(left(deadline)?)).map_err(failed)?;
-        let count = match stream.read(&mut buffer) {
+        stream.set_read_timeout(Some(left(deadline)?)).ok()?;
+        let is_whole = match stream.read(&mut buffer) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            read => read.map_err(failed)?,
+            Ok(0) if !reader.end() => return None,
+            Ok(0) => true,
+            read => matches!(reader.read(&buffer[..read.ok()?], &mut look).ok()?, Progress::Done { .. }),
         };
-        if count == 0 {
-            return if reader.end() { Ok(look.fetched(&reader)) } else { Err(FetchError::CutOff) };
-        }
-        match reader.read(&buffer[..count], &mut look) {
-            Ok(Progress::More) => {}
-            Ok(Progress::Done { .. }) => return Ok(look.fetched(&reader)),
-            Err(_) => return Err(FetchError::Malformed),
+        if is_whole {
+            return Some(look.fetched(&reader));
         }
     }
 }
 
 /// What is left until then.
-fn left(deadline: Instant) -> Result<Duration, FetchError> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(FetchError::Late) } else { Ok(left) }
-}
-
-fn failed(error: std::io::Error) -> FetchError {
-    match error.kind() {
-        // A socket's own time limit shows as either, by the system.
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => FetchError::Late,
-        _ => FetchError::Connection(error),
-    }
+fn left(deadline: Instant) -> Option<Duration> {
+    Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
 }
 
 /// What has been seen of a response.
@@ -109,9 +70,7 @@ impl Sink for Look {
         let text = |value: &[u8]| String::from_utf8_lossy(value.trim_ascii()).into_owned();
         self.headers =
             head.headers.iter().map(|header| (header.name.to_owned(), text(header.value))).collect();
-        let codings: Vec<_> = values(head, "content-encoding").collect();
-        let codings: Vec<&[u8]> = codings.iter().map(AsRef::as_ref).collect();
-        self.content = Some(ContentReader::new(&codings));
+        self.content = Some(ContentReader::of(head));
     }
 
     fn content(&mut self, bytes: &[u8]) {
@@ -125,9 +84,9 @@ impl Look {
     fn fetched(self, reader: &ResponseReader) -> Fetched {
         let content = self.content.and_then(|content| content.finish().ok());
         Fetched {
-            status: reader.status(),
+            status: reader.status,
             headers: self.headers,
-            body_bytes: reader.body_bytes(),
+            body_bytes: reader.body_bytes,
             decoded: content.map(|content| (content.decoded_bytes, content.digest)),
         }
     }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,10 +17,9 @@ use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::arena::RequestArena;
-use crate::thread::{Command, Common, PUBLISHED, Report, Shared};
-use crate::{
-    Address, Arrivals, Lanes, LoadError, LoadSpec, Protocol, Request, Until, clock, protocol, thread, trust,
-};
+use crate::error::{no_thread, refuse};
+use crate::thread::{Command, Common, PUBLISHED, Published, Report, Shared};
+use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, protocol, thread, trust};
 
 /// How long an interrupt waits at most for a generator that waits for its begin.
 const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
@@ -125,11 +124,7 @@ impl Generator {
         for thread in &self.threads {
             thread.tell(Command::Load { started_ns, until });
         }
-        let sum = |mut sum: Counts, thread| {
-            sum.merge(thread, Windows::Parallel);
-            sum
-        };
-        let mut counts = self.threads.iter().map(Thread::counts).reduce(sum).unwrap_or_default();
+        let mut counts = self.threads.iter().map(Thread::counts).reduce(merged).unwrap_or_default();
         let buckets = &mut counts.successful_per_100_ms;
         buckets.resize(buckets.len().max(counts.window_ns.div_ceil(BUCKET_NS) as usize), 0);
         if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.arrivals) {
@@ -179,25 +174,24 @@ impl Interrupt {
 impl Progress {
     /// Complete responses in this slice so far; up to 50 ms old.
     pub fn done(&self) -> u64 {
-        self.shared.completed.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
+        self.shared.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
     }
-}
 
-impl Progress {
     /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and has each thread
     /// copy its histograms: for a look every few seconds.
     pub fn so_far(&self) -> Option<Counts> {
         self.shared.watched.store(true, Ordering::Relaxed);
         std::thread::sleep(PUBLISHED);
         self.shared.watched.store(false, Ordering::Relaxed);
-        let taken =
-            |seen: &Mutex<Option<Box<Counts>>>| seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let threads = self.shared.seen.iter().filter_map(taken);
-        threads.map(|counts| *counts).reduce(|mut sum, thread| {
-            sum.merge(thread, Windows::Parallel);
-            sum
-        })
+        let seen = |thread: &Published| thread.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.threads.iter().filter_map(seen).map(|counts| *counts).reduce(merged)
     }
+}
+
+/// What two threads have counted side by side.
+fn merged(mut one: Counts, other: Counts) -> Counts {
+    one.merge(other, Windows::Parallel);
+    one
 }
 
 impl Drop for Generator {
@@ -252,7 +246,7 @@ fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<Thread, Loa
     let (reports_end, reports) = channel();
     let (spec, ends) = (spec.clone(), (commands_end, reports_end));
     let named = std::thread::Builder::new().name(format!("load-{index}"));
-    let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(LoadError::Thread)?;
+    let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(no_thread)?;
     Ok(Thread { commands: Some(commands), reports, handle: Some(handle) })
 }
 
@@ -310,7 +304,10 @@ pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), L
     let raised = setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard });
     let limit = if raised.is_ok() { hard } else { soft };
     match limit {
-        Some(limit) if needed > limit => Err(LoadError::Descriptors { needed, limit }),
+        Some(limit) if needed > limit => {
+            let limit = format!("the limit of this process is {limit} (ulimit -n)");
+            Err(LoadError::System(format!("{needed} open files are needed, {limit}")))
+        }
         _ => Ok(()),
     }
 }
@@ -330,33 +327,32 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// What the spec says of itself.
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
-    if spec.connections == 0 {
-        return refuse("load.connections", "0 is too few, at least 1".into());
-    }
-    if spec.threads == 0 || spec.threads > spec.connections {
-        let limit = spec.connections;
-        return refuse(
+    let LoadSpec { connections, threads, protocol, .. } = *spec;
+    let Lanes { first, of } = spec.lanes.unwrap_or(Lanes { first: 0, of: threads });
+    let (lanes, (lanes_field, what)) = (protocol.lanes(), protocol::row(protocol).lanes);
+    let rate = match spec.arrivals {
+        Arrivals::Closed => None,
+        Arrivals::Open { rate, .. } => rate.problem(),
+    };
+    let wrong = [
+        (connections == 0, "load.connections", "0 is too few, at least 1".to_owned()),
+        (
+            !(1..=connections).contains(&threads),
             "load.threads",
-            format!("{} threads for {limit} connections, from 1 to {limit}", spec.threads),
-        );
-    }
-    if let Some(Lanes { first, of }) = spec.lanes
-        && first.checked_add(spec.threads).is_none_or(|end| end > of)
-    {
-        let problem = format!("{} threads from lane {first} on, of {of} lanes", spec.threads);
-        return refuse("load.lanes", problem);
-    }
-    check_protocol(spec.protocol)?;
-    if let Arrivals::Open { rate, .. } = spec.arrivals
-        && let Some(problem) = rate.problem()
-    {
-        return refuse("load.rate", problem);
-    }
-    if spec.timeout.is_zero() {
-        return refuse("load.timeout", "0 is too short for any response".into());
-    }
-    if spec.connect_timeout.is_zero() {
-        return refuse("load.connect_timeout", "0 is too short for any connection".into());
+            format!("{threads} threads for {connections} connections, from 1 to {connections}"),
+        ),
+        (
+            first.checked_add(threads).is_none_or(|end| end > of),
+            "load.lanes",
+            format!("{threads} threads from lane {first} on, of {of} lanes"),
+        ),
+        (!(1..=LANES_MAX).contains(&lanes), lanes_field, format!("{lanes} {what}, from 1 to {LANES_MAX}")),
+        (rate.is_some(), "load.rate", rate.unwrap_or_default()),
+        (spec.timeout.is_zero(), "load.timeout", "0 is too short for any response".into()),
+        (spec.connect_timeout.is_zero(), "load.connect_timeout", "0 is too short for any connection".into()),
+    ];
+    if let Some((_, field, problem)) = wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
+        return refuse(field, problem);
     }
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),
@@ -369,18 +365,11 @@ fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError
     let row = protocol::row(spec.protocol);
     match arena.variants().find(|(_, bytes)| !(row.has_form)(bytes)) {
         None => Ok(()),
-        Some((endpoint, _)) => refuse(
-            "load.requests",
-            format!("{:?} cannot be sent over {}: it needs a host that is one", endpoint.name, row.name),
-        ),
-    }
-}
-
-fn check_protocol(protocol: Protocol) -> Result<(), LoadError> {
-    let (field, what) = protocol::row(protocol).lanes;
-    match protocol.lanes() {
-        1..=LANES_MAX => Ok(()),
-        lanes => refuse(field, format!("{lanes} {what}, from 1 to {LANES_MAX}")),
+        Some((endpoint, _)) => {
+            let problem =
+                format!("{endpoint:?} cannot be sent over {}: it needs a host that is one", row.name);
+            refuse("load.requests", problem)
+        }
     }
 }
 
@@ -416,17 +405,14 @@ fn check_socket(spec: &LoadSpec, path: &Path) -> Result<(), LoadError> {
         );
     }
     if bytes.len() > SOCKET_PATH_BYTES_MAX {
-        let (length, path) = (bytes.len(), path.display());
         let problem = format!(
-            "the path of a unix socket has {length} bytes, at most {SOCKET_PATH_BYTES_MAX}: {path}; a symbolic link makes it shorter"
+            "the path of a unix socket has {} bytes, at most {SOCKET_PATH_BYTES_MAX}: {}; a symbolic link makes it shorter",
+            bytes.len(),
+            path.display()
         );
         return refuse("load.address", problem);
     }
     Ok(())
-}
-
-fn refuse<T>(field: &'static str, problem: String) -> Result<T, LoadError> {
-    Err(LoadError::Spec { field, problem })
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ mod worker;
 
 pub use completion::grants as grants_completion;
 pub use error::LoadError;
-pub use fetch::{FetchError, Fetched, fetch};
+pub use fetch::{Fetched, fetch};
 pub use generator::{Generator, Interrupt, Progress};
 pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, Until};
 pub use spec::{Address, Arrivals, DriverChoice, Lanes, LoadSpec, Request, Tls, Trust};

@@ -39,6 +39,13 @@ enum Law {
     Poisson { count: f64, threads: f64, rng: Pcg64Mcg },
 }
 
+/// The random words of one thread. Seeds are drawn from one generator: those that follow each other make streams that resemble each other.
+pub(crate) fn rng_of(seed: u64, thread: u32) -> Pcg64Mcg {
+    let mut seeds = Pcg64Mcg::seed_from_u64(seed);
+    let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
+    Pcg64Mcg::seed_from_u64(seed)
+}
+
 /// What all threads have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
@@ -56,10 +63,7 @@ impl Pacer {
                 Law::Constant { k: first, first, step }
             }
             Process::Poisson => {
-                // Seeds drawn from one generator: seeds that follow each other make streams that resemble each other.
-                let mut seeds = Pcg64Mcg::seed_from_u64(pace.seed);
-                let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
-                Law::Poisson { count: 0.0, threads: threads.into(), rng: Pcg64Mcg::seed_from_u64(seed) }
+                Law::Poisson { count: 0.0, threads: threads.into(), rng: rng_of(pace.seed, thread) }
             }
         };
         Pacer { law, profile: Profile::new(pace.rate), due_ns: 0.0 }

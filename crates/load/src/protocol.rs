@@ -6,7 +6,7 @@
 mod http1;
 pub(crate) mod http2;
 
-use std::fmt;
+use std::task::Poll;
 
 use model::Cause;
 
@@ -16,10 +16,10 @@ use crate::connection::{Effect, InFlight, Recorder};
 use crate::worker::Settings;
 
 /// A protocol on one connection, from when bytes can be exchanged until the connection is lost.
-pub(crate) trait Session: fmt::Debug {
-    /// Whether requests can be sent. Where the protocol does not shake hands, at once.
-    fn handshake(&self) -> Handshake {
-        Handshake::Done
+pub(crate) trait Session {
+    /// Whether requests can be sent, as far as there is [`room`](Self::room), or will not be. Where the protocol does not shake hands, at once.
+    fn handshake(&self) -> Poll<Result<(), Cause>> {
+        Poll::Ready(Ok(()))
     }
 
     /// Requests that can begin now.
@@ -65,21 +65,10 @@ pub(crate) trait Session: fmt::Debug {
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>);
 
     /// The time of [`due_ns`](Self::due_ns) is up.
-    fn expired(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect;
+    fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect;
 
     /// The slice is over: whatever is in flight is recorded as unfinished.
     fn leave(&mut self, recorder: &mut Recorder<'_>);
-}
-
-/// How far a protocol's own handshake is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handshake {
-    /// The peer has not said what it has to.
-    Pending,
-    /// Requests can be sent, as far as there is [`room`](Session::room).
-    Done,
-    /// It has failed.
-    Failed(Cause),
 }
 
 /// What the engine has to know of a protocol before a connection is open.

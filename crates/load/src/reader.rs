@@ -7,8 +7,6 @@
 //!
 //! Source: RFC 9112 (HTTP/1.1), section 6.3 for the length of a body, section 7.1 for chunks.
 
-mod chunks;
-mod framing;
 #[cfg(any(test, fuzzing))]
 #[path = "reader/tests/pieces.rs"]
 pub(crate) mod pieces;
@@ -16,9 +14,6 @@ pub(crate) mod pieces;
 mod tests;
 
 use std::mem::MaybeUninit;
-
-use chunks::Chunks;
-use framing::Framing;
 
 /// The longest response head that is accepted; the usual limits of servers and browsers are 8 to 256 KiB.
 ///
@@ -64,34 +59,31 @@ pub(crate) trait Sink {
     fn content(&mut self, bytes: &[u8]);
 }
 
-/// For those who want the head alone.
-impl<F: FnMut(&Head<'_>)> Sink for F {
-    fn head(&mut self, head: &Head<'_>) {
-        self(head);
-    }
-
-    fn content(&mut self, _: &[u8]) {}
-}
-
 /// Reads one response after another; see the module's text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ResponseReader {
     state: State,
     /// The beginning of a head that arrived in pieces; empty nearly always.
     carry: Vec<u8>,
     /// The request was HEAD: no body follows whatever the head says.
     bodiless: bool,
-    status: u16,
+    /// Of the response whose head has been read.
+    pub(crate) status: u16,
     /// An interim response said that the connection ends after this exchange.
     closing: bool,
-    reusable: bool,
-    body_bytes: u64,
+    /// The connection may be used again after this response.
+    pub(crate) reusable: bool,
+    /// Content received so far, without the framing of a chunked body.
+    pub(crate) body_bytes: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
+    #[default]
     Head,
-    Length { left: u64 },
+    Length {
+        left: u64,
+    },
     Chunked(Chunks),
     UntilClose,
     Complete,
@@ -100,15 +92,7 @@ enum State {
 impl ResponseReader {
     /// A reader for responses to requests that have a body unless `bodiless` (the method is HEAD).
     pub(crate) fn new(bodiless: bool) -> ResponseReader {
-        ResponseReader {
-            state: State::Head,
-            carry: Vec::new(),
-            bodiless,
-            status: 0,
-            closing: false,
-            reusable: false,
-            body_bytes: 0,
-        }
+        ResponseReader { bodiless, ..ResponseReader::default() }
     }
 
     /// Forgets the response and waits for the head of the next one; `bodiless` as in [`new`](Self::new).
@@ -120,21 +104,6 @@ impl ResponseReader {
         self.closing = false;
         self.reusable = false;
         self.body_bytes = 0;
-    }
-
-    /// The status of the response whose head has been read.
-    pub(crate) fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// Whether the connection may be used again after this response.
-    pub(crate) fn reusable(&self) -> bool {
-        self.reusable
-    }
-
-    /// Bytes of content received so far, without the framing of a chunked body.
-    pub(crate) fn body_bytes(&self) -> u64 {
-        self.body_bytes
     }
 
     /// Whether the final head has been read.
@@ -249,18 +218,14 @@ impl ResponseReader {
         let (Some(status), Some(version)) = (response.code, response.version) else {
             return Err(ReadError::Malformed);
         };
-        match framing::of((status, version), response.headers, self.bodiless)? {
+        match framing((status, version), response.headers, self.bodiless)? {
             // No more requests may follow (RFC 9112, 9.6), but the final response does.
-            Framing::Interim { close } => self.closing |= close,
-            Framing::Final { body, reusable } => {
+            (None, close) => self.closing |= close,
+            (Some(state), close) => {
                 sink.head(&Head { status, headers: response.headers });
                 self.status = status;
-                self.reusable = reusable && !self.closing;
-                self.state = match body {
-                    framing::Body::Length(left) => State::Length { left },
-                    framing::Body::Chunked => State::Chunked(Chunks::new()),
-                    framing::Body::UntilClose => State::UntilClose,
-                };
+                self.reusable = !close && !self.closing;
+                self.state = state;
             }
         }
         Ok(())
@@ -288,4 +253,249 @@ impl ResponseReader {
             }
         }
     }
+}
+
+// How long a response's body is, and whether the connection survives it: RFC 9112, sections 6.3 and 9.3.
+//
+// Pure decisions on a parsed head. It must not guess: a length that contradicts itself is a error.
+
+/// Decides the framing of a response of this status and minor version, 0 or 1; `bodiless`: the request was HEAD. What follows the final
+/// head, or none after a 1xx response: then the final one is still to come; and whether this is the last response of the connection.
+fn framing(
+    (status, version): (u16, u8),
+    headers: &[httparse::Header<'_>],
+    bodiless: bool,
+) -> Result<(Option<State>, bool), ReadError> {
+    let said = said(headers);
+    let body = match (status, said.coding) {
+        // 101 hands the connection to another protocol, which nobody asked for.
+        (101, _) => return Err(ReadError::Malformed),
+        (100..=199, _) => return Ok((None, said.close)),
+        // Below 100 and from 600 on a status is invalid, and the response is one all the same (RFC 9110, 15).
+        // Rule 1 of section 6.3, whatever the header fields say: there they describe what another request would have got.
+        (204 | 304, _) => State::Length { left: 0 },
+        _ if bodiless => State::Length { left: 0 },
+        // The other rules in their order. Rule 3: Transfer-Encoding overrides Content-Length.
+        (_, Coding::Chunked) => said.length.map(|_| State::Chunked(Chunks::default()))?,
+        (_, Coding::Other) => said.length.map(|_| State::UntilClose)?,
+        (_, Coding::None) => said.length?.map_or(State::UntilClose, |left| State::Length { left }),
+    };
+    // HTTP/1.0 knows no transfer codings: one that uses them is not to be trusted any further (6.1).
+    let trusted = version == 1 || said.coding == Coding::None;
+    let persistent = !said.close && (said.keep_alive || version == 1);
+    let reusable = trusted && persistent && !matches!(body, State::UntilClose);
+    Ok((Some(body), !reusable))
+}
+
+/// What the headers say about framing.
+struct Said {
+    /// The one length that all Content-Length values agree on, if there is any. Malformed: not a number, or two that differ.
+    length: Result<Option<u64>, ReadError>,
+    coding: Coding,
+    close: bool,
+    keep_alive: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    None,
+    /// The last coding is `chunked`: it says where the body ends (rule 4).
+    Chunked,
+    /// Anything else is last, or nothing: the body ends with the connection (rule 4).
+    Other,
+}
+
+/// Goes over the headers once; most are told apart by the length of their name alone.
+fn said(headers: &[httparse::Header<'_>]) -> Said {
+    let mut said = Said { length: Ok(None), coding: Coding::None, close: false, keep_alive: false };
+    for header in headers {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let each = match header.name.len() {
+            10 if is("connection") => Said::connection,
+            14 if is("content-length") => Said::content_length,
+            17 if is("transfer-encoding") => Said::transfer_coding,
+            _ => continue,
+        };
+        for item in header.value.split(|&byte| byte == b',') {
+            each(&mut said, item.trim_ascii());
+        }
+    }
+    said
+}
+
+impl Said {
+    fn connection(&mut self, option: &[u8]) {
+        self.close |= option.eq_ignore_ascii_case(b"close");
+        self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+    }
+
+    fn content_length(&mut self, text: &[u8]) {
+        self.length = match (self.length, decimal(text)) {
+            (Ok(before), Some(length)) if before.is_none_or(|before| before == length) => Ok(Some(length)),
+            _ => Err(ReadError::Malformed),
+        };
+    }
+
+    fn transfer_coding(&mut self, coding: &[u8]) {
+        self.coding = match (self.coding, coding) {
+            // An empty element of a list counts for nothing (RFC 9110, 5.6.1.2); a list of none is no framing.
+            (Coding::None, b"") => Coding::Other,
+            (before, b"") => before,
+            (_, coding) if coding.eq_ignore_ascii_case(b"chunked") => Coding::Chunked,
+            _ => Coding::Other,
+        };
+    }
+}
+
+/// Digits only: a sign, a blank or an overflow is no length.
+pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |value, &byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        value.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+// The chunked transfer coding, RFC 9112 section 7.1: where chunks, trailers and the body end.
+//
+// ```text
+// 1a;ext=1 CR LF  <26 bytes> CR LF   0 CR LF   Trailer: x CR LF   CR LF
+// ```
+// It counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is a error:
+// where framing has gone wrong, what follows is a body or another response, and reads like that. It must not accept a
+// bare LF as the end of a line: proxies and servers disagree on those, and what is measured would depend on who is
+// asked.
+
+/// The state between two bytes of a chunked body.
+#[derive(Debug, Default)]
+struct Chunks {
+    at: At,
+    /// The size read so far, then what is left of the chunk's data.
+    left: u64,
+    /// Bytes of the size line, or of all trailers; both are bounded.
+    line_bytes: usize,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// Before the first digit of a size.
+    #[default]
+    SizeStart,
+    SizeDigits,
+    /// After blanks: those around extensions (section 7.1.1), or those that old servers fill up sizes with.
+    SizeBlank,
+    /// From the first semicolon on.
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    TrailerStart,
+    TrailerName,
+    TrailerValue,
+    TrailerLf,
+    /// Behind a trailer: the next one, its continuation (section 5.2), or the end.
+    TrailerNext,
+    EndLf,
+    End,
+}
+
+/// What a call of [`Chunks::read`] made of its bytes.
+struct Taken {
+    used: usize,
+    data: u64,
+    done: bool,
+}
+
+impl Chunks {
+    /// Bytes of data before the next framing byte.
+    fn data_left(&self) -> u64 {
+        if self.at == At::Data { self.left } else { 0 }
+    }
+
+    /// Counts `count` data bytes that were not shown to [`read`](Self::read).
+    fn skip(&mut self, count: u64) {
+        debug_assert!(count <= self.data_left());
+        self.left -= count;
+        if self.left == 0 {
+            self.at = At::DataCr;
+        }
+    }
+
+    /// Takes bytes up to the end of the body, and shows `look` the data among them.
+    fn read(&mut self, bytes: &[u8], look: &mut impl FnMut(&[u8])) -> Result<Taken, ReadError> {
+        let mut used = 0;
+        let mut data = 0;
+        while used < bytes.len() && self.at != At::End {
+            if self.at == At::Data {
+                let count = self.left.min((bytes.len() - used) as u64);
+                self.skip(count);
+                look(&bytes[used..used + count as usize]);
+                data += count;
+                used += count as usize;
+            } else {
+                self.step(bytes[used])?;
+                used += 1;
+            }
+        }
+        Ok(Taken { used, data, done: self.at == At::End })
+    }
+
+    /// One byte of framing.
+    fn step(&mut self, byte: u8) -> Result<(), ReadError> {
+        self.at = match (self.at, byte) {
+            (At::SizeStart | At::SizeDigits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
+            (At::SizeDigits | At::SizeBlank | At::Extension, b'\r') => At::SizeLf,
+            (At::SizeDigits | At::SizeBlank, b' ' | b'\t') => self.within_line(At::SizeBlank)?,
+            (At::SizeDigits | At::SizeBlank, b';') => self.within_line(At::Extension)?,
+            (At::Extension, byte) if is_text(byte) => self.within_line(At::Extension)?,
+            (At::SizeLf, b'\n') => self.size_known(),
+            (At::DataCr, b'\r') => At::DataLf,
+            (At::DataLf, b'\n') => At::SizeStart,
+            (At::TrailerStart | At::TrailerNext, b'\r') => At::EndLf,
+            (At::TrailerNext, b' ' | b'\t') => self.within_line(At::TrailerValue)?,
+            (At::TrailerName, b':') => self.within_line(At::TrailerValue)?,
+            (At::TrailerStart | At::TrailerNext | At::TrailerName, byte) if is_token(byte) => {
+                self.within_line(At::TrailerName)?
+            }
+            (At::TrailerValue, b'\r') => At::TrailerLf,
+            (At::TrailerValue, byte) if is_text(byte) => self.within_line(At::TrailerValue)?,
+            (At::TrailerLf, b'\n') => At::TrailerNext,
+            (At::EndLf, b'\n') => At::End,
+            _ => return Err(ReadError::Malformed),
+        };
+        Ok(())
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<At, ReadError> {
+        if self.at == At::SizeStart {
+            self.left = 0;
+            self.line_bytes = 0;
+        }
+        let value = (byte as char).to_digit(16).ok_or(ReadError::Malformed)?;
+        self.left = self.left.checked_mul(16).ok_or(ReadError::Malformed)? + u64::from(value);
+        self.within_line(At::SizeDigits)
+    }
+
+    fn size_known(&mut self) -> At {
+        self.line_bytes = 0;
+        if self.left == 0 { At::TrailerStart } else { At::Data }
+    }
+
+    fn within_line(&mut self, next: At) -> Result<At, ReadError> {
+        self.line_bytes += 1;
+        if self.line_bytes > HEAD_LIMIT_BYTES { Err(ReadError::TooLarge) } else { Ok(next) }
+    }
+}
+
+/// What a line may contain: anything but control characters (RFC 9110, section 5.5).
+fn is_text(byte: u8) -> bool {
+    byte == b'\t' || !byte.is_ascii_control()
+}
+
+/// What the name of a field may contain (RFC 9110, section 5.6.2).
+pub(crate) fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

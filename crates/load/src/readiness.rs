@@ -13,7 +13,6 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::time::Timespec;
 
 use crate::clock;
-use crate::connection::Stage;
 use crate::driver::{self, Driver, Route};
 use crate::worker::{Action, Worker};
 
@@ -64,7 +63,7 @@ impl Readiness {
     }
 
     fn handle(&mut self, worker: &mut Worker, index: usize, flags: EventFlags) {
-        if matches!(worker.stage(index), Stage::Connecting { .. }) {
+        if worker.is_connecting(index) {
             self.connected(worker, index, flags);
             return;
         }
@@ -137,9 +136,7 @@ impl Readiness {
         }
         self.perform(worker, index, act);
     }
-}
 
-impl Readiness {
     /// Writing has failed: the peer may have responded before it left, as with 413 to a long request.
     fn last_words(&mut self, worker: &mut Worker, index: usize, errno: Errno) -> Action {
         while let Some(socket) = &self.sockets[index] {

@@ -7,6 +7,8 @@ mod template;
 
 use std::io::Write;
 
+use crate::error::refuse;
+use crate::reader::is_token;
 use crate::values::shown;
 use crate::{LoadError, Request, Values};
 use template::Template;
@@ -60,7 +62,7 @@ impl<'r> Renderer<'r> {
         if body.has_columns() && has(request, "transfer-encoding") {
             let problem =
                 "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
-            return refuse("load.headers", problem.into());
+            return refuse("load.headers", problem);
         }
         let body_escape: Escape = if is_json(request) { json } else { raw };
         Ok(Renderer { request, path, headers, body, body_escape, filled_body: Vec::new() })
@@ -225,7 +227,7 @@ fn check_method(method: &str) -> Result<(), LoadError> {
         return refuse("load.method", format!("{method:?} is no HTTP method"));
     }
     if method == "CONNECT" {
-        return refuse("load.method", "CONNECT opens a tunnel, which cannot be loaded".into());
+        return refuse("load.method", "CONNECT opens a tunnel, which cannot be loaded");
     }
     Ok(())
 }
@@ -241,15 +243,6 @@ fn check_path(path: &str, template: &Template) -> Result<(), LoadError> {
         return refuse("load.path", format!("{path:?} contains '{shown}', which must be %-escaped"));
     }
     Ok(())
-}
-
-fn refuse<T>(field: &'static str, problem: String) -> Result<T, LoadError> {
-    Err(LoadError::Spec { field, problem })
-}
-
-/// `tchar` of RFC 9110, section 5.6.2.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 fn is_value(byte: u8) -> bool {

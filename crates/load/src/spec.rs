@@ -215,6 +215,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request without headers of its own and without a body.
+    pub fn new(method: &str, path: &str, host: &str) -> Request {
+        Request { method: method.into(), path: path.into(), host: host.into(), ..Request::default() }
+    }
+
     /// What reports call it: its name, or `METHOD path` where it has none.
     pub fn title(&self) -> Cow<'_, str> {
         match self.name.as_str() {
@@ -238,13 +243,6 @@ impl Default for Request {
             values: None,
             contract: None,
         }
-    }
-}
-
-impl Request {
-    /// A request without headers of its own and without a body.
-    pub fn new(method: &str, path: &str, host: &str) -> Request {
-        Request { method: method.into(), path: path.into(), host: host.into(), ..Request::default() }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What one thread counts during a slice, in the form that costs least while requests are under way.
 //!
 //! What usually happens finds its memory set aside before the window opens; recording a response touches only memory of its
-//! own thread. A first error, or a first status that is not 200, allocates.
+//! own thread. A first error, or a first status that is not 200, allocates. A latency is recorded by endpoint and by how the request ended, and
+//! nowhere else; sums over endpoints are made when the slice is over.
 
 use model::{
     BUCKET_NS, Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount,
@@ -10,7 +11,7 @@ use model::{
 use stats::Latencies;
 
 use crate::arena::Endpoint;
-use crate::connection::{Loss, Response};
+use crate::connection::InFlight;
 
 /// Buckets that are allocated in advance, at most: ten minutes.
 const BUCKETS_PREALLOCATED: usize = 6000;
@@ -18,12 +19,35 @@ const BUCKETS_PREALLOCATED: usize = 6000;
 /// Status codes are three digits.
 const STATUS_CODES: usize = 1000;
 
+/// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
+const STATUSES_MAX: usize = 16;
+/// Stands for all further status codes.
+const OTHERS: u16 = 0;
+/// What most requests end with: memory for it is set aside before the window.
+const USUAL: u16 = 200;
+
 /// Counts of one thread. What is recorded for each response has a form of its own here, and goes to the others when the slice is over.
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) counts: Counts,
     status: Box<[u64]>,
-    cells: Cells,
+    /// By endpoint; in each the usual outcome first.
+    endpoints: Vec<Vec<Cell>>,
+    /// Response times of requests that were due and of which none was chosen, let alone sent.
+    adrift: Option<Latencies>,
+}
+
+/// Requests of one endpoint that ended in one way.
+#[derive(Debug, Default)]
+struct Cell {
+    /// The response's, if there was one.
+    status: Option<u16>,
+    ok: u64,
+    ok_in_window: u64,
+    bytes_body: u64,
+    latency: Latencies,
+    /// In open loop.
+    response: Option<Latencies>,
 }
 
 impl Tally {
@@ -38,26 +62,42 @@ impl Tally {
                 ..Counts::default()
             },
             status: vec![0; STATUS_CODES].into(),
-            cells: Cells::new(endpoints, open_loop),
+            endpoints: (0..endpoints).map(|_| vec![Cell::new(Some(USUAL), open_loop)]).collect(),
+            adrift: None,
         }
     }
 
     /// Counts a complete response, `since_start_ns` into the window, or after it (`None`).
-    pub(crate) fn response(&mut self, response: &Response, since_start_ns: Option<u64>) {
+    pub(crate) fn response(
+        &mut self,
+        request: &InFlight,
+        (status, body_bytes, ok): (u16, u64, bool),
+        now_ns: u64,
+        since_start_ns: Option<u64>,
+    ) {
+        let latency_ns = now_ns - request.sent_ns;
         let counts = &mut self.counts;
         counts.responses += 1;
-        counts.successful += u64::from(response.ok);
-        counts.body_bytes += response.body_bytes;
-        counts.in_flight_ns += response.latency_ns;
-        counts.first_byte.record(response.first_byte_ns);
-        self.status[usize::from(response.status)] += 1;
-        self.cells.response(response, since_start_ns.is_some());
-        let Some(since_start_ns) = since_start_ns else { return };
-        counts.responses_in_window += 1;
-        if response.ok {
-            counts.successful_in_window += 1;
-            count_in(&mut counts.successful_per_100_ms, since_start_ns);
+        counts.successful += u64::from(ok);
+        counts.body_bytes += body_bytes;
+        counts.in_flight_ns += latency_ns;
+        counts.first_byte.record(request.first_byte_ns.unwrap_or(latency_ns));
+        if let Some(since_start_ns) = since_start_ns {
+            counts.responses_in_window += 1;
+            if ok {
+                counts.successful_in_window += 1;
+                count_in(&mut counts.successful_per_100_ms, since_start_ns);
+            }
         }
+        self.status[usize::from(status)] += 1;
+        let cell = self.cell(request.choice.endpoint, Some(status));
+        cell.latency.record(latency_ns);
+        if let Some((response, intended_ns)) = cell.response.as_mut().zip(request.intended_ns) {
+            response.record(now_ns - intended_ns);
+        }
+        cell.ok += u64::from(ok);
+        cell.ok_in_window += u64::from(ok && since_start_ns.is_some());
+        cell.bytes_body += body_bytes;
     }
 
     /// Counts a request that is begun, in the window or after it.
@@ -72,24 +112,28 @@ impl Tally {
     pub(crate) fn finish(
         self,
         endpoints: &[Endpoint],
-        contract_failures: Vec<ContractFailure>,
-        contents: Vec<Vec<ContentSeen>>,
+        (contract_failures, contents): (Vec<ContractFailure>, Vec<Vec<ContentSeen>>),
     ) -> Counts {
-        let mut counts = self.counts;
+        let mut counts = with_totals(self.counts, &self.endpoints, self.adrift.as_ref());
         let hit = self.status.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.status = hit.map(|(status, count)| (status as u16, *count)).collect();
-        let (latency, response) = self.cells.totals();
-        counts.latency = latency;
         let ended = counts.responses + counts.timed_out + counts.broken + counts.unfinished;
         debug_assert_eq!(counts.sent, ended, "every request sent has ended in one way");
         debug_assert_eq!(counts.sent, counts.latency.count(), "every request sent is a sample");
         if let Some(open) = &mut counts.open {
             open.intended = counts.sent + open.unsent;
-            open.response = response;
             debug_assert_eq!(open.intended, open.response.count(), "every request due is a sample");
             debug_assert_eq!(open.intended, open.queued + open.schedule_lag.count());
         }
-        counts.endpoints = self.cells.into_endpoints(endpoints, contents);
+        let each = self.endpoints.into_iter().zip(endpoints).zip(contents);
+        let each = each.map(|((cells, Endpoint { name, .. }), contents)| {
+            let mut counts = EndpointCounts { contents, ..EndpointCounts::new(name) };
+            let seen = cells.into_iter().filter(|cell| !cell.latency.is_empty());
+            seen.for_each(|cell| cell.add_to(&mut counts));
+            counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
+            counts
+        });
+        counts.endpoints = each.collect();
         counts.contract_failures = contract_failures;
         counts.errors.sort();
         counts
@@ -97,27 +141,24 @@ impl Tally {
 
     /// What has been counted so far. Copies histograms: for whoever looks now and then.
     pub(crate) fn so_far(&self) -> Counts {
-        let (latency, response) = self.cells.totals();
-        let mut counts = Counts { latency, ..self.counts.clone() };
-        counts.open.iter_mut().for_each(|open| open.response = response.clone());
-        counts
+        with_totals(self.counts.clone(), &self.endpoints, self.adrift.as_ref())
     }
 
     /// Counts a request that was lost to an error.
-    pub(crate) fn loss(&mut self, loss: &Loss) {
-        if loss.cause == Cause::Timeout {
+    pub(crate) fn loss(&mut self, request: &InFlight, phase: Phase, cause: Cause, now_ns: u64) {
+        if cause == Cause::Timeout {
             self.counts.timed_out += 1;
         } else {
             self.counts.broken += 1;
         }
-        self.error(loss.phase, loss.cause);
-        self.censor(loss);
+        self.error(phase, cause);
+        self.censor(request, now_ns);
     }
 
     /// Counts a request that was still waiting when the drain ended: no error, but not forgotten either.
-    pub(crate) fn leave_unfinished(&mut self, loss: &Loss) {
+    pub(crate) fn leave_unfinished(&mut self, request: &InFlight, now_ns: u64) {
         self.counts.unfinished += 1;
-        self.censor(loss);
+        self.censor(request, now_ns);
     }
 
     /// Counts an error under its phase and cause.
@@ -147,7 +188,7 @@ impl Tally {
 
     /// Counts an arrival that was due and never sent, at its age; `free` where a connection was.
     pub(crate) fn leave_unsent(&mut self, age_ns: u64, free: bool) {
-        self.cells.leave_unsent(age_ns);
+        self.adrift.get_or_insert_default().censor(age_ns);
         let Some(open) = &mut self.counts.open else { return };
         open.unsent += 1;
         match free {
@@ -156,14 +197,51 @@ impl Tally {
         }
     }
 
-    fn censor(&mut self, loss: &Loss) {
-        self.counts.in_flight_ns += loss.age_ns;
-        self.cells.censor(loss);
-        match loss.first_byte_ns {
+    /// A request has had no complete response until now.
+    fn censor(&mut self, request: &InFlight, now_ns: u64) {
+        let age_ns = now_ns - request.sent_ns;
+        self.counts.in_flight_ns += age_ns;
+        match request.first_byte_ns {
             Some(first_byte_ns) => self.counts.first_byte.record(first_byte_ns),
-            None => self.counts.first_byte.censor(loss.age_ns),
+            None => self.counts.first_byte.censor(age_ns),
+        }
+        let cell = self.cell(request.choice.endpoint, None);
+        cell.latency.censor(age_ns);
+        if let Some((response, intended_ns)) = cell.response.as_mut().zip(request.intended_ns) {
+            response.censor(now_ns - intended_ns);
         }
     }
+
+    /// The cell of an endpoint and an outcome. The first of a kind allocates; there are few kinds.
+    fn cell(&mut self, endpoint: u16, mut status: Option<u16>) -> &mut Cell {
+        let cells = &mut self.endpoints[usize::from(endpoint)];
+        let known = |status| move |cell: &Cell| cell.status == status;
+        let mut index = cells.iter().position(known(status));
+        if index.is_none() && status.is_some() && cells.len() >= STATUSES_MAX {
+            status = Some(OTHERS);
+            index = cells.iter().position(known(status));
+        }
+        let index = index.unwrap_or_else(|| {
+            cells.push(Cell::new(status, self.counts.open.is_some()));
+            cells.len() - 1
+        });
+        &mut cells[index]
+    }
+}
+
+/// With latencies of all requests sent, and response times of all that were due.
+fn with_totals(counts: Counts, endpoints: &[Vec<Cell>], adrift: Option<&Latencies>) -> Counts {
+    let (mut latency, mut response) = (Latencies::new(), Latencies::new());
+    for cell in endpoints.iter().flatten() {
+        latency.merge(&cell.latency);
+        cell.response.iter().for_each(|more| response.merge(more));
+    }
+    adrift.into_iter().for_each(|more| response.merge(more));
+    let mut counts = Counts { latency, ..counts };
+    if let Some(open) = &mut counts.open {
+        open.response = response;
+    }
+    counts
 }
 
 /// Counts one more in the bucket of this time.
@@ -175,123 +253,9 @@ fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {
     buckets[bucket] += 1;
 }
 
-// Latencies of one thread by endpoint and by how requests ended. A latency is recorded here and nowhere else; sums over
-// endpoints are made when the slice is over.
-
-/// Different status codes of an endpoint with latencies of their own; further ones share those of [`OTHERS`].
-const STATUSES_MAX: usize = 16;
-/// Stands for all further status codes.
-const OTHERS: u16 = 0;
-/// What most requests end with: memory for it is set aside before the window.
-const USUAL: u16 = 200;
-
-/// See the module's text.
-#[derive(Debug)]
-struct Cells {
-    /// By endpoint; in each the usual outcome first.
-    endpoints: Vec<Vec<Cell>>,
-    open_loop: bool,
-    /// Response times of requests that were due and of which none was chosen, let alone sent.
-    adrift: Option<Latencies>,
-}
-
-/// Requests of one endpoint that ended in one way.
-#[derive(Debug)]
-struct Cell {
-    /// The response's, if there was one.
-    status: Option<u16>,
-    ok: u64,
-    ok_in_window: u64,
-    bytes_body: u64,
-    latency: Latencies,
-    /// In open loop.
-    response: Option<Latencies>,
-}
-
-impl Cells {
-    fn new(endpoints: usize, open_loop: bool) -> Cells {
-        let usual = || vec![Cell::new(Some(USUAL), open_loop)];
-        Cells { endpoints: (0..endpoints).map(|_| usual()).collect(), open_loop, adrift: None }
-    }
-
-    fn response(&mut self, response: &Response, in_window: bool) {
-        let cell = self.cell(response.endpoint, Some(response.status));
-        cell.latency.record(response.latency_ns);
-        if let Some((response, ns)) = cell.response.as_mut().zip(response.response_ns) {
-            response.record(ns);
-        }
-        cell.ok += u64::from(response.ok);
-        cell.ok_in_window += u64::from(response.ok && in_window);
-        cell.bytes_body += response.body_bytes;
-    }
-
-    fn censor(&mut self, loss: &Loss) {
-        let cell = self.cell(loss.endpoint, None);
-        cell.latency.censor(loss.age_ns);
-        if let Some((response, ns)) = cell.response.as_mut().zip(loss.response_age_ns) {
-            response.censor(ns);
-        }
-    }
-
-    /// A request that was due and never sent.
-    fn leave_unsent(&mut self, age_ns: u64) {
-        self.adrift.get_or_insert_default().censor(age_ns);
-    }
-
-    /// The cell of an endpoint and an outcome. The first of a kind allocates; there are few kinds.
-    fn cell(&mut self, endpoint: u16, status: Option<u16>) -> &mut Cell {
-        let cells = &mut self.endpoints[usize::from(endpoint)];
-        let known = |status| move |cell: &Cell| cell.status == status;
-        let mut index = cells.iter().position(known(status));
-        let mut status = status;
-        if index.is_none() && status.is_some() && cells.len() >= STATUSES_MAX {
-            status = Some(OTHERS);
-            index = cells.iter().position(known(status));
-        }
-        let index = index.unwrap_or_else(|| {
-            cells.push(Cell::new(status, self.open_loop));
-            cells.len() - 1
-        });
-        &mut cells[index]
-    }
-
-    /// Latencies of all requests sent, and response times of all that were due.
-    fn totals(&self) -> (Latencies, Latencies) {
-        let (mut latency, mut response) = (Latencies::new(), Latencies::new());
-        for cell in self.endpoints.iter().flatten() {
-            latency.merge(&cell.latency);
-            cell.response.iter().for_each(|more| response.merge(more));
-        }
-        self.adrift.iter().for_each(|more| response.merge(more));
-        (latency, response)
-    }
-
-    /// What came of each endpoint, with the contents that were seen of it.
-    fn into_endpoints(self, endpoints: &[Endpoint], contents: Vec<Vec<ContentSeen>>) -> Vec<EndpointCounts> {
-        let each = self.endpoints.into_iter().zip(endpoints).zip(contents);
-        let counts = |((cells, endpoint), contents): ((Vec<Cell>, &Endpoint), _)| {
-            let mut counts = EndpointCounts { contents, ..EndpointCounts::new(&endpoint.name) };
-            cells
-                .into_iter()
-                .filter(|cell| !cell.latency.is_empty())
-                .for_each(|cell| cell.add_to(&mut counts));
-            counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
-            counts
-        };
-        each.map(counts).collect()
-    }
-}
-
 impl Cell {
     fn new(status: Option<u16>, open_loop: bool) -> Cell {
-        Cell {
-            status,
-            ok: 0,
-            ok_in_window: 0,
-            bytes_body: 0,
-            latency: Latencies::new(),
-            response: open_loop.then(Latencies::new),
-        }
+        Cell { status, response: open_loop.then(Latencies::new), ..Cell::default() }
     }
 
     fn add_to(self, endpoint: &mut EndpointCounts) {

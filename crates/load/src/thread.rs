@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use model::{Counts, GeneratorUse};
+use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 use crate::arena::{RequestArena, RequestSampler};
@@ -53,32 +54,29 @@ pub(crate) enum Report {
 }
 
 /// Seen by all threads and by the caller.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub(crate) interrupted: AtomicBool,
-    /// Complete responses in this slice, one counter for each thread.
-    pub(crate) completed: Vec<Counter>,
     /// Whether somebody waits for what threads have counted so far.
     pub(crate) watched: AtomicBool,
-    /// That, one for each thread. Nobody touches it unless it is watched.
-    pub(crate) seen: Vec<Mutex<Option<Box<Counts>>>>,
+    pub(crate) threads: Vec<Published>,
+}
+
+/// What one thread has counted in this slice, on a cache line (or a pair of them) of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Published {
+    /// Complete responses.
+    pub(crate) completed: AtomicU64,
+    /// All of it. Nobody touches it unless it is watched.
+    pub(crate) seen: Mutex<Option<Box<Counts>>>,
 }
 
 impl Shared {
     pub(crate) fn new(threads: u32) -> Shared {
-        Shared {
-            interrupted: AtomicBool::new(false),
-            completed: (0..threads).map(|_| Counter::default()).collect(),
-            watched: AtomicBool::new(false),
-            seen: (0..threads).map(|_| Mutex::default()).collect(),
-        }
+        Shared { threads: (0..threads).map(|_| Published::default()).collect(), ..Shared::default() }
     }
 }
-
-/// A counter on a cache line (or a pair of them) of its own.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub(crate) struct Counter(pub(crate) AtomicU64);
 
 struct Thread {
     index: usize,
@@ -115,12 +113,13 @@ pub(crate) fn work(spec: &LoadSpec, index: u32, common: Common, ends: Ends) {
 
 /// Pins the calling thread.
 fn pin(cpu: usize) -> Result<(), LoadError> {
+    let refused = |why| LoadError::System(format!("cannot pin a load thread to CPU {cpu}: {why}"));
     if cpu >= CpuSet::MAX_CPU {
-        return Err(LoadError::Pin { cpu, source: std::io::ErrorKind::InvalidInput.into() });
+        return Err(refused(Errno::INVAL));
     }
     let mut cpus = CpuSet::new();
     cpus.set(cpu);
-    sched_setaffinity(None, &cpus).map_err(|errno| LoadError::Pin { cpu, source: errno.into() })
+    sched_setaffinity(None, &cpus).map_err(refused)
 }
 
 impl Thread {
@@ -150,8 +149,8 @@ impl Thread {
             tls,
             fresh: !spec.keep_alive,
             can_skip: matches!(spec.address, Address::Tcp(_)),
-            timeout_ns: nanoseconds(spec.timeout),
-            connect_timeout_ns: nanoseconds(spec.connect_timeout),
+            timeout_ns: clock::in_ns(spec.timeout),
+            connect_timeout_ns: clock::in_ns(spec.connect_timeout),
             contracts: spec.requests.iter().map(contract).collect(),
             sample_every: spec.sample_every,
         };
@@ -202,7 +201,7 @@ impl Thread {
 
     fn load(&mut self, started_ns: u64, until: Until) -> Report {
         let (cpu_ns, wall_ns) = (clock::thread_cpu_ns(), clock::monotonic_ns());
-        let alive_at_start = self.worker.alive();
+        let alive_at_start = self.worker.alive;
         (self.ticked_boot_ns, self.halted_ns) = (clock::boot_ns(), 0);
 
         self.started_ns = started_ns;
@@ -252,7 +251,7 @@ impl Thread {
 
     /// Waits for what nobody asked for. Not after one of many short turns: the next one begins with what came meanwhile.
     fn listen(&mut self, until: Until, window_ns: u64) {
-        if matches!(until, Until::Elapsed(window) if nanoseconds(window) < LISTENED_NS) {
+        if matches!(until, Until::Elapsed(window) if clock::in_ns(window) < LISTENED_NS) {
             return;
         }
         let listen_ns = self.worker.listen_ns(window_ns);
@@ -274,7 +273,7 @@ impl Thread {
                 next_tick_ns = now_ns + TICK_NS;
                 ticks += 1;
                 self.note_halt();
-                if now_ns >= self.worker.next_due_ns() {
+                if now_ns >= self.worker.next_due_ns {
                     self.driver.sweep(&mut self.worker, now_ns);
                 }
                 if ticks % PUBLISH_TICKS == 0 {
@@ -307,17 +306,11 @@ impl Thread {
     }
 
     fn publish(&self) {
-        self.shared.completed[self.index].0.store(self.worker.completed(), Ordering::Relaxed);
+        let published = &self.shared.threads[self.index];
+        published.completed.store(self.worker.tally.counts.responses, Ordering::Relaxed);
         if self.started_ns > 0 && self.shared.watched.load(Ordering::Relaxed) {
-            let counts = Counts { started_ns: self.started_ns, ..self.worker.so_far() };
-            let mut seen = self.shared.seen[self.index].lock().unwrap_or_else(PoisonError::into_inner);
-            *seen = Some(Box::new(counts));
+            let counts = Counts { started_ns: self.started_ns, ..self.worker.tally.so_far() };
+            *published.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(counts));
         }
     }
-}
-
-/// Time limits beyond a century are one.
-fn nanoseconds(time: Duration) -> u64 {
-    const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
-    time.min(CENTURY).as_nanos() as u64
 }

@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use crate::connection::TlsSettings;
+use crate::error::refuse;
 use crate::{LoadError, Protocol, Tls, Trust};
 
 /// Sessions that a thread remembers for resumption.
@@ -17,14 +18,14 @@ const SESSIONS: usize = 256;
 
 /// What a thread's connections have in common.
 pub(crate) fn settings(tls: &Tls, protocol: Protocol) -> Result<TlsSettings, LoadError> {
-    let name = ServerName::try_from(tls.server_name.clone()).map_err(|_| LoadError::Spec {
-        field: "load.tls.server_name",
-        problem: format!("{:?} is neither a host name nor an IP address", tls.server_name),
+    let name = ServerName::try_from(tls.server_name.clone()).or_else(|_| {
+        let problem = format!("{:?} is neither a host name nor an IP address", tls.server_name);
+        refuse("load.tls.server_name", problem)
     })?;
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| refuse("load.tls", error.to_string()))?;
+        .or_else(|error| refuse("load.tls", error.to_string()))?;
     let builder = match &tls.trust {
         Trust::System => builder.with_root_certificates(system_roots()?),
         Trust::Authorities(pem) => builder.with_root_certificates(own_roots(pem)?),
@@ -41,13 +42,10 @@ impl TlsSettings {
     /// The same with a memory of sessions of its own: threads share nothing that they would have to lock.
     pub(crate) fn for_thread(&self, resume: bool) -> TlsSettings {
         let mut config = ClientConfig::clone(&self.config);
-        config.resumption = resumption(resume);
+        config.resumption =
+            if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
         TlsSettings { config: Arc::new(config), name: self.name.clone() }
     }
-}
-
-fn resumption(resume: bool) -> Resumption {
-    if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() }
 }
 
 fn system_roots() -> Result<RootCertStore, LoadError> {
@@ -55,10 +53,7 @@ fn system_roots() -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
-        return Err(refuse(
-            "load.tls.trust",
-            "this system trusts no certificate authority: give one, or none".into(),
-        ));
+        return refuse("load.tls.trust", "this system trusts no certificate authority: give one, or none");
     }
     Ok(roots)
 }
@@ -67,18 +62,15 @@ fn own_roots(pem: &[u8]) -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
         let number = index + 1;
-        let problem = |text| refuse("load.tls.trust", format!("certificate {number}: {text}"));
-        let certificate = certificate.map_err(|error| problem(error.to_string()))?;
-        roots.add(certificate).map_err(|error| problem(error.to_string()))?;
+        let problem = |why: String| format!("certificate {number}: {why}");
+        let certificate =
+            certificate.or_else(|error| refuse("load.tls.trust", problem(error.to_string())))?;
+        roots.add(certificate).or_else(|error| refuse("load.tls.trust", problem(error.to_string())))?;
     }
     if roots.is_empty() {
-        return Err(refuse("load.tls.trust", "no certificate in PEM form was found".into()));
+        return refuse("load.tls.trust", "no certificate in PEM form was found");
     }
     Ok(roots)
-}
-
-fn refuse(field: &'static str, problem: String) -> LoadError {
-    LoadError::Spec { field, problem }
 }
 
 /// Believes every certificate, and still checks that the server holds its key: the handshake costs what it would cost.

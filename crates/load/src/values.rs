@@ -33,19 +33,10 @@ struct Table {
     lines: Vec<u32>,
 }
 
-/// Why a text is no table of values. It does not know the text's file.
+/// Why a text is no table of values, with the line and column that are to blame, and what to do. It does not know the text's file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{problem}; {hint}", place(.line, .column))]
-pub struct ValuesError {
-    /// The line of the text, from 1, where one is to blame. In CSV the one where the row begins.
-    pub line: Option<u32>,
-    /// The column, where one is to blame.
-    pub column: Option<String>,
-    /// What is wrong, with the value and the limit.
-    pub problem: String,
-    /// What to do.
-    pub hint: String,
-}
+#[error("{0}")]
+pub struct ValuesError(String);
 
 impl Values {
     /// Reads CSV as spreadsheets write it (RFC 4180): commas, double quotes, the columns' names in the first row.
@@ -153,8 +144,7 @@ impl Table {
         let mut sorted: Vec<&String> = columns.iter().collect();
         sorted.sort_unstable();
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            let name = pair[0].clone();
-            return Err(in_column(line, name, "is there twice".into(), "give each column a name of its own"));
+            return Err(in_column(line, pair[0], "is there twice", "give each column a name of its own"));
         }
         Ok(Table { columns, ..Table::default() })
     }
@@ -186,21 +176,21 @@ impl Table {
 fn within_limit(text: &[u8]) -> Result<&[u8], ValuesError> {
     if text.len() > TEXT_MAX {
         let problem = format!("there are {} bytes of values, at most {TEXT_MAX}", text.len());
-        return Err(nowhere(problem, "use fewer rows"));
+        return Err(nowhere(&problem, "use fewer rows"));
     }
     Ok(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text))
 }
 
-fn nowhere(problem: String, hint: impl Into<String>) -> ValuesError {
-    ValuesError { line: None, column: None, problem, hint: hint.into() }
+fn nowhere(problem: &str, hint: &str) -> ValuesError {
+    ValuesError(format!("{problem}; {hint}"))
 }
 
-fn at(line: u32, problem: String, hint: impl Into<String>) -> ValuesError {
-    ValuesError { line: Some(line), ..nowhere(problem, hint) }
+fn at(line: u32, problem: impl fmt::Display, hint: &str) -> ValuesError {
+    ValuesError(format!("line {line}: {problem}; {hint}"))
 }
 
-fn in_column(line: u32, column: String, problem: String, hint: impl Into<String>) -> ValuesError {
-    ValuesError { column: Some(column), ..at(line, problem, hint) }
+fn in_column(line: u32, column: &str, problem: impl fmt::Display, hint: &str) -> ValuesError {
+    ValuesError(format!("line {line}, column {}: {problem}; {hint}", shown(column)))
 }
 
 fn not_utf8(value: &[u8]) -> String {
@@ -208,16 +198,7 @@ fn not_utf8(value: &[u8]) -> String {
 }
 
 const UTF8_HINT: &str = "save the file as UTF-8";
-
-fn place(line: &Option<u32>, column: &Option<String>) -> String {
-    let line = line.map(|line| format!("line {line}"));
-    let column = column.as_deref().map(|column| format!("column {}", shown(column)));
-    match (line, column) {
-        (Some(line), Some(column)) => format!("{line}, {column}: "),
-        (Some(only), None) | (None, Some(only)) => format!("{only}: "),
-        (None, None) => String::new(),
-    }
-}
+const EMPTY: &str = "there are no values: the text is empty";
 
 // How values and columns are shown in messages: short, on one line, and with the name that was probably meant.
 //
@@ -284,14 +265,14 @@ fn csv_table(text: &[u8]) -> Result<Values, ValuesError> {
     let mut rows = Rows::new(text);
     let Some(line) = rows.next()? else {
         let hint = "expected the columns' names in the first line and a row in each line below";
-        return Err(nowhere("there are no values: the text is empty".into(), hint));
+        return Err(nowhere(EMPTY, hint));
     };
     let mut table = Table::new(csv_names(&rows.record, line)?, line)?;
     while let Some(line) = rows.next()? {
         push_csv_row(&mut table, &rows.record, line)?;
     }
     if table.lines.is_empty() {
-        return Err(at(line, "there is no row below the columns' names".into(), "expected at least one"));
+        return Err(at(line, "there is no row below the columns' names", "expected at least one"));
     }
     Ok(table.finish())
 }
@@ -315,7 +296,7 @@ fn push_csv_row(table: &mut Table, record: &ByteRecord, line: u32) -> Result<(),
     for (column, field) in record.iter().enumerate() {
         match std::str::from_utf8(field) {
             Ok(value) => table.push(value),
-            Err(_) => return Err(in_column(line, table.columns[column].clone(), not_utf8(field), UTF8_HINT)),
+            Err(_) => return Err(in_column(line, &table.columns[column], not_utf8(field), UTF8_HINT)),
         }
     }
     Ok(())
@@ -349,10 +330,10 @@ impl<'t> Rows<'t> {
         self.counted = start;
         let read = self.reader.read_byte_record(&mut self.record);
         // It reads from memory and takes rows of any length, so that nothing is left that could fail.
-        read.map_err(|error| at(self.line, error.to_string(), "expected CSV"))?;
+        read.map_err(|error| at(self.line, error, "expected CSV"))?;
         // A row ends with its own line break or with the one that begins the sentinel, and never behind it.
         if self.reader.position().byte() as usize > self.text.len() + 1 {
-            let problem = "a double quote is opened in this row and never closed".into();
+            let problem = "a double quote is opened in this row and never closed";
             return Err(at(self.line, problem, "close it; inside of a quoted value it is written twice"));
         }
         Ok(Some(self.line))
@@ -382,7 +363,7 @@ fn json_table(text: &[u8]) -> Result<Values, ValuesError> {
         };
         push_json_row(table, &members, line)?;
     }
-    let table = table.ok_or_else(|| nowhere("there are no values: the text is empty".into(), LINE_HINT))?;
+    let table = table.ok_or_else(|| nowhere(EMPTY, LINE_HINT))?;
     Ok(table.finish())
 }
 
@@ -402,7 +383,7 @@ fn object(bytes: &[u8], line: u32) -> Result<Object<'_>, ValuesError> {
 
 fn json_names(members: &[(String, &RawValue)], line: u32) -> Result<Vec<String>, ValuesError> {
     if members.is_empty() {
-        return Err(at(line, "the object is empty".into(), LINE_HINT));
+        return Err(at(line, "the object is empty", LINE_HINT));
     }
     Ok(members.iter().map(|(name, _)| name.clone()).collect())
 }
@@ -415,18 +396,18 @@ fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) 
         let here = table.columns.get(place).is_some_and(|column| column == name);
         let found = if here { Some(place) } else { table.columns.iter().position(|column| column == name) };
         let Some(column) = found else {
-            let problem = "is not in the first line".into();
-            return Err(in_column(line, name.clone(), problem, did_you_mean(name, &table.columns)));
+            let hint = did_you_mean(name, &table.columns);
+            return Err(in_column(line, name, "is not in the first line", &hint));
         };
         if row[column].replace(value).is_some() {
-            return Err(in_column(line, name.clone(), "is there twice".into(), "leave one out"));
+            return Err(in_column(line, name, "is there twice", "leave one out"));
         }
     }
     for (column, value) in row.into_iter().enumerate() {
         let name = &table.columns[column];
         let Some(value) = value else {
             let hint = format!("each line has the columns of the first: {}", listed(&table.columns));
-            return Err(in_column(line, name.clone(), "is missing".into(), hint));
+            return Err(in_column(line, name, "is missing", &hint));
         };
         push_value(table, column, value.get(), line)?;
     }
@@ -435,7 +416,7 @@ fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) 
 
 /// `text` is one JSON value without spaces around it.
 fn push_value(table: &mut Table, column: usize, text: &str, line: u32) -> Result<(), ValuesError> {
-    let refuse = |problem, hint| Err(in_column(line, table.columns[column].clone(), problem, hint));
+    let refuse = |problem: String, hint| Err(in_column(line, &table.columns[column], problem, hint));
     match text.as_bytes().first() {
         Some(b'"') => match serde_json::from_str::<String>(text) {
             Ok(string) => table.push(&string),

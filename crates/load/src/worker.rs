@@ -8,10 +8,9 @@
 //!   Shut ── prepare ──► Opening ── open_window ──► Sending ── stop_sending ──► Draining ── finish ──► Shut
 //! ```
 
-mod clockwork;
 mod schedule;
 #[cfg(test)]
-mod simulation;
+pub(crate) mod simulation;
 
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use model::{Cause, Counts};
 
 use crate::arena::{RequestArena, RequestSampler};
 use crate::check::Check;
+use crate::clock::in_ns;
 use crate::connection::{Connection, Effect, InFlight, Recorder, Stage, TlsSettings};
 use crate::pacer::Pacer;
 use crate::tally::Tally;
@@ -49,7 +49,7 @@ impl Action {
 }
 
 /// What all connections of a worker have in common.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) arena: Arc<RequestArena>,
     pub(crate) protocol: Protocol,
@@ -74,6 +74,11 @@ impl Settings {
     }
 }
 
+/// For so long a slice listens at its end, from and to; and for at most such a part of its window.
+const LISTEN_MIN_NS: u64 = 20_000_000;
+const LISTEN_MAX_NS: u64 = 1_000_000_000;
+const LISTEN_WINDOWS: u64 = 20;
+
 /// The part of a slice that is going on; times are absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
@@ -84,25 +89,26 @@ enum Gate {
 }
 
 /// See the module's text.
-#[derive(Debug)]
 pub(crate) struct Worker {
     settings: Settings,
-    connections: Vec<Connection>,
+    /// Open or not; they are named by their index.
+    pub(crate) connections: Vec<Connection>,
     sampler: RequestSampler,
     check: Check,
-    tally: Tally,
+    pub(crate) tally: Tally,
     schedule: Option<Schedule>,
     gate: Gate,
     /// Requests that may still be sent; none are counted off where time is the limit.
     allowance: Option<u64>,
-    in_flight: u32,
-    alive: u32,
+    /// Requests under way, and connections that are open.
+    pub(crate) in_flight: u32,
+    pub(crate) alive: u32,
     /// Since when no connection has been open.
     none_alive_since_ns: u64,
     /// Since when every attempt to open a connection has failed, if the last one has.
     barren_since_ns: Option<u64>,
-    /// No time limit of any connection ends before this.
-    next_due_ns: u64,
+    /// No time limit of any connection ends before this: [`Worker::overdue`] has nothing to say.
+    pub(crate) next_due_ns: u64,
 }
 
 impl Worker {
@@ -131,39 +137,14 @@ impl Worker {
         }
     }
 
-    /// How many connections there are, open or not; they are named by their index.
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.len()
-    }
-
-    /// How many connections are open.
-    pub(crate) fn alive(&self) -> u32 {
-        self.alive
-    }
-
-    /// How many requests are under way.
-    pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-
     /// Whether requests are due at times of their own.
     pub(crate) fn is_open_loop(&self) -> bool {
         self.schedule.is_some()
     }
 
-    /// Where connection `index` stands.
-    pub(crate) fn stage(&self, index: usize) -> Stage {
-        self.connections[index].stage()
-    }
-
     /// Whether connection `index` is being opened.
     pub(crate) fn is_connecting(&self, index: usize) -> bool {
-        matches!(self.connections[index].stage(), Stage::Connecting { .. })
-    }
-
-    /// Whether a request is under way on connection `index`.
-    pub(crate) fn is_busy(&self, index: usize) -> bool {
-        self.connections[index].is_busy()
+        matches!(self.connections[index].stage, Stage::Connecting { .. })
     }
 
     /// What is to be written next on connection `index`, if anything.
@@ -176,16 +157,6 @@ impl Worker {
         if self.settings.can_skip { self.connections[index].skippable() } else { 0 }
     }
 
-    /// Complete responses so far in this slice.
-    pub(crate) fn completed(&self) -> u64 {
-        self.tally.counts.responses
-    }
-
-    /// What has been counted so far in this slice.
-    pub(crate) fn so_far(&self) -> Counts {
-        self.tally.so_far()
-    }
-
     /// The driver has begun to connect a socket for connection `index`.
     pub(crate) fn connecting(&mut self, index: usize, now_ns: u64) {
         self.connections[index].open(now_ns);
@@ -193,7 +164,7 @@ impl Worker {
 
     /// The socket of connection `index` is connected.
     pub(crate) fn opened(&mut self, index: usize, now_ns: u64) -> Action {
-        self.hear(index, now_ns, |connection, settings, recorder| connection.connected(settings, recorder))
+        self.hear(index, now_ns, |connection, recorder| connection.connected(recorder))
     }
 
     /// Begins what may be sent on connection `index`, as far as there is room: at once in closed loop, if it is due in
@@ -222,7 +193,7 @@ impl Worker {
     /// What has begun on connection `index` goes out: on its way there is a socket to be opened, or something to be written.
     fn push(&mut self, index: usize) -> Action {
         let connection = &mut self.connections[index];
-        if matches!(connection.stage(), Stage::Closed { .. }) {
+        if matches!(connection.stage, Stage::Closed { .. }) {
             return if connection.is_busy() { Action::Reopen } else { Action::Wait };
         }
         connection.flush(&self.settings.arena);
@@ -242,27 +213,23 @@ impl Worker {
     /// Bytes have arrived on connection `index`.
     pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &mut [u8]) -> Action {
         self.tally.counts.wire_bytes += bytes.len() as u64;
-        self.hear(index, now_ns, |connection, settings, recorder| {
-            connection.received(bytes, settings, recorder)
-        })
+        self.hear(index, now_ns, |connection, recorder| connection.received(bytes, recorder))
     }
 
     /// So many bytes have arrived on connection `index` and were thrown away, at most [`Worker::skippable`].
     pub(crate) fn skipped(&mut self, index: usize, now_ns: u64, count: u64) -> Action {
         self.tally.counts.wire_bytes += count;
-        self.hear(index, now_ns, |connection, settings, recorder| {
-            connection.skipped(count, settings, recorder)
-        })
+        self.hear(index, now_ns, |connection, recorder| connection.skipped(count, recorder))
     }
 
     /// The peer of connection `index` has ended it.
     pub(crate) fn ended(&mut self, index: usize, now_ns: u64) -> Action {
-        self.hear(index, now_ns, |connection, settings, recorder| connection.ended(settings, recorder))
+        self.hear(index, now_ns, |connection, recorder| connection.ended(recorder))
     }
 
     /// Connecting, reading or writing failed on connection `index`.
     pub(crate) fn failed(&mut self, index: usize, now_ns: u64, cause: Cause) -> Action {
-        self.hear(index, now_ns, |connection, _, recorder| connection.failed(cause, recorder))
+        self.hear(index, now_ns, |connection, recorder| connection.failed(cause, recorder))
     }
 
     /// Lets connection `index` book what has happened to it, and says what to do with it.
@@ -271,28 +238,28 @@ impl Worker {
         &mut self,
         index: usize,
         now_ns: u64,
-        tell: impl FnOnce(&mut Connection, &Settings, &mut Recorder<'_>) -> Effect,
+        tell: impl FnOnce(&mut Connection, &mut Recorder<'_>) -> Effect,
     ) -> Action {
         let since_start_ns = self.since_start(now_ns);
         let connection = &mut self.connections[index];
-        let was_open = connection.stage() == Stage::Open;
+        let was_open = connection.stage == Stage::Open;
         let mut recorder = Recorder {
             now_ns,
             since_start_ns,
-            arena: &self.settings.arena,
+            settings: &self.settings,
             check: &mut self.check,
             tally: &mut self.tally,
             in_flight: &mut self.in_flight,
             has_response: false,
         };
-        let effect = tell(connection, &self.settings, &mut recorder);
-        let is_open = connection.stage() == Stage::Open;
+        let effect = tell(connection, &mut recorder);
+        let is_open = connection.stage == Stage::Open;
         if is_open && !was_open {
             self.alive += 1;
             self.barren_since_ns = None;
         }
         if let Some(schedule) = &mut self.schedule
-            && connection.room(now_ns, &self.settings) < schedule.listed(index)
+            && connection.room(now_ns, &self.settings) < schedule.listed[index] as usize
         {
             // A peer may take back what it allowed (HTTP/2: `GOAWAY`, fewer streams). What is left is offered anew.
             schedule.withdraw(index);
@@ -310,7 +277,7 @@ impl Worker {
             schedule.withdraw(index);
         }
         let connection = &mut self.connections[index];
-        if connection.stage() == Stage::Open {
+        if connection.stage == Stage::Open {
             self.alive -= 1;
             if self.alive == 0 {
                 self.none_alive_since_ns = now_ns;
@@ -319,7 +286,7 @@ impl Worker {
             self.barren_since_ns.get_or_insert(now_ns);
         }
         connection.close(now_ns);
-        let Stage::Closed { retry_ns } = connection.stage() else { unreachable!("it was closed just now") };
+        let Stage::Closed { retry_ns } = connection.stage else { unreachable!("it was closed just now") };
         self.next_due_ns = self.next_due_ns.min(retry_ns);
         if retry_ns > now_ns {
             return Action::Close;
@@ -337,11 +304,8 @@ impl Worker {
 
     /// While connections are opened, and while there is something to send. Not where each request opens its own.
     fn wants_connections(&self, now_ns: u64) -> bool {
-        !self.settings.fresh && self.has_work(now_ns)
-    }
-
-    fn has_work(&self, now_ns: u64) -> bool {
-        matches!(self.gate, Gate::Opening { .. }) || self.may_send(now_ns) || self.is_behind()
+        let is_opening = matches!(self.gate, Gate::Opening { .. });
+        !self.settings.fresh && (is_opening || self.may_send(now_ns) || self.is_behind())
     }
 
     /// Whether the window is over and something that was due in it is still to be sent.
@@ -354,6 +318,191 @@ impl Worker {
         match self.gate {
             Gate::Sending { started_ns, stop_ns } if now_ns < stop_ns => Some(now_ns - started_ns),
             _ => None,
+        }
+    }
+
+    // What time does to a worker: the parts of a slice follow each other, time limits end, closed connections may be opened again.
+
+    /// Begins the connect phase. The worker has to send `allowance` requests, or as many as it can (`None`).
+    pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
+        debug_assert_eq!(self.gate, Gate::Shut);
+        self.gate = Gate::Opening { until_ns: now_ns + self.settings.connect_timeout_ns };
+        self.allowance = allowance;
+        self.next_due_ns = now_ns;
+        for connection in &mut self.connections {
+            if matches!(connection.stage, Stage::Closed { .. }) {
+                connection.abandon();
+            }
+        }
+        if self.alive == 0 {
+            self.none_alive_since_ns = now_ns;
+        }
+        self.barren_since_ns = None;
+    }
+
+    /// Whether the connect phase is over: every connection is open, or the time for it is up.
+    pub(crate) fn is_prepared(&self, now_ns: u64) -> bool {
+        match self.gate {
+            Gate::Opening { until_ns } => {
+                self.settings.fresh || self.alive as usize == self.connections.len() || now_ns >= until_ns
+            }
+            _ => true,
+        }
+    }
+
+    /// Opens the window. In closed loop the driver asks [`Worker::start`] for every connection then.
+    pub(crate) fn open_window(&mut self, started_ns: u64, until: Until) {
+        let stop_ns = match until {
+            Until::Elapsed(window) => started_ns.saturating_add(in_ns(window)),
+            Until::Requests(_) => u64::MAX,
+        };
+        self.gate = Gate::Sending { started_ns, stop_ns };
+        self.restart_schedule(started_ns);
+    }
+
+    /// When a driver has to be awake, whatever else happens: the window closes, or a request is due for which a connection is
+    /// free. `u64::MAX`: never.
+    pub(crate) fn wake_ns(&self) -> u64 {
+        let stop_ns = if let Gate::Sending { stop_ns, .. } = self.gate { stop_ns } else { u64::MAX };
+        self.next_start_ns().min(stop_ns)
+    }
+
+    /// Whether the window is over: its time is up, or all requests were sent and have ended, or none of those left
+    /// can be sent because no connection has been open for the time of a connect time-out.
+    pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
+        let Gate::Sending { stop_ns, .. } = self.gate else { return true };
+        let all_ended = self.allowance == Some(0) && self.in_flight == 0;
+        let some_left = self.allowance.is_some_and(|left| left > 0);
+        now_ns >= stop_ns || all_ended || some_left && self.is_hopeless(now_ns)
+    }
+
+    /// Whether no connection has been open for the time of a connect time-out; where each request opens its own, whether all
+    /// attempts of so long a time have failed.
+    fn is_hopeless(&self, now_ns: u64) -> bool {
+        let since_ns = match self.settings.fresh {
+            true => self.barren_since_ns,
+            false => Some(self.none_alive_since_ns),
+        };
+        let long = |since_ns| now_ns.saturating_sub(since_ns) >= self.settings.connect_timeout_ns;
+        self.alive == 0 && since_ns.is_some_and(long)
+    }
+
+    /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. Returns the
+    /// time at which the window ended.
+    pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
+        let stopped_ns = match self.gate {
+            Gate::Sending { stop_ns, .. } => now_ns.min(stop_ns),
+            _ => now_ns,
+        };
+        self.gate = Gate::Draining { stopped_ns, until_ns: stopped_ns.saturating_add(limit_ns) };
+        stopped_ns
+    }
+
+    /// Shortens the drain to at most `limit_ns` from now.
+    pub(crate) fn hurry(&mut self, now_ns: u64, limit_ns: u64) {
+        if let Gate::Draining { until_ns, .. } = &mut self.gate {
+            *until_ns = (*until_ns).min(now_ns.saturating_add(limit_ns));
+        }
+    }
+
+    /// Whether nothing is in flight or to be sent any more, or the time for it is up, or it cannot be sent.
+    pub(crate) fn is_drained(&self, now_ns: u64) -> bool {
+        let done = || self.in_flight == 0 && (!self.is_behind() || self.is_hopeless(now_ns));
+        match self.gate {
+            Gate::Draining { until_ns, .. } => now_ns >= until_ns || done(),
+            _ => true,
+        }
+    }
+
+    /// How long to listen, after a window of this length is drained, for what nobody asked for.
+    ///
+    /// A second response to a request is taken for that to the next one, as long as there is a next. After the last request it stands alone. It
+    /// comes about as late after the first as the slowest response took. HTTP/2 names the request of each response.
+    pub(crate) fn listen_ns(&self, window_ns: u64) -> u64 {
+        if self.in_flight > 0 || self.alive == 0 || !matches!(self.settings.protocol, Protocol::Http1 { .. })
+        {
+            return 0;
+        }
+        let slowest_ns = self.tally.counts.latency.max().map_or(0, |slowest| slowest.ns());
+        let most_ns = (window_ns / LISTEN_WINDOWS).clamp(LISTEN_MIN_NS, LISTEN_MAX_NS);
+        slowest_ns.saturating_mul(2).clamp(LISTEN_MIN_NS, most_ns)
+    }
+
+    /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the
+    /// counts but for those that its caller alone knows (times, and what the thread used), and calls `close` for each connection whose
+    /// socket the driver has to close.
+    pub(crate) fn finish(&mut self, now_ns: u64, mut close: impl FnMut(usize)) -> Counts {
+        let mut recorder = Recorder {
+            now_ns,
+            since_start_ns: None,
+            settings: &self.settings,
+            check: &mut self.check,
+            tally: &mut self.tally,
+            in_flight: &mut self.in_flight,
+            has_response: false,
+        };
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let busy = connection.leave(&mut recorder);
+            match connection.stage {
+                Stage::Open if busy => self.alive -= 1,
+                Stage::Connecting { .. } | Stage::Securing { .. } => {}
+                Stage::Open | Stage::Closed { .. } => continue,
+            }
+            connection.abandon();
+            close(index);
+        }
+        self.leave_unsent(now_ns);
+        self.gate = Gate::Shut;
+        let fresh = Tally::new(self.settings.contracts.len(), self.schedule.is_some());
+        let tally = std::mem::replace(&mut self.tally, fresh);
+        debug_assert_eq!(self.in_flight, 0);
+        let counts = tally.finish(&self.settings.arena.endpoints, self.check.take());
+        Counts { connections_alive: self.alive, ..counts }
+    }
+
+    /// The first connection from index `from` on whose time is up, and what to do with it. A driver walks over all
+    /// of them by `from` = the last one + 1, beginning at 0, whenever `next_due_ns` has come.
+    ///
+    /// There is no timer for a request: this walk finds when the next one is needed, usually a whole time-out later.
+    pub(crate) fn overdue(&mut self, from: usize, now_ns: u64) -> Option<(usize, Action)> {
+        if from == 0 {
+            self.next_due_ns = now_ns + self.settings.timeout_ns.min(self.settings.connect_timeout_ns);
+        }
+        for index in from..self.connections.len() {
+            match self.connections[index].due_ns(&self.settings) {
+                Some(due_ns) if due_ns > now_ns => self.next_due_ns = self.next_due_ns.min(due_ns),
+                Some(_) => match self.expire(index, now_ns) {
+                    Action::Wait => {}
+                    act => return Some((index, act)),
+                },
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// A driver that has begun many connections at once leaves connection `index` for its next walk.
+    pub(crate) fn put_off_start(&mut self, index: usize, now_ns: u64) {
+        if let Stage::Closed { retry_ns } = self.connections[index].stage {
+            self.connections[index].rest_until(retry_ns.max(now_ns + 1));
+            self.next_due_ns = self.next_due_ns.min(now_ns + 1);
+        }
+    }
+
+    /// A driver that did not walk to the end says so, and will be asked to go on at `now_ns`.
+    pub(crate) fn put_off(&mut self, now_ns: u64) {
+        self.next_due_ns = self.next_due_ns.min(now_ns);
+    }
+
+    fn expire(&mut self, index: usize, now_ns: u64) -> Action {
+        match self.connections[index].stage {
+            Stage::Closed { .. } if self.settings.fresh => {
+                self.connections[index].rest_until(0);
+                Action::Free
+            }
+            Stage::Closed { .. } if self.wants_connections(now_ns) => Action::Reopen,
+            Stage::Closed { .. } => Action::Wait,
+            _ => self.hear(index, now_ns, |connection, recorder| connection.expired(recorder)),
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::counters::CpuTicks;
 use crate::groups::{counted, counting, hierarchies, throttled_ns};
-use crate::process::parse_list;
+use crate::process::{field, parse_list};
 use crate::sockets::parse_ports;
 use crate::texts::Texts;
 use crate::watch::Watched;
@@ -117,6 +117,8 @@ impl Storage {
 
 // Processors: how many there are, how many are ours, and how many cores they are. It reads texts and pins nobody.
 
+const CPUS: &str = "/sys/devices/system/cpu";
+
 /// The processors of a machine, as this process has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Processors {
@@ -134,35 +136,29 @@ pub struct Processors {
 
 impl Processors {
     fn of(texts: &Texts) -> Processors {
-        let online = texts.line("/sys/devices/system/cpu/online").map(|list| parse_list(list).len());
+        let count = |count: usize| Some(count).filter(|count| *count > 0);
+        let list = |text: Option<String>| parse_list(&text.unwrap_or_default());
+        let online = list(texts.line("/sys/devices/system/cpu/online")).len();
         let told = texts.get("/proc/cpuinfo").unwrap_or_default();
         let listed = told.lines().filter(|line| line.starts_with("processor")).count();
-        let allowed = texts.field("/proc/self/status", "Cpus_allowed_list").map(parse_list);
-        let model = texts.field("/proc/cpuinfo", "model name").filter(|name| !name.is_empty());
+        let allowed = list(texts.field("/proc/self/status", "Cpus_allowed_list"));
+        // Distinct sets of siblings; none is known where the kernel does not tell one's.
+        let siblings = |cpu: &usize| {
+            Some(parse_list(&texts.line(&format!("{CPUS}/cpu{cpu}/topology/thread_siblings_list"))?))
+        };
+        let cores: Option<BTreeSet<Vec<usize>>> = allowed.iter().map(siblings).collect();
         Processors {
-            model: model.map(str::to_owned),
-            online: online.filter(|count| *count > 0).or(Some(listed).filter(|count| *count > 0)),
-            cores: cores(texts, allowed.as_deref().unwrap_or_default()),
-            allowed: allowed.map(|list| list.len()).filter(|count| *count > 0),
+            model: field(&told, "model name").filter(|name| !name.is_empty()).map(str::to_owned),
+            online: count(online).or(count(listed)),
+            allowed: count(allowed.len()),
+            cores: cores.and_then(|sets| count(sets.len())),
             group: Group::of(texts),
         }
     }
 }
 
-/// Distinct sets of siblings among the processors; `None` where the kernel does not tell one's.
-fn cores(texts: &Texts, processors: &[usize]) -> Option<usize> {
-    let siblings = |cpu: &usize| {
-        texts.line(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")).map(parse_list)
-    };
-    let sets: Option<BTreeSet<Vec<usize>>> = processors.iter().map(siblings).collect();
-    sets.map(|sets| sets.len()).filter(|count| *count > 0)
-}
-
 // The control groups of this process: a quota of CPU time, what it has cost so far, and where accounts are kept.
 
-/// What is read in each folder of a group.
-pub(crate) const GROUP_FILES: &[&str] =
-    &["cpu.cfs_period_us", "cpu.cfs_quota_us", "cpu.max", "cpu.stat", "memory.limit_in_bytes", "memory.max"];
 /// What v1 says where memory has no limit: the largest multiple of a page that fits. Anything near it is no limit.
 const UNLIMITED_BYTES: u64 = 1 << 60;
 
@@ -194,13 +190,15 @@ pub struct Quota {
 
 impl Group {
     fn of(texts: &Texts) -> Group {
-        let (folders, (mounts, groups)) = (group_folders(texts), of_this_process(texts));
+        let text = |path: &str| texts.get(path).unwrap_or_default();
+        let (mounts, groups) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
+        let folders = hierarchies(&mounts).into_iter().flat_map(|hierarchy| hierarchy.folders(&groups));
+        let folders: Vec<String> = folders.map(|folder| folder.display().to_string()).collect();
         let quotas = folders.iter().filter_map(|folder| quota(texts, folder));
-        let memory = folders.iter().filter_map(|folder| memory_max(texts, folder));
         Group {
-            quota: quotas.reduce(|one, other| if other.processors < one.processors { other } else { one }),
-            memory_max_bytes: memory.min(),
-            accounts: counting(mounts, groups).first().map(|group| group.folder.display().to_string()),
+            quota: quotas.min_by(|one, other| one.processors.total_cmp(&other.processors)),
+            memory_max_bytes: folders.iter().filter_map(|folder| memory_max(texts, folder)).min(),
+            accounts: counting(&mounts, &groups).first().map(|group| group.folder.display().to_string()),
         }
     }
 
@@ -214,38 +212,25 @@ impl Group {
     }
 }
 
-/// All folders whose files tell about the groups of this process.
-pub(crate) fn group_folders(texts: &Texts) -> Vec<String> {
-    let (mounts, groups) = of_this_process(texts);
-    let folders = hierarchies(mounts).into_iter().flat_map(|hierarchy| hierarchy.folders(groups));
-    folders.map(|folder| folder.display().to_string()).collect()
-}
-
-fn of_this_process(texts: &Texts) -> (&str, &str) {
-    let text = |path| texts.get(path).unwrap_or_default();
-    (text("/proc/self/mountinfo"), text("/proc/self/cgroup"))
-}
-
 fn quota(texts: &Texts, folder: &str) -> Option<Quota> {
     let v2 = format!("{folder}/cpu.max");
     let v1 = format!("{folder}/cpu.cfs_quota_us");
-    let (quota_us, period_us, file) = match texts.line(&v2) {
+    let (quota, period, file) = match texts.line(&v2) {
         Some(line) => {
             let (quota, period) = line.split_once(' ')?;
-            (quota.parse::<u64>().ok()?, period.trim().parse::<u64>().ok()?, v2)
+            (quota.parse().ok()?, period.trim().parse().ok()?, v2)
         }
-        // −1 is none.
-        None => {
-            let period = texts.number(&format!("{folder}/cpu.cfs_period_us"))?;
-            (u64::try_from(texts.number(&v1)?).ok()?, u64::try_from(period).ok()?, v1)
-        }
+        None => (texts.number(&v1)?, texts.number(&format!("{folder}/cpu.cfs_period_us"))?, v1),
     };
+    // −1 is none.
+    let (quota_us, period_us) =
+        (u64::try_from(quota).ok()?, u64::try_from(period).ok().filter(|us| *us > 0)?);
     let told = texts.get(&format!("{folder}/cpu.stat")).unwrap_or_default();
-    (period_us > 0).then(|| Quota {
+    Some(Quota {
         processors: quota_us as f64 / period_us as f64,
         period_us,
-        throttled: counted(told, "nr_throttled").unwrap_or(0),
-        throttled_ns: throttled_ns(told),
+        throttled: counted(&told, "nr_throttled").unwrap_or(0),
+        throttled_ns: throttled_ns(&told),
         file,
     })
 }
@@ -258,8 +243,6 @@ fn memory_max(texts: &Texts, folder: &str) -> Option<u64> {
 
 // How fast the processors run: governor, range, turbo, and whether heat or a battery slows them. It reads texts and changes
 // nothing.
-
-const CPUS: &str = "/sys/devices/system/cpu";
 
 /// What the kernel tells about frequency. A virtual machine is mostly told nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -284,17 +267,16 @@ pub struct Frequency {
 
 impl Frequency {
     fn of(texts: &Texts) -> Frequency {
-        let number = |text: &str| text.parse::<u64>().ok();
-        let numbers = |name: &'static str| texts.called(CPUS, name).filter_map(move |(_, text)| number(text));
-        let turbo = turbo(texts);
+        let numbers = |file: &'static str| texts.of_each(CPUS, file).filter_map(|text| text.parse().ok());
+        let (turbo, turbo_file) = turbo(texts).unzip();
         Frequency {
-            governors: texts.called(CPUS, "scaling_governor").map(|(_, name)| name.to_owned()).collect(),
-            driver: texts.called(CPUS, "scaling_driver").next().map(|(_, name)| name.to_owned()),
-            min_khz: numbers("cpuinfo_min_freq").min(),
-            max_khz: numbers("cpuinfo_max_freq").max(),
-            turbo: turbo.map(|(on, _)| on),
-            turbo_file: turbo.map(|(_, file)| file.to_owned()),
-            throttled: numbers("core_throttle_count").reduce(u64::saturating_add),
+            governors: texts.of_each(CPUS, "cpufreq/scaling_governor").collect(),
+            driver: texts.of_each(CPUS, "cpufreq/scaling_driver").next(),
+            min_khz: numbers("cpufreq/cpuinfo_min_freq").min(),
+            max_khz: numbers("cpufreq/cpuinfo_max_freq").max(),
+            turbo,
+            turbo_file: turbo_file.map(str::to_owned),
+            throttled: numbers("thermal_throttle/core_throttle_count").reduce(u64::saturating_add),
             on_battery: on_battery(texts),
         }
     }
@@ -311,14 +293,15 @@ fn turbo(texts: &Texts) -> Option<(bool, &'static str)> {
 /// On its battery is a machine that has one which is discharging, and no mains online. A mouse has a battery, too, of the
 /// scope `Device`.
 fn on_battery(texts: &Texts) -> Option<bool> {
-    let folder = "/sys/class/power_supply";
-    let beside = |path: &str, file: &str| texts.line(&path.replace("/type", &format!("/{file}")));
-    let own = |(path, _): &(&str, &str)| beside(path, "scope") != Some("Device");
-    let kinds: Vec<(&str, &str)> = texts.called(folder, "type").filter(own).collect();
-    let is = |wanted: &'static str| kinds.iter().filter(move |(_, kind)| *kind == wanted);
-    let discharging = is("Battery").any(|(path, _)| beside(path, "status") == Some("Discharging"));
-    let mains = is("Mains").any(|(path, _)| beside(path, "online") == Some("1"));
-    is("Battery").next().map(|_| discharging && !mains)
+    const SUPPLIES: &str = "/sys/class/power_supply";
+    let is = |name: &str, file: &str, value: &str| {
+        texts.line(&format!("{SUPPLIES}/{name}/{file}")).is_some_and(|told| told == value)
+    };
+    let mut supplies = texts.inside(SUPPLIES);
+    supplies.retain(|name| !is(name, "scope", "Device"));
+    let any = |kind, file, value| supplies.iter().any(|name| is(name, "type", kind) && is(name, file, value));
+    let has_battery = any("Battery", "type", "Battery");
+    has_battery.then(|| any("Battery", "status", "Discharging") && !any("Mains", "online", "1"))
 }
 
 // What the machine is: its kernel and clock, and whether it is virtual, a container, or shared. It reads texts and asks
@@ -355,42 +338,38 @@ pub struct Host {
 
 impl Host {
     fn of(texts: &Texts) -> Host {
+        const FLAWS: &str = "/sys/devices/system/cpu/vulnerabilities";
         let clocks = texts.line(&format!("{CLOCKS}/available_clocksource")).unwrap_or_default();
-        let flaws = texts.inside("/sys/devices/system/cpu/vulnerabilities");
-        let times = texts.get("/proc/stat").and_then(|stat| CpuTicks::parse(stat, "cpu"));
-        let nodes = texts.line("/sys/devices/system/node/online").map(|list| parse_list(list).len());
+        let nodes = texts.line("/sys/devices/system/node/online").map(|list| parse_list(&list).len());
+        let flaw = |name: String| Some((name.clone(), texts.line(&format!("{FLAWS}/{name}"))?));
         Host {
-            kernel: texts.line("/proc/sys/kernel/osrelease").map(str::to_owned),
-            hypervisor: hypervisor(texts),
+            kernel: texts.line("/proc/sys/kernel/osrelease"),
+            hypervisor: hypervisor(texts, &clocks),
             container: container(texts).map(str::to_owned),
-            steal_share: times.map(CpuTicks::steal_share),
-            clock: texts.line(&format!("{CLOCKS}/current_clocksource")).map(str::to_owned),
+            steal_share: CpuTicks::parse(&texts.get("/proc/stat").unwrap_or_default(), "cpu")
+                .map(CpuTicks::steal_share),
+            clock: texts.line(&format!("{CLOCKS}/current_clocksource")),
             clocks: clocks.split_ascii_whitespace().map(str::to_owned).collect(),
             nodes: nodes.filter(|count| *count > 0),
             numa_balancing: texts.number("/proc/sys/kernel/numa_balancing").map(|on| on != 0),
             load_average: texts.line("/proc/loadavg").and_then(|line| line.split(' ').next()?.parse().ok()),
             address_layout: texts.number("/proc/sys/kernel/randomize_va_space"),
-            flaws: flaws.map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
+            flaws: texts.inside(FLAWS).into_iter().filter_map(flaw).collect(),
         }
-    }
-
-    /// Flaws against which the kernel does something, each of which costs.
-    pub fn mitigated(&self) -> usize {
-        self.flaws.values().filter(|text| text.starts_with("Mitigation")).count()
     }
 }
 
 /// The flag that processors show their guests; a name where firmware or clocks tell one.
-fn hypervisor(texts: &Texts) -> Option<String> {
+fn hypervisor(texts: &Texts, clocks: &str) -> Option<String> {
     let flags = texts.field("/proc/cpuinfo", "flags").unwrap_or_default();
     let flagged = flags.split(' ').any(|flag| flag == "hypervisor");
-    let named = name_of_hypervisor(texts);
+    let named = name_of_hypervisor(texts, clocks);
     // Processors other than x86 have no such flag.
     let x86 = !flags.is_empty();
     (flagged || !x86 && named.is_some()).then(|| named.unwrap_or("unnamed").to_owned())
 }
 
-fn name_of_hypervisor(texts: &Texts) -> Option<&'static str> {
+fn name_of_hypervisor(texts: &Texts, clocks: &str) -> Option<&'static str> {
     const VENDORS: [(&str, &str); 8] = [
         ("QEMU", "QEMU"),
         ("VMware", "VMware"),
@@ -402,14 +381,16 @@ fn name_of_hypervisor(texts: &Texts) -> Option<&'static str> {
         ("DigitalOcean", "KVM (DigitalOcean)"),
     ];
     const CLOCK_NAMES: [(&str, &str); 3] = [("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
-    let metal = texts.line("/sys/class/dmi/id/product_name").is_some_and(|name| name.contains("metal"));
-    let vendor = texts.line("/sys/class/dmi/id/sys_vendor").filter(|_| !metal).unwrap_or_default();
-    let clocks = texts.line(&format!("{CLOCKS}/available_clocksource")).unwrap_or_default();
-    let first = |table: &[(&'static str, &'static str)], text: &str| {
-        table.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name)
-    };
-    let xen = texts.line("/sys/hypervisor/type").filter(|kind| *kind == "xen").map(|_| "Xen");
-    first(&VENDORS, vendor).or(xen).or_else(|| first(&CLOCK_NAMES, clocks))
+    let line = |path: &str| texts.line(path).unwrap_or_default();
+    let metal = line("/sys/class/dmi/id/product_name").contains("metal");
+    let vendor = if metal { String::new() } else { line("/sys/class/dmi/id/sys_vendor") };
+    let xen = (line("/sys/hypervisor/type") == "xen").then_some("Xen");
+    first_in(&VENDORS, &vendor).or(xen).or_else(|| first_in(&CLOCK_NAMES, clocks))
+}
+
+/// The name in the first row of a table whose part is in a text.
+fn first_in(table: &[(&str, &'static str)], text: &str) -> Option<&'static str> {
+    table.iter().find(|(part, _)| text.contains(part)).map(|(_, name)| *name)
 }
 
 fn container(texts: &Texts) -> Option<&'static str> {
@@ -420,15 +401,12 @@ fn container(texts: &Texts) -> Option<&'static str> {
         ("containerd", "containerd"),
         ("lxc", "LXC"),
     ];
+    const MARKS: [(&str, &str); 2] = [("/.dockerenv", "Docker"), ("/run/.containerenv", "Podman")];
     let groups = texts.get("/proc/self/cgroup").unwrap_or_default();
     // Services of the host are in groups named after the engine itself.
-    let paths = || groups.lines().filter(|line| !line.contains(".service"));
-    let named = NAMES.iter().find(|(part, _)| paths().any(|line| line.contains(part)));
-    let marked = || {
-        let docker = texts.get("/.dockerenv").map(|_| "Docker");
-        docker.or_else(|| texts.get("/run/.containerenv").map(|_| "Podman"))
-    };
-    named.map(|(_, name)| *name).or_else(marked)
+    let groups: Vec<&str> = groups.lines().filter(|line| !line.contains(".service")).collect();
+    let marked = || MARKS.iter().find(|(path, _)| texts.get(path).is_some()).map(|(_, name)| *name);
+    first_in(&NAMES, &groups.join("\n")).or_else(marked)
 }
 
 // Memory and swap, and the size of pages. It reads texts and allocates nothing for a try.
@@ -452,7 +430,8 @@ pub struct Memory {
 
 impl Memory {
     fn of(texts: &Texts) -> Memory {
-        let bytes = |name: &str| texts.field("/proc/meminfo", name).and_then(kilobytes);
+        let told = texts.get("/proc/meminfo").unwrap_or_default();
+        let bytes = |name: &str| kilobytes(field(&told, name)?);
         let (swap, free) = (bytes("SwapTotal"), bytes("SwapFree"));
         let pages = texts.line("/sys/kernel/mm/transparent_hugepage/enabled");
         Memory {
@@ -506,33 +485,27 @@ impl Limits {
     fn of(texts: &Texts) -> Limits {
         let netfilter = |name: &str| texts.number(&format!("/proc/sys/net/netfilter/{name}"));
         let (soft, hard) = files(texts).unzip();
-        let ports = texts.line("/proc/sys/net/ipv4/ip_local_port_range").and_then(parse_ports);
+        let ports = texts.line("/proc/sys/net/ipv4/ip_local_port_range");
+        let conntrack = netfilter("nf_conntrack_count").zip(netfilter("nf_conntrack_max"));
         Limits {
             files_soft: soft,
             files_hard: hard,
             somaxconn: texts.number("/proc/sys/net/core/somaxconn"),
             syn_backlog: texts.number("/proc/sys/net/ipv4/tcp_max_syn_backlog"),
-            ports: ports.map(RangeInclusive::into_inner),
+            ports: ports.and_then(|ports| parse_ports(&ports)).map(RangeInclusive::into_inner),
             time_wait_reuse: texts.number("/proc/sys/net/ipv4/tcp_tw_reuse"),
-            conntrack: netfilter("nf_conntrack_count")
-                .zip(netfilter("nf_conntrack_max"))
-                .map(|(count, max)| Conntrack { count, max }),
+            conntrack: conntrack.map(|(count, max)| Conntrack { count, max }),
         }
-    }
-
-    /// How many local ports there are.
-    pub fn local_ports(&self) -> Option<u32> {
-        self.ports.map(|(first, last)| (first..=last).len() as u32)
     }
 }
 
 /// Soft and hard limit on open files.
 fn files(texts: &Texts) -> Option<(u64, u64)> {
-    let mut lines = texts.get("/proc/self/limits")?.lines();
-    let values = lines.find_map(|line| line.strip_prefix("Max open files"))?;
+    let limits = texts.get("/proc/self/limits")?;
+    let values = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let limit = |text: &str| if text == "unlimited" { Some(u64::MAX) } else { text.parse().ok() };
-    let mut values = values.split_ascii_whitespace();
-    limit(values.next()?).zip(limit(values.next()?))
+    let mut values = values.split_ascii_whitespace().map_while(limit);
+    values.next().zip(values.next())
 }
 
 // What this process may ask the kernel for, as far as files tell. It reads texts and tries nothing.
@@ -542,6 +515,8 @@ fn files(texts: &Texts) -> Option<(u64, u64)> {
 pub struct Rights {
     /// Whether this process is root.
     pub root: Option<bool>,
+    /// Whether it has CAP_PERFMON or CAP_SYS_ADMIN, which is of no use outside of the first user namespace.
+    pub perfmon: Option<bool>,
     /// `kernel.perf_event_paranoid`: up to 1 lets everyone profile with the kernel's part, 2 without it.
     pub perf_event_paranoid: Option<i64>,
     /// `kernel.kptr_restrict`: 0 shows the kernel's symbols.
@@ -552,12 +527,19 @@ pub struct Rights {
     pub filtered: Option<bool>,
 }
 
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
+
 impl Rights {
-    fn of(texts: &Texts) -> Rights {
+    /// What these texts tell.
+    pub fn of(texts: &Texts) -> Rights {
         let status = |name: &str| texts.field("/proc/self/status", name);
-        let effective = status("Uid").and_then(|ids| ids.split_ascii_whitespace().nth(1));
+        let user = |ids: String| Some(ids.split_ascii_whitespace().nth(1)? == "0");
+        let perfmon =
+            |set: String| Some(u64::from_str_radix(&set, 16).ok()? & (CAP_PERFMON | CAP_SYS_ADMIN) != 0);
         Rights {
-            root: effective.map(|id| id == "0"),
+            root: status("Uid").and_then(user),
+            perfmon: status("CapEff").and_then(perfmon),
             perf_event_paranoid: texts.number("/proc/sys/kernel/perf_event_paranoid"),
             kptr_restrict: texts.number("/proc/sys/kernel/kptr_restrict"),
             io_uring_disabled: texts.number("/proc/sys/kernel/io_uring_disabled"),

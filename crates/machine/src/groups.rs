@@ -23,11 +23,8 @@ pub(crate) struct Hierarchy {
 /// The hierarchies that a text of `/proc/PID/mountinfo` has.
 pub(crate) fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
     let mounts = mounts.lines().filter_map(|line| MountInfo::from_line(line).ok());
-    let hierarchy = |mount: MountInfo| {
-        let unified = mount.fs_type == "cgroup2";
-        (unified || mount.fs_type == "cgroup").then_some(Hierarchy { mount, unified })
-    };
-    mounts.filter_map(hierarchy).collect()
+    let groups = mounts.filter(|mount| matches!(mount.fs_type.as_str(), "cgroup" | "cgroup2"));
+    groups.map(|mount| Hierarchy { unified: mount.fs_type == "cgroup2", mount }).collect()
 }
 
 impl Hierarchy {
@@ -79,28 +76,29 @@ fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
 /// groups can be killed at once, then `cpuacct` without `cpu`.
 pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {
     let counting = |one: &Hierarchy| one.unified || one.has("cpuacct") && !one.has("cpu");
-    let counting = hierarchies(mounts).into_iter().filter(counting);
-    let group = |one: Hierarchy| {
-        one.folders(groups).into_iter().next().map(|folder| ControlGroup { folder, unified: one.unified })
-    };
-    let mut found: Vec<ControlGroup> = counting.filter_map(group).collect();
+    let mut found: Vec<ControlGroup> = groups_in(mounts, groups, counting).map(|(group, _)| group).collect();
     found.sort_by_key(|group| !group.unified);
     found
+}
+
+/// The group of a process in each of these hierarchies, and whether there is one above it.
+fn groups_in(
+    mounts: &str,
+    groups: &str,
+    wanted: impl Fn(&Hierarchy) -> bool,
+) -> impl Iterator<Item = (ControlGroup, bool)> {
+    hierarchies(mounts).into_iter().filter(wanted).filter_map(move |one| {
+        let folders = one.folders(groups);
+        Some((ControlGroup { folder: folders.first()?.clone(), unified: one.unified }, folders.len() > 1))
+    })
 }
 
 /// The group that counts the CPU time of a process and of others in it, if any does but the one at the top, which counts all.
 pub fn of(pid: u32) -> Option<ControlGroup> {
     let (mounts, groups) = (text(std::process::id(), "mountinfo"), text(pid, "cgroup"));
-    let mut counting = hierarchies(&mounts);
-    counting.retain(|one| one.unified || one.has("cpuacct"));
+    let found = groups_in(&mounts, &groups, |one| one.unified || one.has("cpuacct"));
     // Where both versions are there, engines use the older one.
-    counting.sort_by_key(|one| one.unified);
-    let group = |one: &Hierarchy| {
-        let folders = one.folders(&groups);
-        let folder = folders.first().filter(|_| folders.len() > 1)?.clone();
-        Some(ControlGroup { folder, unified: one.unified })
-    };
-    counting.iter().find_map(group)
+    found.filter(|(_, is_below)| *is_below).map(|(group, _)| group).min_by_key(|group| group.unified)
 }
 
 /// One group, by its folder.

@@ -12,7 +12,6 @@
 pub mod clock;
 mod counters;
 mod facts;
-mod git;
 pub mod groups;
 mod hazards;
 pub mod process;
@@ -26,8 +25,7 @@ pub use facts::{
     Asked, Conntrack, Facts, Frequency, Granted, Group, Host, Limits, Memory, Processors, Quota, Rights,
     Storage,
 };
-pub use git::{ELSEWHERE, git};
 pub use hazards::{Hazard, all as hazards};
-pub use programs::{answer_of, output_of, run, run_keeping, version_of};
+pub use programs::{ELSEWHERE, answer_of, git, output_of, run, run_keeping, version_of};
 pub use texts::Texts;
 pub use watch::{Busy, Reading, Spin, Watched, watch};

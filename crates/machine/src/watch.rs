@@ -78,9 +78,10 @@ pub struct Reading {
 /// Watches this machine for two seconds.
 pub fn watch() -> Watched {
     let begin = Instant::now();
-    let before = Reading::take();
+    let take = || Reading::with(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone());
+    let before = take();
     thread::sleep(QUIET);
-    let after = Reading::take();
+    let after = take();
     let spin = Spin::of(&spin(WORK));
     let end = CpuTicks::read().unwrap_or_default();
     Watched {
@@ -125,10 +126,6 @@ impl Watched {
 }
 
 impl Reading {
-    fn take() -> Reading {
-        Reading::with(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone())
-    }
-
     /// From texts: `/proc/stat`, and `/proc/PID/stat` of each process.
     pub fn of(stat: &str, processes: &[&str]) -> Reading {
         Reading::with(stat, processes.iter().filter_map(|text| Stat::parse(text.as_bytes())))

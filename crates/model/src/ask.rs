@@ -58,10 +58,7 @@ impl Level {
 
     /// The share of capacity that was asked for, 1 for all of it; `None` where it was a rate.
     pub fn share(self) -> Option<f64> {
-        match self {
-            Level::PerSecond(_) => None,
-            Level::Percent(percent) => Some(percent / 100.0),
-        }
+        if let Level::Percent(percent) = self { Some(percent / 100.0) } else { None }
     }
 
     fn written(self) -> String {
@@ -91,10 +88,7 @@ impl Ask {
 
     /// The share of capacity that was asked for; `None` where it was a rate, or a ramp.
     pub fn share(self) -> Option<f64> {
-        match self {
-            Ask::At(level) => level.share(),
-            Ask::Ramp(..) => None,
-        }
+        if let Ask::At(level) = self { level.share() } else { None }
     }
 
     fn written(self) -> String {
@@ -171,22 +165,17 @@ fn level(text: &str) -> Result<Level, String> {
     let (digits, percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits.trim_end(), true));
     // Three dots would else end in a number that begins with one.
     let number = digits.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
-    let Some(number) = number else {
-        return Err(if text.is_empty() {
-            format!("a number is missing; {FORMS}")
-        } else {
-            format!("{text:?} is no rate; {FORMS}")
-        });
-    };
-    match percent {
-        true if number > PERCENT_MAX => {
+    match (number, percent) {
+        (None, _) if text.is_empty() => Err(format!("a number is missing; {FORMS}")),
+        (None, _) => Err(format!("{text:?} is no rate; {FORMS}")),
+        (Some(number), true) if number > PERCENT_MAX => {
             Err(format!("{text} of saturation is too much, at most {PERCENT_MAX}%"))
         }
-        true => Ok(Level::Percent(number)),
-        false if number > RATE_MAX_PER_S => {
+        (Some(number), true) => Ok(Level::Percent(number)),
+        (Some(number), false) if number > RATE_MAX_PER_S => {
             Err(format!("{text} requests a second are too many, at most {}", count(RATE_MAX_PER_S as u64)))
         }
-        false => Ok(Level::PerSecond(number)),
+        (Some(number), false) => Ok(Level::PerSecond(number)),
     }
 }
 

@@ -115,12 +115,8 @@ macro_rules! checks {
 
             /// All else that is known of it.
             pub fn row(self) -> &'static CheckRow {
-                match self {
-                    $(Check::$check => {
-                        static ROW: CheckRow = $row;
-                        &ROW
-                    })+
-                }
+                static ROWS: &[CheckRow] = &[$($row),+];
+                &ROWS[self as usize]
             }
         }
     };

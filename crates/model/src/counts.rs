@@ -221,8 +221,9 @@ pub enum Windows {
 
 impl Counts {
     /// Takes in the counts of another window.
-    pub fn merge(&mut self, other: Counts, windows: Windows) {
+    pub fn merge(&mut self, mut other: Counts, windows: Windows) {
         self.merge_times(&other, windows);
+        self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
         let sums = [
             (&mut self.sent, other.sent),
             (&mut self.responses, other.responses),
@@ -253,16 +254,16 @@ impl Counts {
         });
         let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
         merge_each(&mut self.endpoints, other.endpoints, same_name, EndpointCounts::merge);
-        self.latency.merge(&other.latency);
-        self.first_byte.merge(&other.first_byte);
-        self.connect.merge(&other.connect);
-        self.handshake.merge(&other.handshake);
         self.tls_error = self.tls_error.take().or(other.tls_error);
         match (&mut self.open, other.open) {
             (Some(open), Some(more)) => open.merge(&more),
             (none, more) => *none = none.take().or(more),
         }
         self.generator.merge(other.generator, windows);
+    }
+
+    fn times(&mut self) -> [&mut Latencies; 4] {
+        [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake]
     }
 
     /// What depends on how the windows lie.
@@ -305,8 +306,7 @@ impl Counts {
 
     /// Packs its histograms, for counts that are only read or sent from now on.
     pub fn pack(&mut self) {
-        let times = [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake];
-        times.into_iter().for_each(Latencies::pack);
+        self.times().into_iter().for_each(Latencies::pack);
         if let Some(open) = &mut self.open {
             open.response.pack();
             open.schedule_lag.pack();

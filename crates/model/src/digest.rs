@@ -7,10 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 const DIGEST_BYTES: usize = 32;
-const DIGEST_DIGITS: usize = 2 * DIGEST_BYTES;
 
 /// A SHA-256 digest (FIPS 180-4).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; DIGEST_BYTES]);
 
 impl Digest {
@@ -44,33 +43,18 @@ impl fmt::Display for Digest {
     }
 }
 
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Digest({self})")
-    }
-}
-
 impl FromStr for Digest {
     type Err = String;
 
     /// Reads 64 hexadecimal digits, of either case.
     fn from_str(text: &str) -> Result<Digest, String> {
-        let length = text.chars().count();
-        if length != DIGEST_DIGITS {
-            return Err(format!(
-                "a SHA-256 digest has {DIGEST_DIGITS} hexadecimal digits, this has {length} characters"
-            ));
+        let wanted = format!("a SHA-256 digest has {} hexadecimal digits", 2 * DIGEST_BYTES);
+        let digits: Option<Vec<u8>> = text.chars().map(|c| Some(c.to_digit(16)? as u8)).collect();
+        let digits = digits.ok_or_else(|| format!("{wanted}, this has other characters"))?;
+        if digits.len() != 2 * DIGEST_BYTES {
+            return Err(format!("{wanted}, this has {}", digits.len()));
         }
-        let mut bytes = [0; DIGEST_BYTES];
-        for (index, found) in text.chars().enumerate() {
-            let strange = || {
-                let place = index + 1;
-                format!("a SHA-256 digest is made of hexadecimal digits, character {place} is {found:?}")
-            };
-            let digit = found.to_digit(16).ok_or_else(strange)?;
-            bytes[index / 2] = bytes[index / 2] << 4 | digit as u8;
-        }
-        Ok(Digest(bytes))
+        Ok(Digest(std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1])))
     }
 }
 
@@ -89,12 +73,14 @@ mod tests {
 
     #[test]
     fn what_is_no_digest_is_told_apart() {
-        let said = |text: &str| text.parse::<Digest>().unwrap_err();
-        let short = said("ba7816");
-        assert_eq!(short, "a SHA-256 digest has 64 hexadecimal digits, this has 6 characters");
-        let strange = said(&format!("ba7g{}", "0".repeat(60)));
-        assert_eq!(strange, "a SHA-256 digest is made of hexadecimal digits, character 4 is 'g'");
-        assert!(said(&"é".repeat(32)).contains("32 characters"));
-        assert!(said(&format!("+{}", "0".repeat(63))).contains("character 1 is '+'"));
+        let wanted = "a SHA-256 digest has 64 hexadecimal digits, this has";
+        for (text, has) in [
+            ("ba7816".to_owned(), "6"),
+            (format!("ba7g{}", "0".repeat(60)), "other characters"),
+            ("é".repeat(32), "other characters"),
+            (format!("+{}", "0".repeat(63)), "other characters"),
+        ] {
+            assert_eq!(text.parse::<Digest>(), Err(format!("{wanted} {has}")));
+        }
     }
 }

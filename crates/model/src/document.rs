@@ -5,7 +5,6 @@
 
 use crate::finding::{Code, Finding, Grade};
 use crate::quantity::{self, NONE, Quantity};
-use crate::text::line;
 
 /// What is reported, from top to bottom.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +116,14 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
+impl Answer {
+    /// One verdict, and nothing else.
+    pub fn new(subject: impl Into<String>, tone: Tone, word: &str, detail: impl Into<String>) -> Answer {
+        let verdict = Verdict { tone, word: word.to_owned(), detail: detail.into() };
+        Answer { subject: subject.into(), verdicts: vec![verdict], notes: Vec::new() }
+    }
+}
+
 /// One verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
@@ -163,18 +170,6 @@ impl Remark {
     pub fn head(&self) -> String {
         let mark = self.mark.as_ref().map(|mark| format!(" {mark}")).unwrap_or_default();
         format!("{}{mark}", grade_word(self.grade))
-    }
-
-    /// The same, each of its texts one line without characters that mislead.
-    pub fn cleaned(&self) -> Remark {
-        Remark {
-            grade: self.grade,
-            mark: self.mark.as_deref().map(line),
-            statement: line(&self.statement),
-            cases: self.cases.iter().map(|case| line(case)).collect(),
-            remedy: line(&self.remedy),
-            command: self.command.as_deref().map(line),
-        }
     }
 }
 

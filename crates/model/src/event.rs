@@ -87,7 +87,7 @@ pub struct Prepared {
 }
 
 /// A trial whose services are all ready.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialStarted {
     /// Number of the block.
     pub block: u32,
@@ -198,7 +198,7 @@ pub struct ProcessSeen {
 }
 
 /// A trial whose services were stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialEnded {
     /// Number of the block.
     pub block: u32,

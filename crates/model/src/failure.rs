@@ -97,19 +97,18 @@ pub struct OsError(pub i32);
 
 /// A text of a record that stands for nothing this version knows. It is kept once for the life of the program, so that what holds it can
 /// be copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Unknown(&'static str);
 
-impl Unknown {
-    fn new(text: &str) -> Unknown {
+impl<'de> Deserialize<'de> for Unknown {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unknown, D::Error> {
         static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        let text = String::deserialize(deserializer)?;
         let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = texts.get(text) {
-            return Unknown(known);
-        }
-        let kept: &'static str = Box::leak(text.into());
+        let known = texts.get(text.as_str()).copied();
+        let kept = known.unwrap_or_else(|| text.leak());
         texts.insert(kept);
-        Unknown(kept)
+        Ok(Unknown(kept))
     }
 }
 
@@ -127,54 +126,41 @@ pub struct ContractFailure {
 
 /// What of a response broke the contract.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[serde(rename_all = "lowercase")]
 pub enum FailureKind {
     /// The status code.
     Status,
     /// The length of the content.
+    #[serde(rename = "body length")]
     BodyBytes,
     /// The content coding: what came cannot be decoded, or by nobody here.
+    #[serde(rename = "content coding")]
     Coding,
     /// The decoded content.
     Content,
     /// The header of this name.
+    #[serde(untagged, serialize_with = "write_header", deserialize_with = "read_header")]
     Header(String),
     /// A word that this version does not know.
+    #[serde(untagged)]
     Other(String),
 }
 
 /// What stands before the name of a header.
 const HEADER: &str = "header ";
 
-impl From<String> for FailureKind {
-    fn from(text: String) -> FailureKind {
-        let named = [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
-        if let Some(kind) = named.into_iter().find(|kind| kind.to_string() == text) {
-            return kind;
-        }
-        match text.strip_prefix(HEADER) {
-            Some(name) => FailureKind::Header(name.to_owned()),
-            None => FailureKind::Other(text),
-        }
-    }
+fn write_header<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{HEADER}{name}"))
 }
 
-impl From<FailureKind> for String {
-    fn from(kind: FailureKind) -> String {
-        kind.to_string()
-    }
+fn read_header<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.strip_prefix(HEADER).map(str::to_owned).ok_or_else(|| serde::de::Error::custom("no header"))
 }
 
 impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FailureKind::Status => f.write_str("status"),
-            FailureKind::BodyBytes => f.write_str("body length"),
-            FailureKind::Coding => f.write_str("content coding"),
-            FailureKind::Content => f.write_str("content"),
-            FailureKind::Header(name) => write!(f, "{HEADER}{name}"),
-            FailureKind::Other(text) => f.write_str(text),
-        }
+        self.serialize(f)
     }
 }
 
@@ -187,18 +173,6 @@ impl fmt::Display for Phase {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
-    }
-}
-
-impl Serialize for Unknown {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Unknown {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unknown, D::Error> {
-        String::deserialize(deserializer).map(|text| Unknown::new(&text))
     }
 }
 
@@ -231,8 +205,8 @@ mod tests {
             (Cause::ClosedEarly, "closed-early"),
             (Cause::AddressExhausted, "address-exhausted"),
             (Cause::OsError(OsError(113)), "os-error 113"),
-            (Cause::Other(Unknown::new("os-error x")), "os-error x"),
-            (Cause::Other(Unknown::new("closed early")), "closed early"),
+            (Cause::Other(Unknown("os-error x")), "os-error x"),
+            (Cause::Other(Unknown("closed early")), "closed early"),
         ] {
             let json = format!("{text:?}");
             assert_eq!((cause.to_string().as_str(), to_string(&cause).unwrap()), (text, json.clone()));

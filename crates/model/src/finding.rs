@@ -116,14 +116,8 @@ impl fmt::Display for Evidence {
     }
 }
 
-impl From<String> for Evidence {
-    fn from(sentence: String) -> Evidence {
-        Evidence::new(sentence, [])
-    }
-}
-
-impl From<&str> for Evidence {
-    fn from(sentence: &str) -> Evidence {
+impl<T: Into<String>> From<T> for Evidence {
+    fn from(sentence: T) -> Evidence {
         Evidence::new(sentence, [])
     }
 }
@@ -258,25 +252,25 @@ impl Finding {
 /// A finding as other programs get it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Finding")]
-struct Form<'a> {
+struct Form {
     /// Under which docs/validity.md explains it, such as `V8`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    number: Option<Cow<'a, str>>,
+    number: Option<Cow<'static, str>>,
     /// Stable name of the check, such as `errors`.
-    check: Cow<'a, str>,
+    check: String,
     /// How grave it is.
     #[serde(default = "warning")]
     grade: Grade,
     /// What was found, in one sentence, with its figures.
-    evidence: Cow<'a, str>,
+    evidence: String,
     /// Those figures by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    figures: BTreeMap<Cow<'a, str>, Quantity>,
+    figures: BTreeMap<Cow<'static, str>, Quantity>,
     /// What it means and what to do.
-    remedy: Cow<'a, str>,
+    remedy: Cow<'static, str>,
     /// The command that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    command: Option<Cow<'a, str>>,
+    command: Option<Cow<'static, str>>,
     /// Places of the variants it is about among `variants`; empty means all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     variants: Option<Vec<usize>>,
@@ -292,12 +286,12 @@ impl<C: Code> Serialize for Finding<C> {
         let Finding { check, grade, evidence, remedy, variants } = self;
         let form = Form {
             number: check.section().map(Cow::Borrowed),
-            check: Cow::Borrowed(check.code()),
+            check: check.code().to_owned(),
             grade: *grade,
-            evidence: Cow::Borrowed(&evidence.sentence),
-            figures: evidence.figures().map(|(name, quantity)| (Cow::Borrowed(name), quantity)).collect(),
-            remedy: Cow::Borrowed(&remedy.text),
-            command: remedy.command.as_deref().map(Cow::Borrowed),
+            evidence: evidence.sentence.clone(),
+            figures: evidence.figures.clone(),
+            remedy: remedy.text.clone(),
+            command: remedy.command.clone(),
             variants: C::OF_VARIANTS.then(|| variants.clone()),
         };
         form.serialize(serializer)
@@ -306,20 +300,13 @@ impl<C: Code> Serialize for Finding<C> {
 
 impl<'de, C: Deserialize<'de>> Deserialize<'de> for Finding<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::IntoDeserializer;
-        let form = Form::deserialize(deserializer)?;
-        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        let code: serde::de::value::CowStrDeserializer<'_, D::Error> = form.check.into_deserializer();
-        Ok(Finding {
-            check: C::deserialize(code)?,
-            grade: form.grade,
-            evidence: Evidence {
-                sentence: form.evidence.into_owned(),
-                figures: form.figures.into_iter().map(|(name, figure)| (owned(name), figure)).collect(),
-            },
-            remedy: Remedy { text: owned(form.remedy), command: form.command.map(owned) },
-            variants: form.variants.unwrap_or_default(),
-        })
+        use serde::de::{IntoDeserializer, value::StringDeserializer};
+        let Form { check, grade, evidence: sentence, figures, remedy: text, command, variants, .. } =
+            Form::deserialize(deserializer)?;
+        let code: StringDeserializer<D::Error> = check.into_deserializer();
+        let (check, variants) = (C::deserialize(code)?, variants.unwrap_or_default());
+        let (evidence, remedy) = (Evidence { sentence, figures }, Remedy { text, command });
+        Ok(Finding { check, grade, evidence, remedy, variants })
     }
 }
 

@@ -137,13 +137,13 @@ impl Rate {
                 .then(|| format!("{per_s} requests a second, above 0 and at most {limit}")),
             Rate::Ramp { from_per_s, to_per_s, over } => {
                 let ends = [from_per_s, to_per_s];
-                if let Some(end) = ends.iter().find(|end| !(**end >= 0.0 && **end <= limit)) {
-                    return Some(format!("a ramp with {end} requests a second, from 0 to {limit}"));
+                match ends.iter().find(|end| !(0.0..=limit).contains(*end)) {
+                    Some(end) => Some(format!("a ramp with {end} requests a second, from 0 to {limit}")),
+                    None if ends == [0.0, 0.0] => {
+                        Some("a ramp from 0 to 0 requests a second, one of them above 0".into())
+                    }
+                    None => over.is_zero().then(|| "a ramp over no time, above 0 s".into()),
                 }
-                if ends == [0.0, 0.0] {
-                    return Some("a ramp from 0 to 0 requests a second, one of them above 0".into());
-                }
-                over.is_zero().then(|| "a ramp over no time, above 0 s".into())
             }
         }
     }

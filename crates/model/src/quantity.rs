@@ -140,15 +140,10 @@ impl fmt::Display for Quantity {
 
 /// A count with thousands set apart: `134,054`.
 pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", count(number / 1000), number % 1000),
     }
-    out
 }
 
 /// A noun with its number: `1 run`, `1,234 runs`.
@@ -158,18 +153,18 @@ pub fn many(number: u64, noun: &str) -> String {
 
 /// A figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.
 pub fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v < 0.9995 => 3,
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
+    let decimals = digits_after(value.abs(), 3);
     if decimals > 0 {
         return format!("{value:.decimals$}");
     }
     // Above a thousand the digits beyond the third are noise on any real machine.
     let unit = 10_f64.powi((value.abs().log10().floor() as i32 - 2).max(0));
     count(((value / unit).round() * unit) as u64)
+}
+
+/// Decimals that give a positive figure so many digits.
+fn digits_after(value: f64, digits: usize) -> usize {
+    digits.saturating_sub([0.9995, 9.995, 99.95].iter().filter(|least| value >= **least).count())
 }
 
 /// So many per second: `52,300/s`.

@@ -114,7 +114,7 @@ impl Slice {
 }
 
 /// What one service's process tree used during a slice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceUse {
     /// Name of the service.
     pub service: String,

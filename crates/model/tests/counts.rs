@@ -60,13 +60,7 @@ proptest! {
             sum
         });
         let merged = merged.unwrap();
-        let percentiles: Vec<f64> = (0..=10_000).map(|part| f64::from(part) / 10_000.0).collect();
-        let response = |counts: &Counts| counts.open.as_ref().unwrap().response.clone();
-        for (merged, one) in [(merged.latency.clone(), one.latency.clone()), (response(&merged), response(&one))] {
-            prop_assert_eq!(merged.quantiles(&percentiles), one.quantiles(&percentiles));
-            prop_assert_eq!((merged.count(), merged.censored(), merged.mean()), (one.count(), one.censored(), one.mean()));
-        }
-        // All the rest, histograms as they are, is the same too.
+        // Their histograms too are one, and so are all percentiles of these.
         prop_assert!(merged == one);
     }
 }

@@ -13,7 +13,7 @@ use smart_default::SmartDefault;
 use crate::draft::command_line;
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
 use crate::model::{Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
-use crate::placeholder::{Placeholder, placeholders, template_placeholders};
+use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
 use crate::prepare;
 use crate::problem::Refused;
 
@@ -51,17 +51,18 @@ pub struct Against {
 impl Against {
     /// Name of the level that is the commit: `main (1a2b3c4)`; of a commit that was given by its digits these alone.
     pub fn baseline(&self) -> String {
-        let short = self.short_commit();
+        self.called(self.short_commit())
+    }
+
+    fn called(&self, digits: &str) -> String {
         if self.commit.starts_with(&self.reference) {
-            return short.to_owned();
+            return digits.to_owned();
         }
         // Separates levels in names of variants, and control characters do anything to a terminal.
-        let plain = |c: char| if c.is_control() || c == '·' { ' ' } else { c };
-        let mut name: String = self.reference.chars().take(REFERENCE_CHARS_MAX).map(plain).collect();
-        if self.reference.chars().count() > REFERENCE_CHARS_MAX {
-            name.push('…');
-        }
-        format!("{} ({short})", name.trim())
+        let plain = self.reference.replace(|c: char| c.is_control() || c == '·', " ");
+        let name: String = plain.chars().take(REFERENCE_CHARS_MAX).collect();
+        let more = if plain.chars().count() > REFERENCE_CHARS_MAX { "…" } else { "" };
+        format!("{} ({digits})", format!("{name}{more}").trim())
     }
 
     /// Name of the level that is the working tree.
@@ -86,27 +87,21 @@ impl Against {
 
     /// In words what is compared: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
     pub fn describe(&self) -> String {
-        let mut differs: Vec<String> = Vec::new();
-        if !self.stat.is_empty() {
-            differs.push(self.stat.clone());
-        }
-        if self.untracked > 0 {
-            let plural = if self.untracked == 1 { "" } else { "s" };
-            differs.push(format!("{} file{plural} unknown to git", self.untracked));
-        }
+        let plural = if self.untracked == 1 { "" } else { "s" };
+        let untracked = format!("{} file{plural} unknown to git", self.untracked);
+        let differs = match (self.stat.as_str(), self.untracked) {
+            ("", 0) => String::new(),
+            ("", _) => untracked,
+            (stat, 0) => stat.to_owned(),
+            (stat, _) => format!("{stat}, {untracked}"),
+        };
         let uncommitted = if self.uncommitted { "; not all of it is committed" } else { "" };
-        let tree = match differs.join(", ") {
-            nothing if nothing.is_empty() => "the working tree is the same".to_owned(),
+        let tree = match differs.as_str() {
+            "" => "the working tree is the same".to_owned(),
             differs => format!("working tree with {differs}{uncommitted}"),
         };
         let digits = self.commit.get(..12).unwrap_or(&self.commit);
-        match self.baseline() {
-            name if name == self.short_commit() => format!("{digits}…: {tree}"),
-            name => {
-                let reference = name.trim_end_matches(&format!(" ({})", self.short_commit()));
-                format!("{reference} ({digits}…): {tree}")
-            }
-        }
+        format!("{}: {tree}", self.called(&format!("{digits}…")))
     }
 
     /// The flags that ask for the same comparison, to be put behind a command: ` --against main`.
@@ -158,12 +153,17 @@ impl Plan {
         self.check_doubled(own.len(), &against)?;
         let factor = self.free_name(FACTOR);
         let levels = [against.baseline(), against.candidate().to_owned()];
-        let suffix = format!(" at {}", against.short_commit());
-        let (steps, renamed) = self.prepared_twice(base, &suffix);
         let mut plan = self.clone();
         plan.secrets.join(&base.secrets);
-        plan.prepare = builds.into_iter().chain(steps).collect();
-        (plan.variants, plan.comparisons, plan.aa) = (Vec::new(), Vec::new(), None);
+        (plan.variants, plan.comparisons, plan.aa, plan.prepare) = (Vec::new(), Vec::new(), None, builds);
+        // Steps that are the same there are made once, under their own name.
+        let mut renamed = BTreeMap::new();
+        for step in base.prepare.iter().filter(|step| !self.prepare.contains(step)) {
+            let name = format!("{} at {}", step.name, against.short_commit());
+            renamed.insert(format!("prepare.{}", step.name), format!("prepare.{name}"));
+            plan.prepare.push(Preparation { name, ..step.clone() });
+        }
+        plan.prepare.extend(self.prepare.iter().cloned());
         for (here, there) in own.iter().zip(base.own_variants()) {
             let context = if here.levels.is_empty() { String::new() } else { format!(" ({})", here.name) };
             let baseline = plan.variants.len();
@@ -183,28 +183,23 @@ impl Plan {
     /// # Errors
     /// With the first that does not.
     pub fn check_here(&self) -> Result<(), Refused> {
-        for service in self.variants.iter().flat_map(|variant| &variant.services) {
-            let name = &service.name;
-            match service.host() {
-                _ if service.command().is_none() => {
-                    return Err(Refused::new(
-                        format!("service {name} runs already, and nothing of a commit is started"),
-                        "have both run beside each other, and make a factor of where: before = { shop.url = \"http://127.0.0.1:4000\" }",
-                    ));
-                }
-                Some(host) => {
-                    return Err(Refused::new(
-                        format!(
-                            "service {name} runs on {host}, and a commit is checked out and built on this machine alone"
-                        ),
-                        "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \
-                         \"/srv/shop-before\" }",
-                    ));
-                }
-                None => {}
-            }
-        }
-        Ok(())
+        let mut services = self.variants.iter().flat_map(|variant| &variant.services);
+        let Some(service) = services.find(|service| !service.is_here()) else { return Ok(()) };
+        let name = &service.name;
+        let (message, hint) = match service.host() {
+            None => (
+                format!("service {name} runs already, and nothing of a commit is started"),
+                "have both run beside each other, and make a factor of where: before = { shop.url = \"http://127.0.0.1:4000\" }",
+            ),
+            Some(host) => (
+                format!(
+                    "service {name} runs on {host}, and a commit is checked out and built on this machine alone"
+                ),
+                "check both commits out on that host, and make a factor of `directory`: before = { api.directory = \
+                 \"/srv/shop-before\" }",
+            ),
+        };
+        Err(Refused::new(message, hint))
     }
 
     /// The variants without the copy of the baseline.
@@ -213,24 +208,20 @@ impl Plan {
     }
 
     fn check_doubled(&self, own: usize, against: &Against) -> Result<(), Refused> {
-        let refused = |message: String| {
-            Err(Refused::new(message, "leave out levels, or ask the question in several experiments"))
+        let (baseline, copy) = (against.baseline(), usize::from(self.aa.is_some()));
+        let (metrics, all) = (self.design.metrics().count(), 2 * own + copy);
+        let verdicts = own * metrics;
+        let message = if all > VARIANTS_MAX {
+            let copy = ["", " with the copy of `aa`"][copy];
+            format!("{own} variants, here and at {baseline}, are {all}{copy}, at most {VARIANTS_MAX}")
+        } else if verdicts > VERDICTS_MAX {
+            let made =
+                format!("{own} comparisons with {baseline} in {metrics} metrics are {verdicts} verdicts");
+            format!("{made}, at most {VERDICTS_MAX}")
+        } else {
+            return Ok(());
         };
-        let (baseline, copy) = (against.baseline(), self.aa.is_some());
-        let all = 2 * own + usize::from(copy);
-        if all > VARIANTS_MAX {
-            let copy = if copy { " with the copy of `aa`" } else { "" };
-            return refused(format!(
-                "{own} variants, here and at {baseline}, are {all}{copy}, at most {VARIANTS_MAX}"
-            ));
-        }
-        let (metrics, verdicts) = (self.design.metrics().count(), own * self.design.metrics().count());
-        if verdicts > VERDICTS_MAX {
-            return refused(format!(
-                "{own} comparisons with {baseline} in {metrics} metrics are {verdicts} verdicts, at most {VERDICTS_MAX}"
-            ));
-        }
-        Ok(())
+        Err(Refused::new(message, "leave out levels, or ask the question in several experiments"))
     }
 
     /// A name that none of the factors has.
@@ -241,30 +232,14 @@ impl Plan {
         }
         name
     }
-
-    /// The steps of both sides, and the new names of those at the commit. Steps that are the same there are made once, under
-    /// their own name.
-    fn prepared_twice(&self, base: &Plan, suffix: &str) -> (Vec<Preparation>, BTreeMap<String, String>) {
-        let differs = |step: &&Preparation| !self.prepare.contains(step);
-        let mut renamed = BTreeMap::new();
-        let mut steps = Vec::new();
-        for step in base.prepare.iter().filter(differs) {
-            let name = format!("{}{suffix}", step.name);
-            renamed.insert(format!("prepare.{}", step.name), format!("prepare.{name}"));
-            steps.push(Preparation { name, ..step.clone() });
-        }
-        steps.extend(self.prepare.iter().cloned());
-        (steps, renamed)
-    }
 }
 
 fn side(variant: &Variant, factor: &str, level: &str) -> Variant {
-    let name = if variant.levels.is_empty() {
-        level.to_owned()
-    } else {
-        format!("{}{SEPARATOR}{level}", variant.name)
+    let mut side = variant.clone();
+    side.name = match variant.levels.is_empty() {
+        true => level.to_owned(),
+        false => format!("{}{SEPARATOR}{level}", variant.name),
     };
-    let mut side = Variant { name, ..variant.clone() };
     side.levels.insert(factor.to_owned(), level.to_owned());
     side
 }
@@ -273,25 +248,21 @@ fn side(variant: &Variant, factor: &str, level: &str) -> Variant {
 fn mentioning(mut variant: Variant, renamed: &BTreeMap<String, String>) -> Variant {
     for service in variant.services.iter_mut().filter_map(Service::command_mut) {
         for text in service.command.iter_mut().chain(service.env.values_mut()) {
-            *text = replaced(text, &placeholders(text), renamed);
+            *text = replaced(text, placeholders(text), renamed);
         }
         for text in service.templates.values_mut() {
-            *text = replaced(text, &template_placeholders(text), renamed);
+            *text = replaced(text, template_placeholders(text), renamed);
         }
     }
     variant
 }
 
-fn replaced(text: &str, found: &[Placeholder<'_>], renamed: &BTreeMap<String, String>) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for Placeholder { name, range } in found {
-        let Some(new) = renamed.get(*name) else { continue };
-        out += &text[from..range.start];
-        out += &text[range.clone()].replacen(name, new, 1);
-        from = range.end;
-    }
-    out + &text[from..]
+fn replaced(text: &str, found: Vec<Placeholder<'_>>, renamed: &BTreeMap<String, String>) -> String {
+    let new = |Placeholder { name, range }: Placeholder<'_>| {
+        let written = text[range.clone()].replacen(name, renamed.get(name)?, 1);
+        Some((range, written))
+    };
+    spliced(text, found.into_iter().filter_map(new))
 }
 
 /// What tells a copy's name from that of its variant.
@@ -308,14 +279,11 @@ impl Plan {
     ///
     /// `None` where there is no such variant.
     pub fn calibration(&self, of: usize) -> Option<Plan> {
-        let variant = self.variants.get(of)?.clone();
+        let variants = vec![self.variants.get(of)?.clone()];
         let design = Design { looks: LookRule::Once, ..self.design.clone() };
-        let variants = vec![variant];
+        let name = &variants[0].name;
         let mut plan = Plan {
-            question: Some(format!(
-                "How far apart do two equal copies of {} come out here?",
-                variants[0].name
-            )),
+            question: Some(format!("How far apart do two equal copies of {name} come out here?")),
             factors: Vec::new(),
             comparisons: Vec::new(),
             aa: None,
@@ -341,67 +309,5 @@ impl Plan {
         let label = format!("{} vs itself", self.variants[of].name);
         self.variants.push(copy);
         Comparison { baseline: of, candidate: self.variants.len() - 1, label }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn against(reference: &str) -> Against {
-        Against {
-            reference: reference.to_owned(),
-            commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
-            repository: "/home/me/shop".into(),
-            worktree: "/cache/1a2b".into(),
-            stat: "1 file changed, 2 insertions(+)".to_owned(),
-            untracked: 0,
-            uncommitted: false,
-            build: None,
-            notes: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_ref_is_shown_as_given_with_its_commit_and_made_fit_for_a_name() {
-        for (given, shown) in [
-            ("main", "main (1a2b3c4)"),
-            ("1a2b3c4d5e", "1a2b3c4"),
-            ("HEAD~3", "HEAD~3 (1a2b3c4)"),
-            (":/a · b\u{1b}[31m", ":/a   b [31m (1a2b3c4)"),
-            ("refs/remotes/origin/feature/of-a-long-name", "refs/remotes/origin/feature/of-a… (1a2b3c4)"),
-        ] {
-            assert_eq!(against(given).baseline(), shown);
-        }
-        assert_eq!(against("main@{1 day ago}").flags(), " --against 'main@{1 day ago}'");
-        let built = Against { build: Some("make && make x='1'".to_owned()), ..against("origin/main") };
-        assert_eq!(built.flags(), r#" --against origin/main --build "make && make x='1'""#);
-    }
-
-    #[test]
-    fn what_differs_is_told_in_words() {
-        let mut changed = against("main");
-        assert_eq!(
-            changed.describe(),
-            "main (1a2b3c4d5e6f…): working tree with 1 file changed, 2 insertions(+)"
-        );
-        (changed.untracked, changed.uncommitted) = (1, true);
-        assert!(changed.describe().ends_with("1 file unknown to git; not all of it is committed"));
-        (changed.untracked, changed.uncommitted) = (0, false);
-        changed.stat = String::new();
-        assert_eq!(changed.describe(), "main (1a2b3c4d5e6f…): the working tree is the same");
-    }
-
-    #[test]
-    fn only_what_lies_in_the_repository_is_elsewhere_at_the_commit() {
-        let against = against("main");
-        for (here, there) in [
-            ("/home/me/shop", "/cache/1a2b"),
-            ("/home/me/shop/api/src", "/cache/1a2b/api/src"),
-            ("/home/me/shopping", "/home/me/shopping"),
-            ("/srv", "/srv"),
-        ] {
-            assert_eq!(against.moved(Path::new(here)), Path::new(there));
-        }
     }
 }

@@ -25,17 +25,17 @@ impl<'a> Check<'a> {
     /// Whether `node` may stay where it is.
     fn value(&mut self, node: &mut Node, wanted: &'a Schema, path: &str) -> bool {
         let (schema, form) = self.resolve(wanted);
-        if let Some(choices) = choices(schema) {
-            return self.choice(node, &choices, path);
-        }
         if let Some(branches) = schema["anyOf"].as_array() {
             return match branches.iter().find(|branch| fits(node, self.resolve(branch).0)) {
                 Some(branch) => self.value(node, branch, path),
-                None => self.wrong_type(node, &self.wanted(wanted), path),
+                None => self.wrong_type(node, wanted, path),
             };
         }
         if !fits(node, schema) {
-            return self.wrong_type(node, &self.wanted(wanted), path);
+            return self.wrong_type(node, wanted, path);
+        }
+        if let Some(choices) = choices(schema) {
+            return self.choice(node, &choices, path);
         }
         self.count(node, schema, path);
         match &mut node.value {
@@ -76,12 +76,8 @@ impl<'a> Check<'a> {
     }
 
     fn items(&mut self, items: &mut Vec<Node>, schema: &'a Schema, path: &str) {
-        let mut index = 0;
-        items.retain_mut(|item| {
-            let keep = self.value(item, &schema["items"], &format!("{path}[{index}]"));
-            index += 1;
-            keep
-        });
+        let mut places = (0..).map(|index| format!("{path}[{index}]"));
+        items.retain_mut(|item| self.value(item, &schema["items"], &places.next().unwrap_or_default()));
     }
 
     /// Required keys and least numbers of entries. Nothing is dropped for want of company.
@@ -100,28 +96,22 @@ impl<'a> Check<'a> {
         for key in required.filter(|key| table.get(key).is_none()) {
             let message = format!("the file has no `{}`", joined(path, key));
             let missing = Problem::new(node.span.clone(), message, format!("expected a key `{key}`"));
-            self.problems.push(match schema["properties"][key]["description"].as_str() {
-                Some(description) => missing.with_hint(format!("{key}: {}", first_sentence(description))),
-                None => missing,
-            });
+            let about = schema["properties"][key]["description"].as_str();
+            let hint = about.map(|about| format!("{key}: {}", first_sentence(about)));
+            self.problems.push(Problem { hint, ..missing });
         }
     }
 
-    fn choice(&mut self, node: &mut Node, choices: &[&str], path: &str) -> bool {
-        let Value::String(word) = &node.value else {
-            let wanted = Wanted { text: "a string".to_owned(), form: None, table: None };
-            return self.wrong_type(node, &wanted, path);
-        };
+    fn choice(&mut self, node: &Node, choices: &[&str], path: &str) -> bool {
+        let Value::String(word) = &node.value else { return true };
         if choices.contains(&word.as_str()) {
             return true;
         }
         let message = format!("`{path}` cannot be `{}`", clipped(word));
         let label = format!("expected one of {}", listed(choices.iter().copied()));
-        let problem = Problem::new(node.span.clone(), message, label);
-        self.problems.push(match nearest(word, choices.iter().copied()) {
-            Some(choice) => problem.with_hint(format!("did you mean `{choice}`?")),
-            None => problem,
-        });
+        let meant = nearest(word, choices.iter().copied());
+        let hint = meant.map(|choice| format!("did you mean `{choice}`?"));
+        self.problems.push(Problem { hint, ..Problem::new(node.span.clone(), message, label) });
         false
     }
 
@@ -140,8 +130,7 @@ impl<'a> Check<'a> {
             Value::Float(number) => (number, number.to_string()),
             _ => return true,
         };
-        let (least, most) = (&schema["minimum"], &schema["maximum"]);
-        let below = &schema["exclusiveMinimum"];
+        let [least, most, below] = ["minimum", "maximum", "exclusiveMinimum"].map(|key| &schema[key]);
         // What is no number at all is above nothing.
         let limit = if below.as_f64().is_some_and(|below| number.is_nan() || number <= below) {
             format!("above {below}")
@@ -157,15 +146,17 @@ impl<'a> Check<'a> {
         false
     }
 
-    fn wrong_type(&mut self, node: &mut Node, wanted: &Wanted, path: &str) -> bool {
+    fn wrong_type(&mut self, node: &mut Node, schema: &'a Schema, path: &str) -> bool {
+        let wanted = self.wanted(schema);
         let subject = if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") };
-        let message = format!("{subject} is {}", kind(node));
+        let kind = match node.value {
+            Value::Unusable(what) => what,
+            _ => kind_of_type(kinds(node)[0]),
+        };
+        let message = format!("{subject} is {kind}");
         let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text));
-        let hint = type_hint(node, wanted).or_else(|| wanted.table.clone());
-        self.problems.push(match hint {
-            Some(hint) => problem.with_hint(hint),
-            None => problem,
-        });
+        let hint = type_hint(node, &wanted).or(wanted.table);
+        self.problems.push(Problem { hint, ..problem });
         // An empty table keeps the name: nobody shall say that the level or the service of that name does not exist.
         if wanted.text == "a table" {
             node.value = Value::Table(Table::default());
@@ -182,10 +173,14 @@ impl<'a> Check<'a> {
         let mut kinds: Vec<String> = branches.map(|branch| self.wanted(branch).text).collect();
         kinds.extend(choices(schema).map(|_| "a string".to_owned()));
         kinds.extend(types(schema).map(|name| kind_of_type(name).to_owned()));
-        let is_table = schema["type"] == "object";
-        let description = schema["description"].as_str().filter(|_| is_table);
-        let table = description.map(|description| format!("it holds {}", first_sentence(description)));
-        Wanted { text: alternatives(&kinds), form: None, table }
+        kinds.dedup();
+        let about = schema["description"].as_str().filter(|_| schema["type"] == "object");
+        let table = about.map(|about| format!("it holds {}", first_sentence(about)));
+        let text = match kinds.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+            only => only.concat(),
+        };
+        Wanted { text, form: None, table }
     }
 }
 
@@ -255,7 +250,7 @@ fn joined(path: &str, key: &str) -> String {
 const UNITS: [(&str, &str); 5] =
     [("Duration", "s"), ("Percent", "%"), ("Space", "MB"), ("Bandwidth", "mbit"), ("Delay", "ms")];
 /// What a limit is called.
-const LIMIT: &str = LimitText::WANTED;
+const LIMIT: &str = LimitText::FORM.wanted;
 /// Longer values are cut in messages, which are one line each.
 const SHOWN_CHARS_MAX: usize = 60;
 
@@ -264,35 +259,21 @@ pub(crate) fn clipped(text: &str) -> String {
     if text.is_empty() {
         return "\"\"".to_owned();
     }
-    let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).flat_map(shown_char).collect();
-    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-/// Control characters would break the line or the terminal.
-fn shown_char(c: char) -> Vec<char> {
-    if c.is_control() { c.escape_default().collect() } else { vec![c] }
+    // Control characters would break the line or the terminal.
+    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let more = text.chars().nth(SHOWN_CHARS_MAX).map(|_| "…".to_owned());
+    text.chars().take(SHOWN_CHARS_MAX).map(plain).chain(more).collect()
 }
 
 /// A key as TOML writes it: quoted where it has to be.
 pub(crate) fn shown_key(key: &str) -> String {
-    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    match key {
-        "" => "\"\"".to_owned(),
-        key if key.bytes().all(bare) => clipped(key),
-        key => format!("\"{}\"", clipped(key)),
-    }
+    if key.is_empty() || is_bare(key) { clipped(key) } else { format!("\"{}\"", clipped(key)) }
 }
 
-/// "a, b or c".
-fn alternatives(kinds: &[String]) -> String {
-    match kinds {
-        [] => "nothing".to_owned(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
+/// Whether a key needs no quotes.
+pub(crate) fn is_bare(key: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !key.is_empty() && key.bytes().all(plain)
 }
 
 /// The beginning of a description, small and without its full stop, as it follows a colon.
@@ -300,13 +281,6 @@ fn first_sentence(description: &str) -> String {
     let sentence = description.split(". ").next().unwrap_or_default().trim_end_matches('.');
     let mut letters = sentence.chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn kind(node: &Node) -> &'static str {
-    match node.value {
-        Value::Unusable(what) => what,
-        _ => kind_of_type(kinds(node)[0]),
-    }
 }
 
 fn kind_of_type(name: &str) -> &'static str {
@@ -322,30 +296,25 @@ fn kind_of_type(name: &str) -> &'static str {
 
 /// How the value would have to be written, where that can be seen from it.
 fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
-    let wants =
-        |kind: &str| wanted.text.split(" or ").flat_map(|part| part.split(", ")).any(|part| part == kind);
-    match &node.value {
-        Value::String(text) if wants("an integer") && text.parse::<i64>().is_ok() => {
-            Some(format!("without quotes: {text}"))
+    let wants = |kind| wanted.text.split(" or ").flat_map(|part| part.split(", ")).any(|part| part == kind);
+    let unit = wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name));
+    Some(match (&node.value, unit) {
+        (Value::String(text), _) if wants("an integer") && text.parse::<i64>().is_ok() => {
+            format!("without quotes: {text}")
         }
-        Value::String(text) if wants("a list") => {
+        (Value::String(text), _) if wants("a list") => {
             let words: Vec<String> = text.split_whitespace().map(clipped).collect();
-            Some(format!("a list stands in brackets: {words:?}"))
+            format!("a list stands in brackets: {words:?}")
         }
-        Value::Integer(number) => {
-            match wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name)) {
-                Some((_, unit)) => Some(format!("with its unit, in quotes: \"{number}{unit}\"")),
-                _ if wants(LIMIT) => {
-                    Some("with its relation and its unit, in quotes: \"< 50ms\" or \"> -3%\"".to_owned())
-                }
-                _ if wants("a string") => Some(format!("in quotes: \"{number}\"")),
-                _ => None,
-            }
+        (Value::Integer(number), Some((_, unit))) => format!("with its unit, in quotes: \"{number}{unit}\""),
+        (Value::Integer(_), None) if wants(LIMIT) => {
+            "with its relation and its unit, in quotes: \"< 50ms\" or \"> -3%\"".to_owned()
         }
+        (Value::Integer(number), None) if wants("a string") => format!("in quotes: \"{number}\""),
         // `p99.9 = …` without quotes is a table `p99`.
-        Value::Table(table) if wants(LIMIT) && table.get("9").is_some() => {
-            Some("a key with a dot in it stands in quotes: \"p99.9\" = \"< 80ms\"".to_owned())
+        (Value::Table(table), _) if wants(LIMIT) && table.get("9").is_some() => {
+            "a key with a dot in it stands in quotes: \"p99.9\" = \"< 80ms\"".to_owned()
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }

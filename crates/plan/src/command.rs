@@ -3,11 +3,11 @@
 //! Touches the world in one way only: it looks whether directories exist.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::check::clipped;
 use crate::file::Scalar;
+use crate::outside::found;
 use crate::placeholder::placeholders;
 use crate::problem::{Site, Span, nearest};
 
@@ -33,11 +33,17 @@ pub(crate) fn judge_name(site: &mut Site<'_>, path: &[&str], name: &str, what: &
 }
 
 /// A command must begin with a program.
-pub(crate) fn judge_program(site: &mut Site<'_>, path: &[&str], command: &[String]) {
+pub(crate) fn judge_command(
+    site: &mut Site<'_>,
+    path: &[&str],
+    command: &[String],
+    known: Option<Known<'_>>,
+) {
     if command.first().is_some_and(String::is_empty) {
         let message = format!("`{}` has no program", path.join("."));
         site.report(site.tree.item_place(path, 0), message, "expected the name of a program");
     }
+    judge_words(site, path, command, known);
 }
 
 /// Words that a program gets; without `known` their braces are plain.
@@ -109,17 +115,16 @@ pub(crate) fn texts(env: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> 
 /// The working directory at `path`, made absolute; that there is one is checked.
 pub(crate) fn directory(site: &mut Site<'_>, path: &[&str], written: &str) -> PathBuf {
     let wanted = site.source.directory.join(written);
-    let reason = match (wanted.canonicalize(), site.source.against) {
-        (Ok(path), None) if path.is_dir() => return path,
-        (Ok(path), Some(against)) if path.is_dir() => match against.moved(&path) {
-            there if there.is_dir() => return there,
-            _ => format!("it does not exist at {}", against.baseline()),
+    let found = match (found(&wanted, Path::is_dir, "it is a file"), site.source.against) {
+        (Ok(here), Some(against)) => match against.moved(&here) {
+            there if there.is_dir() => Ok(there),
+            _ => Err(format!("it does not exist at {}", against.baseline())),
         },
-        (Ok(_), _) => "it is a file".to_owned(),
-        (Err(error), _) if error.kind() == ErrorKind::NotFound => "it does not exist".to_owned(),
-        (Err(error), _) => error.to_string(),
+        (found, _) => found,
     };
-    let message = format!("`{}`: `{}` is not a directory: {reason}", path.join("."), clipped(written));
-    site.at(path, message, "expected a directory").hint(format!("looked for {}", wanted.display()));
-    wanted
+    found.unwrap_or_else(|reason| {
+        let message = format!("`{}`: `{}` is not a directory: {reason}", path.join("."), clipped(written));
+        site.at(path, message, "expected a directory").hint(format!("looked for {}", wanted.display()));
+        wanted
+    })
 }

@@ -26,9 +26,6 @@ const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
 
 /// How the experiment is run and judged.
 pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
-    let budget = site.within(&["design", "budget"], design.budget, BUDGET);
-    let warmup = design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP));
-    let slice = design.slice.map(|length| site.within(&["design", "slice"], length, SLICE));
     let metrics = metrics(site, design);
     let (rate, ramp_to) = rate(site, design, &metrics).unzip();
     Design {
@@ -38,10 +35,10 @@ pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
         endpoint: None,
         cpus: design.cpus,
         margin: design.margin.0,
-        budget,
+        budget: site.within(&["design", "budget"], design.budget, BUDGET),
         seed: design.seed,
-        warmup,
-        slice,
+        warmup: design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP)),
+        slice: design.slice.map(|length| site.within(&["design", "slice"], length, SLICE)),
         slices: design.slices,
         blocks: design.blocks,
         looks: match design.looks {
@@ -86,23 +83,20 @@ fn metrics(site: &mut Site<'_>, design: &file::Design) -> Vec<Metric> {
             site.report(span, message, "named before");
             continue;
         }
-        let loops = |metric: &&Metric| metric.row().loops;
-        let other =
-            metrics.iter().find(|other| loops(other) != Loop::Either && loops(other) != loops(&metric));
+        let loops = |metric: &Metric| metric.row().loops;
+        let of_another = |other: &&Metric| ![Loop::Either, loops(metric)].contains(&loops(other));
+        let other = metrics.iter().copied().find(|other| of_another(&other));
+        let told = has_no_loop(&metrics);
+        metrics.push(*metric);
         // Said once, where the second kind begins.
-        let mixed = !has_no_loop(&metrics) && has_no_loop(&[&metrics[..], &[*metric]].concat());
-        if let Some(other) = other.filter(|_| mixed) {
-            let message = format!(
-                "`design.metric`: `{}` and `{}` cannot be judged in one run",
-                other.name(),
-                metric.name()
-            );
+        if let Some(other) = other.filter(|_| !told && has_no_loop(&metrics)) {
+            let (one, other) = (other.name(), metric.name());
+            let message = format!("`design.metric`: `{one}` and `{other}` cannot be judged in one run");
             site.report(span, message, "measured in another loop").hint(
                 "throughput is measured in closed loop, response times at a rate, capacity at many; make two experiments of it, or \
                  judge `cpu_per_request`, which goes with all of them",
             );
         }
-        metrics.push(*metric);
     }
     if metrics.is_empty() { vec![Metric::Throughput] } else { metrics }
 }
@@ -153,33 +147,31 @@ pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &
 
 /// Keys that say how an open loop is to be, where the loop is closed.
 fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
-    let hint = match metric.row().loops {
-        Loop::Closed => {
+    let (keys, how, hint): (&[&str], _, _) = match metric.row().loops {
+        Loop::Closed => (
+            &["rate", "arrivals"],
+            "in closed loop",
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
-             choose a metric such as \"p99\""
+             choose a metric such as \"p99\"",
+        ),
+        Loop::Search => (&["rate"], "at many rates", "capacity finds the rate by itself; leave this out"),
+        Loop::Open | Loop::Either => {
+            (&["rate", "arrivals"], "in closed loop", "leave this out, or set `rate`")
         }
-        Loop::Search => "capacity finds the rate by itself; leave this out",
-        Loop::Open | Loop::Either => "leave this out, or set `rate`",
     };
-    let is_search = metric.row().loops == Loop::Search;
-    let keys = if is_search { &["rate"][..] } else { &["rate", "arrivals"] };
+    let name = metric.name();
     for key in keys.iter().copied().filter(|key| site.tree.entry(&["design", key]).is_some()) {
-        let how = if is_search { "at many rates" } else { "in closed loop" };
-        let message = format!(
-            "`design.{key}` is for open loop at one rate, and the metric `{}` is measured {how}",
-            metric.name()
-        );
+        let message =
+            format!("`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}");
         site.at_key(&["design", key], message, "without effect").hint(hint);
     }
 }
 
-/// Whether trials and budget are long enough for a design without problems of its own.
-pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &Design, factors: &[Factor]) {
+/// Whether trials and budget are long enough for a design without problems of its own, with so many variants.
+pub(crate) fn judge_times(site: &mut Site<'_>, written: &file::Design, design: &Design, variants: usize) {
     judge_trial(site, written, design);
     if site.problems.is_empty() {
-        let copies = usize::from(written.aa);
-        let variants = Grid::new(factors).count_saturating().saturating_add(copies);
-        judge_budget(site, written, design, variants);
+        judge_budget(site, written, design, variants + usize::from(written.aa));
     }
 }
 
@@ -200,15 +192,13 @@ fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
         return;
     }
     let (metric, requests) = design.most_wanting();
-    let share = design.endpoint.as_ref().map(|endpoint| {
-        format!(", of which {} % are `{}`", (endpoint.share * 1e5).round() / 1e3, clipped(&endpoint.name))
+    let share = design.endpoint.as_ref().map_or(String::new(), |Endpoint { name, share }| {
+        format!(", of which {} % are `{}`", (share * 1e5).round() / 1e3, clipped(name))
     });
+    let (plural, metric) = (if slices == 1 { "" } else { "s" }, metric.name());
     let message = format!(
-        "{slices} slice{} of {slice} at {per_s} requests a second are too short for {}, which wants {requests} requests in a \
-         trial{}",
-        if slices == 1 { "" } else { "s" },
-        metric.name(),
-        share.unwrap_or_default()
+        "{slices} slice{plural} of {slice} at {per_s} requests a second are too short for {metric}, which wants {requests} \
+         requests in a trial{share}"
     );
     site.at(&["design", "slices"], message, "too few")
         .hint("leave out `slices` or `slice`, ask for a higher rate, or for a lower quantile");
@@ -221,11 +211,10 @@ fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, va
     let trial = written.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
     let least = Period(trial.saturating_mul(trials));
-    if least > written.budget {
+    let (budget, plural) = (written.budget, if variants == 1 { "" } else { "s" });
+    if least > budget {
         let message = format!(
-            "a budget of {} cannot hold {BLOCKS_MIN} blocks of {variants} variant{}: they take at least {least}",
-            written.budget,
-            if variants == 1 { "" } else { "s" },
+            "a budget of {budget} cannot hold {BLOCKS_MIN} blocks of {variants} variant{plural}: they take at least {least}"
         );
         let is_of_rate = design.mean_rate_per_s().is_some() && design.most_wanting().0.quantile().is_some();
         site.at(&["design", "budget"], message, "too short").hint(match is_of_rate {
@@ -253,11 +242,19 @@ pub(crate) fn report_too_many_verdicts(site: &mut Site<'_>, comparisons: usize, 
     );
 }
 
-/// A copy is a variant more, to be started, measured and shown like the others.
-pub(crate) fn report_no_room_for_copy(site: &mut Site<'_>, variants: usize) {
-    let message = format!("`design.aa` adds a copy to {variants} variants, at most {VARIANTS_MAX} in all");
-    site.at(&["design", "aa"], message, "one too many")
-        .hint("leave out a level, or measure the copy on its own with `proofload doctor calibrate`");
+/// A copy checks comparisons, and is a variant more, to be started, measured and shown like the others.
+pub(crate) fn judge_copy(site: &mut Site<'_>, factors: &[Factor]) {
+    if factors.is_empty() && site.source.complete {
+        let message = "`design.aa` checks comparisons, and without factors there is none";
+        site.at_key(&["design", "aa"], message, "without effect")
+            .hint("`proofload doctor calibrate` measures one variant against itself");
+    }
+    if Grid::new(factors).count_saturating() == VARIANTS_MAX {
+        let message =
+            format!("`design.aa` adds a copy to {VARIANTS_MAX} variants, at most {VARIANTS_MAX} in all");
+        site.at(&["design", "aa"], message, "one too many")
+            .hint("leave out a level, or measure the copy on its own with `proofload doctor calibrate`");
+    }
 }
 
 /// Which variant is compared with which; none without factors.
@@ -277,28 +274,21 @@ pub(crate) fn comparisons(site: &mut Site<'_>, design: &file::Design, factors: &
 fn baseline(site: &mut Site<'_>, design: &file::Design, factors: &[Factor]) -> Vec<usize> {
     for name in design.baseline.keys() {
         if site.tree.entry(&["factors", name]).is_none() {
-            report_unknown_factor(
-                site,
-                site.tree.key_place(&["design", "baseline", name]),
-                ("design.baseline", name),
-                factors,
-            );
+            let span = site.tree.key_place(&["design", "baseline", name]);
+            report_unknown_factor(site, span, ("design.baseline", name), factors);
         }
     }
-    factors
-        .iter()
-        .map(|factor| {
-            let Some(wanted) = design.baseline.get(&factor.name) else { return 0 };
-            factor.levels.iter().position(|level| level == wanted).unwrap_or_else(|| {
-                let name = clipped(&factor.name);
-                let message =
-                    format!("`design.baseline`: factor `{name}` has no level `{}`", clipped(wanted));
-                let hint = did_you_mean(wanted, "levels", factor.levels.iter().map(String::as_str));
-                site.at(&["design", "baseline", &factor.name], message, "unknown level").hint(hint);
-                0
-            })
+    let level = |Factor { name, levels }: &Factor| {
+        let Some(wanted) = design.baseline.get(name) else { return 0 };
+        levels.iter().position(|level| level == wanted).unwrap_or_else(|| {
+            let (factor, level) = (clipped(name), clipped(wanted));
+            let message = format!("`design.baseline`: factor `{factor}` has no level `{level}`");
+            let hint = did_you_mean(wanted, "levels", levels.iter().map(String::as_str));
+            site.at(&["design", "baseline", name], message, "unknown level").hint(hint);
+            0
         })
-        .collect()
+    };
+    factors.iter().map(level).collect()
 }
 
 /// Indices of the factors named by `design.compare`. A factor without levels is passed over: that is said elsewhere.
@@ -331,13 +321,11 @@ fn report_unknown_factor(site: &mut Site<'_>, span: Span, (path, name): (&str, &
 
 fn against_baseline(grid: Grid<'_>, baseline: &[usize]) -> Vec<Comparison> {
     let baseline = grid.index(baseline);
-    (0..grid.count_saturating())
-        .filter(|candidate| *candidate != baseline)
-        .map(|candidate| {
-            let label = format!("{} vs {}", grid.variant_name(candidate), grid.variant_name(baseline));
-            Comparison { baseline, candidate, label }
-        })
-        .collect()
+    let comparison = |candidate| {
+        let label = format!("{} vs {}", grid.variant_name(candidate), grid.variant_name(baseline));
+        Comparison { baseline, candidate, label }
+    };
+    (0..grid.count_saturating()).filter(|candidate| *candidate != baseline).map(comparison).collect()
 }
 
 /// Every other level of one factor against its baseline level, within each combination of the other factors.
@@ -359,13 +347,6 @@ fn within(factors: &[Factor], factor: usize, baseline_level: usize) -> Vec<Compa
         }
     }
     comparisons
-}
-
-/// A check of the machine for comparisons that there are not.
-pub(crate) fn report_idle_copy(site: &mut Site<'_>) {
-    let message = "`design.aa` checks comparisons, and without factors there is none";
-    site.at_key(&["design", "aa"], message, "without effect")
-        .hint("`proofload doctor calibrate` measures one variant against itself");
 }
 
 const ENDPOINT: [&str; 2] = ["design", "endpoint"];
@@ -394,12 +375,12 @@ pub(crate) fn endpoint(
         let of = if variants.len() > 1 { format!(" in variant `{}`", without.name) } else { String::new() };
         let message = format!("`design.endpoint`: there is no request `{}`{of}", clipped(name));
         let names = without.load.requests.iter().map(|request| request.name.as_str());
-        site.at(&ENDPOINT, message, "unknown request").hint(match without.load.is_mix() {
+        let only = "it sends one request only; leave this out, or name several in `load.requests`";
+        let hint = match without.load.is_mix() {
             true => did_you_mean(name, "requests", names),
-            false => {
-                "it sends one request only; leave this out, or name several in `load.requests`".to_owned()
-            }
-        });
+            false => only.to_owned(),
+        };
+        site.at(&ENDPOINT, message, "unknown request").hint(hint);
         return None;
     }
     let shares = variants.iter().filter_map(|variant| variant.load.share_of(name));

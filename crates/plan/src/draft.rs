@@ -3,6 +3,7 @@
 //! It writes text and judges nothing: what the values are worth is said where files are read. It keeps which flag each line
 //! comes from, so that a problem can be told by that flag and not by a line of a file that nobody sees.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -11,6 +12,7 @@ use std::slice;
 use serde_json::Value as Schema;
 use toml::Value;
 
+use crate::check::is_bare;
 use crate::model::Plan;
 use crate::problem::{Problem, Refused};
 use crate::secret::anchored;
@@ -158,42 +160,42 @@ impl Draft {
         if let Some(question) = self.question.clone().or_else(|| question(&names)) {
             let _ = writeln!(out.text, "question = {}", shown(&question));
         }
-        let mut settings = self.services(&names);
-        settings.extend(self.settings.iter().cloned());
+        let mut lines = self.services(&names);
+        lines.extend(self.settings.iter().map(|set| Line::new(set.path.clone(), &set.value, &set.from)));
         // Stable: within a table keys stay as they came.
-        settings.sort_by_key(|setting| {
-            let tables = setting.path[..setting.path.len() - 1].to_vec();
+        lines.sort_by_key(|line| {
+            let tables = line.path[..line.path.len() - 1].to_vec();
             let rank = tables.first().map(|first| ORDER.iter().position(|table| table == first));
             (rank.map(|rank| rank.unwrap_or(ORDER.len())), tables)
         });
         let mut table: &[String] = &[];
-        for setting in &settings {
-            let Some((key, tables)) = setting.path.split_last() else { continue };
+        for Line { path, value, from } in &lines {
+            let Some((key, tables)) = path.split_last() else { continue };
             if tables != table {
-                let path: Vec<String> = tables.iter().map(|key| written_key(key)).collect();
-                let _ = writeln!(out.text, "\n[{}]", path.join("."));
-                if path == ["factors", FACTOR] {
+                let _ = writeln!(out.text, "\n[{}]", dotted(tables));
+                if tables == ["factors", FACTOR] {
                     let _ = writeln!(out.text, "# A variant each; the others are compared with the first.");
                 }
                 table = tables;
             }
-            if let Some(about) = about(&setting.path) {
+            if let Some(about) = about(path) {
                 let _ = writeln!(out.text, "# {about}");
             }
             let begin = out.text.len();
-            let _ = writeln!(out.text, "{} = {}", written_key(key), inline(&setting.value));
-            out.origins.push((begin..out.text.len(), setting.from.clone()));
+            let _ = writeln!(out.text, "{} = {value}", written_key(key));
+            out.origins.push((begin..out.text.len(), from.clone()));
         }
         out
     }
 
     /// What all variants have goes to the service, the rest to a level each.
-    fn services(&self, names: &[String]) -> Vec<Setting> {
+    fn services(&self, names: &[String]) -> Vec<Line> {
         let mut sets: Vec<Vec<(Vec<String>, Value)>> =
             self.variants.iter().map(|variant| variant.source.keys()).collect();
         for (number, (earlier, later)) in self.alike().into_iter().enumerate() {
             let copies = [(earlier, 1), (later, number + 2)];
-            for (index, copy) in copies.into_iter().filter(|(index, _)| self.variants[*index].is_started()) {
+            let is_started = |index: usize| !matches!(self.variants[index].source, DraftSource::Url(_));
+            for (index, copy) in copies.into_iter().filter(|(index, _)| is_started(*index)) {
                 let key = vec!["env".to_owned(), COPY.to_owned()];
                 sets[index].retain(|(path, _)| *path != key);
                 sets[index].push((key, Value::String(copy.to_string())));
@@ -202,31 +204,40 @@ impl Draft {
         let Some(first) = sets.first().cloned() else { return Vec::new() };
         let shared: Vec<_> =
             first.into_iter().filter(|entry| sets.iter().all(|set| set.contains(entry))).collect();
-        let in_service = |(path, value): &(Vec<String>, Value)| {
-            let path = ["services", SERVICE].into_iter().map(str::to_owned).chain(path.iter().cloned());
-            Setting { path: path.collect(), value: value.clone(), from: self.variants[0].from.clone() }
-        };
-        let mut settings: Vec<Setting> = shared.iter().map(in_service).collect();
+        let of_service = |path: &[String]| [&["services", SERVICE].map(str::to_owned)[..], path].concat();
+        let in_service =
+            |(path, value): &(Vec<String>, Value)| Line::new(of_service(path), value, &self.variants[0].from);
+        let mut lines: Vec<Line> = shared.iter().map(in_service).collect();
         let levels = self.variants.iter().zip(&sets).zip(names).filter(|_| self.variants.len() > 1);
         for ((variant, set), name) in levels {
-            let mut level = toml::Table::new();
-            for (path, value) in set.iter().filter(|entry| !shared.contains(entry)) {
-                laid(&mut level, &[&[SERVICE.to_owned()], path.as_slice()].concat(), value);
-            }
-            settings.push(Setting::new(&["factors", FACTOR, name], level, &variant.from));
+            let own: BTreeMap<_, _> = set.iter().filter(|entry| !shared.contains(entry)).cloned().collect();
+            let own = own.iter().map(|(path, value)| format!("{SERVICE}.{} = {value}", dotted(path)));
+            let level = match own.collect::<Vec<_>>().join(", ") {
+                none if none.is_empty() => "{}".to_owned(),
+                own => format!("{{ {own} }}"),
+            };
+            let path = ["factors", FACTOR, name].map(str::to_owned);
+            lines.push(Line::new(path.to_vec(), level, &variant.from));
         }
         // A service of which nothing is shared must be there all the same.
-        let has_any = |setting: &Setting| setting.path.starts_with(&["services", SERVICE].map(str::to_owned));
+        let has_any = |setting: &Setting| setting.path.starts_with(&of_service(&[]));
         if shared.is_empty() && !self.settings.iter().any(has_any) {
-            settings.push(Setting::new(&["services", SERVICE], toml::Table::new(), ""));
+            lines.push(Line::new(of_service(&[]), "{}", ""));
         }
-        settings
+        lines
     }
 }
 
-impl DraftVariant {
-    fn is_started(&self) -> bool {
-        !matches!(self.source, DraftSource::Url(_))
+/// A line of the file: its key with the tables that it stands in, its value as it is written, and what it comes from.
+struct Line {
+    path: Vec<String>,
+    value: String,
+    from: String,
+}
+
+impl Line {
+    fn new(path: Vec<String>, value: impl ToString, from: &str) -> Line {
+        Line { path, value: value.to_string(), from: from.to_owned() }
     }
 }
 
@@ -234,28 +245,24 @@ impl DraftSource {
     /// What it sets of a service.
     fn keys(&self) -> Vec<(Vec<String>, Value)> {
         let key = |path: &[&str], value: Value| (path.iter().map(|key| (*key).to_owned()).collect(), value);
-        let variables = |env: &[(String, String)]| -> Vec<(Vec<String>, Value)> {
-            env.iter().map(|(name, value)| key(&["env", name], value.as_str().into())).collect()
-        };
-        match self {
-            Self::Url(url) => vec![key(&["url"], url.as_str().into())],
-            Self::Command { env, words } => {
-                let command = key(&["command"], Value::from(words.clone()));
-                std::iter::once(command).chain(variables(env)).collect()
-            }
+        let (env, mut keys) = match self {
+            Self::Url(url) => (&[][..], vec![key(&["url"], url.as_str().into())]),
+            Self::Command { env, words } => (&env[..], vec![key(&["command"], words.clone().into())]),
             Self::Image { env, image, args } => {
-                let own = key(&["container", "image"], image.as_str().into());
                 let args = Some(args).filter(|args| !args.is_empty());
-                let args = args.map(|args| key(&["container", "args"], Value::from(args.clone())));
-                std::iter::once(own).chain(args).chain(variables(env)).collect()
+                let args = args.map(|args| key(&["container", "args"], args.clone().into()));
+                let image = key(&["container", "image"], image.as_str().into());
+                (&env[..], std::iter::once(image).chain(args).collect())
             }
             Self::Compose { file, service, port } => {
                 let port = port.map(|port| key(&["compose", "port"], i64::from(port).into()));
                 let own = [("file", file), ("service", service)];
                 let own = own.map(|(name, value)| key(&["compose", name], value.as_str().into()));
-                own.into_iter().chain(port).collect()
+                (&[][..], own.into_iter().chain(port).collect())
             }
-        }
+        };
+        keys.extend(env.iter().map(|(name, value)| key(&["env", name], value.as_str().into())));
+        keys
     }
 }
 
@@ -270,13 +277,11 @@ impl Written {
 
     /// The flag or argument that a problem comes from, and the bytes of it that the problem is about, where that can be told.
     pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
-        let (_, from) = self
-            .origins
-            .iter()
-            .find(|(place, from)| place.contains(&problem.span.start) && !from.is_empty())?;
-        let part = self.text.get(problem.span.clone()).unwrap_or_default();
-        let part = part.trim_matches(['"', '\'']);
-        let begin = if part.is_empty() { None } else { from.find(part) };
+        let mut origins = self.origins.iter();
+        let (_, from) =
+            origins.find(|(place, from)| place.contains(&problem.span.start) && !from.is_empty())?;
+        let part = self.text.get(problem.span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
+        let begin = from.find(part).filter(|_| !part.is_empty());
         Some((from, begin.map_or(0..from.len(), |begin| begin..begin + part.len())))
     }
 }
@@ -289,18 +294,6 @@ fn question(names: &[String]) -> Option<String> {
         [first, others @ .., last] => {
             Some(format!("How do {} and {last} compare with {first}?", others.join(", ")))
         }
-    }
-}
-
-fn laid(table: &mut toml::Table, path: &[String], value: &Value) {
-    let Some((key, below)) = path.split_first() else { return };
-    if below.is_empty() {
-        table.insert(key.clone(), value.clone());
-        return;
-    }
-    let inner = table.entry(key.clone()).or_insert_with(|| Value::Table(toml::Table::new()));
-    if let Some(inner) = inner.as_table_mut() {
-        laid(inner, below, value);
     }
 }
 
@@ -318,20 +311,9 @@ fn about(path: &[String]) -> Option<String> {
     Some(format!("{}.", text.split(". ").next()?.trim_end_matches('.')))
 }
 
-/// A value on one line: tables with dotted keys, as people write them.
-fn inline(value: &Value) -> String {
-    fn leaves(prefix: &str, value: &Value, out: &mut Vec<String>) {
-        match value {
-            Value::Table(table) => table
-                .iter()
-                .for_each(|(key, value)| leaves(&format!("{prefix}.{}", written_key(key)), value, out)),
-            value => out.push(format!("{} = {value}", prefix.trim_start_matches('.'))),
-        }
-    }
-    let Value::Table(_) = value else { return value.to_string() };
-    let mut entries = Vec::new();
-    leaves("", value, &mut entries);
-    if entries.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", entries.join(", ")) }
+/// Keys as they are written in one line.
+fn dotted(path: &[String]) -> String {
+    path.iter().map(|key| written_key(key)).collect::<Vec<_>>().join(".")
 }
 
 fn shown(text: &str) -> String {
@@ -339,8 +321,7 @@ fn shown(text: &str) -> String {
 }
 
 fn written_key(key: &str) -> String {
-    let bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if !key.is_empty() && key.bytes().all(bare) {
+    if is_bare(key) {
         return key.to_owned();
     }
     // A value with both kinds of quotes gets three, which no key may have. JSON writes strings as TOML does, but for one character.
@@ -349,7 +330,7 @@ fn written_key(key: &str) -> String {
 
 /// A comment ends with its line.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.replace(char::is_control, " ")
 }
 
 type Variables = Vec<(String, String)>;
@@ -434,37 +415,30 @@ fn names(variants: &[DraftVariant]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (variant, words) in variants.iter().zip(&words) {
         let made = if whole { words.join(" ") } else { apart(words) };
-        let wanted = variant.name.clone().unwrap_or_else(|| fitting(&made, CHARS_MAX));
-        let mut name = wanted.clone();
-        let mut number = 2;
-        while variant.name.is_none() && names.contains(&name) {
-            let suffix = format!(" ({number})");
-            name = fitting(&wanted, CHARS_MAX - suffix.len()) + &suffix;
-            number += 1;
-        }
-        names.push(name);
+        let numbers = (2..).map(|number| format!(" ({number})"));
+        let suffixes = std::iter::once(String::new()).chain(numbers);
+        let mut made = suffixes.map(|suffix| fitting(&made, CHARS_MAX - suffix.len()) + &suffix);
+        let name = variant.name.clone().or_else(|| made.find(|name| !names.contains(name)));
+        names.extend(name);
     }
     names
 }
 
 fn source_words(source: &DraftSource) -> Vec<String> {
-    let typed = |env: &[(String, String)], words: [&[String]; 2]| {
-        let variables = env.iter().map(|(name, value)| format!("{name}={value}"));
-        variables.chain(words.concat()).collect()
-    };
-    match source {
-        DraftSource::Command { env, words } => typed(env, [words, &[]]),
-        DraftSource::Image { env, image, args } => typed(env, [slice::from_ref(image), args]),
-        DraftSource::Compose { file, service, .. } => vec![file.clone(), service.clone()],
+    let (env, words) = match source {
+        DraftSource::Command { env, words } => (&env[..], words.clone()),
+        DraftSource::Image { env, image, args } => (&env[..], [slice::from_ref(image), args].concat()),
+        DraftSource::Compose { file, service, .. } => (&[][..], vec![file.clone(), service.clone()]),
         DraftSource::Url(url) => {
-            vec![url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).to_owned()]
+            (&[][..], vec![url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).to_owned()])
         }
-    }
+    };
+    env.iter().map(|(name, value)| format!("{name}={value}")).chain(words).collect()
 }
 
 /// As long and as plain as a level's name may be.
 fn fitting(text: &str, most: usize) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() || c == '·' { ' ' } else { c }).collect();
+    let plain = text.replace(|c: char| c.is_control() || c == '·', " ");
     let plain = plain.trim();
     if plain.chars().count() <= most {
         return plain.to_owned();

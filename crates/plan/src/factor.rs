@@ -23,122 +23,79 @@ const NAME_CHARS_MAX: usize = 40;
 ///
 /// Names that are neither a service nor a key that a level may set are problems, and dropped.
 pub(crate) fn unfold(tree: &mut Node) -> Vec<Problem> {
-    let services: Vec<String> = tree
-        .entry(&["services"])
-        .and_then(|entry| entry.node.table())
-        .map(|table| table.keys().map(str::to_owned).collect())
-        .unwrap_or_default();
-    let mut unfold = Unfold { services, problems: Vec::new() };
-    let factors = tree.table_mut().and_then(|root| root.get_mut("factors"));
-    for factor in
-        factors.and_then(|entry| entry.node.table_mut()).into_iter().flat_map(|table| &mut table.entries)
-    {
-        unfold.name(factor, "factor");
-        for level in factor.node.table_mut().into_iter().flat_map(|table| &mut table.entries) {
-            unfold.name(level, "level");
-            if let Some(settings) = level.node.table_mut() {
-                *settings = unfold.level(std::mem::take(settings));
+    let services: Vec<String> = tree.entries(&["services"]).iter().map(|entry| entry.key.clone()).collect();
+    let mut problems = Vec::new();
+    let factors = tree.entries_mut().iter_mut().filter(|entry| entry.key == "factors");
+    for factor in factors.flat_map(|entry| entry.node.entries_mut()) {
+        judge_name(factor, "factor", &mut problems);
+        for level in factor.node.entries_mut() {
+            judge_name(level, "level", &mut problems);
+            if let Value::Table(settings) = &mut level.node.value {
+                *settings = unfolded(std::mem::take(settings), &services, &mut problems);
             }
         }
     }
-    unfold.problems
+    problems
 }
 
-struct Unfold {
-    services: Vec<String>,
-    problems: Vec<Problem>,
+/// Names of factors and levels are shown in tables and joined to the names of variants.
+fn judge_name(entry: &Entry, what: &str, problems: &mut Vec<Problem>) {
+    let key = &entry.key;
+    let long = key.chars().count() > NAME_CHARS_MAX;
+    if key.trim() != key || key.is_empty() || long || key.contains(|c: char| c.is_control() || c == '·') {
+        let message = format!("{} is not a name for a {what}", shown_key(key));
+        let label = format!("expected 1 to {NAME_CHARS_MAX} characters, no `·`, no blanks at the ends");
+        problems.push(Problem::new(entry.key_span.clone(), message, label));
+    }
 }
 
-impl Unfold {
-    /// Names of factors and levels are shown in tables and joined to the names of variants.
-    fn name(&mut self, entry: &Entry, what: &str) {
-        let key = &entry.key;
-        let long = key.chars().count() > NAME_CHARS_MAX;
-        if key.trim() != key || key.is_empty() || long || key.contains(|c: char| c.is_control() || c == '·')
+fn unfolded(settings: Table, services: &[String], problems: &mut Vec<Problem>) -> Table {
+    let names = services.iter().map(String::as_str);
+    let (mut level, mut by_name) = (Table::default(), Table::default());
+    for mut entry in settings.entries {
+        let key = entry.key.as_str();
+        if key == "services"
+            && let Value::Table(table) = &mut entry.node.value
         {
-            let message = format!("{} is not a name for a {what}", shown_key(key));
-            let label = format!("expected 1 to {NAME_CHARS_MAX} characters, no `·`, no blanks at the ends");
-            self.problems.push(Problem::new(entry.key_span.clone(), message, label));
+            let unknown = table.entries.extract_if(.., |entry| !services.contains(&entry.key));
+            problems.extend(unknown.map(|entry| unknown_service(&entry, "services", names.clone())));
         }
-    }
-
-    fn level(&mut self, settings: Table) -> Table {
-        let mut unfolded = Table::default();
-        let mut by_name = Table::default();
-        for entry in settings.entries {
-            if LEVEL_KEYS.contains(&entry.key.as_str()) {
-                unfolded.entries.push(entry);
-            } else if self.services.contains(&entry.key) {
-                by_name.entries.push(entry);
-            } else {
-                self.unknown(&entry);
-            }
-        }
-        if let Some(table) = unfolded.get_mut("services").and_then(|entry| entry.node.table_mut()) {
-            self.drop_unknown_services(table);
-        }
-        self.move_below_services(&mut unfolded, by_name);
-        unfolded
-    }
-
-    fn unknown(&mut self, entry: &Entry) {
-        let key = shown_key(&entry.key);
-        let span = entry.key_span.clone();
-        self.problems.push(if FIXED_KEYS.contains(&entry.key.as_str()) {
+        if LEVEL_KEYS.contains(&key) {
+            level.entries.push(entry);
+        } else if services.contains(&entry.key) {
+            by_name.entries.push(entry);
+        } else if FIXED_KEYS.contains(&key) {
             let message = format!("a level cannot set `{key}`, which is the same for all variants");
-            Problem::new(span, message, "not for a level")
-                .with_hint(format!("a level sets {}", self.settable()))
+            let hint = format!("a level sets {}", listed(names.clone().chain(LEVEL_KEYS)));
+            problems.push(Problem::new(entry.key_span.clone(), message, "not for a level").with_hint(hint));
         } else {
-            let known = self.services.iter().map(String::as_str).chain(LEVEL_KEYS);
-            let hint = did_you_mean(&entry.key, "a level sets", known);
-            Problem::new(span, format!("there is no service `{key}`"), "unknown service").with_hint(hint)
-        });
-    }
-
-    fn settable(&self) -> String {
-        listed(self.services.iter().map(String::as_str).chain(LEVEL_KEYS))
-    }
-
-    fn drop_unknown_services(&mut self, table: &mut Table) {
-        table.entries.retain(|entry| {
-            let known = self.services.contains(&entry.key);
-            if !known {
-                let message = format!("there is no service `{}`", shown_key(&entry.key));
-                let hint = did_you_mean(&entry.key, "services", self.services.iter().map(String::as_str));
-                self.problems
-                    .push(Problem::new(entry.key_span.clone(), message, "unknown service").with_hint(hint));
-            }
-            known
-        });
-    }
-
-    fn move_below_services(&mut self, settings: &mut Table, by_name: Table) {
-        let Some(first) = by_name.entries.first() else { return };
-        let span = first.key_span.clone();
-        match settings.get_mut("services") {
-            Some(entry) => {
-                for span in entry.node.table_mut().map(|table| table.lay(&by_name)).unwrap_or_default() {
-                    self.problems.push(Problem::new(span, "this is set twice in one level", "set before"));
-                }
-            }
-            None => settings.entries.push(Entry {
-                key: "services".to_owned(),
-                key_span: span.clone(),
-                node: Node { span, value: Value::Table(by_name) },
-            }),
+            problems.push(unknown_service(&entry, "a level sets", names.clone().chain(LEVEL_KEYS)));
         }
     }
+    if let Some(first) = by_name.entries.first() {
+        let (key, span) = ("services".to_owned(), first.key_span.clone());
+        let node = Node { span: span.clone(), value: Value::Table(by_name) };
+        let twice = level.lay(&Table { entries: vec![Entry { key, key_span: span, node }] });
+        let told = |span| Problem::new(span, "this is set twice in one level", "set before");
+        problems.extend(twice.into_iter().map(told));
+    }
+    level
+}
+
+fn unknown_service<'a>(entry: &Entry, what: &str, known: impl Iterator<Item = &'a str> + Clone) -> Problem {
+    let message = format!("there is no service `{}`", shown_key(&entry.key));
+    let hint = did_you_mean(&entry.key, what, known);
+    Problem::new(entry.key_span.clone(), message, "unknown service").with_hint(hint)
 }
 
 /// The factors of a checked file, with what is wrong about their numbers and about what they set together.
 ///
 /// `complete` is whether the file has been read without loss; otherwise nothing is said about what is missing.
-pub(crate) fn factors(tree: &Node, complete: bool) -> (Vec<Factor>, Vec<Problem>) {
-    let mut problems = Vec::new();
+pub(crate) fn factors(tree: &Node, complete: bool, problems: &mut Vec<Problem>) -> Vec<Factor> {
     let mut factors = Vec::new();
-    for factor in entries(tree, &["factors"]) {
-        let levels: Vec<String> =
-            entries(tree, &["factors", &factor.key]).map(|level| level.key.clone()).collect();
+    for factor in tree.entries(&["factors"]) {
+        let levels = tree.entries(&["factors", &factor.key]).iter();
+        let levels: Vec<String> = levels.map(|level| level.key.clone()).collect();
         if levels.len() < 2 && complete {
             let count = if levels.is_empty() { "no" } else { "one" };
             let message = format!("factor `{}` has {count} level and varies nothing", clipped(&factor.key));
@@ -150,24 +107,23 @@ pub(crate) fn factors(tree: &Node, complete: bool) -> (Vec<Factor>, Vec<Problem>
     }
     problems.extend(set_by_two(tree));
     problems.extend(too_many(tree, &factors));
-    (factors, problems)
+    factors
 }
 
 /// What two factors set has the value of one of them, and the other's effect would be an illusion.
 fn set_by_two(tree: &Node) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut set_by: BTreeMap<String, &str> = BTreeMap::new();
-    for factor in entries(tree, &["factors"]) {
-        for level in entries(tree, &["factors", &factor.key]) {
+    for factor in tree.entries(&["factors"]) {
+        for level in tree.entries(&["factors", &factor.key]) {
             for (path, span) in level.node.table().map(Table::leaves).unwrap_or_default() {
                 let owner = *set_by.entry(path.clone()).or_insert(&factor.key);
                 if owner != factor.key {
-                    let (owner, second) = (clipped(owner), clipped(&factor.key));
-                    let message =
-                        format!("`{}` is set by two factors, `{owner}` and `{second}`", clipped(&path));
+                    let (path, owner, second) = (clipped(&path), clipped(owner), clipped(&factor.key));
+                    let message = format!("`{path}` is set by two factors, `{owner}` and `{second}`");
+                    let problem = Problem::new(span, message, format!("also set by `{owner}`"));
                     let hint = "let only one factor set it, or no effect can be told from the other";
-                    problems
-                        .push(Problem::new(span, message, format!("also set by `{owner}`")).with_hint(hint));
+                    problems.push(problem.with_hint(hint));
                 }
             }
         }
@@ -190,16 +146,11 @@ pub(crate) fn laid_over(tree: &Node, levels: &[(&str, &str)]) -> Node {
     let mut laid = tree.clone();
     for (factor, level) in levels {
         let settings = tree.entry(&["factors", factor, level]).and_then(|entry| entry.node.table());
-        if let (Some(root), Some(settings)) = (laid.table_mut(), settings) {
+        if let (Value::Table(root), Some(settings)) = (&mut laid.value, settings) {
             root.lay(settings);
         }
     }
     laid
-}
-
-fn entries<'a>(tree: &'a Node, path: &[&str]) -> impl Iterator<Item = &'a Entry> {
-    let table = tree.entry(path).and_then(|entry| entry.node.table());
-    table.into_iter().flat_map(|table| &table.entries)
 }
 
 /// Separates the names of levels in the name of a variant.
@@ -234,19 +185,10 @@ impl<'a> Grid<'a> {
 
     /// Index of each factor's level in the combination `index`.
     pub fn levels(self, index: usize) -> Vec<usize> {
-        let mut rest = index;
-        let mut levels: Vec<usize> = self
-            .factors
-            .iter()
-            .rev()
-            .map(|factor| {
-                let level = rest % factor.levels.len();
-                rest /= factor.levels.len();
-                level
-            })
-            .collect();
-        levels.reverse();
-        levels
+        let combinations = |of: &[Factor]| of.iter().map(|factor| factor.levels.len()).product::<usize>();
+        let faster = |at: usize| combinations(&self.factors[at + 1..]);
+        let level = |(at, factor): (usize, &Factor)| index / faster(at) % factor.levels.len();
+        self.factors.iter().enumerate().map(level).collect()
     }
 
     /// Index of the combination of these levels.

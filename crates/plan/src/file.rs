@@ -82,7 +82,6 @@ pub(crate) struct Service {
     /// Program and arguments, each a string of its own; no shell is involved. May contain placeholders: {port},
     /// {NAME.port} and {NAME.address} of a service that it needs, {address}, {directory}, {scratch}, {workers}, {prepare.NAME}. A
     /// plain brace is written {{.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
     /// Working directory, relative to the folder of this file. On another host: an absolute path there, or one below the home, ~/shop.
@@ -154,7 +153,6 @@ pub(crate) struct Level {
 pub(crate) struct Against {
     /// Program and arguments, each a string of its own, run in the directory of each service as it is at that ref; no shell is
     /// involved, and braces are plain. Without it: npm ci where the nearest package.json has a package-lock.json beside it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub build: Vec<String>,
     /// How long it may take in each directory, 1s to 24h.
@@ -250,7 +248,6 @@ pub(crate) struct Design {
     pub arrivals: Process,
     /// What users bear, such as ["p99 < 50ms", "failed < 0.1%"]: the metric is then `capacity`, the highest rate of requests at which all
     /// of it holds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slo: Vec<SloText>,
 }
 
@@ -295,7 +292,6 @@ pub(crate) struct Load {
     #[serde(flatten)]
     pub single: Asked,
     /// Several requests instead of the one of `method`, `path` and `body`, at most 32, each sent as often as its weight says.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 32))]
     pub requests: Vec<Request>,
     /// Connections, each with one request at a time unless `streams` or `pipeline` says more.
@@ -327,7 +323,6 @@ pub(crate) struct Load {
     #[default(true)]
     pub keep_alive: bool,
     /// Local addresses that connections are opened from, in turn.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Address>,
     /// One response in so many is read in full, decoded and hashed, besides what `expect` compares of each; 0: none.
     #[schemars(range(min = 0, max = 1_000_000_000))]

@@ -3,7 +3,8 @@
 //! Judges no measurement: that is done from a record, by intervals.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::cmp::Ordering;
+use std::{fmt, slice};
 
 use ::model::{Pacing, Unit as Quantity};
 use serde::{Deserialize, Serialize};
@@ -11,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::clipped;
 use crate::model::{Comparison, Design, Metric, Plan, Variant};
 use crate::problem::{Site, Span, did_you_mean, line_column, nearest};
-use crate::text_form::{LimitText, Relation, TextForm};
-use crate::tree::{Entry, Value};
+use crate::text_form::{LimitText, TextForm};
+use crate::tree::{Entry, Node, Value};
 
 /// What a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +32,7 @@ impl Figure {
 
     /// Its name, as the experiment file has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Figure::Metric(metric) => metric.name(),
-            Figure::Failed => "failed",
-        }
+        self.metric().map_or("failed", Metric::name)
     }
 
     /// The figure of that name.
@@ -44,10 +42,7 @@ impl Figure {
 
     /// The metric that it is, if it is one.
     pub fn metric(self) -> Option<Metric> {
-        match self {
-            Figure::Metric(metric) => Some(metric),
-            Figure::Failed => None,
-        }
+        if let Figure::Metric(metric) = self { Some(metric) } else { None }
     }
 
     /// Whether more of it is better, so that a limit is a lower one.
@@ -57,10 +52,7 @@ impl Figure {
 
     /// What it is counted in.
     pub fn unit(self) -> Quantity {
-        match self {
-            Figure::Metric(metric) => metric.unit(),
-            Figure::Failed => Quantity::Share,
-        }
+        self.metric().map_or(Quantity::Share, Metric::unit)
     }
 }
 
@@ -184,55 +176,44 @@ impl Limit {
     /// Reads what stands behind the figure: whether relation, sign and unit are ones that this figure can have.
     fn read(figure: Figure, text: &str) -> Result<Limit, Refusal> {
         let LimitText((relation, bound)) =
-            LimitText::read(text).map_err(|reason| (reason, LimitText::HINT))?;
-        if (relation == Relation::Above) != figure.wants_more() {
-            let hint = match figure {
-                figure if figure.wants_more() => {
+            LimitText::read(text).map_err(|reason| (reason, LimitText::FORM.hint))?;
+        let (is_share, hint) = (figure == Figure::Failed, "a change is above -100% and at most +10000%");
+        let (reason, hint) = match bound {
+            _ if (relation == Ordering::Greater) != figure.wants_more() => {
+                let hint = if figure.wants_more() {
                     "more of it is better: \"> -3%\" allows a loss of 3 %, \"> +10%\" asks for a gain, \"> 1000/s\" is an amount"
-                }
-                Figure::Failed => "less of it is better: \"< 0.1%\"",
-                Figure::Metric(_) => {
+                } else if is_share {
+                    "less of it is better: \"< 0.1%\""
+                } else {
                     "less of it is better: \"< +5%\" allows 5 % more, \"< -10%\" asks for less"
-                }
-            };
-            return Err(("holds back what is good".to_owned(), hint));
-        }
-        match bound {
-            Bound::Change(percent) => check_change(figure, percent)?,
-            Bound::Amount(number, unit) => check_amount(figure, number, unit)?,
-        }
-        Ok(Limit { figure, bound })
+                };
+                ("holds back what is good", hint)
+            }
+            Bound::Change(_) if is_share => (
+                "is a change, and shares of failed requests are not compared",
+                "without a sign it is the share of all requests: \"< 0.1%\"",
+            ),
+            Bound::Change(..=-100.0) => ("leaves nothing over", hint),
+            Bound::Change(..=CHANGE_PERCENT_MAX) => return Ok(Limit { figure, bound }),
+            Bound::Change(_) => ("is too large, it must be at most +10000%", hint),
+            Bound::Amount(number, unit) => {
+                let of_others = format!("is in {}, which it is not measured in", unit.name);
+                let reason = if unit.counts == Quantity::Share && !is_share {
+                    "is a change without a sign"
+                } else if unit.counts != figure.unit() {
+                    &of_others
+                } else if number <= 0.0 {
+                    "is nothing, it must be above 0"
+                } else if is_share && number >= 100.0 {
+                    "is all of them, it must be below 100%"
+                } else {
+                    return Ok(Limit { figure, bound });
+                };
+                return Err((reason.to_owned(), expected(figure).1));
+            }
+        };
+        Err((reason.to_owned(), hint))
     }
-}
-
-fn check_change(figure: Figure, percent: f64) -> Result<(), Refusal> {
-    let hint = "a change is above -100% and at most +10000%";
-    match percent {
-        _ if figure == Figure::Failed => Err((
-            "is a change, and shares of failed requests are not compared".to_owned(),
-            "without a sign it is the share of all requests: \"< 0.1%\"",
-        )),
-        percent if percent <= -100.0 => Err(("leaves nothing over".to_owned(), hint)),
-        percent if percent > CHANGE_PERCENT_MAX => {
-            Err((format!("is too large, it must be at most +{CHANGE_PERCENT_MAX}%"), hint))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_amount(figure: Figure, number: f64, unit: &Unit) -> Result<(), Refusal> {
-    let reason = if unit.counts == Quantity::Share && figure != Figure::Failed {
-        "is a change without a sign".to_owned()
-    } else if unit.counts != figure.unit() {
-        format!("is in {}, which it is not measured in", unit.name)
-    } else if number <= 0.0 {
-        "is nothing, it must be above 0".to_owned()
-    } else if figure == Figure::Failed && number >= 100.0 {
-        "is all of them, it must be below 100%".to_owned()
-    } else {
-        return Ok(());
-    };
-    Err((reason, expected(figure).1))
 }
 
 /// What a limit of the figure looks like.
@@ -300,84 +281,49 @@ pub(crate) fn is_measured(figure: Figure, pacing: Pacing) -> bool {
     figure.metric().is_none_or(|metric| metric.exists_in(pacing))
 }
 
-/// What an entry may name.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Known<'a> {
-    pub variants: &'a [Variant],
-    pub comparisons: &'a [Comparison],
-}
-
-impl<'a> Known<'a> {
-    /// Variants, their levels, and comparisons by their labels; levels that several variants have stand there as often.
-    fn names(self) -> impl Iterator<Item = &'a str> + Clone {
-        let variants = self.variants.iter().map(|variant| variant.name.as_str());
-        let levels = self.variants.iter().flat_map(|variant| variant.levels.values().map(String::as_str));
-        let labels = self.comparisons.iter().map(|comparison| comparison.label.as_str());
-        variants.chain(levels).chain(labels)
-    }
-}
-
 /// All limits of the file, in its order within each table.
 pub(crate) fn entries(
     site: &mut Site<'_>,
     is_measured: &dyn Fn(Figure) -> bool,
-    known: Known<'_>,
+    (variants, comparisons): (&[Variant], &[Comparison]),
 ) -> Vec<GateEntry> {
     let tree = site.tree;
-    let Some(gate) = tree.entry(&["gate"]).and_then(|entry| entry.node.table()) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in gate.entries.iter().filter(|entry| entry.key != "of") {
-        found.extend(limits(site, entry, None, is_measured));
+    let mut keys: Vec<(Option<&str>, &Entry)> = Vec::new();
+    keys.extend(tree.entries(&["gate"]).iter().filter(|entry| entry.key != "of").map(|entry| (None, entry)));
+    for named in tree.entries(&["gate", "of"]) {
+        report_unknown_name(site, named, variants, comparisons);
+        let limits = tree.entries(&["gate", "of", &named.key]).iter();
+        keys.extend(limits.map(|entry| (Some(named.key.as_str()), entry)));
     }
-    for named in gate.get("of").and_then(|of| of.node.table()).into_iter().flat_map(|of| &of.entries) {
-        report_unknown_name(site, named, known);
-        for entry in named.node.table().into_iter().flat_map(|table| &table.entries) {
-            found.extend(limits(site, entry, Some(&named.key), is_measured));
+    let mut found = Vec::new();
+    for (of, Entry { key, key_span, node }) in keys {
+        // What is no figure was told as an unknown key.
+        let Some(figure) = Figure::named(key) else { continue };
+        if !is_measured(figure) && site.source.complete {
+            report_never_measured(site, figure, key_span.clone());
+        }
+        let items = if let Value::Array(items) = &node.value { items } else { slice::from_ref(node) };
+        if items.is_empty() && site.source.complete {
+            let message = format!("`gate.{key}` names no limit");
+            site.report(node.span.clone(), message, "expected at least one");
+        }
+        for Node { span, value } in items {
+            let Value::String(text) = value else { continue };
+            match Limit::read(figure, text) {
+                Ok(limit) => {
+                    let before = site.source.text.get(..span.start).unwrap_or_default();
+                    let line = u32::try_from(line_column(before).0).ok();
+                    found.push(GateEntry { limit, of: of.map(str::to_owned), line });
+                }
+                Err((reason, hint)) => {
+                    let message = format!("`gate.{key}`: `{}` {reason}", clipped(text));
+                    let label = format!("expected {}", expected(figure).0);
+                    site.report(span.clone(), message, &label).hint(hint);
+                }
+            }
         }
     }
     found
-}
-
-/// The limits of one key: one, or a list.
-fn limits(
-    site: &mut Site<'_>,
-    entry: &Entry,
-    of: Option<&str>,
-    is_measured: &dyn Fn(Figure) -> bool,
-) -> Vec<GateEntry> {
-    // What is no figure was told as an unknown key.
-    let Some(figure) = Figure::named(&entry.key) else { return Vec::new() };
-    if !is_measured(figure) && site.source.complete {
-        report_never_measured(site, figure, entry.key_span.clone());
-    }
-    let texts: Vec<(&str, Span)> = match &entry.node.value {
-        Value::String(text) => vec![(text, entry.node.span.clone())],
-        Value::Array(items) => items
-            .iter()
-            .filter_map(|item| match &item.value {
-                Value::String(text) => Some((text.as_str(), item.span.clone())),
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
-    };
-    if texts.is_empty() && site.source.complete {
-        let message = format!("`gate.{}` names no limit", entry.key);
-        site.report(entry.node.span.clone(), message, "expected at least one");
-    }
-    let read = |(text, span): (&str, Span)| match Limit::read(figure, text) {
-        Ok(limit) => {
-            let before = site.source.text.get(..span.start).unwrap_or_default();
-            let line = u32::try_from(line_column(before).0).ok();
-            Some(GateEntry { limit, of: of.map(str::to_owned), line })
-        }
-        Err((reason, hint)) => {
-            let message = format!("`gate.{}`: `{}` {reason}", entry.key, clipped(text));
-            site.report(span, message, format!("expected {}", expected(figure).0)).hint(hint);
-            None
-        }
-    };
-    texts.into_iter().filter_map(read).collect()
 }
 
 fn report_never_measured(site: &mut Site<'_>, figure: Figure, place: Span) {
@@ -393,15 +339,18 @@ fn report_never_measured(site: &mut Site<'_>, figure: Figure, place: Span) {
     site.report(place, message, "never measured").hint(hint);
 }
 
-fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: Known<'_>) {
-    if !site.source.complete
-        || known.names().any(|name| name == named.key || name == Comparison::label_today(&named.key))
-    {
+/// Variants, levels and comparisons may be named.
+fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], comparisons: &[Comparison]) {
+    let variants = known.iter().map(|variant| variant.name.as_str());
+    let levels = known.iter().flat_map(|variant| variant.levels.values().map(String::as_str));
+    let labels = comparisons.iter().map(|comparison| comparison.label.as_str());
+    let names = variants.clone().chain(levels).chain(labels);
+    let today = Comparison::label_today(&named.key);
+    if !site.source.complete || names.clone().any(|name| name == named.key || name == today) {
         return;
     }
     let message = format!("`gate.of`: there is no variant, level or comparison `{}`", clipped(&named.key));
-    let variants = known.variants.iter().map(|variant| variant.name.as_str());
-    let hint = match nearest(&named.key, known.names()) {
+    let hint = match nearest(&named.key, names) {
         Some(name) => format!("did you mean `{name}`?"),
         None => did_you_mean(&named.key, "variants", variants),
     };
@@ -423,28 +372,33 @@ impl Plan {
     /// Without a name that is every comparison, or every variant but those that others are only compared with: they are what there was
     /// before the change. What another entry names for the same figure and kind of bound is left to that one. The copy is nobody's.
     pub fn gated(&self, entry: &GateEntry, entries: &[GateEntry]) -> Vec<Subject> {
-        let all: Vec<Subject> = if entry.limit.bound.is_change() {
-            (0..self.comparisons.len()).map(Subject::Comparison).collect()
-        } else {
-            (0..self.variants.len()).map(Subject::Variant).collect()
-        };
+        let kind = |entry: &GateEntry| (entry.limit.figure, entry.limit.bound.is_change());
+        let alike = entries.iter().filter(|other| kind(other) == kind(entry));
+        let named: Vec<&str> = alike.filter_map(|other| other.of.as_deref()).collect();
+        let copy = self.aa.as_ref().map(|copy| Subject::Variant(copy.candidate));
         let is_about = |subject: &Subject| match &entry.of {
-            _ if self.is_the_copy(*subject) => false,
+            _ if copy == Some(*subject) => false,
             Some(name) => self.is_called(*subject, name),
-            None => !self.is_only_a_baseline(*subject) && !self.is_named_by_another(*subject, entry, entries),
+            None => {
+                !self.is_only_a_baseline(*subject) && !named.iter().any(|name| self.is_called(*subject, name))
+            }
         };
-        all.into_iter().filter(is_about).collect()
+        match entry.limit.bound.is_change() {
+            true => (0..self.comparisons.len()).map(Subject::Comparison).filter(is_about).collect(),
+            false => (0..self.variants.len()).map(Subject::Variant).filter(is_about).collect(),
+        }
     }
 
+    /// Whether a variant, one of its levels, or the comparison that it is the candidate of, has this name.
     fn is_called(&self, subject: Subject, name: &str) -> bool {
-        match subject {
-            Subject::Comparison(index) => {
-                let comparison = &self.comparisons[index];
-                comparison.label == Comparison::label_today(name)
-                    || goes_by(&self.variants[comparison.candidate], name)
-            }
-            Subject::Variant(index) => goes_by(&self.variants[index], name),
-        }
+        let (comparison, variant) = match subject {
+            Subject::Comparison(index) => (self.comparisons.get(index), self.comparisons[index].candidate),
+            Subject::Variant(index) => (None, index),
+        };
+        let variant = &self.variants[variant];
+        variant.name == name
+            || variant.levels.values().any(|level| level == name)
+            || comparison.is_some_and(|comparison| comparison.label == Comparison::label_today(name))
     }
 
     fn is_only_a_baseline(&self, subject: Subject) -> bool {
@@ -452,23 +406,6 @@ impl Plan {
         let is_candidate = |comparison: &Comparison| comparison.candidate == index;
         !self.comparisons.is_empty() && !self.comparisons.iter().any(is_candidate)
     }
-
-    fn is_the_copy(&self, subject: Subject) -> bool {
-        self.aa.as_ref().is_some_and(|copy| subject == Subject::Variant(copy.candidate))
-    }
-
-    fn is_named_by_another(&self, subject: Subject, entry: &GateEntry, entries: &[GateEntry]) -> bool {
-        let (figure, change) = (entry.limit.figure, entry.limit.bound.is_change());
-        let alike =
-            |other: &&GateEntry| other.limit.figure == figure && other.limit.bound.is_change() == change;
-        let mut named = entries.iter().filter(alike).filter_map(|other| other.of.as_deref());
-        named.any(|name| self.is_called(subject, name))
-    }
-}
-
-/// Whether a variant, or one of its levels, has this name.
-fn goes_by(variant: &Variant, name: &str) -> bool {
-    variant.name == name || variant.levels.values().any(|level| level == name)
 }
 
 #[cfg(test)]

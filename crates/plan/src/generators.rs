@@ -112,11 +112,10 @@ pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Genera
 /// What a variant asks for that these generators cannot do together.
 pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
     let (count, load) = (generators.count(), &variant.load);
-    if load.connections < count {
-        let message = format!(
-            "`load.connections` is {}, fewer than the {count} generators that share them",
-            load.connections
-        );
+    let connections = load.connections;
+    if connections < count {
+        let message =
+            format!("`load.connections` is {connections}, fewer than the {count} generators that share them");
         site.at(&["load", "connections"], message, "expected at least one for each")
             .hint("more connections, or fewer generators");
     }
@@ -127,12 +126,9 @@ pub(crate) fn judge_variant(site: &mut Site<'_>, generators: &Generators, varian
     let url = variant.entry_service().and_then(Service::url);
     if let Some(url) = url.filter(|url| url.is_local() && generators.is_elsewhere()) {
         let message = format!("{url} is this machine alone, and generators on others send load too");
-        site.at(
-            &["services", &variant.entry, "url"],
-            message,
-            "expected a URL that all of them can connect to",
-        )
-        .hint("the address of this machine as the generators see it");
+        let label = "expected a URL that all of them can connect to";
+        site.at(&["services", &variant.entry, "url"], message, label)
+            .hint("the address of this machine as the generators see it");
     }
     if load.network.is_some() && !generators.is_here() {
         let message =
@@ -166,15 +162,13 @@ fn judge_ssh(site: &mut Site<'_>, hosts: &[String]) {
 }
 
 fn judge_cluster(site: &mut Site<'_>, cluster: &Kubernetes) {
-    let words = [
-        ("context", &cluster.context),
-        ("namespace", &cluster.namespace),
-        ("image", &Some(cluster.image.clone())),
-    ];
-    for (key, word) in words {
+    let Kubernetes { context, namespace, image, .. } = cluster;
+    for (key, word) in
+        [("context", context.as_ref()), ("namespace", namespace.as_ref()), ("image", Some(image))]
+    {
         let at = ["generators", "kubernetes", key];
         // One that is not there at all has been told.
-        if let Some(word) = word.as_ref().filter(|_| site.tree.entry(&at).is_some()) {
+        if let Some(word) = word.filter(|_| site.tree.entry(&at).is_some()) {
             judge_word(site, word, &at);
         }
     }
@@ -204,11 +198,10 @@ fn is_one_word(text: &str) -> bool {
 
 /// An entry that runs here listens on loopback, unless the file says by which address others reach it.
 fn report_unreached(site: &mut Site<'_>, generators: &Generators, variant: &Variant) {
-    let entry = variant.services.iter().find(|service| service.name == variant.entry);
-    let is_told = site.tree.entry(&["generators", "address"]).is_some()
-        || entry.is_some_and(|entry| {
-            entry.command().is_none_or(|command| command.host.is_some() || command.address.is_some())
-        });
+    let found =
+        |entry: &Service| !entry.is_here() || entry.command().is_some_and(|one| one.address.is_some());
+    let is_told =
+        site.tree.entry(&["generators", "address"]).is_some() || variant.entry_service().is_some_and(found);
     if !generators.is_elsewhere() || is_told || !site.source.complete {
         return;
     }

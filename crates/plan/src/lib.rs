@@ -10,6 +10,7 @@
 //! nothing; of the world it only reads the file, the templates and the secrets that it names, and looks whether the directories and
 //! inputs that it names exist.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -75,31 +76,28 @@ pub fn read_at(path: &Path, against: &Against) -> Result<Plan, ReadError> {
 }
 
 fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
-    let bytes = bytes(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-    let problems =
-        |text: String, problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems });
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
-        return Err(problems(
-            String::new(),
-            vec![Problem::new(0..0, message, "too large for an experiment")],
-        ));
-    }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+    let length = read.map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (text, plan) = match String::from_utf8(bytes) {
+        _ if length as u64 > FILE_BYTES_MAX => {
+            let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
+            (String::new(), Err(vec![Problem::new(0..0, message, "too large for an experiment")]))
+        }
+        Ok(text) => {
+            let plan = parse_at(&text, directory, against);
+            (text, plan)
+        }
         Err(error) => {
             let at = error.utf8_error().valid_up_to();
-            let byte = error.as_bytes()[at];
-            let problem = Problem::new(
-                at..at + char::REPLACEMENT_CHARACTER.len_utf8(),
-                format!("the byte 0x{byte:02x} is not UTF-8"),
-                "expected text in UTF-8",
-            );
-            return Err(problems(String::from_utf8_lossy(error.as_bytes()).into_owned(), vec![problem]));
+            let message = format!("the byte 0x{:02x} is not UTF-8", error.as_bytes()[at]);
+            let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
+            let problem = Problem::new(span, message, "expected text in UTF-8");
+            (String::from_utf8_lossy(error.as_bytes()).into_owned(), Err(vec![problem]))
         }
     };
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parse_at(&text, directory, against).map_err(|found| problems(text, found))
+    plan.map_err(|problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems }))
 }
 
 /// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`, `10`.
@@ -107,11 +105,7 @@ fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
 /// # Errors
 /// What is wrong with it, and what is expected.
 pub fn duration(text: &str) -> Result<std::time::Duration, String> {
-    form::<text_form::Period>(text).map(|period| period.0)
-}
-
-fn form<T: text_form::TextForm>(text: &str) -> Result<T, String> {
-    T::read(text).map_err(|reason| format!("{reason}: {}", T::HINT))
+    text_form::told(text).map(|period: text_form::Period| period.0)
 }
 
 /// A length of time as the file has it, to the millisecond: what [`duration`] reads.
@@ -124,13 +118,7 @@ pub fn duration_text(duration: std::time::Duration) -> String {
 /// # Errors
 /// What is wrong with it, and what is expected.
 pub fn percentage(text: &str) -> Result<f64, String> {
-    form::<text_form::Percent>(text).map(|percent| percent.0)
-}
-
-fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    text_form::told(text).map(|percent: text_form::Percent| percent.0)
 }
 
 /// Checks the text of an experiment file. Directories of services are relative to `directory` and must exist.
@@ -143,25 +131,18 @@ pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
 }
 
 /// Checks the same text with directories of the repository as they are at a commit that is checked out elsewhere.
-///
-/// # Errors
-/// As [`parse`]; also where something that the text names is not there at the commit.
-pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
+fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::Node::parse(text)?;
     let mut problems = factor::unfold(&mut tree);
     problems.extend(secret::lost(&tree));
     problems.extend(check::check(&mut tree, &SCHEMA));
     let source = problem::Source { text, directory, against, complete: problems.is_empty() };
-    let (plan, found) = resolve::plan(&tree, source);
-    problems.extend(found);
+    let plan = resolve::plan(&tree, source, &mut problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
-    match plan {
-        Some(plan) if problems.is_empty() => {
-            let secrets = Secrets::of(&plan, directory);
-            let secrets =
-                secrets.map_err(|found| found.into_iter().map(secret::problem).collect::<Vec<_>>())?;
-            Ok(Plan { secrets, ..plan })
-        }
-        _ => Err(problems),
-    }
+    let mut plan = plan.filter(|_| problems.is_empty()).ok_or(problems)?;
+    // Whose place in the file nobody knows.
+    let problem = |reason: String| Problem::new(0..0, reason, "stands for nothing");
+    let secrets = Secrets::of(&plan, directory);
+    plan.secrets = secrets.map_err(|reasons| reasons.into_iter().map(problem).collect::<Vec<_>>())?;
+    Ok(plan)
 }

@@ -40,10 +40,7 @@ impl Measure {
 
     /// The length of each slice; nothing where a number of requests ends it.
     pub fn length(&self) -> Duration {
-        match self.until {
-            Until::Elapsed(length) => length,
-            Until::Requests(_) => Duration::ZERO,
-        }
+        if let Until::Elapsed(length) = self.until { length } else { Duration::ZERO }
     }
 
     /// Closed loop before the first slice, not measured and measured, where a share of capacity is asked for.
@@ -95,47 +92,4 @@ pub(crate) fn measure(
     let elapsed = Until::Elapsed(duration.unwrap_or(LENGTH_DEFAULT.0));
     let until = written.requests.map_or(elapsed, Until::Requests);
     Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or_default(), warmup })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use ::model::{Ask, Level};
-
-    use super::*;
-
-    fn read(measure: &str) -> Result<Measure, Vec<String>> {
-        let text = format!("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n{measure}");
-        let plan = crate::parse(&text, Path::new("/"));
-        plan.map(|plan| plan.measure.expect("it is a measurement"))
-            .map_err(|problems| problems.into_iter().map(|problem| problem.message).collect())
-    }
-
-    #[test]
-    fn a_measurement_has_slices_and_perhaps_a_capacity() {
-        let measure = read("[measure]\nduration = \"2s\"\nrate = \"50%,1000\"").unwrap();
-        assert_eq!(measure.until, Until::Elapsed(Duration::from_secs(2)));
-        let asks = [Ask::At(Level::Percent(50.0)), Ask::At(Level::PerSecond(1000.0))];
-        assert_eq!(measure.rates.as_ref().map(Rates::asks), Some(&asks[..]));
-        assert_eq!((measure.slices(), measure.total()), (2, Duration::from_secs(8)));
-        let plain = read("[measure]\nrequests = 500\n").unwrap();
-        assert_eq!(
-            (plain.until, plain.rates, plain.arrivals),
-            (Until::Requests(500), None, Process::Poisson)
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_measured_is_told() {
-        for (text, problem) in [
-            ("[measure]\nrequests = 5\nduration = \"1s\"", "a duration and a number"),
-            ("[measure]\nrequests = 5\nrate = \"1..9\"", "gives it no length"),
-            ("[measure]\nrate = \"fast\"", "is no rate"),
-            ("[measure]\n[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
-        ] {
-            let problems = read(text).unwrap_err();
-            assert!(problems.iter().any(|found| found.contains(problem)), "{text}: {problems:?}");
-        }
-    }
 }

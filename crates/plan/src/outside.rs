@@ -1,9 +1,19 @@
-//! Files that others made: opened without waiting, and read with a limit. It knows nothing of what is in them.
+//! Files that others made: looked for, opened without waiting, and read with a limit. It knows nothing of what is in them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// What is at a path, made absolute, or why nothing of this kind is there.
+pub(crate) fn found(path: &Path, is_wanted: fn(&Path) -> bool, otherwise: &str) -> Result<PathBuf, String> {
+    match path.canonicalize() {
+        Ok(path) if is_wanted(&path) => Ok(path),
+        Ok(_) => Err(otherwise.to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err("it does not exist".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
 
 /// Opens a file. Nothing else is opened: a pipe without a writer would wait for ever, and a device never ends.
 ///

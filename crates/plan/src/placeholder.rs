@@ -81,6 +81,17 @@ pub fn render(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<Str
     filled(text, template_placeholders(text), str::to_owned, lookup)
 }
 
+/// A text with parts of it, in their order, replaced.
+pub(crate) fn spliced(text: &str, parts: impl Iterator<Item = (Range<usize>, String)>) -> String {
+    let (mut spliced, mut from) = (String::with_capacity(text.len()), 0);
+    for (range, instead) in parts {
+        spliced += &text[from..range.start];
+        spliced += &instead;
+        from = range.end;
+    }
+    spliced + &text[from..]
+}
+
 fn filled(
     text: &str,
     found: Vec<Placeholder<'_>>,
@@ -103,43 +114,41 @@ fn filled(
 mod tests {
     use super::*;
 
-    fn filled(text: &str) -> Result<String, String> {
-        fill(text, |name| (name == "port").then(|| "8{{80".to_owned())).map_err(|error| error.name)
-    }
-
     #[test]
     fn a_name_is_replaced_once_and_doubled_braces_become_one() {
-        assert_eq!(filled("a {port} b").unwrap(), "a 8{{80 b", "what is filled in is not read again");
-        assert_eq!(filled("{{port}").unwrap(), "{port}");
-        assert_eq!(filled("{{{port}").unwrap(), "{8{{80");
-        assert_eq!(filled(r#"{{"a":{{"b":1}}"#).unwrap(), r#"{"a":{"b":1}}"#);
-        assert_eq!(filled("} é }}").unwrap(), "} é }}");
+        let port = |name: &str| (name == "port").then(|| "8{{80".to_owned());
+        for (text, filled) in [
+            // What is filled in is not read again.
+            ("a {port} b", Ok("a 8{{80 b")),
+            ("{{port}", Ok("{port}")),
+            ("{{{port}", Ok("{8{{80")),
+            (r#"{{"a":{{"b":1}}"#, Ok(r#"{"a":{"b":1}}"#)),
+            ("} é }}", Ok("} é }}")),
+            // What is no known name, also where it is never closed.
+            ("{prot}", Err("prot")),
+            ("{}", Err("")),
+            ("x{port", Err("{port")),
+            ("{port{port}", Err("{port")),
+            ("é{", Err("{")),
+        ] {
+            let found = fill(text, port).map_err(|error| error.name);
+            assert_eq!(found.as_deref().map_err(String::as_str), filled, "{text}");
+        }
     }
 
     #[test]
-    fn what_is_no_known_name_is_an_error_also_where_it_is_never_closed() {
-        assert_eq!(filled("{prot}").unwrap_err(), "prot");
-        assert_eq!(filled("{}").unwrap_err(), "");
-        assert_eq!(filled("x{port").unwrap_err(), "{port");
-        assert_eq!(filled("{port{port}").unwrap_err(), "{port");
-        assert_eq!(filled("é{").unwrap_err(), "{");
-    }
-
-    fn rendered(text: &str) -> Result<String, String> {
-        render(text, |name| (name == "port").then(|| "80{{".to_owned())).map_err(|error| error.name)
-    }
-
-    #[test]
-    fn only_doubled_braces_are_placeholders() {
-        assert_eq!(rendered("server { listen {{port}}; }\n").unwrap(), "server { listen 80{{; }\n");
-        assert_eq!(rendered("{{ port }}{{port}}é}}").unwrap(), "80{{80{{é}}");
-    }
-
-    #[test]
-    fn what_is_not_known_or_not_closed_is_named() {
-        assert_eq!(rendered("a {{prot}}").unwrap_err(), "prot");
-        assert_eq!(rendered("{{port\n}}").unwrap_err(), "{{port");
-        assert_eq!(rendered("{{{port}}").unwrap_err(), "{port");
-        assert_eq!(rendered("é{{").unwrap_err(), "{{");
+    fn only_doubled_braces_are_placeholders_of_templates() {
+        let port = |name: &str| (name == "port").then(|| "80{{".to_owned());
+        for (text, rendered) in [
+            ("server { listen {{port}}; }\n", Ok("server { listen 80{{; }\n")),
+            ("{{ port }}{{port}}é}}", Ok("80{{80{{é}}")),
+            ("a {{prot}}", Err("prot")),
+            ("{{port\n}}", Err("{{port")),
+            ("{{{port}}", Err("{port")),
+            ("é{{", Err("{{")),
+        ] {
+            let found = render(text, port).map_err(|error| error.name);
+            assert_eq!(found.as_deref().map_err(String::as_str), rendered, "{text}");
+        }
     }
 }

@@ -3,17 +3,17 @@
 //! Touches the world in one way only: it looks whether directories and inputs exist.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::check::clipped;
 use crate::command::{self, Known, known_hint, texts};
 use crate::file;
 use crate::model::{Building, Command, Preparation, Service, Variant};
+use crate::outside::found;
 use crate::placeholder::placeholders;
 use crate::problem::Site;
 use crate::text_form::Period;
-use crate::tree::{Node, Table};
+use crate::tree::Node;
 
 const TIMEOUT: (Period, Period) = (Period::seconds(1), Period::seconds(24 * 3600));
 
@@ -29,25 +29,21 @@ pub(crate) fn preparations(site: &mut Site<'_>, all: &BTreeMap<String, file::Pre
 
 /// Those of `all` that services of these variants mention.
 pub(crate) fn mentioned(all: Vec<Preparation>, variants: &[Variant]) -> Vec<Preparation> {
-    let services = || variants.iter().flat_map(|variant| &variant.services);
-    all.into_iter()
-        .filter(|step| services().filter_map(Service::command).any(|command| mentions(command, &step.name)))
-        .collect()
+    let commands = variants.iter().flat_map(|variant| &variant.services).filter_map(Service::command);
+    let found: Vec<_> = commands.flat_map(Command::placeholders).collect();
+    let is_meant =
+        |step: &Preparation| found.iter().any(|found| found.name.strip_prefix(PREFIX) == Some(&step.name));
+    all.into_iter().filter(is_meant).collect()
 }
 
 /// The placeholders by which services may name folders of prepared data: `prepare.zips`.
 pub(crate) fn placeholders_of(tree: &Node) -> impl Iterator<Item = String> {
-    let table = tree.entry(&["prepare"]).and_then(|entry| entry.node.table());
-    table.into_iter().flat_map(Table::keys).map(|name| format!("{PREFIX}{name}"))
+    tree.entries(&["prepare"]).iter().map(|entry| format!("{PREFIX}{}", entry.key))
 }
 
 /// Whether a placeholder of this name is meant to be such a folder.
 pub(crate) fn is_named_by(placeholder: &str) -> bool {
     placeholder.starts_with(PREFIX)
-}
-
-fn mentions(service: &Command, name: &str) -> bool {
-    service.placeholders().iter().any(|found| found.name.strip_prefix(PREFIX) == Some(name))
 }
 
 fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
@@ -56,13 +52,11 @@ fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Prepara
     let timeout = site.within(&at("timeout"), step.timeout, TIMEOUT);
     let names = [OUTPUT, "directory"].map(str::to_owned);
     let known = Known { names: &names, hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))) };
-    command::judge_program(site, &at("command"), &step.command);
-    command::judge_words(site, &at("command"), &step.command, Some(known));
+    command::judge_command(site, &at("command"), &step.command, Some(known));
     command::judge_env(site, &at("env"), &step.env, Some(known));
-    let mut texts_of_it = step.command.iter().chain(step.env.values().map(|value| &value.0));
-    let names_output =
-        |text: &String| placeholders(text).iter().any(|placeholder| placeholder.name == OUTPUT);
-    if !texts_of_it.any(names_output) && !step.command.is_empty() && site.source.complete {
+    let mut words = step.command.iter().chain(step.env.values().map(|value| &value.0));
+    let is_told = words.any(|text| placeholders(text).iter().any(|found| found.name == OUTPUT));
+    if !is_told && !step.command.is_empty() && site.source.complete {
         let message = format!("nothing tells `prepare.{name}` where to put the data");
         site.at(&at("command"), message, "expected {output} in it")
             .hint("{output} stands for the folder to fill, in `command` or in `env`");
@@ -88,27 +82,18 @@ fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Prepara
 fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &Path) {
     for (index, input) in inputs.iter().enumerate() {
         let wanted = directory.join(input);
-        let reason = match std::fs::metadata(&wanted) {
-            Ok(found) if found.is_file() || found.is_dir() => continue,
-            Ok(_) => "it is neither a file nor a folder".to_owned(),
-            Err(error) if error.kind() == ErrorKind::NotFound => "it does not exist".to_owned(),
-            Err(error) => error.to_string(),
-        };
+        let is_wanted = |path: &Path| path.is_file() || path.is_dir();
+        let Err(reason) = found(&wanted, is_wanted, "it is neither a file nor a folder") else { continue };
         let message = format!("`prepare.{name}.inputs`: `{}` cannot be read: {reason}", clipped(input));
-        site.report(
-            site.tree.item_place(&["prepare", name, "inputs"], index),
-            message,
-            "expected a file or a folder",
-        )
-        .hint(format!("looked for {}", wanted.display()));
+        let span = site.tree.item_place(&["prepare", name, "inputs"], index);
+        let hint = format!("looked for {}", wanted.display());
+        site.report(span, message, "expected a file or a folder").hint(hint);
     }
 }
 
 /// How services are built at another commit. What is built where, and whether that is needed, is found out by whoever does it.
 pub(crate) fn building(site: &mut Site<'_>, written: &file::Against) -> Building {
-    let path = ["against", "build"];
-    command::judge_program(site, &path, &written.build);
-    command::judge_words(site, &path, &written.build, None);
+    command::judge_command(site, &["against", "build"], &written.build, None);
     let timeout = site.within(&["against", "timeout"], written.timeout, TIMEOUT);
     Building { command: written.build.clone(), timeout }
 }

@@ -3,13 +3,13 @@
 //! This module renders nothing in colour and decides no exit code; that is the CLI's. Of the world it looks only whether files exist.
 
 use std::fmt;
-use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::check::clipped;
 use crate::model::Against;
+use crate::outside::found;
 use crate::secret;
 use crate::text_form::Period;
 use crate::tree::Node;
@@ -124,18 +124,15 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let folded = fold(word);
     let slips = |candidate: &str| {
         let candidate = fold(candidate);
-        let shorter = folded.len().min(candidate.len());
-        let same_beginning =
-            shorter >= 3 && (candidate.starts_with(&folded) || folded.starts_with(&candidate));
-        if same_beginning { 1 } else { strsim::damerau_levenshtein(&folded, &candidate) }
+        let begins = candidate.starts_with(&folded) || folded.starts_with(&candidate);
+        let is_cut = begins && folded.len().min(candidate.len()) >= 3;
+        if is_cut { 1 } else { strsim::damerau_levenshtein(&folded, &candidate) }
     };
     let allowed = |candidate: &str| (word.chars().count().max(candidate.chars().count()) + 1) / 3;
     known
         .into_iter()
-        .map(|candidate| (slips(candidate), candidate))
-        .filter(|(slips, candidate)| *slips <= allowed(candidate))
-        .min_by_key(|(slips, _)| *slips)
-        .map(|(_, candidate)| candidate)
+        .filter(|candidate| slips(candidate) <= allowed(candidate))
+        .min_by_key(|candidate| slips(candidate))
 }
 
 /// A hint for an unknown `word`: the nearest of `known`, or else all of them. `what` is plural: "services".
@@ -182,49 +179,28 @@ impl<'a> Site<'a> {
     }
 
     /// Reports what is wrong with what stands at `span`.
-    pub fn report(
-        &mut self,
-        span: Span,
-        message: impl Into<String>,
-        label: impl Into<String>,
-    ) -> &mut Problem {
+    pub fn report(&mut self, span: Span, message: impl Into<String>, label: &str) -> &mut Problem {
         self.problems.push(Problem::new(span, message, label));
-        let last = self.problems.len() - 1;
-        &mut self.problems[last]
+        self.problems.last_mut().expect("it was just put there")
     }
 
     /// Reports what is wrong with the value at `path`.
-    pub fn at(
-        &mut self,
-        path: &[&str],
-        message: impl Into<String>,
-        label: impl Into<String>,
-    ) -> &mut Problem {
+    pub fn at(&mut self, path: &[&str], message: impl Into<String>, label: &str) -> &mut Problem {
         self.report(self.tree.place(path), message, label)
     }
 
     /// Reports what is wrong with a key, or that it is there.
-    pub fn at_key(
-        &mut self,
-        path: &[&str],
-        message: impl Into<String>,
-        label: impl Into<String>,
-    ) -> &mut Problem {
+    pub fn at_key(&mut self, path: &[&str], message: impl Into<String>, label: &str) -> &mut Problem {
         self.report(self.tree.key_place(path), message, label)
     }
 
     /// Reports the length at `path` if it is not within `least..=most`.
     pub fn within(&mut self, path: &[&str], period: Period, (least, most): (Period, Period)) -> Duration {
-        let limit = if period < least {
-            Some(("too short", format!("at least {least}")))
+        let key = path.join(".");
+        if period < least {
+            self.at(path, format!("`{key}` is {period}, at least {least}"), "too short");
         } else if period > most {
-            Some(("too long", format!("at most {most}")))
-        } else {
-            None
-        };
-        if let Some((label, limit)) = limit {
-            let message = format!("`{}` is {period}, {limit}", path.join("."));
-            self.at(path, message, label);
+            self.at(path, format!("`{key}` is {period}, at most {most}"), "too long");
         }
         period.0
     }
@@ -237,15 +213,11 @@ impl<'a> Site<'a> {
     /// The same of a key that stands at `span`.
     pub fn file_of(&mut self, key: &str, span: Span, written: &str) -> Option<PathBuf> {
         let wanted = self.source.directory.join(written);
-        let reason = match wanted.canonicalize() {
-            Ok(path) if path.is_file() => return Some(path),
-            Ok(_) => "it is no file".to_owned(),
-            Err(error) if error.kind() == ErrorKind::NotFound => "it does not exist".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let message = format!("`{key}`: `{}` cannot be used: {reason}", clipped(written));
-        self.report(span, message, "expected a file").hint(format!("looked for {}", wanted.display()));
-        None
+        let found = found(&wanted, Path::is_file, "it is no file").map_err(|reason| {
+            let message = format!("`{key}`: `{}` cannot be used: {reason}", clipped(written));
+            self.report(span, message, "expected a file").hint(format!("looked for {}", wanted.display()));
+        });
+        found.ok()
     }
 
     /// Whether this placeholder stands for a secret. One that cannot be had is reported, as it stands in the value at `span`.

@@ -101,7 +101,7 @@ pub fn mix(text: &str, folder: &Path) -> Result<Vec<Request>, Vec<Problem>> {
         let any = request.expect.as_mut().filter(|_| node.entry(&["expect", "status"]).is_none());
         any.into_iter().for_each(|expect| expect.status.clear());
         let absolute = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        secret::of_request(&mut request, &mut |_, text| *text = secret::anchored(text, &absolute));
+        secret::visit_request(&mut request, &mut |_, text| *text = secret::anchored(text, &absolute));
         requests.push(request);
     }
     problems.extend(site.problems);
@@ -161,10 +161,8 @@ fn one(
         "POST".clone_into(&mut request.method);
     }
     // Names are kept, and by them requests are found.
-    request.name = written
-        .name
-        .clone()
-        .unwrap_or_else(|| format!("{} {}", request.method, secret::masked(None, &request.path)));
+    let name = || format!("{} {}", request.method, secret::masked(None, &request.path));
+    request.name = written.name.clone().unwrap_or_else(name);
     request.weight = written.weight;
     if let Some(url) = entry.and_then(Service::url) {
         request.path = url.below(&request.path);
@@ -184,13 +182,10 @@ fn one(
 /// What stands in `node` of a request; `shown` names what sets its headers.
 fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> Request {
     for (index, (name, values)) in written.headers.iter().enumerate() {
-        let at = ["headers", name];
-        let places = (node.key_place(&at), node.place(&at));
-        judge_header(site, Some(shown), name, places.clone(), values.as_slice());
-        values.as_slice().iter().for_each(|value| judge_secrets(site, value, places.1.clone()));
-        if written.headers.keys().take(index).any(|other| other.eq_ignore_ascii_case(name)) {
-            report_repeated(site, name, places.0);
-        }
+        let (at, values) = (["headers", name], values.as_slice());
+        let is_repeated = written.headers.keys().take(index).any(|other| other.eq_ignore_ascii_case(name));
+        judge_header(site, Some(shown), node, &at, values, is_repeated);
+        values.iter().for_each(|value| judge_secrets(site, value, node.place(&at)));
     }
     if written.body_file.is_some() && !written.body.is_empty() {
         let message = "there are a `body` and a `body_file`";
@@ -220,10 +215,9 @@ fn judge_secrets(site: &mut Site<'_>, text: &str, span: Span) {
 
 /// Each field as often as it has values.
 fn fields(headers: &indexmap::IndexMap<String, OneOrMany<String>>) -> impl Iterator<Item = (String, String)> {
-    let pairs = |(name, values): (&String, &OneOrMany<String>)| -> Vec<(String, String)> {
-        values.as_slice().iter().map(|value| (name.clone(), value.clone())).collect()
-    };
-    headers.iter().flat_map(pairs)
+    headers
+        .iter()
+        .flat_map(|(name, values)| values.as_slice().iter().map(|value| (name.clone(), value.clone())))
 }
 
 /// A URL whose path comes before others must end with its path.
@@ -238,20 +232,18 @@ fn report_query(site: &mut Site<'_>, entry: Option<&Service>, key: &str) {
 }
 
 fn judge_name(site: &mut Site<'_>, index: usize, name: &str, before: &[Request]) {
-    let own = site.tree.item(&LIST, index).and_then(|item| item.entry(&["name"]));
-    let span = own.map_or_else(|| site.tree.item_place(&LIST, index), |entry| entry.node.span.clone());
-    let length = name.chars().count();
+    let span = site.tree.item(&LIST, index).unwrap_or(site.tree).place(&["name"]);
+    let (shown, length) = (clipped(name), name.chars().count());
     if name.trim() != name || name.is_empty() || name.contains(char::is_control) {
-        let message = format!("`load.requests`: `{}` is not a name for a request", clipped(name));
+        let message = format!("`load.requests`: `{shown}` is not a name for a request");
         site.report(span, message, "expected a word or two, no blanks at the ends");
     } else if before.iter().any(|other| other.name == name) {
-        let message = format!("`load.requests` has two requests called `{}`", clipped(name));
+        let message = format!("`load.requests` has two requests called `{shown}`");
         site.report(span, message, "called so before")
             .hint("give each a `name` of its own; without one it is its method and path");
     } else if length > NAME_CHARS_MAX {
-        let name = clipped(name);
         let message =
-            format!("`load.requests`: the name `{name}` has {length} characters, at most {NAME_CHARS_MAX}");
+            format!("`load.requests`: the name `{shown}` has {length} characters, at most {NAME_CHARS_MAX}");
         site.report(span, message, "too long").hint("give it a short `name`");
     }
 }
@@ -271,19 +263,19 @@ fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBu
 
 /// What is spoken. Keys of the one protocol mean nothing to the other.
 fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
-    let mut idle = |key: &str, why: &str| {
-        let message = format!("`load.{key}` {why}");
-        site.at_key(&["load", key], message, "without effect");
+    let is_http2 = load.protocol == Version::Http2;
+    let several = is_http2 || load.pipeline.is_some_and(|n| n > 1);
+    let mut judge = |is_idle: bool, key: &str, why: &str| {
+        if is_idle {
+            site.at_key(&["load", key], format!("`load.{key}` {why}"), "without effect");
+        }
     };
-    if load.protocol == Version::Http1 && load.streams.is_some() {
-        idle("streams", "is for HTTP/2, and `load.protocol` is \"http/1.1\"");
-    }
-    if load.protocol == Version::Http2 && load.pipeline.is_some() {
-        idle("pipeline", "is for HTTP/1.1, and `load.protocol` is \"h2\"");
-    }
-    if !load.keep_alive && (load.protocol == Version::Http2 || load.pipeline.is_some_and(|n| n > 1)) {
-        idle("keep_alive", "cannot be false where a connection has several requests under way");
-    }
+    let idle = "cannot be false where a connection has several requests under way";
+    judge(!load.keep_alive && several, "keep_alive", idle);
+    let idle = "is for HTTP/2, and `load.protocol` is \"http/1.1\"";
+    judge(!is_http2 && load.streams.is_some(), "streams", idle);
+    let idle = "is for HTTP/1.1, and `load.protocol` is \"h2\"";
+    judge(is_http2 && load.pipeline.is_some(), "pipeline", idle);
     match load.protocol {
         Version::Http1 => Protocol::Http1 { pipeline: load.pipeline.unwrap_or(1) },
         Version::Http2 => Protocol::Http2 { streams: load.streams.unwrap_or(STREAMS) },
@@ -328,12 +320,8 @@ fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_ever
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, values) in &expect.headers {
         let values = values.as_slice();
-        let at = ["expect", "headers", name];
-        let places = (node.key_place(&at), node.place(&at));
-        judge_header(site, None, name, places.clone(), values);
-        if headers.insert(name.to_ascii_lowercase(), values.to_vec()).is_some() {
-            report_repeated(site, name, places.0);
-        }
+        let is_repeated = headers.insert(name.to_ascii_lowercase(), values.to_vec()).is_some();
+        judge_header(site, None, node, &["expect", "headers", name], values, is_repeated);
     }
     if expect.content.is_some() && sample_every == 0 {
         let message =
@@ -350,35 +338,35 @@ fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_ever
 }
 
 /// A field name is a token (RFC 9110, 5.6.2); a value has no control characters but the tab (5.5). `sent` is the table of one that
-/// is sent.
+/// is sent; the last of `at` is the name.
 fn judge_header(
     site: &mut Site<'_>,
     sent: Option<&str>,
-    name: &str,
-    (key_span, span): (Span, Span),
+    node: &Node,
+    at: &[&str],
     values: &[String],
+    is_repeated: bool,
 ) {
+    let (name, key_span) = (at.last().copied().unwrap_or_default(), node.key_place(at));
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
         let message = format!("{} is not a name for a header field", shown_key(name));
-        let label = "expected letters, digits and hyphens";
-        site.report(key_span, message, label);
+        site.report(key_span.clone(), message, "expected letters, digits and hyphens");
     } else if let Some(table) = sent.filter(|_| ENGINE_HEADERS.contains(&&*name.to_ascii_lowercase())) {
         let message = format!("`{table}` cannot set `{name}`: the load engine does that itself");
-        site.report(key_span, message, "leave it out");
+        site.report(key_span.clone(), message, "leave it out");
     }
+    let shown = clipped(name);
     let control = |c: char| c.is_control() && c != '\t';
     for value in values.iter().filter(|value| value.contains(control)) {
-        let message =
-            format!("header `{}` contains a line break or another control character", clipped(name));
-        site.report(span.clone(), message, "expected one line")
-            .hint(format!("its value reads `{}`", clipped(value)));
+        let message = format!("header `{shown}` contains a line break or another control character");
+        let hint = format!("its value reads `{}`", clipped(value));
+        site.report(node.place(at), message, "expected one line").hint(hint);
     }
-}
-
-fn report_repeated(site: &mut Site<'_>, name: &str, key_span: Span) {
-    let message = format!("header `{}` is there twice: capitals make no difference", clipped(name));
-    site.report(key_span, message, "there before");
+    if is_repeated {
+        let message = format!("header `{shown}` is there twice: capitals make no difference");
+        site.report(key_span, message, "there before");
+    }
 }
 
 /// The link of a variant's load.

@@ -7,34 +7,28 @@ use std::collections::HashSet;
 use crate::design;
 use crate::factor::{self, Grid};
 use crate::file::{File, Settings};
-use crate::gate::{self, Known};
+use crate::gate;
 use crate::model::{Factor, Generators, Plan, Variant};
 use crate::problem::{Problem, Site, Source};
 use crate::secret::Secrets;
 use crate::tree::Node;
 use crate::{generators, measure, prepare, request, service};
 
-/// The plan, and every problem; the plan counts only if there is none. No plan if there is nothing to build on.
-pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Problem>) {
-    let file: File = match tree.read() {
-        Ok(file) => file,
-        Err(problem) => return (None, vec![problem]),
-    };
-    let (factors, mut problems) = factor::factors(tree, source.complete);
+/// The plan; it counts only if there is no problem. No plan if there is nothing to build on.
+pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>) -> Option<Plan> {
+    let file: File = tree.read().map_err(|problem| problems.push(problem)).ok()?;
+    let factors = factor::factors(tree, source.complete, problems);
     let mut site = Site::new(source, tree, "");
     let mut design = design::design(&mut site, &file.design);
     let sound = site.problems.is_empty();
     // Too many combinations must not be spelled out.
     if factor::too_many(tree, &factors).is_some() {
         problems.extend(site.problems);
-        return (None, problems);
+        return None;
     }
     let comparisons = design::comparisons(&mut site, &file.design, &factors);
-    if file.design.aa && factors.is_empty() && source.complete {
-        design::report_idle_copy(&mut site);
-    }
-    if file.design.aa && Grid::new(&factors).count_saturating() == factor::VARIANTS_MAX {
-        design::report_no_room_for_copy(&mut site, factor::VARIANTS_MAX);
+    if file.design.aa {
+        design::judge_copy(&mut site, &factors);
     }
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
     let measure = measure::measure(&mut site, file.measure.as_ref(), &factors);
@@ -45,33 +39,28 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
     let building = prepare::building(&mut site, &file.against);
     let generators = generators::generators(&mut site, file.generators);
     problems.extend(site.problems);
-    let (variants, found) = variants(tree, source, &factors, &generators);
-    problems.extend(found);
+    let variants = variants(tree, source, (&factors, &generators), problems);
     let mut site = Site::new(source, tree, "");
     design::settle_rates(&mut site, &mut design, &variants);
     design.endpoint = design::endpoint(&mut site, &file.design, &design, &variants);
     if sound && measure.is_none() && site.problems.is_empty() {
-        design::judge_times(&mut site, &file.design, &design, &factors);
+        design::judge_times(&mut site, &file.design, &design, Grid::new(&factors).count_saturating());
     }
-    let known = Known { variants: &variants, comparisons: &comparisons };
     let is_measured = |figure| measure.is_some() || gate::is_measured(figure, design.pacing());
-    let gate = gate::entries(&mut site, &is_measured, known);
+    let gate = gate::entries(&mut site, &is_measured, (&variants, &comparisons));
     service::elsewhere::judge_design(&mut site, &design, &gate, &variants);
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
-    let prepare = prepare::mentioned(prepare, &variants);
-    let (name, question) = (file.name.0, file.question);
-    let (aa, against) = (None, None);
     let plan = Plan {
-        name,
-        question,
+        name: file.name.0,
+        question: file.question,
         factors,
+        prepare: prepare::mentioned(prepare, &variants),
         variants,
         comparisons,
-        aa,
-        prepare,
+        aa: None,
         building,
-        against,
+        against: None,
         generators,
         design,
         measure,
@@ -79,21 +68,20 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>) -> (Option<Plan>, Vec<Proble
         tune: file.tune,
         secrets: Secrets::default(),
     };
-    match compared.filter(|_| file.design.aa && problems.is_empty()) {
-        Some(baseline) => (Some(plan.with_copy(baseline)), problems),
-        None => (Some(plan), problems),
-    }
+    Some(match compared.filter(|_| file.design.aa && problems.is_empty()) {
+        Some(baseline) => plan.with_copy(baseline),
+        None => plan,
+    })
 }
 
 fn variants(
     tree: &Node,
     source: Source<'_>,
-    factors: &[Factor],
-    generators: &Generators,
-) -> (Vec<Variant>, Vec<Problem>) {
-    let grid = Grid::new(factors);
+    (factors, generators): (&[Factor], &Generators),
+    problems: &mut Vec<Problem>,
+) -> Vec<Variant> {
+    let (grid, before) = (Grid::new(factors), problems.len());
     let mut variants = Vec::new();
-    let mut problems = Vec::new();
     // Whatever is wrong in what variants share would be found once for each of them.
     let mut seen = HashSet::new();
     for index in 0..grid.count_saturating() {
@@ -111,10 +99,10 @@ fn variants(
         let new = |problem: &Problem| seen.insert((problem.span.clone(), problem.label.clone()));
         problems.extend(site.problems.into_iter().filter(new));
     }
-    if problems.is_empty() && source.complete {
+    if problems.len() == before && source.complete {
         problems.extend(alike(tree, grid, &variants));
     }
-    (variants, problems)
+    variants
 }
 
 fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) -> Variant {

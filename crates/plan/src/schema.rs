@@ -12,9 +12,7 @@ use crate::file::File;
 /// It says what each key may hold; what keys must be together (a level that exists, a service that is needed) only
 /// [`crate::parse`] says.
 pub fn schema() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.transforms = vec![Box::new(Tidy)];
-    });
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.transforms = vec![Box::new(Tidy)]);
     settings.into_generator().into_root_schema_for::<File>().to_value()
 }
 
@@ -40,9 +38,8 @@ impl Transform for Tidy {
 fn remove_null(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");
-        if let [only] = types.as_mut_slice() {
-            let only = only.take();
-            schema.insert("type".to_owned(), only);
+        if let [only] = types.as_slice() {
+            schema["type"] = only.clone();
         }
     }
     if let Some(Value::Array(words)) = schema.get_mut("enum") {
@@ -61,16 +58,14 @@ fn remove_null(schema: &mut Map<String, Value>) {
 
 /// A required key has no default, and that of a table is what its keys say.
 fn remove_empty_defaults(schema: &mut Map<String, Value>) {
-    if matches!(schema.get("default"), Some(Value::Null | Value::Object(_))) {
+    let is_empty = |value: &Value| value.is_null() || value.is_object() || value == &Value::Array(Vec::new());
+    if schema.get("default").is_some_and(is_empty) {
         schema.remove("default");
     }
-    let required: Vec<String> = match schema.get("required") {
-        Some(Value::Array(keys)) => keys.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => return,
-    };
+    let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
-    for key in required {
-        if let Some(Value::Object(property)) = properties.get_mut(&key) {
+    for key in required.iter().filter_map(Value::as_str) {
+        if let Some(Value::Object(property)) = properties.get_mut(key) {
             property.remove("default");
         }
     }

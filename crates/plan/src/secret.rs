@@ -9,11 +9,9 @@
 //! that placeholders name, and the key.
 
 mod key;
-mod texts;
 
-pub(crate) use texts::of_request;
-
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -22,30 +20,16 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::{Plan, Preparation, Service};
+use crate::model::{Contract, Plan, Preparation, Ready, Request, Service, Source};
 use crate::outside::read_text;
-use crate::placeholder::{placeholders, template_placeholders};
+use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
 use crate::problem::{Problem, Span};
 use crate::tree::{Node, Value};
 
 /// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
 /// for what stands between words.
-const NAMES: [&str; 14] = [
-    "AUTHORIZATION",
-    "COOKIE",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "_PWD",
-    "API_KEY",
-    "APIKEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "CREDENTIAL",
-    "SESSION_ID",
-];
+const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE _PWD API_KEY APIKEY ACCESS_KEY \
+                     PRIVATE_KEY CREDENTIAL SESSION_ID";
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// Fields whose value may have several words: such a line is a secret to its end.
@@ -65,7 +49,7 @@ const SOUGHT_BYTES_MIN: usize = 6;
 pub fn is_secret_name(name: &str) -> bool {
     let name: String =
         name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    NAMES.iter().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
+    NAMES.split(' ').any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
 }
 
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
@@ -98,21 +82,19 @@ impl Secrets {
     /// # Errors
     /// What cannot be had, in words, each once; a plan whose file was checked has none.
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
-        let (mut values, mut instead, mut problems) = (BTreeMap::new(), Vec::new(), Vec::new());
-        texts::of_plan(&mut plan.clone(), &mut |name, text| {
+        let (mut values, mut instead, mut problems) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+        visit_plan(&mut plan.clone(), &mut |name, text| {
             instead.extend(parts(name, text));
             for name in named(text) {
                 match value(&name, folder) {
                     Some(Ok(value)) => _ = values.insert(name, value),
-                    Some(Err(reason)) => problems.push(reason),
+                    Some(Err(reason)) => _ = problems.insert(reason),
                     None => {}
                 }
             }
         });
-        problems.sort();
-        problems.dedup();
         if !problems.is_empty() {
-            return Err(problems);
+            return Err(problems.into_iter().collect());
         }
         instead.extend(values.iter().map(|(name, value)| (value.clone(), format!("{{{name}}}"))));
         // What the plan says where nothing tells that it is a secret, the name of a service for example, is none there.
@@ -127,10 +109,7 @@ impl Secrets {
     }
 
     fn sort(&mut self) {
-        self.hidden.sort_by(|one, other| {
-            let length = other.value.len().cmp(&one.value.len());
-            length.then_with(|| (&one.value, &one.instead).cmp(&(&other.value, &other.instead)))
-        });
+        self.hidden.sort_by_cached_key(|of| (Reverse(of.value.len()), of.value.clone(), of.instead.clone()));
         self.hidden.dedup_by(|one, other| one.value == other.value);
     }
 
@@ -162,14 +141,12 @@ impl Secrets {
 
     /// A text of a request with its placeholders filled in. `doubled`: braces of what is filled in are doubled, for it is read once more.
     pub fn fill_request(&self, text: &str, doubled: bool) -> String {
-        let (mut filled, mut from) = (String::with_capacity(text.len()), 0);
-        for found in placeholders(text) {
-            let Some(value) = self.values.get(found.name) else { continue };
-            filled += &text[from..found.range.start];
-            filled += &if doubled { value.replace('{', "{{").replace('}', "}}") } else { value.clone() };
-            from = found.range.end;
-        }
-        filled + &text[from..]
+        let value = |found: Placeholder<'_>| {
+            let value = self.values.get(found.name)?;
+            let double = || value.replace('{', "{{").replace('}', "}}");
+            Some((found.range, if doubled { double() } else { value.clone() }))
+        };
+        spliced(text, placeholders(text).into_iter().filter_map(value))
     }
 
     /// A text without any of them.
@@ -205,7 +182,7 @@ impl Secrets {
     pub fn hide_in_file(&self, text: &str) -> String {
         let mut hidden = String::with_capacity(text.len());
         let mut from = 0;
-        let mut leaves = Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default();
+        let mut leaves = leaves_of(text);
         leaves.sort_by_key(|(span, ..)| span.start);
         for (span, name, value) in leaves {
             let masked = self.hide(&masked(name.as_deref(), &value));
@@ -239,10 +216,8 @@ pub(crate) fn anchored(text: &str, folder: &Path) -> String {
     let start = format!("{{{FILE}");
     let mut parts = text.split(start.as_str());
     let first = parts.next().unwrap_or_default().to_owned();
-    let folder = format!("{}/", folder.display());
-    let absolute =
-        |part: &str| if part.starts_with('/') { part.to_owned() } else { format!("{folder}{part}") };
-    parts.fold(first, |text, part| text + &start + &absolute(part))
+    // Of an absolute path nothing is left of the folder.
+    parts.fold(first, |text, part| text + &start + &folder.join(part).to_string_lossy())
 }
 
 /// What a placeholder stands for, or why nobody knows; `None` where it is none of a secret. Files are looked for in `folder`.
@@ -275,7 +250,7 @@ impl Plan {
     #[must_use]
     pub fn masked(&self) -> Plan {
         let mut plan = self.clone();
-        texts::of_plan(&mut plan, &mut |name, text| *text = masked(name, text));
+        visit_plan(&mut plan, &mut |name, text| *text = masked(name, text));
         plan
     }
 }
@@ -285,7 +260,7 @@ impl Preparation {
     #[must_use]
     pub fn masked(&self) -> Preparation {
         let mut step = self.clone();
-        texts::of_step(&mut step, &mut |name, text| *text = masked(name, text));
+        visit_step(&mut step, &mut |name, text| *text = masked(name, text));
         step
     }
 }
@@ -293,19 +268,14 @@ impl Preparation {
 /// Words of a command line, as they are kept.
 pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut words = words.to_vec();
-    texts::of_words(&mut words, &mut |name, text| *text = masked(name, text));
+    visit_words(&mut words, &mut |name, text| *text = masked(name, text));
     words
 }
 
 /// The value of this variable, field or flag as it is kept; `None`: any text, which may have variables, fields and URLs in it.
 pub fn masked(name: Option<&str>, text: &str) -> String {
-    let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
-    for range in secret_parts(name, text) {
-        masked += &text[from..range.start];
-        masked += &key::mark(&text[range.clone()].replace("{{", "{"));
-        from = range.end;
-    }
-    masked + &text[from..]
+    let mark = |range: Range<usize>| (range.clone(), key::mark(&text[range].replace("{{", "{")));
+    spliced(text, secret_parts(name, text).into_iter().map(mark))
 }
 
 /// What of a text is a secret, with what stands in its place; in braces of commands also as it is read.
@@ -325,13 +295,8 @@ fn secret_parts(name: Option<&str>, text: &str) -> Vec<Range<usize>> {
     }
     let mut found: Vec<Range<usize>> = users(text).chain(assigned(text)).collect();
     found.sort_by_key(|range| (range.start, usize::MAX - range.end));
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    for range in found {
-        if parts.last().is_none_or(|last| last.end <= range.start) {
-            parts.push(range);
-        }
-    }
-    parts.into_iter().flat_map(|range| literal(text, range)).collect()
+    found.dedup_by(|later, before| later.start < before.end);
+    found.into_iter().flat_map(|range| literal(text, range)).collect()
 }
 
 /// What of a secret value was typed: not the way of authorization before it, no placeholder, and nothing where somebody took care.
@@ -421,41 +386,39 @@ fn value_behind(text: &str, name: &str, end: usize) -> Option<Range<usize>> {
     is_value.then(|| begin..begin + length)
 }
 
-/// That a secret cannot be had whose place in the file nobody knows.
-pub(crate) fn problem(reason: String) -> Problem {
-    Problem::new(0..0, reason, "stands for nothing")
-}
-
 /// Marks that a file has from a record: what they stand for was not kept.
 pub(crate) fn lost(tree: &Node) -> Vec<Problem> {
     let is_mark =
         |text: &str| text.split(MARK).skip(1).any(|rest| rest.split(']').next().is_some_and(key::is_hash));
     // The question of a comparison names its variants, and variants without a name are called by their words.
-    let question = tree.entry(&["question"]).map(|entry| entry.node.span.clone());
-    let lost = leaves(tree).into_iter();
-    let lost = lost.filter(|(span, _, text)| is_mark(text) && Some(span) != question.as_ref());
-    lost.map(|(span, ..)| {
-        Problem::new(span, "a secret stood here, which the record does not have", "its value was not kept")
-            .with_hint("write {env.NAME} or {file.PATH}, and set the variable or make the file")
-    })
-    .collect()
+    let question = tree.entry(&["question"]).map(|entry| &entry.node.span);
+    let lost = leaves(tree).into_iter().filter(|(span, _, text)| is_mark(text) && Some(span) != question);
+    let message = "a secret stood here, which the record does not have";
+    let hint = "write {env.NAME} or {file.PATH}, and set the variable or make the file";
+    let problem =
+        |(span, ..): (Span, _, _)| Problem::new(span, message, "its value was not kept").with_hint(hint);
+    lost.map(problem).collect()
 }
 
 /// Whether the text of an experiment file has secrets that were typed.
 pub fn has_secrets(text: &str) -> bool {
-    let is_masked = |(_, name, text): &(Span, Option<String>, String)| masked(name.as_deref(), text) != *text;
-    Node::parse(text).is_ok_and(|tree| leaves(&tree).iter().any(is_masked))
+    leaves_of(text).iter().any(|(_, name, text)| masked(name.as_deref(), text) != *text)
 }
 
 /// The text of an experiment file as it is shown with its problems: a star for each byte of what looks like a secret.
 pub fn veiled(text: &str) -> String {
     let mut veiled = text.as_bytes().to_vec();
-    for (span, name, value) in Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default() {
+    for (span, name, value) in leaves_of(text) {
         if !secret_parts(name.as_deref(), &value).is_empty() {
             veiled[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
         }
     }
     String::from_utf8(veiled).unwrap_or_default()
+}
+
+/// Those of a text; none of what is no TOML.
+fn leaves_of(text: &str) -> Vec<(Span, Option<String>, String)> {
+    Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
 }
 
 /// All strings of a file, and numbers that are values of variables, each with its place and the name that its value is of.
@@ -471,10 +434,7 @@ fn leaves(tree: &Node) -> Vec<(Span, Option<String>, String)> {
                 let mut flag: Option<&str> = None;
                 for item in items {
                     walk(item, name.or(flag), within, found);
-                    flag = match &item.value {
-                        Value::String(word) => texts::flag(word),
-                        _ => None,
-                    };
+                    flag = if let Value::String(word) = &item.value { flag_name(word) } else { None };
                 }
             }
             Value::Table(table) => {
@@ -488,6 +448,68 @@ fn leaves(tree: &Node) -> Vec<(Span, Option<String>, String)> {
     let mut found = Vec::new();
     walk(tree, None, "", &mut found);
     found
+}
+
+/// What is done with each text of a plan in which secrets may stand: the name of its variable, field or flag, and the text.
+pub(crate) type Visit<'v> = &'v mut dyn FnMut(Option<&str>, &mut String);
+
+fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
+    for variant in &mut plan.variants {
+        variant.services.iter_mut().for_each(|service| visit_service(service, visit));
+        variant.load.requests.iter_mut().for_each(|request| visit_request(request, visit));
+        visit_contract(&mut variant.expect, visit);
+    }
+    plan.prepare.iter_mut().for_each(|step| visit_step(step, visit));
+    visit_words(&mut plan.building.command, visit);
+    plan.against.iter_mut().filter_map(|against| against.build.as_mut()).for_each(|text| visit(None, text));
+}
+
+fn visit_service(service: &mut Service, visit: Visit<'_>) {
+    if let Ready::Http(path) = &mut service.ready {
+        visit(None, path);
+    }
+    match &mut service.source {
+        Source::Deployed { .. } => {}
+        Source::Url { url } => visit(None, &mut url.path),
+        Source::Command(command) => {
+            visit_words(&mut command.command, visit);
+            command.env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+            command.templates.values_mut().for_each(|text| visit(None, text));
+        }
+    }
+}
+
+pub(crate) fn visit_request(request: &mut Request, visit: Visit<'_>) {
+    visit(None, &mut request.path);
+    request.headers.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+    visit(None, &mut request.body);
+    request.expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
+}
+
+fn visit_contract(contract: &mut Contract, visit: Visit<'_>) {
+    for (name, accepted) in &mut contract.headers {
+        accepted.iter_mut().for_each(|text| visit(Some(name), text));
+    }
+}
+
+fn visit_step(step: &mut Preparation, visit: Visit<'_>) {
+    visit_words(&mut step.command, visit);
+    step.env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+}
+
+/// A word behind a flag that ends with its name is the flag's value.
+fn visit_words(words: &mut [String], visit: Visit<'_>) {
+    let mut before: Option<String> = None;
+    for word in words {
+        let next = flag_name(word).map(str::to_owned);
+        visit(before.filter(|_| next.is_none()).as_deref(), word);
+        before = next;
+    }
+}
+
+/// The name of a flag that has its value behind it, in a word of its own.
+fn flag_name(word: &str) -> Option<&str> {
+    word.starts_with('-').then(|| word.trim_start_matches('-')).filter(|name| !name.contains(['=', ' ', ':']))
 }
 
 #[cfg(test)]

@@ -47,18 +47,13 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
     let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
     // Readiness is asked for in plain HTTP/1.1.
     let is_plain = settings.load.tls.is_none() && matches!(settings.load.protocol, file::Version::Http1);
-    let mut walk = Walk::new(all);
-    walk.visit(&entry);
-    let started: Vec<Service> = walk
-        .done
-        .into_iter()
-        .map(|name| {
-            elsewhere::resolved(site, name, &all[name]).unwrap_or_else(|| {
-                report_missing_command(site, name, &all[name]);
-                resolved(site, name, &all[name], is_plain && *name == *entry)
-            })
-        })
-        .collect();
+    let mut started = Vec::new();
+    for name in walked(all, [entry.as_str()]).0 {
+        let running = elsewhere::resolved(site, name, &all[name]);
+        started.push(
+            running.unwrap_or_else(|| resolved(site, name, &all[name], is_plain && name == entry.as_str())),
+        );
+    }
     report_shared_ports(site, &started);
     elsewhere::report_out_of_reach(site, settings, &entry, &started);
     (entry, started)
@@ -96,8 +91,7 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
     let names = known_placeholders(site, name, service);
     let known =
         Known { names: &names, hint: &|site, word| placeholder_hint(site, name, word, &names, ("{", "}")) };
-    command::judge_program(site, &at("command"), &service.command);
-    command::judge_words(site, &at("command"), &service.command, Some(known));
+    command::judge_command(site, &at("command"), &service.command, Some(known));
     command::judge_env(site, &at("env"), &service.env, Some(known));
     if let Some(of) = &service.container {
         let inside = |key| ["services", name, "container", key];
@@ -169,18 +163,14 @@ fn placeholder_hint(
     })
 }
 
-fn report_missing_command(site: &mut Site<'_>, name: &str, service: &file::Service) {
+fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: bool) -> Service {
+    let container = elsewhere::container(site, name, service);
     let is_there = site.tree.entry(&["services", name, "command"]).is_some();
-    let is_started = !elsewhere::is_container(service);
-    if service.command.is_empty() && !is_there && is_started && site.source.complete {
+    if service.command.is_empty() && !is_there && container.is_none() && site.source.complete {
         let message = format!("service `{name}` has no `command` in variant `{}`", site.variant);
         site.at_key(&["services", name], message, "expected a key `command`")
             .hint("program and arguments, for example command = [\"node\", \"server.js\"]");
     }
-}
-
-fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: bool) -> Service {
-    let container = elsewhere::container(site, name, service);
     let directory = match &service.host {
         None if container.is_some() => site.source.directory.to_owned(),
         None => command::directory(site, &["services", name, "directory"], &service.directory),
@@ -196,8 +186,11 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
     };
     let mut env = texts(&service.env);
     env.extend(service.container.iter().flat_map(|of| texts(&of.env)));
-    let (container, command) =
-        container.map_or((None, service.command.clone()), |(of, args)| (Some(of), args));
+    let command = match (&service.container, &service.compose) {
+        (Some(of), _) => of.args.clone(),
+        (None, Some(_)) => Vec::new(),
+        (None, None) => service.command.clone(),
+    };
     let source = Source::Command(Command {
         command,
         directory,
@@ -223,18 +216,14 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
 }
 
 fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
+    let at = |service: &Service| Some((service.command()?.port?, service.host().map(str::to_owned)));
     for (index, service) in started.iter().enumerate() {
-        let at = |service: &Service| {
-            let command = service.command()?;
-            Some((command.port?, command.host.clone()))
-        };
         let other = started[..index].iter().find(|other| at(other).is_some() && at(other) == at(service));
-        if let (Some(other), Some((port, _))) = (other, at(service)) {
-            let message =
-                format!("services `{}` and `{}` both listen on port {port}", other.name, service.name);
-            let label = format!("also the port of `{}`", other.name);
-            let hint = "leave `port` out, and each gets a free one";
-            site.at(&["services", &service.name, "port"], message, label).hint(hint);
+        if let (Some(Service { name: other, .. }), Some((port, _))) = (other, at(service)) {
+            let message = format!("services `{other}` and `{}` both listen on port {port}", service.name);
+            let label = format!("also the port of `{other}`");
+            site.at(&["services", &service.name, "port"], message, &label)
+                .hint("leave `port` out, and each gets a free one");
         }
     }
 }
@@ -253,21 +242,20 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
         site.at(&["services", name, "workers"], message, "expected 1")
             .hint("leave it out, or let several share the port: launcher = \"pm2-cluster\"");
     }
-    if launcher != Launcher::Exec && !service.command.is_empty() {
-        report_not_node(site, name, service);
+    // What these launchers start is a script on Node.js. The documented `pm2 start npm -i 4` starts four times npm, whose children then
+    // fight for the port.
+    if launcher != Launcher::Exec
+        && !service.command.is_empty()
+        && let Err(error) = NodeCommand::parse(&service.command)
+    {
+        let message =
+            format!("`services.{name}.command` cannot be started by `{}`: {error}", launcher.name());
+        let span = site.tree.item_place(&["services", name, "command"], error.word);
+        site.report(span, message, "expected node, its flags, a script, its arguments").hint(
+            "name the script itself, for example [\"node\", \"server.js\"], also where npm would run it: a launcher makes \
+             workers of what it starts, and of npm that is npm",
+        );
     }
-}
-
-/// What these launchers start is a script on Node.js. The documented `pm2 start npm -i 4` starts four times npm, whose
-/// children then fight for the port.
-fn report_not_node(site: &mut Site<'_>, name: &str, service: &file::Service) {
-    let Err(error) = NodeCommand::parse(&service.command) else { return };
-    let launcher = service.launcher.name();
-    let message = format!("`services.{name}.command` cannot be started by `{launcher}`: {error}");
-    site.report(site.tree.item_place(&["services", name, "command"], error.word), message, "expected node, its flags, a script, its arguments").hint(
-        "name the script itself, for example [\"node\", \"server.js\"], also where npm would run it: a launcher makes \
-         workers of what it starts, and of npm that is npm",
-    );
 }
 
 /// As how many processes it serves.
@@ -281,71 +269,39 @@ fn workers(service: &file::Service) -> Option<Workers> {
 
 /// Reports each circle once, at the need that closes it.
 fn report_circles(site: &mut Site<'_>, all: &Services) {
-    let mut walk = Walk::new(all);
-    for name in all.keys() {
-        walk.visit(name);
-    }
-    for circle in walk.circles {
+    for circle in walked(all, all.keys().map(String::as_str)).1 {
         let last = circle[circle.len() - 2];
         let index = all[last].needs.iter().position(|need| need == circle[circle.len() - 1]);
         let message = format!("services need each other in a circle: {}", circle.join(" → "));
-        site.report(
-            site.tree.item_place(&["services", last, "needs"], index.unwrap_or_default()),
-            message,
-            "closes the circle",
-        );
+        let span = site.tree.item_place(&["services", last, "needs"], index.unwrap_or_default());
+        site.report(span, message, "closes the circle");
     }
 }
 
-struct Walk<'a> {
+/// These services, which there are, and all that they need, in the order in which they can start; and circles, each from a service back to
+/// itself. Without recursion: the file decides how long a chain of needs is.
+fn walked<'a>(
     all: &'a Services,
-    /// From where the walk began to where it stands.
-    way: Vec<&'a str>,
-    seen: BTreeSet<&'a str>,
-    /// In the order in which they can start.
-    done: Vec<&'a str>,
-    /// Each from a service back to itself.
-    circles: Vec<Vec<&'a str>>,
-}
-
-impl<'a> Walk<'a> {
-    fn new(all: &'a Services) -> Self {
-        Self { all, way: Vec::new(), seen: BTreeSet::new(), done: Vec::new(), circles: Vec::new() }
-    }
-
-    /// A stack of its own instead of recursion: the file decides how long a chain of needs is.
-    fn visit(&mut self, name: &'a str) {
-        let mut open = vec![(name, 0)];
-        while let Some((name, next)) = open.pop() {
-            if next == 0 {
-                if !self.seen.insert(name) {
-                    continue;
-                }
-                self.way.push(name);
+    names: impl IntoIterator<Item = &'a str>,
+) -> (Vec<&'a str>, Vec<Vec<&'a str>>) {
+    let (mut seen, mut done, mut circles) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for name in names {
+        // From where the walk begins to where it stands.
+        let mut way: Vec<&str> = seen.insert(name).then_some(name).into_iter().collect();
+        while let Some(name) = way.last() {
+            let needs = all[*name].needs.iter().map(String::as_str).filter(|need| all.contains_key(*need));
+            if let Some(next) = needs.clone().find(|need| seen.insert(*need)) {
+                way.push(next);
+                continue;
             }
-            let Some(service) = self.all.get_key_value(name) else { continue };
-            match service.1.needs.get(next) {
-                Some(need) => {
-                    open.push((name, next + 1));
-                    self.follow(need, &mut open);
-                }
-                None => {
-                    self.way.pop();
-                    self.done.push(service.0);
-                }
+            for need in needs {
+                let start = way.iter().position(|other| *other == need);
+                circles.extend(start.map(|start| [&way[start..], &[need]].concat()));
             }
+            done.extend(way.pop());
         }
     }
-
-    fn follow(&mut self, need: &'a str, open: &mut Vec<(&'a str, usize)>) {
-        if let Some(start) = self.way.iter().position(|name| *name == need) {
-            let mut circle = self.way[start..].to_vec();
-            circle.push(need);
-            self.circles.push(circle);
-        } else if self.all.contains_key(need) && !self.seen.contains(need) {
-            open.push((need, 0));
-        }
-    }
+    (done, circles)
 }
 
 /// Larger than any configuration; keeps a mistaken path from filling plan and record.
@@ -360,7 +316,7 @@ fn judge_templates(site: &mut Site<'_>, service_name: &str, service: &file::Serv
             let message = format!("`{}` is not a name for a file made from a template", clipped(name));
             let label =
                 format!("expected at most {NAME_BYTES_MAX} bytes, no `/`, and no `.` at the beginning");
-            site.at_key(&["services", service_name, "templates", name], message, label);
+            site.at_key(&["services", service_name, "templates", name], message, &label);
         }
     }
 }
@@ -379,17 +335,19 @@ fn read_templates(
     for (name, written) in &service.templates {
         let span = site.tree.place(&["services", service_name, "templates", name]);
         let shown = match service.directory.as_str() {
-            "." => written.clone(),
-            _ if service.host.is_some() => written.clone(),
-            folder => Path::new(folder).join(written).display().to_string(),
+            folder if folder != "." && service.host.is_none() => {
+                Path::new(folder).join(written).display().to_string()
+            }
+            _ => written.clone(),
         };
-        let text = match template(&directory.join(written)) {
+        let path = directory.join(written);
+        let text = match template(&path) {
             Ok(text) => text,
             Err((place, reason)) => {
                 let key = shown_key(name);
                 let message = format!("`services.{service_name}.templates.{key}`: {shown}{place}: {reason}");
-                site.report(span, message, "expected a template")
-                    .hint(format!("looked for {}", directory.join(written).display()));
+                let hint = format!("looked for {}", path.display());
+                site.report(span, message, "expected a template").hint(hint);
                 continue;
             }
         };
@@ -407,7 +365,7 @@ fn read_templates(
             let Some(hint) = hint else { continue };
             // The label tells problems of one template apart, which all stand at one place.
             let label = format!("at {line}:{column} of this template");
-            site.report(span.clone(), format!("{shown}:{line}:{column}: {message}"), label).hint(hint);
+            site.report(span.clone(), format!("{shown}:{line}:{column}: {message}"), &label).hint(hint);
         }
         texts.insert(name.clone(), text);
     }

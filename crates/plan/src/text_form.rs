@@ -3,6 +3,7 @@
 //! Each type reads itself and says what is wrong in a reader's words. Ranges that depend on the key are not its business, nor whether a
 //! host or an address is there.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -16,11 +17,7 @@ use crate::model::{Digest, Rate};
 
 /// A string type that can be named in the schema and checked from there.
 pub(crate) trait TextForm: Sized {
-    /// The name of its definition in the schema.
-    const NAME: &'static str;
-    /// For people: "a duration such as \"10s\"".
-    const WANTED: &'static str;
-    const HINT: &'static str;
+    const FORM: Form;
 
     /// Reads it, or says why it has not this form, in words that follow key and value: "is not a duration".
     fn read(text: &str) -> Result<Self, String>;
@@ -28,33 +25,36 @@ pub(crate) trait TextForm: Sized {
 
 /// What the check of a file needs to know of a form.
 pub(crate) struct Form {
+    /// The name of its definition in the schema.
     pub name: &'static str,
+    /// For people: "a duration such as \"10s\"".
     pub wanted: &'static str,
     pub hint: &'static str,
     pub check: fn(&str) -> Result<(), String>,
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) const FORMS: [Form; 15] = [
-    form::<Period>(),
-    form::<Percent>(),
-    form::<RateText>(),
-    form::<ContentDigest>(),
-    form::<Url>(),
-    form::<RequestPath>(),
-    form::<Name>(),
-    form::<Space>(),
-    form::<Bandwidth>(),
-    form::<Delay>(),
-    form::<LimitText>(),
-    form::<SloText>(),
-    form::<Host>(),
-    form::<Address>(),
-    form::<RatesText>(),
+pub(crate) static FORMS: [Form; 15] = [
+    Period::FORM,
+    Percent::FORM,
+    RateText::FORM,
+    ContentDigest::FORM,
+    Url::FORM,
+    RequestPath::FORM,
+    Name::FORM,
+    Space::FORM,
+    Bandwidth::FORM,
+    Delay::FORM,
+    LimitText::FORM,
+    SloText::FORM,
+    Host::FORM,
+    Address::FORM,
+    RatesText::FORM,
 ];
 
-const fn form<T: TextForm>() -> Form {
-    Form { name: T::NAME, wanted: T::WANTED, hint: T::HINT, check: |text| T::read(text).map(drop) }
+/// Reads a text that stands behind a flag, or says why not and what is expected.
+pub(crate) fn told<T: TextForm>(text: &str) -> Result<T, String> {
+    T::read(text).map_err(|reason| format!("{reason}: {}", T::FORM.hint))
 }
 
 /// Ties a form to serde and to the schema; the pattern is for editors, the reading function is what counts. With a value in brackets it
@@ -78,9 +78,12 @@ macro_rules! text_form {
         $type:ident = $name:literal, $pattern:literal, $description:expr, $wanted:literal, $hint:literal, $read:expr
     ) => {
         impl $crate::text_form::TextForm for $type {
-            const NAME: &'static str = $name;
-            const WANTED: &'static str = $wanted;
-            const HINT: &'static str = $hint;
+            const FORM: $crate::text_form::Form = $crate::text_form::Form {
+                name: $name,
+                wanted: $wanted,
+                hint: $hint,
+                check: |text| <Self as $crate::text_form::TextForm>::read(text).map(drop),
+            };
 
             fn read(text: &str) -> Result<Self, String> {
                 $read(text)
@@ -156,14 +159,11 @@ impl fmt::Display for Period {
         if rest_ms == 0 {
             return formatter.write_str("0s");
         }
-        for (unit, unit_ms) in UNITS_OF_TIME {
-            let number = rest_ms / u128::from(unit_ms);
-            rest_ms %= u128::from(unit_ms);
-            if number > 0 {
-                write!(formatter, "{number}{unit}")?;
-            }
-        }
-        Ok(())
+        UNITS_OF_TIME.iter().try_for_each(|(unit, ms)| {
+            let number = rest_ms / u128::from(*ms);
+            rest_ms %= u128::from(*ms);
+            if number > 0 { write!(formatter, "{number}{unit}") } else { Ok(()) }
+        })
     }
 }
 
@@ -403,7 +403,7 @@ text_form! {
 text_form! {
     /// A limit: < or >, and an amount with its unit, such as < 50ms, or a change in per cent with its sign, such as > -3%.
     #[derive(Copy)]
-    LimitText((Relation, Bound)) = "Limit",
+    LimitText((Ordering, Bound)) = "Limit",
     "^[<>] *([0-9]+([.][0-9]+)?(/s|us|ms|s|kB|MB|GB|%)|[+-][0-9]+([.][0-9]+)?%)$",
     "a limit such as \"< 50ms\"",
     "`<` or `>`, and an amount with its unit (/s, us, ms, s, kB, MB, GB, % of requests) or a change in per cent with its sign: \"< 50ms\", \"< +5%\", \"> -3%\"",
@@ -427,20 +427,14 @@ text_form! {
     }
 }
 
-/// On which side of its bound a figure has to stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    Above,
-    Below,
-}
-
 /// No figure has more digits than these; keeps a slip from becoming infinite.
 const NUMBER_LENGTH_MAX: usize = 15;
 
-fn limit(text: &str) -> Result<(Relation, Bound), String> {
+/// On which side of its bound a figure has to stay, and the bound.
+fn limit(text: &str) -> Result<(Ordering, Bound), String> {
     let (relation, rest) = match text.split_at_checked(1) {
-        Some(("<", rest)) => (Relation::Below, rest),
-        Some((">", rest)) => (Relation::Above, rest),
+        Some(("<", rest)) => (Ordering::Less, rest),
+        Some((">", rest)) => (Ordering::Greater, rest),
         _ => return Err("does not begin with `<` or `>`".to_owned()),
     };
     if rest.starts_with('=') {
@@ -505,7 +499,7 @@ mod tests {
             "2.5GB",
             "-1GB",
             "2TB",
-            "99999999999999999999GB",
+            "9999999999999999999GB",
             "2 GB",
             "é",
         ]);

@@ -80,17 +80,18 @@ impl Node {
     }
 
     pub fn table(&self) -> Option<&Table> {
-        match &self.value {
-            Value::Table(table) => Some(table),
-            _ => None,
-        }
+        if let Value::Table(table) = &self.value { Some(table) } else { None }
     }
 
-    pub fn table_mut(&mut self) -> Option<&mut Table> {
-        match &mut self.value {
-            Value::Table(table) => Some(table),
-            _ => None,
-        }
+    /// The entries, to be changed; none of what is no table.
+    pub fn entries_mut(&mut self) -> &mut [Entry] {
+        if let Value::Table(table) = &mut self.value { &mut table.entries } else { &mut [] }
+    }
+
+    /// The entries of the table at `path`; none where there is no table.
+    pub fn entries(&self, path: &[&str]) -> &[Entry] {
+        let table = self.entry(path).and_then(|entry| entry.node.table());
+        table.map_or(&[], |table| &table.entries)
     }
 
     /// The entry at the end of a path of keys.
@@ -102,10 +103,8 @@ impl Node {
 
     /// The `index`-th item of the array at `path`.
     pub fn item(&self, path: &[&str], index: usize) -> Option<&Node> {
-        match &self.entry(path)?.node.value {
-            Value::Array(items) => items.get(index),
-            _ => None,
-        }
+        let Value::Array(items) = &self.entry(path)?.node.value else { return None };
+        items.get(index)
     }
 
     /// Place of the value at `path`; of the deepest key on the way to it that exists, where it does not.
@@ -147,14 +146,6 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    pub fn get_mut(&mut self, key: &str) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.key == key)
-    }
-
-    pub fn keys(&self) -> impl Iterator<Item = &str> + Clone {
-        self.entries.iter().map(|entry| entry.key.as_str())
-    }
-
     /// Lays `over` upon this table: tables are merged, anything else is replaced, places included. Of header fields capitals make no difference.
     ///
     /// Returns the places of `over`'s keys that replaced something.
@@ -184,16 +175,13 @@ impl Table {
 
     /// Every value in it that is not a table, with its path and the place of its key.
     pub fn leaves(&self) -> Vec<(String, Span)> {
-        let mut leaves = Vec::new();
-        for entry in &self.entries {
-            match &entry.node.value {
-                Value::Table(table) => leaves.extend(
-                    table.leaves().into_iter().map(|(path, span)| (format!("{}.{path}", entry.key), span)),
-                ),
-                _ => leaves.push((entry.key.clone(), entry.key_span.clone())),
+        let of_entry = |Entry { key, key_span, node }: &Entry| match &node.value {
+            Value::Table(table) => {
+                table.leaves().into_iter().map(|(path, span)| (format!("{key}.{path}"), span)).collect()
             }
-        }
-        leaves
+            _ => vec![(key.clone(), key_span.clone())],
+        };
+        self.entries.iter().flat_map(of_entry).collect()
     }
 }
 
@@ -212,10 +200,8 @@ fn syntax_problems(text: &str, errors: &[toml::de::Error]) -> Vec<Problem> {
         if start < line_end {
             continue;
         }
-        line_end = text
-            .get(start..)
-            .and_then(|rest| rest.find('\n'))
-            .map_or(text.len(), |length| start + length + 1);
+        let length = text.get(start..).and_then(|rest| rest.find('\n'));
+        line_end = length.map_or(text.len(), |length| start + length + 1);
         let last = leaves_open(&problem.message) || problems.len() + 1 == SYNTAX_PROBLEMS_MAX;
         problems.push(problem);
         if last {
@@ -237,13 +223,9 @@ fn syntax_problem(error: &toml::de::Error) -> Problem {
         None if said == "duplicate key" => (said, "there before".to_owned()),
         None => (said, "not TOML".to_owned()),
     };
-    let open = leaves_open(&message);
-    let problem = Problem::new(span, message, label);
-    if open {
-        problem.with_hint("a bracket, brace or quote before this may have been left open")
-    } else {
-        problem
-    }
+    let hint = "a bracket, brace or quote before this may have been left open".to_owned();
+    let hint = leaves_open(&message).then_some(hint);
+    Problem { hint, ..Problem::new(span, message, label) }
 }
 
 impl<'de> IntoDeserializer<'de> for &'de Node {

@@ -63,10 +63,10 @@ impl Environment {
     }
 
     fn of(services: &[&Started], source: Option<&Started>) -> Environment {
-        let services = || services.iter();
-        let pm2 = services().find(|service| service.launcher.is_pm2());
-        let pm2 = pm2.and_then(|service| pm2_version(&service.directory));
-        let programs = services().filter_map(|service| service.command.first());
+        let pm2 = services.iter().find(|service| service.launcher.is_pm2());
+        let pm2 = pm2.and_then(|service| Some(("pm2".to_owned(), pm2_version(&service.directory)?)));
+        let programs = services.iter().filter_map(|service| service.command.first());
+        let runtimes = programs.filter_map(|program| Some((program.clone(), version_of(program)?)));
         let facts = Facts::look();
         Environment {
             kernel: facts.host.kernel,
@@ -77,10 +77,7 @@ impl Environment {
             governor: facts.frequency.governors.into_iter().next(),
             load_average: facts.host.load_average,
             descriptors: facts.limits.files_soft.filter(|limit| *limit != u64::MAX),
-            runtimes: programs
-                .filter_map(|program| Some((program.clone(), version_of(program)?)))
-                .chain(pm2.map(|version| ("pm2".to_owned(), version)))
-                .collect(),
+            runtimes: runtimes.chain(pm2).collect(),
             commit: source.and_then(|service| commit_of(&service.directory)),
             hosts: BTreeMap::new(),
         }

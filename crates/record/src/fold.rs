@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, EndReason, Ended, Event, Generator, GeneratorLost, Header, Prepared, RateChosen,
-    Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, Deployed, EndReason, Ended, Event, Generator, GeneratorLost, Header, Prepared,
+    RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.
@@ -46,7 +46,7 @@ pub struct Record {
 }
 
 /// One randomised pass over all variants.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Block {
     /// Number of the block, from 1; 0 for what came before the first.
     pub number: u32,
@@ -71,6 +71,13 @@ pub struct Trial {
     pub slices: Vec<Slice>,
     /// How it ended; `None` while it lives, or where the run broke off.
     pub ended: Option<TrialEnded>,
+}
+
+impl Block {
+    /// What was measured of a variant in it.
+    pub fn trial(&self, variant: usize) -> Option<&Trial> {
+        self.trials.iter().find(|trial| trial.variant() == variant)
+    }
 }
 
 impl Trial {
@@ -114,51 +121,41 @@ impl Record {
 
     /// Takes in one event. An event that fits nowhere is damage, not a panic: files can be edited.
     pub fn apply(&mut self, event: Event) {
+        if let Err(what) = self.taken(event) {
+            self.damage.push(format!("{what}, which never started"));
+        }
+    }
+
+    /// # Errors
+    /// What it was that fits nowhere.
+    fn taken(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::GeneratorsConnected(generators) => self.generators = generators,
             Event::GeneratorLost(lost) => self.generators_lost.push(lost),
             Event::Prepared(prepared) => self.prepared.push(prepared),
             Event::BlockStarted { block, order } => {
-                self.blocks.push(Block {
-                    number: block,
-                    order,
-                    trials: Vec::new(),
-                    seconds: None,
-                    paused_s: 0.0,
-                    dropped: None,
-                });
+                self.blocks.push(Block { number: block, order, ..Block::default() });
             }
-            Event::TrialStarted(started) => self.start_trial(started),
-            Event::Slice(mut slice) => match self.trial_mut(slice.block, slice.variant) {
-                Some(trial) => {
-                    // There are thousands. Read from disk they are packed already; as they are measured each has histograms of
-                    // 132 KiB a table, nearly all of it empty.
-                    slice.counts.pack();
-                    trial.slices.push(*slice);
-                }
-                None => self.misfit("slice", slice.block, slice.variant),
-            },
-            Event::TrialEnded(ended) => match self.trial_mut(ended.block, ended.variant) {
-                Some(trial) => {
-                    // A record of very many blocks is mostly slices.
-                    trial.slices.shrink_to_fit();
-                    trial.ended = Some(ended);
-                }
-                None => self.misfit("end of a trial", ended.block, ended.variant),
-            },
-            Event::BlockEnded { block, seconds } => match self.block_mut(block) {
-                Some(found) => found.seconds = Some(seconds),
-                None => self.damage.push(format!("the end of block {block}, which never started")),
-            },
-            Event::BlockDropped { block, why } => match self.block_mut(block) {
-                Some(found) => found.dropped = Some(why),
-                None => self.damage.push(format!("the dropping of block {block}, which never started")),
-            },
+            Event::TrialStarted(started) => self.start_trial(started)?,
+            Event::Slice(mut slice) => {
+                // There are thousands. Read from disk they are packed already; as they are measured each has histograms of
+                // 132 KiB a table, nearly all of it empty.
+                slice.counts.pack();
+                self.trial_mut("slice", slice.block, slice.variant)?.slices.push(*slice);
+            }
+            Event::TrialEnded(ended) => {
+                let trial = self.trial_mut("end of a trial", ended.block, ended.variant)?;
+                // A record of very many blocks is mostly slices.
+                trial.slices.shrink_to_fit();
+                trial.ended = Some(ended);
+            }
+            Event::BlockEnded { block, seconds } => self.block_mut("end", block)?.seconds = Some(seconds),
+            Event::BlockDropped { block, why } => self.block_mut("dropping", block)?.dropped = Some(why),
             Event::Paused { block, seconds } => {
                 self.pauses_s.push(seconds);
                 // Where nothing lives, nothing cools down.
                 let lives = |found: &&mut Block| found.trials.iter().any(|trial| trial.ended.is_none());
-                if let Some(found) = self.block_mut(block).filter(lives) {
+                if let Some(found) = self.block_mut("pause", block).ok().filter(lives) {
                     found.paused_s += seconds;
                 }
             }
@@ -169,6 +166,7 @@ impl Record {
             Event::Captured(capture) => self.captures.push(*capture),
             Event::Ended(ended) => self.ended = Some(ended),
         }
+        Ok(())
     }
 
     /// When requests were sent in measured slices.
@@ -186,15 +184,31 @@ impl Record {
         self.blocks.iter().filter(|block| block.seconds.is_some() && block.dropped.is_none())
     }
 
+    /// The trials of those blocks.
+    pub fn complete_trials(&self) -> impl Iterator<Item = &Trial> {
+        self.complete_blocks().flat_map(|block| &block.trials)
+    }
+
+    /// All trials, be their blocks complete or not.
+    pub fn trials(&self) -> impl DoubleEndedIterator<Item = &Trial> + Clone {
+        self.blocks.iter().flat_map(|block| &block.trials)
+    }
+
     /// How many blocks count.
     pub fn blocks_kept(&self) -> u32 {
-        u32::try_from(self.complete_blocks().count()).unwrap_or(u32::MAX)
+        self.complete_blocks().count() as u32
     }
 
     /// How many blocks count for nothing.
     pub fn blocks_dropped(&self) -> u32 {
-        let dropped = self.blocks.iter().filter(|block| block.dropped.is_some());
-        u32::try_from(dropped.count()).unwrap_or(u32::MAX)
+        self.blocks.iter().filter(|block| block.dropped.is_some()).count() as u32
+    }
+
+    /// All that ran already and was loaded, each as it was when it was first; empty where everything was started.
+    pub fn deployed(&self) -> Vec<&Deployed> {
+        let all = self.trials().filter_map(|trial| trial.started.deployed.as_ref());
+        let alike = model::grouped(all.map(|one| ((&one.place, &one.address), one)));
+        alike.into_iter().map(|(_, looks)| looks[0]).collect()
     }
 
     /// Notes that something of the last block so far cannot be relied on.
@@ -210,26 +224,28 @@ impl Record {
         }
     }
 
-    fn start_trial(&mut self, started: TrialStarted) {
-        let known = started.variant < self.header.plan.variants.len();
-        if let Some(variant) = self.header.plan.variants.get_mut(started.variant) {
-            variant.pin(&started.services);
-        }
-        match self.block_mut(started.block).filter(|_| known) {
-            Some(block) => block.trials.push(Trial { started, slices: Vec::new(), ended: None }),
-            None => self.misfit("start of a trial", started.block, started.variant),
-        }
+    fn start_trial(&mut self, started: TrialStarted) -> Result<(), String> {
+        let (block, variant) = (started.block, started.variant);
+        let misfit = || misfit("start of a trial", block, variant);
+        let plan = self.header.plan.variants.get_mut(variant).ok_or_else(misfit)?;
+        plan.pin(&started.services);
+        let block = self.block_mut("", block).map_err(|_| misfit())?;
+        block.trials.push(Trial { started, slices: Vec::new(), ended: None });
+        Ok(())
     }
 
-    fn block_mut(&mut self, number: u32) -> Option<&mut Block> {
-        self.blocks.iter_mut().rev().find(|block| block.number == number)
+    fn block_mut(&mut self, what: &str, number: u32) -> Result<&mut Block, String> {
+        let found = self.blocks.iter_mut().rev().find(|block| block.number == number);
+        found.ok_or_else(|| format!("the {what} of block {number}"))
     }
 
-    fn trial_mut(&mut self, block: u32, variant: usize) -> Option<&mut Trial> {
-        self.block_mut(block)?.trials.iter_mut().rev().find(|trial| trial.variant() == variant)
+    fn trial_mut(&mut self, what: &str, block: u32, variant: usize) -> Result<&mut Trial, String> {
+        let misfit = || misfit(what, block, variant);
+        let mut trials = self.block_mut(what, block).map_err(|_| misfit())?.trials.iter_mut().rev();
+        trials.find(|trial| trial.variant() == variant).ok_or_else(misfit)
     }
+}
 
-    fn misfit(&mut self, what: &str, block: u32, variant: usize) {
-        self.damage.push(format!("the {what} of variant {variant} in block {block}, which never started"));
-    }
+fn misfit(what: &str, block: u32, variant: usize) -> String {
+    format!("the {what} of variant {variant} in block {block}")
 }

@@ -16,7 +16,6 @@
 //! thing through the same code. A run killed at any moment leaves a record that opens; a line cut off in
 //! the middle is reported as damage and everything before it counts; a block of which a line is missing or changed counts for nothing. This crate draws no conclusions.
 
-mod deployed;
 mod environment;
 mod fold;
 mod reader;
@@ -78,7 +77,11 @@ pub struct Header {
 
 /// The time now, RFC 3339 in UTC with whole seconds.
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    utc(jiff::Timestamp::now())
+}
+
+fn utc(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The time now in UTC as part of a folder's name: `20261121-034500`.

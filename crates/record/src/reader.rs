@@ -7,7 +7,7 @@ use std::path::Path;
 use plan::Refused;
 use serde::Deserialize;
 
-use crate::seal::{Opened, Seal};
+use crate::seal::Seal;
 use crate::{Header, Record, VERSION};
 
 /// The version of the format from which on lines have checksums.
@@ -37,7 +37,9 @@ pub fn open(path: &Path) -> Result<Record, Refused> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let (header, seal) = read_header(&directory.join("record.json"))?;
     let mut record = Record::new(directory.to_path_buf(), header);
-    record.experiment_text = read_experiment(&directory.join("experiment.toml"));
+    // What is longer than any experiment file is none. No report rests on it, so that its absence is no damage.
+    let experiment = plan::read_file(&directory.join("experiment.toml"), EXPERIMENT_BYTES_MAX).ok();
+    record.experiment_text = experiment.map(|text| String::from_utf8_lossy(&text).into_owned());
     let path = directory.join("events.jsonl");
     match plan::open_file(&path) {
         Ok(file) => {
@@ -75,21 +77,14 @@ fn read_header(path: &Path) -> Result<(Header, Option<Seal>), Refused> {
     };
     let Version { version: found, proofload: by } = serde_json::from_slice(&text).map_err(header)?;
     if found > VERSION {
-        return Err(Refused::new(
-            format!(
-                "{shown}: Proofload {by} wrote it in format {found}, which is newer than the newest that this one reads, {VERSION}"
-            ),
-            format!("open it with Proofload {by} or newer; its report.html needs no Proofload at all"),
-        ));
+        let newer = format!(
+            "{shown}: Proofload {by} wrote it in format {found}, which is newer than the newest that this one reads, {VERSION}"
+        );
+        let hint = format!("open it with Proofload {by} or newer; its report.html needs no Proofload at all");
+        return Err(Refused::new(newer, hint));
     }
     let seal = (found >= SEALED_SINCE).then(|| Seal::of(&text));
     Ok((serde_json::from_slice(&text).map_err(header)?, seal))
-}
-
-/// What is longer than any experiment file is none. No report rests on it, so that its absence is no damage.
-fn read_experiment(path: &Path) -> Option<String> {
-    let bytes = plan::read_file(path, EXPERIMENT_BYTES_MAX).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Record) -> io::Result<()> {
@@ -100,26 +95,26 @@ fn read_events(mut lines: impl BufRead, mut seal: Option<Seal>, record: &mut Rec
         if read == 0 {
             break;
         }
-        let is_endless = read as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n');
+        let has_end = line.last() == Some(&b'\n');
+        let is_endless = read as u64 == LINE_BYTES_MAX && !has_end;
         if is_endless || record.damage.len() >= DAMAGE_MAX {
-            let why =
-                if is_endless { "a line has no end within 64 MiB" } else { "too many lines are damaged" };
+            let why = if is_endless { "it has no end within 64 MiB" } else { "too many lines are damaged" };
             record.doubt(format!("events.jsonl:{number}: {why}; nothing from here on is read"));
             break;
         }
         let opened = match &mut seal {
             Some(seal) => seal.open(&line),
-            None => serde_json::from_slice(&line).map(Opened::Whole).map_err(|error| error.to_string()),
+            None => serde_json::from_slice(&line).map(|event| (event, None)).map_err(|why| why.to_string()),
         };
         match opened {
-            Ok(Opened::Whole(event)) => record.apply(event),
-            Ok(Opened::Broken(why, event)) => {
+            Ok((event, None)) => record.apply(event),
+            Ok((event, Some(why))) => {
                 record.doubt(format!("events.jsonl:{number}: {why}"));
                 record.apply(event);
                 // It may be the begin of a block, or the end of the one before.
                 record.doubt_last_block();
             }
-            Err(_) if line.last() != Some(&b'\n') => {
+            Err(_) if !has_end => {
                 record.damage.push(format!("events.jsonl:{number}: cut off; what stands before it counts"));
             }
             Err(error) => record.doubt(format!("events.jsonl:{number}: left out: {error}")),

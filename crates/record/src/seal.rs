@@ -23,15 +23,6 @@ pub(crate) struct Seal {
     sum: String,
 }
 
-/// What a line was found to be.
-#[derive(Debug)]
-pub(crate) enum Opened {
-    /// As it was written, and the next one.
-    Whole(Event),
-    /// Legible, but lines are missing before it or it was changed: why, in words.
-    Broken(String, Event),
-}
-
 impl Seal {
     /// Before the first line of the record with this header.
     pub(crate) fn of(header: &[u8]) -> Seal {
@@ -49,11 +40,11 @@ impl Seal {
         Ok(line)
     }
 
-    /// Reads the next line.
+    /// Reads the next line: its event, and where lines are missing before it or it was changed, that in words.
     ///
     /// # Errors
     /// If there is no event in it, with the reason in words.
-    pub(crate) fn open(&mut self, line: &[u8]) -> Result<Opened, String> {
+    pub(crate) fn open(&mut self, line: &[u8]) -> Result<(Event, Option<String>), String> {
         let (number, written, rest) = marks(line).ok_or("it has no number and checksum")?;
         // The event as it was written: what follows the marks.
         let event = [b"{", rest.trim_ascii_end()].concat();
@@ -61,13 +52,12 @@ impl Seal {
         // Whatever is the matter with this line, the next one follows from what it says of itself.
         (self.number, self.sum) = (number.saturating_add(1), written.to_owned());
         let event = serde_json::from_slice(&event).map_err(|error| error.to_string())?;
-        Ok(match () {
-            () if number != expected => {
-                Opened::Broken(format!("it is line {number} where line {expected} was to come"), event)
-            }
-            () if !is_whole => Opened::Broken("it is not what was written".to_owned(), event),
-            () => Opened::Whole(event),
-        })
+        let broken = if number != expected {
+            Some(format!("it is line {number} where line {expected} was to come"))
+        } else {
+            (!is_whole).then(|| "it is not what was written".to_owned())
+        };
+        Ok((event, broken))
     }
 }
 
@@ -77,11 +67,8 @@ fn marks(line: &[u8]) -> Option<(u64, &str, &[u8])> {
     let (number, rest) = line.split_at(line.iter().position(|byte| *byte == b',')?);
     let rest = rest.strip_prefix(br#","sum":""#)?;
     let (sum, rest) = rest.split_at_checked(SUM_BYTES * 2)?;
-    Some((
-        str::from_utf8(number).ok()?.parse().ok()?,
-        str::from_utf8(sum).ok()?,
-        rest.strip_prefix(br#"","#)?,
-    ))
+    let number = str::from_utf8(number).ok()?.parse().ok()?;
+    Some((number, str::from_utf8(sum).ok()?, rest.strip_prefix(br#"","#)?))
 }
 
 fn sum(before: &str, bytes: &[u8]) -> String {

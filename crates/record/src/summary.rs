@@ -27,21 +27,8 @@ pub struct Folder {
     made_of: MadeOf,
 }
 
-/// The files that a summary was made of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct MadeOf {
-    header: Version,
-    /// `None` where there is no such file.
-    events: Option<Version>,
-}
-
-/// Size and time of change of a file: what changes when it does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Version {
-    bytes: u64,
-    /// Since 1970.
-    changed_ns: u64,
-}
+/// Of header and events: size, and time of change in nanoseconds since 1970, which change when the file does. `None` where there is none.
+type MadeOf = [Option<(u64, u64)>; 2];
 
 /// The file: a summary, and what must still hold for it to be one.
 #[derive(Serialize, Deserialize)]
@@ -56,7 +43,7 @@ impl Folder {
     pub fn at(directory: PathBuf) -> Option<Folder> {
         let header = fs::metadata(directory.join("record.json")).ok()?;
         let events = fs::metadata(directory.join("events.jsonl")).ok();
-        let made_of = MadeOf { header: Version::of(&header), events: events.as_ref().map(Version::of) };
+        let made_of = [Some(version(&header)), events.as_ref().map(version)];
         let name = directory.file_name()?.to_string_lossy().into_owned();
         let changed = header.modified().unwrap_or(UNIX_EPOCH);
         Some(Folder { name, directory, changed, made_of })
@@ -73,8 +60,7 @@ impl Folder {
 
     /// When the header was last changed, RFC 3339 in UTC with whole seconds.
     pub fn changed_utc(&self) -> String {
-        let time = jiff::Timestamp::try_from(self.changed).unwrap_or_default();
-        time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        crate::utc(jiff::Timestamp::try_from(self.changed).unwrap_or_default())
     }
 
     /// The summary as `made_by` made it of the record as it is now; `None` where there is none.
@@ -90,15 +76,12 @@ impl Folder {
     /// # Errors
     /// If it cannot be written.
     pub fn keep_summary<S: Serialize>(&self, made_by: &str, summary: &S) -> io::Result<()> {
-        let kept = Kept { made_by: made_by.to_owned(), made_of: self.made_of.clone(), summary };
+        let kept = Kept { made_by: made_by.to_owned(), made_of: self.made_of, summary };
         fs::write(self.directory.join(SUMMARY), serde_json::to_vec(&kept)?)
     }
 }
 
-impl Version {
-    fn of(file: &Metadata) -> Version {
-        let changed = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let changed_ns = u64::try_from(changed.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX);
-        Version { bytes: file.len(), changed_ns }
-    }
+fn version(file: &Metadata) -> (u64, u64) {
+    let changed = file.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    (file.len(), u64::try_from(changed.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX))
 }

@@ -92,12 +92,8 @@ impl Writer {
         write_file(&made, &text)?;
         File::open(&made).and_then(|file| file.sync_all()).map_err(at(&made))?;
         let path = directory.join("events.jsonl");
-        let events = OpenOptions::new()
-            .create_new(true)
-            .append(true)
-            .mode(FILE_MODE)
-            .open(&path)
-            .map_err(at(&path))?;
+        let events = OpenOptions::new().create_new(true).append(true).mode(FILE_MODE).open(&path);
+        let events = events.map_err(at(&path))?;
         // A mark that goes with this process, however it ends; see `is_being_written`. Where a file system has no locks there is none.
         let _ = events.try_lock();
         let mut record = Record::new(directory, header);

@@ -1,18 +1,34 @@
 //! Records of every format open, and what is no record is told apart from what is damaged.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use proofload_record::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Event, ProfileFile, ThreadUse,
-    VERSION, Writer, is_being_written, open,
-};
+use proofload_record::{CaptureKind, Event, Record, VERSION, Writer, is_being_written, open};
+use tempfile::TempDir;
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/v1");
 
+fn kept() -> Record {
+    open(Path::new(KEPT)).expect("it opens")
+}
+
+/// A new record with the header of the kept one, and where it lies.
+fn begun() -> (TempDir, PathBuf, Writer) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("record");
+    let writer = Writer::create(&at, kept().header, "").expect("a record");
+    (folder, at, writer)
+}
+
+/// The lines of a record's events.
+fn events(at: &Path) -> Vec<String> {
+    let text = fs::read_to_string(at.join("events.jsonl")).expect("the events");
+    text.lines().map(str::to_owned).collect()
+}
+
 #[test]
 fn a_record_of_format_1_opens_whole() {
-    let record = open(Path::new(KEPT)).expect("it opens");
+    let record = kept();
     assert_eq!(record.header.version, 1);
     assert_eq!(record.damage, Vec::<String>::new());
     assert_eq!(record.complete_blocks().count(), record.blocks.len());
@@ -28,16 +44,13 @@ fn a_record_of_format_1_opens_whole() {
 
 #[test]
 fn captures_are_kept_in_order_also_after_the_end_of_the_run_and_older_records_have_none() {
-    let record = open(Path::new(KEPT)).expect("it opens");
-    assert!(record.captures.is_empty());
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("record");
-    let mut writer = Writer::create(&at, record.header, "").expect("a record");
-    let ended = record.ended.expect("it ended");
+    assert!(kept().captures.is_empty());
+    let (_folder, at, mut writer) = begun();
+    let ended = kept().ended.expect("it ended");
     writer.append(Event::Ended(ended.clone())).expect("it is kept");
     let kinds = [CaptureKind::Plain, CaptureKind::Counters, CaptureKind::Cpu, CaptureKind::Heap];
-    for (round, kind) in (1..).zip(kinds) {
-        writer.append(Event::Captured(Box::new(capture(round, kind)))).expect("it is kept");
+    for (round, kind) in (1..).zip(["plain", "counters", "cpu", "heap"]) {
+        writer.append(capture(round, kind)).expect("it is kept");
     }
     let opened = open(&at).expect("it opens");
     assert_eq!(opened.captures, writer.record().captures);
@@ -45,56 +58,36 @@ fn captures_are_kept_in_order_also_after_the_end_of_the_run_and_older_records_ha
     assert_eq!(told, [(1, kinds[0]), (2, kinds[1]), (3, kinds[2]), (4, kinds[3])]);
     assert_eq!((opened.ended, opened.damage), (Some(ended), Vec::<String>::new()));
     // The form that other programs read.
-    let events = fs::read_to_string(at.join("events.jsonl")).expect("the events");
-    assert!(events.contains(r#","captured":{"round":1,"variant":0,"kind":"plain","#), "{events}");
+    let form = r#","captured":{"round":1,"variant":0,"kind":"plain","#;
+    assert!(events(&at).iter().any(|line| line.contains(form)), "{:?}", events(&at));
 }
 
 /// A capture of one service that is one process, and of which something is missing.
-fn capture(round: u32, kind: CaptureKind) -> Capture {
-    let threads = vec![ThreadUse { id: 7, name: "node".into(), cpu_ns: 5, waited_ns: 1 }];
-    let profile = ProfileFile { path: "profiles/round-1/a-api-7.cpuprofile".into(), bytes: 99 };
-    let agent = AgentSeen {
-        thread: 0,
-        thread_id: Some(7),
-        role: "service".into(),
-        versions: [("node".to_owned(), "22.0.0".to_owned())].into(),
-        node_env: None,
-        uv_threadpool_size: None,
-        main: Some("/srv/server.js".into()),
-        requests: Some(9),
-        counters: None,
-        profile: (kind == CaptureKind::Cpu).then_some(profile),
-        failed: None,
-    };
-    let (command, parent) = ("node server.js".into(), 6);
-    let process = CapturedProcess { pid: 7, parent, command, threads, agents: vec![agent], native: None };
-    let service = CapturedService {
-        service: "api".into(),
-        directory: "/srv".into(),
-        cpu_ns: 6,
-        processes: vec![process],
-        missing: vec![model::Missing::new(model::Absence::Other, "a thread")],
-    };
-    Capture {
-        round,
-        variant: 0,
-        kind,
-        start_ns: 1,
-        end_ns: 2,
-        requests: 9,
-        errors: 0,
-        services: vec![service],
-    }
+fn capture(round: u32, kind: &str) -> Event {
+    let agent = serde_json::json!({
+        "thread": 0, "thread_id": 7, "role": "service", "versions": { "node": "22.0.0" }, "main": "/srv/server.js", "requests": 9,
+        "profile": (kind == "cpu").then(|| serde_json::json!({ "path": "profiles/a-api-7.cpuprofile", "bytes": 99 })),
+    });
+    let process = serde_json::json!({
+        "pid": 7, "parent": 6, "command": "node server.js", "agents": [agent],
+        "threads": [{ "id": 7, "name": "node", "cpu_ns": 5, "waited_ns": 1 }],
+    });
+    let service = serde_json::json!({
+        "service": "api", "directory": "/srv", "cpu_ns": 6, "processes": [process], "missing": ["a thread"],
+    });
+    let captured = serde_json::json!({ "captured": {
+        "round": round, "variant": 0, "kind": kind, "start_ns": 1, "end_ns": 2, "requests": 9, "errors": 0, "services": [service],
+    } });
+    serde_json::from_value(captured).expect("an event")
 }
 
 #[test]
 fn of_two_that_begin_in_one_folder_at_once_one_gets_it() {
-    let record = open(Path::new(KEPT)).expect("it opens");
-    let folder = tempfile::tempdir().expect("a folder");
+    let (folder, header) = (tempfile::tempdir().expect("a folder"), kept().header);
     let start = std::sync::Barrier::new(8);
     let make = || {
         start.wait();
-        Writer::create(folder.path(), record.header.clone(), "").is_ok()
+        Writer::create(folder.path(), header.clone(), "").is_ok()
     };
     let made = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(make)).collect();
@@ -112,9 +105,8 @@ fn what_cannot_be_opened_says_why() {
     assert!(open(folder.path()).is_err_and(|error| error.to_string().contains("not a record's header")));
     let newer = fs::read_to_string(Path::new(KEPT).join("record.json")).expect("the header");
     let next = VERSION + 1;
-    let newer =
-        newer.replacen("\"version\": 1", &format!("\"version\": {next}"), 1).replacen("0.0.0", "9.9.0", 1);
-    fs::write(&header, newer).expect("a file");
+    let newer = newer.replacen("\"version\": 1", &format!("\"version\": {next}"), 1);
+    fs::write(&header, newer.replacen("0.0.0", "9.9.0", 1)).expect("a file");
     let error = open(folder.path()).expect_err("a newer format is refused");
     let expected = format!(
         "Proofload 9.9.0 wrote it in format {next}, which is newer than the newest that this one reads, {VERSION}"
@@ -150,14 +142,10 @@ fn a_record_from_elsewhere_is_no_trap() {
 
 #[test]
 fn events_that_fit_nowhere_are_damage() {
-    let record = open(Path::new(KEPT)).expect("it opens");
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("record");
-    drop(Writer::create(&at, record.header, "").expect("a record"));
-    let header = fs::read(Path::new(KEPT).join("record.json")).expect("the header");
-    fs::write(at.join("record.json"), header).expect("a header of format 1");
-    let events = fs::read_to_string(Path::new(KEPT).join("events.jsonl")).expect("the events");
-    let without_blocks: Vec<&str> = events.lines().filter(|line| !line.contains("block_started")).collect();
+    let (_folder, at, _) = begun();
+    fs::copy(Path::new(KEPT).join("record.json"), at.join("record.json")).expect("a header of format 1");
+    let mut without_blocks = events(Path::new(KEPT));
+    without_blocks.retain(|line| !line.contains("block_started"));
     fs::write(at.join("events.jsonl"), without_blocks.join("\n") + "\n").expect("a file");
     let opened = open(&at).expect("it opens");
     assert!(opened.blocks.is_empty());
@@ -168,13 +156,9 @@ fn events_that_fit_nowhere_are_damage() {
 
 #[test]
 fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
-    let kept = open(Path::new(KEPT)).expect("it opens");
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("record");
-    let mut writer = Writer::create(&at, kept.header.clone(), "").expect("a record");
-    let old = fs::read_to_string(Path::new(KEPT).join("events.jsonl")).expect("the events");
-    for line in old.lines() {
-        writer.append(serde_json::from_str(line).expect("an event")).expect("it is kept");
+    let (_folder, at, mut writer) = begun();
+    for line in events(Path::new(KEPT)) {
+        writer.append(serde_json::from_str(&line).expect("an event")).expect("it is kept");
         if line.contains("block_ended") && line.contains("\"block\":2") {
             let why = "the host was busy".to_owned();
             writer.append(Event::BlockDropped { block: 2, why }).expect("it is kept");
@@ -183,14 +167,11 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
     let whole = writer.into_record();
     let counting: Vec<u32> = whole.complete_blocks().map(|block| block.number).collect();
     assert!(counting.len() > 4 && !counting.contains(&2));
-    let path = at.join("events.jsonl");
-    let text = fs::read_to_string(&path).expect("the events");
-    let lines: Vec<&str> = text.lines().collect();
+    let all = events(&at);
     let read = |lines: &[String]| {
-        fs::write(&path, lines.join("\n") + "\n").expect("a file");
+        fs::write(at.join("events.jsonl"), lines.join("\n") + "\n").expect("a file");
         open(&at).expect("it opens")
     };
-    let all: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
     assert_eq!(read(&all).damage, Vec::<String>::new());
     // The last line has none after it that would tell; that a run has no end is told by itself.
     for index in 0..all.len() - 1 {
@@ -199,20 +180,15 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
         let mut cut = all.clone();
         cut[index] = all[index][..all[index].len() / 2].to_owned();
         let mut changed = all.clone();
-        changed[index] =
-            all[index].replacen("\"block\":", "\"block\": ", 1).replacen("\"reason\"", "\"Reason\"", 1);
+        let spaced = all[index].replacen("\"block\":", "\"block\": ", 1);
+        changed[index] = spaced.replacen("\"reason\"", "\"Reason\"", 1);
         for lines in [lost, cut, changed].iter().filter(|lines| **lines != all) {
             let opened = read(lines);
             assert!(!opened.damage.is_empty(), "line {}", index + 1);
             for block in opened.complete_blocks() {
                 let original = whole.blocks.iter().find(|one| one.number == block.number);
                 assert_eq!(Some(block), original, "line {}", index + 1);
-                assert!(
-                    counting.contains(&block.number),
-                    "line {} revives block {}",
-                    index + 1,
-                    block.number
-                );
+                assert!(counting.contains(&block.number), "line {} revives {}", index + 1, block.number);
             }
         }
     }
@@ -220,10 +196,7 @@ fn a_line_that_is_lost_or_changed_is_told_and_takes_its_block_along() {
 
 #[test]
 fn a_record_that_is_removed_while_it_is_written_is_told_at_the_end_of_a_block() {
-    let kept = open(Path::new(KEPT)).expect("it opens");
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("record");
-    let mut writer = Writer::create(&at, kept.header.clone(), "").expect("a record");
+    let (_folder, at, mut writer) = begun();
     fs::remove_dir_all(&at).expect("it goes");
     let ended = writer.append(Event::BlockDropped { block: 1, why: "so".to_owned() });
     assert!(ended.is_err_and(|error| error.to_string().contains("cannot write the record")));
@@ -231,11 +204,8 @@ fn a_record_that_is_removed_while_it_is_written_is_told_at_the_end_of_a_block() 
 
 #[test]
 fn a_record_is_being_written_for_as_long_as_its_writer_lives() {
-    let record = open(Path::new(KEPT)).expect("it opens");
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path().join("record");
-    assert!(!is_being_written(&at), "there is none");
-    let writer = Writer::create(&at, record.header, "").expect("a record");
+    assert!(!is_being_written(Path::new("/nowhere")), "there is none");
+    let (_folder, at, writer) = begun();
     assert!(is_being_written(&at));
     assert_eq!(open(&at).expect("it opens").ended, None);
     drop(writer);

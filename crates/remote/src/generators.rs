@@ -6,7 +6,7 @@ mod fleet;
 
 use std::io::{self, BufReader};
 
-pub use fleet::{Fleet, FleetError, Generator, Ran};
+pub use fleet::{Fleet, FleetError, Ran};
 use load::{LoadError, LoadSpec, Until};
 use machine::CpuTicks;
 use machine::clock::monotonic_ns;

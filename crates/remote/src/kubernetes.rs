@@ -19,9 +19,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::api::{Namespace, OF_GENERATORS};
-use self::attach::{Hold, attach};
-pub use self::deployed::{Behind, Deployed, Pod};
-use self::pods::{Barrier, CONTAINER, PodView, Step, Wanted};
+use self::attach::attach;
+pub use self::deployed::{Behind, Deployed};
+use self::pods::{Barrier, CONTAINER, PodView, Step};
 use crate::{Channel, Error};
 
 /// How often pods are looked at, for few of them.
@@ -52,20 +52,14 @@ pub fn open(
     tell: &mut dyn FnMut(String),
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<Channel>, Error> {
-    let wanted = Wanted {
-        name: pods::name(run, rand::random()),
-        run: run.to_owned(),
-        cluster: cluster.clone(),
-        arguments: arguments.iter().chain(&ALONE).map(|word| word.to_string()).collect(),
-    };
+    let name = pods::name(run, rand::random());
+    let manifest = pods::manifest(&name, run, cluster, &[arguments, &ALONE].concat());
     let namespace =
         Namespace::find(cluster.context.as_deref(), cluster.namespace.as_deref(), &OF_GENERATORS)?;
-    if cancelled() {
-        return Err(was_cancelled());
-    }
+    check(cancelled)?;
     // First, because a Job may be there although no response said so.
-    let job = Arc::new(Job { namespace, name: wanted.name.clone() });
-    let made = job.namespace.create(&pods::manifest(&wanted))?;
+    let job = Arc::new(Job { namespace, name });
+    let made = job.namespace.create(&manifest)?;
     // Without it one pod that fails would end all others, or be replaced by one that we are not attached to.
     if made.spec.backoff_limit_per_index != Some(0) {
         return Err(Error::new(
@@ -73,12 +67,12 @@ pub fn open(
         )
         .help("Kubernetes 1.29 and later do"));
     }
-    let pods = all_running(&job, &wanted.cluster, tell, cancelled)?;
+    let pods = all_running(&job, cluster, tell, cancelled)?;
     all_attached(&job, pods, cancelled)
 }
 
-fn was_cancelled() -> Error {
-    Error::new("it was cancelled").by(crate::Blame::Cancelled)
+fn check(cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    if cancelled() { Err(Error::cancelled("pods")) } else { Ok(()) }
 }
 
 /// A Job that is deleted when dropped. Where that fails it goes by itself, when its pods have no stdin any more.
@@ -93,12 +87,6 @@ impl Drop for Job {
     }
 }
 
-/// What keeps a pod's channel: its connection, which ends first, and the Job.
-struct Keeper {
-    _connection: Hold,
-    _job: Arc<Job>,
-}
-
 fn all_running(
     job: &Job,
     cluster: &plan::Kubernetes,
@@ -110,10 +98,8 @@ fn all_running(
     let mut last = String::new();
     loop {
         let pods: Vec<PodView> = job.namespace.pods_of(&job.name)?.iter().filter_map(pods::view).collect();
-        let refusal = match pods.len() < cluster.pods as usize {
-            true => job.namespace.refusal(&job.name)?,
-            false => None,
-        };
+        let are_few = pods.len() < cluster.pods as usize;
+        let refusal = if are_few { job.namespace.refusal(&job.name)? } else { None };
         match barrier.step(began.elapsed(), &pods, refusal.as_deref()) {
             Step::Open(pods) => return Ok(pods),
             Step::Broken(error) => return Err(error),
@@ -125,9 +111,7 @@ fn all_running(
         }
         let next = Instant::now() + LOOK_EVERY + LOOK_LATER_EACH * cluster.pods;
         while Instant::now() < next {
-            if cancelled() {
-                return Err(was_cancelled());
-            }
+            check(cancelled)?;
             thread::sleep(GLANCE);
         }
     }
@@ -141,9 +125,7 @@ fn all_attached(
 ) -> Result<Vec<Channel>, Error> {
     let mut channels = Vec::with_capacity(pods.len());
     for group in pods.chunks(ATTACHED_AT_ONCE) {
-        if cancelled() {
-            return Err(was_cancelled());
-        }
+        check(cancelled)?;
         let attached: Result<Vec<Channel>, Error> = thread::scope(|scope| {
             let threads: Vec<_> = group.iter().map(|pod| scope.spawn(|| channel(job, pod))).collect();
             let joined = threads.into_iter().map(|thread| thread.join());
@@ -157,5 +139,6 @@ fn all_attached(
 fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, Error> {
     let (input, output, connection) = attach(&job.namespace, &pod.name, CONTAINER)?;
     let name = format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node);
-    Ok(Channel::new(name, input, output, Keeper { _connection: connection, _job: Arc::clone(job) }))
+    // Of what keeps it the connection ends first.
+    Ok(Channel::new(name, input, output, (connection, Arc::clone(job))))
 }

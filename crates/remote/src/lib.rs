@@ -19,7 +19,7 @@ pub mod ssh;
 
 pub use ::services::{Blame, Error};
 pub use channel::{Channel, here};
-pub use open::{Waiting, Wanted, again, generators, together};
+pub use open::{Wanted, again, generators, together};
 pub use program::Program;
 pub use protocol::{AgentHost, ServeError, serve};
 pub use ssh::address;

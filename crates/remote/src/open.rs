@@ -3,11 +3,12 @@
 //! A host takes seconds, a cluster longer: the caller gets the names of those that are missing, and may cancel. What is opened by then is
 //! closed again.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,11 +37,7 @@ pub struct Wanted<'a> {
     pub arguments: &'static [&'static str],
     /// The same on this machine, as a command.
     pub here: &'a dyn Fn() -> Command,
-}
-
-/// The caller, who waits.
-pub struct Waiting<'a> {
-    /// Whether the caller cancels.
+    /// Whether the caller, who waits, cancels.
     pub cancelled: &'a dyn Fn() -> bool,
     /// Called about once a second with the names of those that are missing, and how long it took so far.
     pub watch: &'a mut dyn FnMut(&[String], Duration),
@@ -50,8 +47,8 @@ pub struct Waiting<'a> {
 ///
 /// # Errors
 /// All that could not be had, and then none is left running; an empty list where it was cancelled.
-pub fn generators(wanted: &Wanted<'_>, waiting: &mut Waiting<'_>) -> Result<Vec<Channel>, Vec<Error>> {
-    opened(doors(wanted).map_err(|error| vec![error])?, wanted, waiting)
+pub fn generators(wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec<Error>> {
+    opened(doors(wanted), wanted)
 }
 
 /// These places, which are in order, as they can be opened again: all pods together, and every other by itself.
@@ -67,27 +64,21 @@ pub fn together(generators: &Generators, places: &[usize]) -> Vec<Vec<usize>> {
 ///
 /// # Errors
 /// As [`generators`].
-pub fn again(
-    wanted: &Wanted<'_>,
-    places: &[usize],
-    waiting: &mut Waiting<'_>,
-) -> Result<Vec<Channel>, Vec<Error>> {
-    let doors = doors(wanted).map_err(|error| vec![error])?;
-    // Pods are one door, the last.
-    let last = doors.len().saturating_sub(1);
+pub fn again(wanted: &mut Wanted<'_>, places: &[usize]) -> Result<Vec<Channel>, Vec<Error>> {
     let place = places.first().copied().unwrap_or_default();
-    let Some(mut door) = doors.into_iter().nth(place.min(last)) else { return Err(Vec::new()) };
-    if let Door::Pods { cluster, away_max } = &mut door {
+    // Pods are one door, the last.
+    let mut door = doors(wanted).into_iter().take(place + 1).next_back();
+    if let Some(Door::Pods { cluster, away_max }) = &mut door {
         cluster.pods = u32::try_from(places.len()).unwrap_or(u32::MAX);
         *away_max = AWAY_MAX;
     }
-    opened(vec![door], wanted, waiting)
+    opened(door.into_iter().collect(), wanted)
 }
 
 /// Where channels come from.
 enum Door {
-    Here(String),
-    Ssh(String, Arc<Program>),
+    Here(String, Command),
+    Ssh(String),
     /// Pods, and how long their cluster may not answer.
     Pods {
         cluster: Kubernetes,
@@ -95,147 +86,148 @@ enum Door {
     },
 }
 
-fn doors(wanted: &Wanted<'_>) -> Result<Vec<Door>, Error> {
-    let Generators { local, ssh, kubernetes, program, .. } = wanted.generators;
+fn doors(wanted: &Wanted<'_>) -> Vec<Door> {
+    let Generators { local, ssh, kubernetes, .. } = wanted.generators;
     let name = |number: u32| if *local == 1 { "local".to_owned() } else { format!("local {number}") };
-    let mut doors: Vec<Door> = (1..=*local).map(|number| Door::Here(name(number))).collect();
-    if !ssh.is_empty() {
-        let program = Arc::new(program.as_deref().map_or_else(Program::own, Program::at)?);
-        doors.extend(ssh.iter().map(|host| Door::Ssh(host.clone(), Arc::clone(&program))));
-    }
+    let here = (1..=*local).map(|number| Door::Here(name(number), (wanted.here)()));
     // At the beginning it is a mistake to be mended.
-    let away_max = Duration::ZERO;
-    doors.extend(kubernetes.clone().map(|cluster| Door::Pods { cluster, away_max }));
-    Ok(doors)
+    let pods = kubernetes.clone().map(|cluster| Door::Pods { cluster, away_max: Duration::ZERO });
+    here.chain(ssh.iter().cloned().map(Door::Ssh)).chain(pods).collect()
 }
 
 impl Door {
     fn name(&self) -> String {
         match self {
-            Door::Here(name) => name.clone(),
-            Door::Ssh(host, _) if host.contains("://") => host.clone(),
-            Door::Ssh(host, _) => format!("ssh://{host}"),
+            Door::Here(name, _) => name.clone(),
+            Door::Ssh(host) if host.contains("://") => host.clone(),
+            Door::Ssh(host) => format!("ssh://{host}"),
             Door::Pods { cluster, .. } if cluster.pods == 1 => "1 pod".to_owned(),
             Door::Pods { cluster, .. } => format!("{} pods", cluster.pods),
         }
     }
 }
 
+/// What came of a door.
+type Opened = Result<Vec<Channel>, Error>;
+
 /// What a thread that opens has to say of a door.
 enum News {
     /// How far it is, in words.
     Told(usize, String),
-    Done(usize, Result<Vec<Channel>, Error>),
+    Done(usize, Opened),
 }
 
-fn opened(
-    doors: Vec<Door>,
-    wanted: &Wanted<'_>,
-    waiting: &mut Waiting<'_>,
-) -> Result<Vec<Channel>, Vec<Error>> {
+fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec<Error>> {
     let names: Vec<String> = doors.iter().map(Door::name).collect();
-    let mut results: Vec<Opened> = doors.iter().map(|_| None).collect();
-    let mut far = VecDeque::new();
-    for (place, door) in doors.into_iter().enumerate() {
-        match door {
-            Door::Here(name) => results[place] = Some(here(name, (wanted.here)()).map(|one| vec![one])),
-            door => far.push_back((place, door)),
+    let missing = |name: &String| format!("{name}: cannot be started: no thread could be had for it");
+    let mut results: Vec<Opened> = names.iter().map(|name| Err(Error::new(missing(name)))).collect();
+    // Those here take no time that would be worth a word.
+    let is_far = |place: &usize| !matches!(doors[*place], Door::Here(..));
+    let mut far: BTreeMap<usize, String> =
+        (0..doors.len()).filter(is_far).map(|place| (place, names[place].clone())).collect();
+    let (began, mut told, mut left) = (Instant::now(), Instant::now(), doors.len());
+    let (work, news) = Work::begin(doors, wanted);
+    let mut tell = |far: &BTreeMap<usize, String>, for_now| {
+        if !far.is_empty() {
+            (wanted.watch)(&far.values().cloned().collect::<Vec<_>>(), for_now);
         }
-    }
-    if !far.is_empty() && !awaited(far, wanted, waiting, (&names, &mut results)) {
-        return Err(Vec::new());
-    }
-    let (mut channels, mut errors) = (Vec::new(), Vec::new());
-    for (result, name) in results.into_iter().zip(&names) {
-        match result.unwrap_or_else(|| Err(not_opened(name))) {
-            Ok(more) => channels.extend(more),
-            Err(error) => errors.push(error),
-        }
-    }
-    if errors.is_empty() { Ok(channels) } else { Err(errors) }
-}
-
-/// What came of a door; `None` while nothing has.
-type Opened = Option<Result<Vec<Channel>, Error>>;
-
-/// Has these opened, and fills in what came of each; false where it was cancelled.
-fn awaited(
-    far: VecDeque<(usize, Door)>,
-    wanted: &Wanted<'_>,
-    waiting: &mut Waiting<'_>,
-    (names, results): (&[String], &mut [Opened]),
-) -> bool {
-    let (began, mut told) = (Instant::now(), Instant::now());
-    let over = Arc::new(AtomicBool::new(false));
-    let mut open: Vec<(usize, String)> =
-        far.iter().map(|(place, _)| (*place, names[*place].clone())).collect();
-    let list = |open: &[(usize, String)]| open.iter().map(|(_, name)| name.clone()).collect::<Vec<_>>();
-    (waiting.watch)(&list(&open), Duration::ZERO);
-    let news = begin(far, wanted, &over);
-    while !open.is_empty() {
+    };
+    tell(&far, Duration::ZERO);
+    while left > 0 {
         match news.recv_timeout(ASK_EVERY) {
             Ok(News::Told(place, words)) => {
-                let of_it = open.iter_mut().filter(|(open, _)| *open == place);
-                of_it.for_each(|(_, name)| *name = format!("{} ({words})", names[place]));
+                far.insert(place, format!("{} ({words})", names[place]));
             }
             Ok(News::Done(place, result)) => {
-                open.retain(|(open, _)| *open != place);
-                results[place] = Some(result);
+                far.remove(&place);
+                (results[place], left) = (result, left - 1);
             }
             // All threads have ended: what is missing now never comes.
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if (waiting.cancelled)() {
-            over.store(true, Ordering::Relaxed);
-            return false;
+        if (wanted.cancelled)() {
+            work.over.store(true, Ordering::Relaxed);
+            return Err(Vec::new());
         }
-        if told.elapsed() >= TELL_EVERY && !open.is_empty() {
+        if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
-            (waiting.watch)(&list(&open), began.elapsed());
+            tell(&far, began.elapsed());
         }
     }
-    true
+    let (opened, errors): (Vec<Opened>, Vec<Opened>) = results.into_iter().partition(Result::is_ok);
+    let mut errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
+    // A program that cannot be read is that of all hosts.
+    errors.dedup();
+    if errors.is_empty() { Ok(opened.into_iter().flatten().flatten().collect()) } else { Err(errors) }
 }
 
-/// Threads that open these doors one after the other. They end by themselves: what they open after the caller has cancelled is closed at once.
-fn begin(far: VecDeque<(usize, Door)>, wanted: &Wanted<'_>, over: &Arc<AtomicBool>) -> Receiver<News> {
-    let (to, news) = channel();
-    let threads = far.len().min(AT_ONCE_MAX);
-    let queue = Arc::new(Mutex::new(far));
-    for _ in 0..threads {
-        let (queue, over, to) = (Arc::clone(&queue), Arc::clone(over), to.clone());
-        let (arguments, run) = (wanted.arguments, wanted.run.to_owned());
-        let work = move || {
-            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            while let Some((place, door)) = next().filter(|_| !over.load(Ordering::Relaxed)) {
-                let result = open(door, (&run, arguments), &over, &mut |words| {
-                    let _ = to.send(News::Told(place, words));
-                });
-                let _ = to.send(News::Done(place, result));
+/// What the threads that open have in common.
+struct Work {
+    doors: Mutex<VecDeque<(usize, Door)>>,
+    arguments: &'static [&'static str],
+    run: String,
+    /// Where the program for hosts is, and it: the first thread that needs it reads it, for nobody who cancels waits for that.
+    path: Option<PathBuf>,
+    program: OnceLock<Result<Program, Error>>,
+    /// Whether nobody waits any more.
+    over: AtomicBool,
+}
+
+impl Work {
+    /// Threads that open these doors one after the other. They end by themselves: what they open after the caller has cancelled is closed at
+    /// once.
+    fn begin(doors: Vec<Door>, wanted: &Wanted<'_>) -> (Arc<Work>, Receiver<News>) {
+        let (to, news) = channel();
+        let threads = doors.len().min(AT_ONCE_MAX);
+        let work = Arc::new(Work {
+            doors: Mutex::new(doors.into_iter().enumerate().collect()),
+            arguments: wanted.arguments,
+            run: wanted.run.to_owned(),
+            path: wanted.generators.program.clone(),
+            program: OnceLock::new(),
+            over: AtomicBool::new(false),
+        });
+        for _ in 0..threads {
+            let (work, to) = (Arc::clone(&work), to.clone());
+            // Without a thread its doors stay missing.
+            drop(thread::Builder::new().name("open".into()).spawn(move || work.open_all(&to)));
+        }
+        (work, news)
+    }
+
+    fn open_all(&self, to: &Sender<News>) {
+        let next = || self.doors.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        while let Some((place, door)) = next().filter(|_| !self.is_over()) {
+            let result = self.open(door, &mut |words| {
+                let _ = to.send(News::Told(place, words));
+            });
+            let _ = to.send(News::Done(place, result));
+        }
+    }
+
+    fn open(&self, door: Door, tell: &mut dyn FnMut(String)) -> Opened {
+        match door {
+            Door::Here(name, command) => here(name, command).map(|one| vec![one]),
+            Door::Ssh(host) => {
+                let read = || self.path.as_deref().map_or_else(Program::own, Program::at);
+                let program = self.program.get_or_init(read).as_ref().map_err(Clone::clone)?;
+                ssh::open(&host, program, self.arguments).map(|one| vec![one])
             }
-        };
-        // Without a thread its doors stay missing.
-        drop(thread::Builder::new().name("open".into()).spawn(work));
-    }
-    news
-}
-
-fn open(
-    door: Door,
-    (run, arguments): (&str, &[&str]),
-    over: &AtomicBool,
-    tell: &mut dyn FnMut(String),
-) -> Result<Vec<Channel>, Error> {
-    match door {
-        Door::Here(name) => Err(not_opened(&name)),
-        Door::Ssh(host, program) => ssh::open(&host, &program, arguments).map(|one| vec![one]),
-        Door::Pods { cluster, away_max } => {
-            let is_over = || over.load(Ordering::Relaxed);
-            let mut open =
-                |tell: &mut dyn FnMut(String)| kubernetes::open(&cluster, run, arguments, tell, &is_over);
-            patiently(&mut open, tell, &|error, for_now| may_pass(error) && for_now < away_max && !is_over())
+            Door::Pods { cluster, away_max } => {
+                let is_over = || self.is_over();
+                let mut open = |tell: &mut dyn FnMut(String)| {
+                    kubernetes::open(&cluster, &self.run, self.arguments, tell, &is_over)
+                };
+                let waits =
+                    |error: &Error, for_now: Duration| may_pass(error) && for_now < away_max && !is_over();
+                patiently(&mut open, tell, &waits)
+            }
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 }
 
@@ -262,35 +254,38 @@ fn may_pass(error: &Error) -> bool {
     matches!(error.blame(), Blame::Away | Blame::Rights)
 }
 
-fn not_opened(name: &str) -> Error {
-    Error::new(format!("{name}: cannot be started: no thread could be had for it"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
 
     use super::*;
 
-    fn cat() -> Command {
-        Command::new("cat")
-    }
-
-    fn wanted<'a>(generators: &'a Generators, here: &'a dyn Fn() -> Command) -> Wanted<'a> {
-        Wanted { generators, run: "test", arguments: &["generate"], here }
+    /// What comes of opening those of these places, or all, where this is what runs here.
+    fn opening(
+        generators: &Generators,
+        (program, cancelled): (&str, bool),
+        places: Option<&[usize]>,
+    ) -> Result<Vec<Channel>, Vec<String>> {
+        let (cancelled, here) = (|| cancelled, || Command::new(program));
+        let (run, arguments, watch) = ("test", &["generate"], &mut |_: &[String], _: Duration| ());
+        let mut wanted = Wanted { generators, run, arguments, here: &here, cancelled: &cancelled, watch };
+        let opened = match places {
+            None => super::generators(&mut wanted),
+            Some(places) => again(&mut wanted, places),
+        };
+        opened.map_err(|errors| errors.iter().map(Error::to_string).collect())
     }
 
     #[test]
     fn those_here_are_opened_in_order_and_again_by_their_place() {
-        let generators = Generators { local: 3, ..Generators::default() };
-        let wanted = wanted(&generators, &cat);
-        let (mut watch, cancelled) = (|_: &[String], _| (), || false);
-        let mut waiting = Waiting { cancelled: &cancelled, watch: &mut watch };
-        let mut channels = super::generators(&wanted, &mut waiting).unwrap();
+        let three = Generators { local: 3, ..Generators::default() };
+        let mut channels = opening(&three, ("cat", false), None).unwrap();
         let names: Vec<&str> = channels.iter().map(|channel| channel.name.as_str()).collect();
         assert_eq!(names, ["local 1", "local 2", "local 3"]);
         assert!(channels.iter().all(|channel| channel.process().is_some()));
-        let [again] = &again(&wanted, &[1], &mut waiting).unwrap()[..] else { panic!("one of them") };
+        let [again] = &opening(&three, ("cat", false), Some(&[1])).unwrap()[..] else {
+            panic!("one of them")
+        };
         assert_eq!(again.name, "local 2");
         assert_ne!(again.process(), channels[1].process());
         let Channel { mut input, mut output, keeper, .. } = channels.remove(0);
@@ -300,6 +295,19 @@ mod tests {
         output.read_to_string(&mut echo).unwrap();
         assert_eq!(echo, "word");
         drop(keeper);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_told_all_at_once_and_nothing_where_it_was_cancelled() {
+        let here = Generators { local: 2, ..Generators::default() };
+        let said = opening(&here, ("/no/such/program", false), None).unwrap_err();
+        assert!(said.len() == 2 && said[1].starts_with("local 2: cannot be started: "), "{said:?}");
+        // The program for hosts is read once, and nobody who cancels waits for that.
+        let program = Some("/no/such/program".into());
+        let hosts = Generators { local: 0, ssh: vec!["a".into(), "b".into()], program, ..here };
+        let said = opening(&hosts, ("cat", false), None).unwrap_err();
+        assert!(said.len() == 1 && said[0].starts_with("/no/such/program: "), "{said:?}");
+        assert_eq!(opening(&hosts, ("cat", true), None).unwrap_err(), [""; 0]);
     }
 
     #[test]
@@ -326,17 +334,5 @@ mod tests {
         let for_short = |_: &Error, for_now: Duration| for_now < Duration::from_millis(10);
         assert!(patiently(&mut never, &mut |_| (), &for_short).is_err());
         assert!(!may_pass(&Error::cancelled("x")));
-    }
-
-    #[test]
-    fn all_that_cannot_be_started_are_told_and_none_stays() {
-        let generators = Generators { local: 2, ..Generators::default() };
-        let missing = || Command::new("/no/such/program");
-        let wanted = wanted(&generators, &missing);
-        let (mut watch, cancelled) = (|_: &[String], _| (), || false);
-        let mut waiting = Waiting { cancelled: &cancelled, watch: &mut watch };
-        let errors = super::generators(&wanted, &mut waiting).unwrap_err();
-        let said: Vec<String> = errors.iter().map(Error::to_string).collect();
-        assert!(said.len() == 2 && said[1].starts_with("local 2: cannot be started: "), "{said:?}");
     }
 }

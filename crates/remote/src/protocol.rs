@@ -267,18 +267,20 @@ pub fn serve(
     let (output, control, last, timeout) =
         (Arc::new(Mutex::new(output)), Control::default(), LastByte::default(), host.timeout);
     let (requests, queue) = sync_channel(REQUESTS_MAX);
-    let reader = Reader { output: output.clone(), control: control.clone(), requests: requests.clone() };
+    let (heard, wishes, to) = (Arc::clone(&output), control.clone(), requests.clone());
     let input = Watched { input: BufReader::new(input), last: last.clone() };
     // It ends with the input, or with the process: reading cannot be broken off.
-    thread::Builder::new().name("requests".into()).spawn(move || reader.read(input))?;
-    let agent = Agent::new(host, control.clone());
+    thread::Builder::new().name("requests".into()).spawn(move || listen(input, &heard, &wishes, &to))?;
+    let generator = GeneratorAgent::new(control.clone());
+    let services = ServicesAgent::new(&host, control.clone());
+    let agent = Agent { host, control: control.clone(), generator, services };
     let (done, ended) = channel();
     // It too: writing to a pipe that nobody reads cannot be broken off either.
     thread::Builder::new().name("agent".into()).spawn(move || done.send(agent.serve(&queue, &output)))?;
     loop {
         let left = last.left(timeout, monotonic_ns());
         match ended.recv_timeout(left) {
-            Ok(_) if control.is_timed_out() => return Err(ServeError::TimedOut { timeout }),
+            Ok(_) if control.wishes().is_timed_out => return Err(ServeError::TimedOut { timeout }),
             Ok(served) => return served.map_err(ServeError::from),
             Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
             // Or it has panicked, and said so.
@@ -292,7 +294,7 @@ pub fn serve(
     }
 }
 
-/// Whether what is under way is wanted no more. It may be asked before there is anything to interrupt.
+/// What is wanted of whatever is under way. It may be asked before there is anything to interrupt.
 #[derive(Clone, Default)]
 pub(crate) struct Control(Arc<Mutex<Wishes>>);
 
@@ -305,41 +307,27 @@ struct Wishes {
 }
 
 impl Control {
-    fn lock(&self) -> MutexGuard<'_, Wishes> {
+    fn wishes(&self) -> MutexGuard<'_, Wishes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a start under way is to be broken off.
     pub fn is_cancelled(&self) -> bool {
-        let wishes = self.lock();
+        let wishes = self.wishes();
         wishes.is_over || wishes.is_cancelled
     }
 
     /// From now on the end interrupts this load. False where the end came before.
     pub fn watch(&self, load: Interrupt) -> bool {
-        let mut wishes = self.lock();
+        let mut wishes = self.wishes();
         wishes.load = Some(load);
         !wishes.is_over
     }
 
-    fn set_cancelled(&self, is_cancelled: bool) {
-        self.lock().is_cancelled = is_cancelled;
-    }
-
-    fn is_over(&self) -> bool {
-        self.lock().is_over
-    }
-
-    fn is_timed_out(&self) -> bool {
-        self.lock().is_timed_out
-    }
-
     fn end(&self, is_timed_out: bool) {
-        let mut wishes = self.lock();
+        let mut wishes = self.wishes();
         (wishes.is_over, wishes.is_timed_out) = (true, wishes.is_timed_out || is_timed_out);
-        if let Some(load) = &wishes.load {
-            load.stop();
-        }
+        wishes.load.iter().for_each(Interrupt::stop);
     }
 }
 
@@ -350,49 +338,43 @@ fn send(output: &Output<impl Write>, response: &Response) -> io::Result<()> {
     write(&mut *output.lock().unwrap_or_else(PoisonError::into_inner), response)
 }
 
-struct Reader<W> {
-    output: Output<W>,
-    control: Control,
-    requests: SyncSender<io::Result<Request>>,
-}
-
-impl<W: Write> Reader<W> {
-    /// Reads requests until there are no more, and then ends what is under way.
-    fn read(self, mut input: impl BufRead) {
-        loop {
-            let request = read::<Request>(&mut input);
-            let is_last = match &request {
-                Ok(Some(Request::Ping(ping))) => {
-                    let pong = Response::Pong { ping: *ping, clock_ns: monotonic_ns() };
-                    if send(&self.output, &pong).is_ok() {
-                        continue;
-                    }
-                    break;
-                }
-                Ok(Some(Request::Heartbeat)) => continue,
-                Ok(Some(Request::Cancel)) => {
-                    self.control.set_cancelled(true);
+/// Reads requests until there are no more, and then ends what is under way.
+fn listen(
+    mut input: impl BufRead,
+    output: &Output<impl Write>,
+    control: &Control,
+    requests: &SyncSender<io::Result<Request>>,
+) {
+    loop {
+        let request = read::<Request>(&mut input);
+        match &request {
+            Ok(Some(Request::Ping(ping))) => {
+                let pong = Response::Pong { ping: *ping, clock_ns: monotonic_ns() };
+                if send(output, &pong).is_ok() {
                     continue;
                 }
-                Ok(Some(Request::End) | None) => break,
-                // What broke off the last start is not meant for this one.
-                Ok(Some(Request::Services(ServicesRequest::Start(_)))) => {
-                    self.control.set_cancelled(false);
-                    false
-                }
-                Ok(Some(_)) => false,
-                // What follows cannot be understood either.
-                Err(_) => true,
-            };
-            if self.requests.send(request.map(|request| request.unwrap_or(Request::End))).is_err() || is_last
-            {
                 break;
             }
+            Ok(Some(Request::Heartbeat)) => continue,
+            Ok(Some(Request::Cancel)) => {
+                control.wishes().is_cancelled = true;
+                continue;
+            }
+            Ok(Some(Request::End)) => break,
+            // What broke off the last start is not meant for this one.
+            Ok(Some(Request::Services(ServicesRequest::Start(_)))) => control.wishes().is_cancelled = false,
+            Ok(_) | Err(_) => {}
         }
-        self.control.end(false);
-        // It wakes an agent that waits for a request; any other looks at the control.
-        let _ = self.requests.try_send(Ok(Request::End));
+        let Some(request) = request.transpose() else { break };
+        // What follows what was not understood cannot be understood either.
+        let is_last = request.is_err();
+        if requests.send(request).is_err() || is_last {
+            break;
+        }
     }
+    control.end(false);
+    // It wakes an agent that waits for a request; any other looks at the control.
+    let _ = requests.try_send(Ok(Request::End));
 }
 
 /// What carries requests out.
@@ -404,12 +386,6 @@ struct Agent {
 }
 
 impl Agent {
-    fn new(host: AgentHost, control: Control) -> Agent {
-        let generator = GeneratorAgent::new(control.clone());
-        let services = ServicesAgent::new(&host, control.clone());
-        Agent { host, control, generator, services }
-    }
-
     fn serve(
         mut self,
         requests: &Receiver<io::Result<Request>>,
@@ -418,16 +394,18 @@ impl Agent {
         let mut served = Ok(());
         while let Ok(request) = requests.recv() {
             // A request that was not understood gets its response all the same.
-            if self.control.is_over() && request.is_ok() {
+            if self.control.wishes().is_over && request.is_ok() {
                 break;
             }
+            let not_understood =
+                |error: io::Error| Response::Failed(Failed::new(Blame::Request, error.to_string()));
             let response = request.map_or_else(not_understood, |request| self.carry_out(request));
             served = send(output, &response);
             if served.is_err() {
                 break;
             }
         }
-        let (is_timed_out, timeout) = (self.control.is_timed_out(), self.host.timeout);
+        let (is_timed_out, timeout) = (self.control.wishes().is_timed_out, self.host.timeout);
         // Services end here.
         drop(self);
         let ended_all = format!("nothing came for {} s, so everything there was ended", timeout.as_secs());
@@ -443,7 +421,10 @@ impl Agent {
     fn carry_out(&mut self, request: Request) -> Response {
         let carried_out = match request {
             // Also to another version: so it learns which one is spoken here.
-            Request::Hello { .. } => Ok(self.ready()),
+            Request::Hello { .. } => {
+                let AgentHost { proofload, name: host, processors, .. } = self.host.clone();
+                Ok(Response::Ready { version: VERSION, proofload, host, processors })
+            }
             Request::Generator(request) => self.generator.carry_out(request).map(Response::Generator),
             Request::Services(request) => self.services.carry_out(request).map(Response::Services),
             // The reading thread keeps these to itself.
@@ -453,13 +434,4 @@ impl Agent {
         };
         carried_out.unwrap_or_else(Response::Failed)
     }
-
-    fn ready(&self) -> Response {
-        let AgentHost { proofload, name, processors, .. } = self.host.clone();
-        Response::Ready { version: VERSION, proofload, host: name, processors }
-    }
-}
-
-fn not_understood(error: io::Error) -> Response {
-    Response::Failed(Failed::new(Blame::Request, error.to_string()))
 }

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use ::services::{
-    Exit, Listening, Placement, Ports, ProcessThreads, Running, Sample, Sight, Startup, Stopped, Warden,
-    check_address, check_directory, cpus_allowed, end_orphans, orphans, start,
+    Exit, Placement, Ports, ProcessThreads, Running, Sample, Sight, Stopped, Warden, check_address,
+    check_directory, cpus_allowed, end_orphans, orphans, start,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -77,16 +77,12 @@ pub enum ServicesRequest {
 pub enum Question {
     /// Which are its processes, with these of their variables?
     Sight(Vec<String>),
-    /// Whose socket listens on its port?
-    Listening,
     /// What have its threads used?
     Threads,
     /// What is the peak of its memory, in bytes?
     PeakMemory,
     /// How many of its workers are gone?
     WorkersLost,
-    /// What are its last lines?
-    Tail,
 }
 
 /// The answer to the [`Question`] of its name.
@@ -95,11 +91,9 @@ pub enum Question {
 #[allow(missing_docs)]
 pub enum Answer {
     Sight(Sight),
-    Listening(Listening),
     Threads(Vec<ProcessThreads>),
     PeakMemory(u64),
     WorkersLost(u32),
-    Tail(String),
 }
 
 impl Question {
@@ -108,11 +102,9 @@ impl Question {
             Question::Sight(variables) => {
                 Answer::Sight(running.sight(&variables.iter().map(String::as_str).collect::<Vec<_>>()))
             }
-            Question::Listening => Answer::Listening(running.listening()),
             Question::Threads => Answer::Threads(running.threads()),
             Question::PeakMemory => Answer::PeakMemory(running.peak_memory()),
             Question::WorkersLost => Answer::WorkersLost(running.workers_lost()),
-            Question::Tail => Answer::Tail(running.tail()),
         }
     }
 }
@@ -161,7 +153,7 @@ pub enum ServicesResponse {
     },
 }
 
-/// What is known of the machine before any service starts.
+/// What is known of a machine before any service starts.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Begun {
     /// Processors that its services may use.
@@ -179,8 +171,6 @@ pub struct Started {
     pub pid: u32,
     /// Where it listens.
     pub port: u16,
-    /// How long it took.
-    pub startup: Startup,
     /// Workers that it has.
     pub workers: Option<u32>,
 }
@@ -252,8 +242,7 @@ impl ServicesAgent {
         match request {
             ServicesRequest::Begin { services } => self.begin(services),
             ServicesRequest::Choose { services, address, random } => {
-                let ports = Ports::choose(&services, address, random);
-                Ok(To::Chosen { ports: ports? })
+                Ok(To::Chosen { ports: Ports::choose(&services, address, random)? })
             }
             ServicesRequest::Start(wanted) => self.start(*wanted),
             ServicesRequest::View { first, spin } => Ok(To::Viewed(Box::new(self.view(first, spin)))),
@@ -274,12 +263,12 @@ impl ServicesAgent {
         let services: Vec<Service> = services.into_iter().map(at_home).collect();
         services.iter().try_for_each(check)?;
         let left = orphans();
+        end_orphans(&left);
         let ended = left.iter().map(|process| {
             format!("{} (pid {})", plan::masked_words(&process.argv).join(" "), process.id.pid)
         });
-        let ended = ended.collect();
-        end_orphans(&left);
-        Ok(ServicesResponse::Begun(Begun { cpus: cpus_allowed(), about: (self.about)(&services), ended }))
+        let (cpus, about, ended) = (cpus_allowed(), (self.about)(&services), ended.collect());
+        Ok(ServicesResponse::Begun(Begun { cpus, about, ended }))
     }
 
     fn start(&mut self, wanted: StartService) -> Carried {
@@ -292,12 +281,7 @@ impl ServicesAgent {
             Ok(running) => running,
             Err(error) => return Err(Failed { error, log: Some(log.encoded()) }),
         };
-        let started = Started {
-            pid: running.pid(),
-            port: running.address().port(),
-            startup: running.startup(),
-            workers: running.workers(),
-        };
+        let started = Started { pid: running.pid, port: running.address.port(), workers: running.workers() };
         self.living.insert(wanted.number, Living { running, log });
         self.find_quotas();
         Ok(ServicesResponse::Started(Box::new(started)))
@@ -311,7 +295,7 @@ impl ServicesAgent {
     }
 
     fn find_quotas(&mut self) {
-        let pids: Vec<u32> = self.living.values().map(|of| of.running.pid()).collect();
+        let pids: Vec<u32> = self.living.values().map(|of| of.running.pid).collect();
         self.quota_files = quota_files(&pids);
     }
 
@@ -377,7 +361,13 @@ impl MemoryLog {
     /// # Errors
     /// If there is no memory or no descriptor left.
     pub fn new() -> io::Result<MemoryLog> {
-        Ok(MemoryLog(File::from(made()?)))
+        let name = "proofload-log";
+        // Since Linux 6.3 a machine may insist on a flag that nothing in it will be run; older kernels do not know the flag.
+        let made = match memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => memfd_create(name, MemfdFlags::CLOEXEC),
+            made => made,
+        };
+        Ok(MemoryLog(File::from(made?)))
     }
 
     /// Where a child of ours finds it.
@@ -393,21 +383,4 @@ impl MemoryLog {
         }
         STANDARD.encode(bytes)
     }
-}
-
-/// Since Linux 6.3 a machine may insist on a flag that nothing in it will be run; older kernels do not know the flag.
-fn made() -> io::Result<OwnedFd> {
-    let name = "proofload-log";
-    match memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => Ok(memfd_create(name, MemfdFlags::CLOEXEC)?),
-        made => Ok(made?),
-    }
-}
-
-/// What [`MemoryLog::encoded`] gave, as it was.
-///
-/// # Errors
-/// If it is no such text.
-pub(crate) fn decoded(text: &str) -> io::Result<Vec<u8>> {
-    STANDARD.decode(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -13,7 +13,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use talk::{At, Line, Output, Talk};
+use talk::{COPY, FOLDER, LOGIN, Line, QUESTION, REMOVAL, TRY, Talk, Waited};
 
 use serde::Serialize;
 
@@ -88,15 +88,10 @@ impl Login {
     /// # Errors
     /// If the machine is not reached, lets nobody in, or has no shell.
     pub fn to(destination: &str, program: &Program) -> Result<Login, Error> {
-        let mut talk = Talk::begin(Destination::new(destination)?, program)?;
-        let mut facts = Facts::default();
-        loop {
-            let said = talk.receive(At::Login)?;
-            if said.what == "done" {
-                return Ok(Login { program: program.clone(), talk, facts });
-            }
-            facts.learn(said);
-        }
+        let talk = Talk::begin(Destination::new(destination)?, program)?;
+        let mut login = Login { program: program.clone(), talk, facts: Facts::default() };
+        login.receive(LOGIN)?;
+        Ok(login)
     }
 
     /// What is known of the machine.
@@ -113,7 +108,7 @@ impl Login {
         for _ in 0..QUESTIONS {
             let asked = Instant::now();
             self.talk.send("echo");
-            self.receive(At::Question)?;
+            self.receive(QUESTION)?;
             shortest = shortest.min(asked.elapsed());
         }
         Ok(shortest)
@@ -133,9 +128,9 @@ impl Login {
         }
         let mut file = self.program.open()?;
         self.talk.send(&format!("put {}", self.program.bytes()));
-        self.receive(At::Folder)?;
+        self.receive(FOLDER)?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
-        self.receive(At::Copy)?;
+        self.receive(COPY)?;
         self.facts.state = State::There;
         Ok(true)
     }
@@ -167,16 +162,13 @@ impl Login {
     pub fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
         self.facts.fits(self.destination(), &self.program)?;
         self.talk.send("attempt");
-        let (said, lines) = self.receive(At::Attempt)?;
+        let (said, lines) = self.receive(TRY)?;
         if said.text != "attempt 0" {
             let status = said.text.strip_prefix("attempt ").unwrap_or(&said.text);
             let file = format!("{}/{}", self.facts.folder, self.program.file_name());
             return Err(fault::of_try(self.destination(), &file, status, &lines));
         }
-        let name = self.destination().name();
-        let (input, stdout, connection, words, rest) = self.talk.become_program(arguments);
-        let output = Output::new(rest, stdout, &connection, words);
-        Ok(Channel::new(name, input, output, connection))
+        Ok(self.talk.become_program(arguments))
     }
 
     /// Takes away every program that Proofload has put there and that does not run, and the folder with the last one.
@@ -187,7 +179,7 @@ impl Login {
         self.talk.send("remove");
         let mut removed = Removed::default();
         loop {
-            let said = self.talk.receive(At::Removal)?;
+            let said = self.talk.receive(REMOVAL)?;
             match said.what.as_str() {
                 "removed" => removed.gone.extend(Kept::of(&said.text)),
                 "kept" => removed.kept.extend(Kept::of(&said.text)),
@@ -198,7 +190,7 @@ impl Login {
     }
 
     /// The next response, and the output before it.
-    fn receive(&mut self, at: At) -> Result<(Line, Vec<String>), Error> {
+    fn receive(&mut self, at: Waited) -> Result<(Line, Vec<String>), Error> {
         let mut lines = Vec::new();
         loop {
             let said = self.talk.receive(at)?;
@@ -213,20 +205,21 @@ impl Login {
 
     fn put_failed(&self, stage: &str, lines: &[String]) -> Error {
         let full = |line: &String| line.contains("No space left") || line.contains("quota exceeded");
-        let (folder, user) = (&self.facts.folder, &self.facts.user);
-        match stage {
-            _ if lines.iter().any(full) => self.facts.full(self.destination(), &self.program),
-            "sum" | "length" => self
-                .destination()
-                .error(format!("the program arrived damaged in {folder}: its SHA-256 differs"))
-                .help("try again; twice means that disk or memory of that machine is at fault"),
-            _ => {
-                let words = last(lines);
-                self.destination()
-                    .error(format!("the program cannot be written to {folder} as {user}: {words}"))
-                    .help("XDG_CACHE_HOME, set for that account, names another folder than ~/.cache")
-            }
+        if lines.iter().any(full) {
+            return self.facts.full(self.destination(), &self.program);
         }
+        let (folder, user, words) = (&self.facts.folder, &self.facts.user, last(lines));
+        let (why, hint) = match stage {
+            "sum" | "length" => (
+                format!("the program arrived damaged in {folder}: its SHA-256 differs"),
+                "try again; twice means that disk or memory of that machine is at fault",
+            ),
+            _ => (
+                format!("the program cannot be written to {folder} as {user}: {words}"),
+                "XDG_CACHE_HOME, set for that account, names another folder than ~/.cache",
+            ),
+        };
+        self.destination().error(why).help(hint)
     }
 
     fn destination(&self) -> &Destination {
@@ -300,7 +293,7 @@ fn problem(text: &str) -> Option<String> {
     if text.len() > BYTES_MAX {
         return Some(format!("{} bytes are no name of a host, at most {BYTES_MAX}", text.len()));
     }
-    if text.starts_with('-') || host.starts_with('-') || user.is_some_and(|user| user.starts_with('-')) {
+    if [text, host, user.unwrap_or_default()].iter().any(|part| part.starts_with('-')) {
         return Some("it begins with - like an option".into());
     }
     if let Some(c) = rest.chars().find(|c| unfit(*c)) {
@@ -314,9 +307,8 @@ fn problem(text: &str) -> Option<String> {
         return Some("nobody stands before the @".into());
     }
     if host.is_empty() || is_uri && host.starts_with(':') || host.contains('/') {
-        return Some(
-            if is_uri { "ssh://user@host:port is the form" } else { "user@host is the form" }.into(),
-        );
+        let form = if is_uri { "ssh://user@host:port" } else { "user@host" };
+        return Some(format!("{form} is the form"));
     }
     if is_uri { port_problem(host) } else { None }
 }
@@ -357,7 +349,8 @@ pub struct Facts {
     pub state: State,
     /// Other versions, and pieces that were left.
     pub others: Vec<Kept>,
-    room: Room,
+    /// The last line that `df -Pk` has of the file system.
+    room: String,
 }
 
 /// Whether the program is on a machine.
@@ -382,14 +375,6 @@ pub struct Kept {
     pub bytes: u64,
 }
 
-/// What `df -Pk` says of a file system.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Room {
-    available_bytes: Option<u64>,
-    /// Its last line.
-    line: String,
-}
-
 impl Facts {
     /// Takes in one thing that was said.
     fn learn(&mut self, said: Line) {
@@ -403,8 +388,9 @@ impl Facts {
             "processors" => self.processors = text.parse().ok(),
             "time" => self.calendar_ahead_s = text.parse().ok().and_then(ahead_s),
             "folder" => self.folder = text,
-            "room" => self.room = Room::of(text),
-            "program" => self.state = State::of(&text),
+            "room" => self.room = text.split_whitespace().collect::<Vec<_>>().join(" "),
+            "program" if text == "there" => self.state = State::There,
+            "program" if text == "damaged" => self.state = State::Damaged,
             "other" => self.others.extend(Kept::of(&text)),
             _ => {}
         }
@@ -425,14 +411,17 @@ impl Facts {
         Ok(())
     }
 
-    /// Whether there is room for it.
+    /// Whether there is room for it, as far as is known: what is available stands before the one word that is a share.
     fn has_room(&self, program: &Program) -> bool {
-        self.room.available_bytes.is_none_or(|bytes| bytes >= program.bytes())
+        let words: Vec<&str> = self.room.split(' ').collect();
+        let share = words.iter().rposition(|word| word.ends_with('%'));
+        let available_kib = share.and_then(|at| words[..at].last()?.parse::<u64>().ok());
+        available_kib.is_none_or(|kib| kib.saturating_mul(1024) >= program.bytes())
     }
 
     /// That there is none.
     fn full(&self, to: &Destination, program: &Program) -> Error {
-        let room = if self.room.line.is_empty() { "df says nothing" } else { &self.room.line };
+        let room = if self.room.is_empty() { "df says nothing" } else { &self.room };
         let (folder, bytes) = (&self.folder, program.bytes());
         to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
             "make room there, or have XDG_CACHE_HOME name another folder for that account; what Proofload has put there goes with: \
@@ -442,31 +431,11 @@ impl Facts {
     }
 }
 
-impl State {
-    fn of(text: &str) -> State {
-        match text {
-            "there" => State::There,
-            "damaged" => State::Damaged,
-            _ => State::Absent,
-        }
-    }
-}
-
 impl Kept {
     /// From a size and a path.
     fn of(text: &str) -> Option<Kept> {
         let (bytes, path) = text.split_once(' ')?;
         Some(Kept { path: path.to_owned(), bytes: bytes.parse().ok()? })
-    }
-}
-
-impl Room {
-    /// From a line of `df -Pk`: what is available stands before the one word that is a share.
-    fn of(line: String) -> Room {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let share = words.iter().rposition(|word| word.ends_with('%'));
-        let available_kib = share.and_then(|at| words.get(at.checked_sub(1)?)?.parse::<u64>().ok());
-        Room { available_bytes: available_kib.map(|kib| kib.saturating_mul(1024)), line: words.join(" ") }
     }
 }
 

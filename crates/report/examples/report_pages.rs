@@ -132,12 +132,10 @@ fn hostile() -> Record {
 }
 
 fn hostile_profile() -> Explanation {
-    let mut grown = explained::Grown::default();
-    for (index, name) in [HOSTILE, "innocent"].into_iter().enumerate() {
-        grown.add(&[explained::frame(name, name, 1, Kind::Application)], 10.0 + index as f64);
-    }
+    let path = |name: &str| (vec![explained::frame(name, name, 1, Kind::Application)], 10.0);
+    let tree = explained::grown([HOSTILE, "innocent"].map(path));
     let mut explanation = explained::simple();
-    explanation.subjects = vec![explained::subject(HOSTILE, HOSTILE, grown.tree, None)];
+    explanation.subjects = vec![explained::subject(HOSTILE, HOSTILE, tree, None)];
     explanation.comparisons[0].baseline = HOSTILE.into();
     explanation.comparisons[0].story = Some(HOSTILE.into());
     explanation

@@ -41,9 +41,8 @@ impl Report for Compared<'_> {
         blocks.extend(Metric::ALL.iter().filter(compared).map(|metric| Block::Table(table(*metric, shifts))));
         let remarks = findings.iter().map(Into::into).collect();
         blocks.push(Block::Findings(remarks, explained_by(findings.iter())));
-        blocks.extend(
-            left_out.iter().map(|line| Block::Paragraph(Tone::Plain, format!("not compared: {line}"))),
-        );
+        let left_out = left_out.iter().map(|line| format!("not compared: {line}"));
+        blocks.extend(left_out.map(|line| Block::Paragraph(Tone::Plain, line)));
         if !shifts.is_empty() {
             blocks.push(Block::Paragraph(Tone::Faint, APART.to_owned()));
         }
@@ -69,10 +68,8 @@ fn table(metric: Metric, shifts: &[Shift]) -> Table {
     for shift in shifts.iter().filter(|shift| shift.metric == metric) {
         let (low, high) = shift.interval.unwrap_or((shift.ratio, shift.ratio));
         let (change, ends) = interval(shift.ratio, low, high);
-        let ends = match shift.interval {
-            Some(_) => ends,
-            None => format!("unknown: {} of {SESSIONS_MIN} other runs", shift.sessions),
-        };
+        let unknown = || format!("unknown: {} of {SESSIONS_MIN} other runs", shift.sessions);
+        let ends = if shift.interval.is_some() { ends } else { unknown() };
         table.push(vec![
             Cell::text(&shift.variant),
             Cell::Figure(figure(shift.before)),

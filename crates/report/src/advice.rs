@@ -3,16 +3,14 @@
 use analysis::Outcome;
 use analysis::tune::{Confirmation, Keep, Known, State, Tuning};
 use model::Metric;
-use model::document::{
-    Answer, Block, Cell, Column, Document, Fit, Line, Row as TableRow, Table, Tone, Verdict,
-};
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
 use model::quantity::{Quantity, change_alone, interval, share, span};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Report;
 use crate::page::Ratio;
-use crate::plot::{Plot, Row as PlotRow};
+use crate::plot::{self, Plot};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -137,8 +135,9 @@ pub struct Advice {
 impl Advice {
     /// What a tuning came to; the rest is for the caller to fill in. `skipped` was not tried, with the reason.
     pub fn of(tuning: &Tuning, skipped: &[(String, String)]) -> Advice {
-        let spec = tuning.spec();
-        let confirmed = tuning.confirmed().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
+        let spec = &tuning.spec;
+        let confirmed =
+            tuning.confirmed.as_ref().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
         let advised = confirmed.as_ref().is_some_and(|confirmed| confirmed.holds);
         let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
         let skipped = skipped.iter().map(|(name, why)| Tried {
@@ -173,11 +172,20 @@ impl Advice {
 impl Tried {
     /// In a line with others of which the same became.
     fn in_short(&self) -> String {
-        let effect = self.effect.as_ref().filter(|_| self.verdict != Worth::Same).map(told);
-        let effect = effect.map(|(value, between)| format!(" {value} ({between})")).unwrap_or_default();
-        let more = self.more_s.map(|more_s| format!(", about {} more would decide it", minutes(more_s)));
-        let why = self.why.as_ref().map(|why| format!(", {why}"));
-        format!("{}{effect}{}{}", self.level, why.unwrap_or_default(), more.unwrap_or_default())
+        let mut told = self.level.clone();
+        if let Some((value, between)) =
+            self.effect.as_ref().filter(|_| self.verdict != Worth::Same).map(self::told)
+        {
+            told += &format!(" {value} ({between})");
+        }
+        told.extend(self.remarks().map(|remark| format!(", {remark}")));
+        told
+    }
+
+    /// Why, and how it would be decided.
+    fn remarks(&self) -> impl Iterator<Item = String> {
+        let more = self.more_s.map(|more_s| format!("about {} more would decide it", minutes(more_s)));
+        self.why.clone().into_iter().chain(more)
     }
 }
 
@@ -186,8 +194,8 @@ fn minutes(seconds: f64) -> String {
 }
 
 fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
-    let setting = &tuning.spec().settings[of];
-    let chosen = tuning.chosen()[of];
+    let setting = &tuning.spec.settings[of];
+    let chosen = tuning.chosen[of];
     let held = tuning.held_back(of);
     let worst = held.iter().find(|(_, sure)| *sure).or(held.first());
     let limit = worst.map(|(keep, sure)| {
@@ -199,7 +207,7 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
         }
     });
     let breaks = worst.is_some_and(|(_, sure)| *sure);
-    let (verdict, why) = match &tuning.states()[of] {
+    let (verdict, why) = match &tuning.states[of] {
         State::Failed(why) => (Worth::Failed, Some(why.clone())),
         State::Worse => (Worth::Worse, None),
         State::Same => (Worth::Same, None),
@@ -214,7 +222,7 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
         name: setting.name.clone(),
         level: setting.level(if chosen > 0 { chosen } else { setting.screened + 1 }).to_owned(),
         verdict,
-        effect: tuning.effect(of, tuning.spec().metric),
+        effect: tuning.effect(of, tuning.spec.metric),
         memory: tuning.effect(of, Metric::PeakMemory),
         why,
         more_s: (verdict == Worth::Undecided).then(|| tuning.more_s(of)).flatten(),
@@ -224,9 +232,8 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
 }
 
 fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
-    let spec = tuning.spec();
+    let spec = &tuning.spec;
     let known = |metric: Metric| Some(seen?.iter().find(|(of, _)| *of == metric)?.1);
-    let effect = known(spec.metric);
     let limit = |keep: &Keep| {
         let seen = keep.figure.metric().and_then(known);
         let state = match seen.map(|of| [of.low, of.high].map(|end| keep.holds(end))) {
@@ -236,13 +243,12 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
         };
         LimitSeen { limit: keep.text.clone(), state, seen }
     };
-    let limits: Vec<LimitSeen> = spec.keep.iter().map(limit).collect();
     Confirmed {
-        effect,
+        effect: known(spec.metric),
         memory: known(Metric::PeakMemory),
         predicted: tuning.predicted(),
         holds: tuning.holds(),
-        limits,
+        limits: spec.keep.iter().map(limit).collect(),
         void: seen.is_none().then(|| "its confirmation is invalid: see its report".to_owned()),
     }
 }
@@ -253,7 +259,7 @@ fn told(known: &Known) -> (String, String) {
 
 impl Report for Advice {
     fn document(&self) -> Document {
-        self.drawn(self.others_table(), self.lines(true))
+        self.drawn(self.table_of("tried besides", &WORDS[1..]), self.lines(true))
     }
 
     /// A line for all that need not be set and became the same.
@@ -267,25 +273,21 @@ impl Report for Advice {
 
     /// All effects, and what the choice came to on fresh runs.
     fn plot(&self) -> Option<Plot> {
-        let together = self.confirmed.as_ref().and_then(|confirmed| confirmed.effect).map(|effect| {
-            let outcome = if self.of_worth(Worth::Set).next().is_some() {
-                Outcome::Better
-            } else {
-                Outcome::Inconclusive
-            };
-            plotted("all that is set, on fresh runs".to_owned(), outcome, "confirmation", &effect)
-        });
+        let is_set = self.of_worth(Worth::Set).next().is_some();
+        let outcome = if is_set { Outcome::Better } else { Outcome::Inconclusive };
+        let together = self.confirmed.as_ref().and_then(|confirmed| confirmed.effect);
+        let together = together
+            .map(|effect| plotted("all that is set, on fresh runs", outcome, "confirmation", &effect));
         let each = WORDS.iter().flat_map(|(worth, _, word, outcome)| {
-            self.of_worth(*worth)
-                .filter_map(move |tried| Some(plotted(tried.level.clone(), *outcome, word, &tried.effect?)))
+            let tried = self.of_worth(*worth);
+            tried.filter_map(move |tried| Some(plotted(&tried.level, *outcome, word, &tried.effect?)))
         });
-        let rows: Vec<PlotRow> = together.into_iter().chain(each).collect();
+        let rows: Vec<plot::Row> = together.into_iter().chain(each).collect();
         let title = format!("What makes {} faster?", self.service);
-        let foot = vec![format!(
-            "each figure is averaged over the other settings on and off; {}",
-            span(self.seconds)
-        )];
-        (!rows.is_empty()).then(|| Plot::of_effects(title, self.metric.row().title, self.margin, rows, foot))
+        let foot =
+            format!("each figure is averaged over the other settings on and off; {}", span(self.seconds));
+        let metric = self.metric.row().title;
+        (!rows.is_empty()).then(|| Plot::of_effects(title, metric, self.margin, rows, vec![foot]))
     }
 }
 
@@ -298,52 +300,48 @@ const WORDS: [(Worth, Tone, &str, Outcome); 5] = [
     (Worth::Undecided, Tone::Doubtful, "undecided", Outcome::Inconclusive),
 ];
 
-fn plotted(name: String, outcome: Outcome, word: &str, known: &Known) -> PlotRow {
+fn plotted(name: &str, outcome: Outcome, word: &str, known: &Known) -> plot::Row {
     let (value, between) = told(known);
-    let span = Ratio { estimate: known.ratio, low: known.low, high: known.high };
-    PlotRow {
-        name,
+    plot::Row {
+        name: name.to_owned(),
         outcome,
         word: word.to_uppercase(),
-        span: Some(span),
+        span: Some(Ratio { estimate: known.ratio, low: known.low, high: known.high }),
         told: format!("{value}  ({between})"),
     }
 }
 
 impl Advice {
     fn drawn(&self, others: Block, lines: Vec<Line>) -> Document {
-        let mut blocks = vec![Block::Answers(vec![self.answer()]), self.set_table(), others];
-        let failed = self.of_worth(Worth::Failed);
-        let line = |tried: &Tried| Line {
+        let failed = self.of_worth(Worth::Failed).map(|tried| Line {
             tone: Tone::Bad,
             ..Line::new(tried.level.clone(), tried.why.clone().unwrap_or_default())
-        };
-        blocks.push(Block::Lines(failed.map(line).collect()));
-        blocks.push(Block::Lines(lines));
-        blocks.push(Block::Steps(self.steps()));
+        });
+        let blocks = [
+            Block::Answers(vec![self.answer()]),
+            self.table_of("", &WORDS[..1]),
+            others,
+            Block::Lines(failed.collect()),
+            Block::Lines(lines),
+            Block::Steps(self.steps()),
+        ];
         Document::new(format!("What makes {} faster?", self.service), blocks)
     }
 
     fn answer(&self) -> Answer {
-        let metric = self.metric.row().title;
-        let answer = |subject: String, tone, word: &str, detail: String, notes| Answer {
-            subject,
-            verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
-            notes,
-        };
         if let Some(ended) = &self.ended {
-            return answer(ended.clone(), Tone::Doubtful, "ended early", String::new(), Vec::new());
+            return Answer::new(ended, Tone::Doubtful, "ended early", "");
         }
         let Some(confirmed) = &self.confirmed else {
-            let found = self
-                .findable
-                .map(|least| format!("effects of {} and more would be found in 8 of 10 runs", share(least)));
-            let subject = "none of these settings surely makes it faster".to_owned();
-            return answer(subject, Tone::Same, "nothing to set", found.unwrap_or_default(), Vec::new());
+            let found =
+                |least| format!("effects of {} and more would be found in 8 of 10 runs", share(least));
+            let (subject, found) =
+                ("none of these settings surely makes it faster", self.findable.map(found));
+            return Answer::new(subject, Tone::Same, "nothing to set", found.unwrap_or_default());
         };
         let Some(effect) = &confirmed.effect else {
-            let why = confirmed.void.clone().unwrap_or_else(|| "its confirmation has no interval".to_owned());
-            return answer(why, Tone::Bad, "invalid", String::new(), Vec::new());
+            let why = confirmed.void.as_deref().unwrap_or("its confirmation has no interval");
+            return Answer::new(why, Tone::Bad, "invalid", "");
         };
         let (value, between) = told(effect);
         let mut notes = Vec::new();
@@ -358,15 +356,16 @@ impl Advice {
                 LimitState::Open => notes.push(format!("whether they keep the limit {limit} is open{seen}")),
             }
         }
-        let set: Vec<&str> = self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect();
-        let (subject, tone, word, how) = match confirmed.holds {
-            true => (set.join(", "), Tone::Good, "set these", ", confirmed on fresh runs"),
-            false => {
-                let subject = "what seemed to help did not hold".to_owned();
-                (subject, Tone::Doubtful, "set nothing", " on fresh runs")
-            }
+        let seen = format!("{} {value} (95 % CI {between})", self.metric.row().title);
+        let answer = if confirmed.holds {
+            let set: Vec<&str> = self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect();
+            let detail = format!("{seen}, confirmed on fresh runs");
+            Answer::new(set.join(", "), Tone::Good, "set these", detail)
+        } else {
+            let detail = format!("{seen} on fresh runs");
+            Answer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
         };
-        answer(subject, tone, word, format!("{metric} {value} (95 % CI {between}){how}"), notes)
+        Answer { notes, ..answer }
     }
 
     fn table_of(&self, heading: &str, rows: &[(Worth, Tone, &str, Outcome)]) -> Block {
@@ -395,24 +394,10 @@ impl Advice {
                     drawn,
                     Cell::optional(memory),
                 ]);
-                if let Some(why) = &tried.why {
-                    table.rows.push(TableRow::Note(Tone::Faint, why.clone()));
-                }
-                if let Some(more_s) = tried.more_s {
-                    let more = format!("about {} more would decide it", minutes(more_s));
-                    table.rows.push(TableRow::Note(Tone::Faint, more));
-                }
+                table.rows.extend(tried.remarks().map(|remark| Row::Note(Tone::Faint, remark)));
             }
         }
         Block::Table(table)
-    }
-
-    fn set_table(&self) -> Block {
-        self.table_of("", &WORDS[..1])
-    }
-
-    fn others_table(&self) -> Block {
-        self.table_of("tried besides", &WORDS[1..])
     }
 
     fn others_lines(&self) -> Vec<Line> {
@@ -439,12 +424,9 @@ impl Advice {
             let seen = seen.unwrap_or_else(|| "not measured".to_owned());
             lines.push(Line::new("limit", format!("{limit}: {seen}")));
         }
-        if let Some(least) = self.findable {
-            lines.push(Line::new(
-                "power",
-                format!("effects of {} and more are found in 8 of 10 runs", share(least)),
-            ));
-        }
+        lines.extend(self.findable.map(share).map(|least| {
+            Line::new("power", format!("effects of {least} and more are found in 8 of 10 runs"))
+        }));
         let skipped: Vec<&str> = self.of_worth(Worth::Skipped).map(|tried| tried.name.as_str()).collect();
         if !skipped.is_empty() {
             lines.push(Line::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
@@ -461,8 +443,8 @@ impl Advice {
 
     fn steps(&self) -> Vec<String> {
         let picture = (!self.folder.is_empty()).then(|| format!("as a picture: {}/advice.html", self.folder));
-        let again =
-            self.experiment.as_ref().map(|file| format!("to compare both again: proofload run {file}"));
+        let again = self.experiment.as_ref();
+        let again = again.map(|file| format!("to compare both again: proofload run {file}"));
         picture.into_iter().chain(again).collect()
     }
 }

@@ -1,19 +1,26 @@
-//! A calibration as people read it, and as JSON: how far apart copies came out, and what that lets one find. Pure.
+//! A machine as people read it, and as JSON: how far apart copies came out on it, and what that lets one find; and what about it bears on
+//! a measurement. Pure; nothing is judged here, that is the work of `machine` and `analysis`.
+
+use std::collections::BTreeMap;
 
 use analysis::{Calibration, Conclusion, Copies, Noise};
-use model::quantity::{interval_told, share, signed, span};
+use machine::{Facts, Hazard};
+use model::Grade;
+use model::quantity::{interval_told, many, share, signed, span};
 use plan::Plan;
 use record::Record;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::forecast::forecast;
+use crate::experiment::answer::forecast;
 use crate::form::Report;
 use crate::validity::explained_by;
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone, Verdict};
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
+/// The same of a machine.
+const SURVEY_VERSION: u32 = 1;
 /// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
 const LAG1_SDS: f64 = 2.0;
 
@@ -94,8 +101,7 @@ impl Calibrated<'_> {
             ),
         };
         let subject = format!("the copies differ by {} {metric}: {meaning}", copies(&noise.copies));
-        let verdict = Verdict { tone, word: word.to_owned(), detail: String::new() };
-        Block::Answers(vec![Answer { subject, verdicts: vec![verdict], notes: Vec::new() }])
+        Block::Answers(vec![Answer::new(subject, tone, word, "")])
     }
 
     /// What to do next, each a sentence or a command with its reason.
@@ -121,18 +127,16 @@ impl Calibrated<'_> {
         let asked = self.estimates();
         let of = if asked > 1 { format!(", where {asked} estimates share the 5 %") } else { String::new() };
         let margin = format!("the margin ({}) in {}{of}", share(design.margin), design.metric.row().title);
-        steps.push(match self.margin_found() {
-            Some(MarginFound { blocks, run_s, budget_s }) => format!(
-                "{}: proofload run {file} --budget {}",
-                forecast(&margin, blocks, Some(run_s)),
-                span(budget_s)
-            ),
-            None => format!(
-                "{}; the longest finds {}: quieten the machine, give \
-                 trials more slices (design.slices), or ask for less (design.margin)",
-                forecast(&margin, stats::BLOCKS_MAX, None),
-                noise.least_difference(design, asked).map(share).unwrap_or_default()
-            ),
+        steps.push(if let Some(MarginFound { blocks, run_s, budget_s }) = self.margin_found() {
+            let (forecast, budget) = (forecast(&margin, blocks, Some(run_s)), span(budget_s));
+            format!("{forecast}: proofload run {file} --budget {budget}")
+        } else {
+            let forecast = forecast(&margin, stats::BLOCKS_MAX, None);
+            let least = noise.least_difference(design, asked).map(share).unwrap_or_default();
+            format!(
+                "{forecast}; the longest finds {least}: quieten the machine, give trials more slices (design.slices), or ask \
+                 for less (design.margin)"
+            )
         });
         steps
     }
@@ -178,23 +182,14 @@ fn table(calibration: &Calibration) -> Table {
 
 /// What the noise is made of, and what it cost to find out.
 fn lines(calibration: &Calibration) -> Vec<Line> {
-    let mut lines: Vec<Line> =
-        calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise))).collect();
-    let (each, first) = (span(calibration.block_s), span(calibration.first_block_s));
-    lines.push(Line::new(
-        "cost",
-        format!("a block of both copies took {each}, the first one {first}; {} blocks", calibration.blocks),
-    ));
-    let steal = calibration.steal;
-    lines.push(Line::new(
-        "CPU steal",
-        format!(
-            "other virtual machines took {} of the CPU time of slices, {} of the worst one",
-            share(steal.mean_share),
-            share(steal.max_share)
-        ),
-    ));
-    lines
+    let noise = calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise)));
+    let Calibration { blocks, block_s, first_block_s, steal, .. } = calibration;
+    let (each, first) = (span(*block_s), span(*first_block_s));
+    let cost = format!("a block of both copies took {each}, the first one {first}; {blocks} blocks");
+    let (mean, most) = (share(steal.mean_share), share(steal.max_share));
+    let steal =
+        format!("other virtual machines took {mean} of the CPU time of slices, {most} of the worst one");
+    noise.chain([Line::new("cost", cost), Line::new("CPU steal", steal)]).collect()
 }
 
 fn noise_line(noise: &Noise) -> String {
@@ -203,10 +198,80 @@ fn noise_line(noise: &Noise) -> String {
     spread.extend(noise.slices_sd.map(|sd| format!("{} between slices of one", share(sd))));
     let lags = [("blocks", noise.blocks_lag1), ("slices", noise.slices_lag1)];
     let lags = lags.iter().filter_map(|(of, lag)| Some(format!("{of} {}", signed((*lag)? * 100.0, 0))));
-    let lags: Vec<String> = lags.collect();
-    let lags = match lags.is_empty() {
-        true => String::new(),
-        false => format!("; neighbours correlate: {}", lags.join(", ")),
+    let lags = match lags.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        lags => format!("; neighbours correlate: {lags}"),
     };
     format!("{}: σ {}{lags}", noise.metric.row().title, spread.join(", "))
+}
+
+/// A machine as it was looked at.
+#[derive(Debug)]
+pub struct Surveyed<'a> {
+    /// What is known of it.
+    pub facts: &'a Facts,
+    /// What follows, the worst first.
+    pub hazards: &'a [Hazard],
+    /// A calibration that was made on it. What may be expected of a machine nothing else can tell.
+    pub calibration: Option<(&'a Record, &'a Calibration)>,
+}
+
+impl Report for Surveyed<'_> {
+    fn document(&self) -> Document {
+        let hazards = Block::Findings(self.hazards.iter().map(Into::into).collect(), None);
+        Document::new(self.title(), [hazards, self.expected()])
+    }
+
+    fn data(&self) -> Value {
+        json!({
+            "env_version": SURVEY_VERSION,
+            "hazards": self.hazards.iter().map(hazard_json).collect::<Vec<_>>(),
+            "facts": self.facts,
+            "calibration": self.calibration.map(|(record, calibration)| json!({
+                "record": record.directory.display().to_string(),
+                "calibration": calibration,
+            })),
+        })
+    }
+}
+
+impl Surveyed<'_> {
+    fn title(&self) -> String {
+        let of = |grade| self.hazards.iter().filter(|hazard| hazard.grade == grade).count() as u64;
+        let warnings = of(Grade::Warning);
+        let bad = if warnings == 0 { "no warnings".to_owned() } else { many(warnings, "warning") };
+        let model =
+            self.facts.processors.model.as_ref().map(|model| format!(" ({model})")).unwrap_or_default();
+        format!("This machine{model}: {bad}, {}, {} fine", many(of(Grade::Note), "note"), of(Grade::Fine))
+    }
+
+    /// How far equal services came out apart here, if that was ever measured.
+    fn expected(&self) -> Block {
+        let Some((record, Calibration { metrics, blocks, .. })) = self.calibration else {
+            let how =
+                "To measure the smallest detectable difference: proofload doctor calibrate experiment.toml";
+            return Block::Steps(vec![how.to_owned()]);
+        };
+        let noise = metrics.iter().map(|of| format!("{} in {}", share(of.sd_log), of.metric.row().title));
+        let (noise, record) = (noise.collect::<Vec<_>>().join(", "), record.directory.display());
+        let copies = "two equal copies of a service differed from block to block by σ";
+        Block::Lines(vec![Line::new("expect", format!("{copies} {noise}, over {blocks} blocks: {record}"))])
+    }
+}
+
+/// A hazard as version 1 has it.
+fn hazard_json(hazard: &Hazard) -> Value {
+    let grade = match hazard.grade {
+        Grade::Invalid | Grade::Warning => "bad",
+        Grade::Note => "know",
+        Grade::Fine => "fine",
+    };
+    json!({
+        "name": hazard.check,
+        "grade": grade,
+        "evidence": hazard.evidence.as_str(),
+        "figures": hazard.evidence.figures().collect::<BTreeMap<_, _>>(),
+        "remedy": hazard.remedy.text,
+        "command": hazard.remedy.command,
+    })
 }

@@ -5,33 +5,32 @@ use analysis::{
 };
 use explain::{Explanation, Why};
 use model::Check;
-use model::document::{Answer, Block, Document, Line, Tone, Verdict};
+use model::document::{Answer, Block, Document, Line, Remark, Tone};
 use model::quantity::{Quantity, change, count, many, share, signed, span};
-use plan::Metric;
+use plan::{Against, Metric};
 use record::{EndReason, Environment, Record};
 use serde_json::Value;
 use stats::Estimate;
 
-use self::answer::effect_word;
-use self::headline::Sides;
+use self::answer::{effect_word, forecast};
+use self::headline::{Sides, headline, state};
+use self::method::load_short;
 use crate::csv::Figures;
-use crate::forecast::forecast;
 use crate::form::Report;
-use crate::measurement::{Loaded, remarks};
+use crate::measurement::{self, Loaded};
 use crate::page::{self, PageData};
 use crate::plot::Plot;
 use crate::validity::explained_by;
 
 pub use data::schema;
 pub use headline::State;
-pub(crate) use headline::{headline, state};
-pub(crate) use method::{end_text, machine_line};
+pub(crate) use method::{end_text, machine_line, processor};
 
 pub(crate) mod answer;
 pub(crate) mod capacity;
 mod data;
-mod headline;
-mod method;
+pub(crate) mod headline;
+pub(crate) mod method;
 pub(crate) mod tables;
 
 /// The report as a page, in the record's folder.
@@ -54,6 +53,10 @@ pub struct Measured<'a> {
     pub has_flames: bool,
     /// Whether it is the newest record, which commands mean that name none.
     pub is_latest: bool,
+    /// Whether more of the distribution of latencies is shown, where nothing is compared.
+    pub distribution: bool,
+    /// What another tool, whose command line was given, would have done or shown otherwise.
+    pub differences: &'a [String],
 }
 
 impl<'a> Measured<'a> {
@@ -71,6 +74,8 @@ impl<'a> Measured<'a> {
             has_page: false,
             has_flames: true,
             is_latest: false,
+            distribution: false,
+            differences: &[],
         }
     }
 
@@ -95,25 +100,12 @@ impl<'a> Measured<'a> {
 
     /// The gravest first, as with findings. Where all is void no result rests on anything, but what is doubtful may be the reason.
     pub(crate) fn assumptions(&self) -> Vec<&'a Assumption> {
-        let void =
-            self.conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::Invalid);
+        let void = self.conclusion.comparisons.iter().all(|of| of.outcome == Outcome::Invalid);
         let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
         let mut sorted: Vec<&Assumption> = self.conclusion.assumptions.iter().filter(told).collect();
-        sorted.sort_by_key(|assumption| match assumption.standing {
-            Standing::Doubtful => 0,
-            Standing::Unchecked => 1,
-            Standing::Supported => 2,
-        });
+        // `Standing` goes from what speaks for it to what speaks against it.
+        sorted.sort_by_key(|assumption| std::cmp::Reverse(assumption.standing as u8));
         sorted
-    }
-
-    pub(crate) fn method(&self) -> Vec<Line> {
-        method::method(self.record, self.conclusion)
-    }
-
-    /// The command that explains the findings; `None` where there are none.
-    pub(crate) fn explained_by(&self) -> Option<String> {
-        explained_by(self.conclusion.findings.iter())
     }
 
     /// What to do next, each a sentence or a command with its reason.
@@ -121,28 +113,15 @@ impl<'a> Measured<'a> {
         let directory = self.record.directory.display();
         let mut steps = next(self.record, self.conclusion);
         if self.explanation.is_some() {
-            steps.push(format!(
-                "to see where the time goes: {directory}/{}, or proofload profile {directory}",
-                page::FLAME_PAGE
-            ));
+            let flames = format!("{directory}/{}", page::FLAME_PAGE);
+            steps.push(format!("to see where the time goes: {flames}, or proofload profile {directory}"));
         }
         steps
     }
 
-    /// The same for those who read no page yet.
-    fn steps_with_page(&self) -> Vec<String> {
-        let page = self.record.directory.join(REPORT_PAGE);
-        let look = self.has_page.then(|| format!("to look at it: {}", page.display()));
-        self.steps().into_iter().chain(look).collect()
-    }
-}
-
-impl Report for Measured<'_> {
-    fn document(&self) -> Document {
-        if let Some(loaded) = Loaded::of(self) {
-            return loaded.document();
-        }
-        let Measured { record, conclusion, .. } = self;
+    /// The report of an experiment that compares.
+    fn compared(&self) -> Document {
+        let Measured { record, conclusion, .. } = *self;
         let mut blocks = vec![Block::Answers(answer::answers(conclusion, &record.header.plan.design))];
         blocks.extend(tables::effects(conclusion).map(Block::Table));
         if conclusion.effects_lead() {
@@ -151,43 +130,46 @@ impl Report for Measured<'_> {
         blocks.insert(0, Block::Answers(capacity::answers(record, conclusion)));
         blocks.extend(capacity::curves(conclusion).into_iter().map(Block::Table));
         blocks.push(Block::Table(tables::variants(record, conclusion)));
-        blocks.push(Block::Findings(remarks(&conclusion.findings), self.explained_by()));
+        blocks.push(Block::Findings(remarks(&conclusion.findings), explained_by(conclusion.findings.iter())));
         blocks.extend(tables::parts(conclusion).into_iter().map(Block::Table));
         if let Some(explanation) = self.explanation {
             blocks.push(Block::Heading(Tone::Strong, "Where the time goes".to_owned()));
             blocks.extend(Why::of(explanation).blocks());
         }
-        let mut method = vec![Block::Lines([self.place(), self.method()].concat())];
+        let mut method = vec![Block::Lines([self.place(), method::method(record, conclusion)].concat())];
         let assumptions: Vec<Line> = self.assumptions().into_iter().map(assumption).collect();
         if !assumptions.is_empty() {
             method.push(Block::Heading(Tone::Strong, "Assumptions".to_owned()));
             method.push(Block::Lines(assumptions));
         }
         blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
-        blocks.push(Block::Steps(self.steps_with_page()));
+        let page = record.directory.join(REPORT_PAGE);
+        let look = self.has_page.then(|| format!("to look at it: {}", page.display()));
+        blocks.push(Block::Steps(self.steps().into_iter().chain(look).collect()));
         let headline = Some(headline(record, conclusion));
         Document { headline, ..Document::new(self.title(), blocks) }
     }
+}
+
+impl Report for Measured<'_> {
+    fn document(&self) -> Document {
+        Loaded::of(self).map_or_else(|| self.compared(), |loaded| loaded.document())
+    }
 
     fn brief(&self) -> Document {
-        match Loaded::of(self) {
-            Some(loaded) => loaded.brief(),
-            None => self.first_screen(),
-        }
+        Loaded::of(self).map_or_else(|| self.first_screen(), |loaded| loaded.brief())
     }
 
     fn data(&self) -> Value {
-        if let Some(loaded) = Loaded::of(self) {
-            return loaded.data();
+        match Loaded::of(self) {
+            Some(loaded) => measurement::data(&loaded),
+            None => data::data(self.record, self.conclusion, self.explanation),
         }
-        data::data(self.record, self.conclusion, self.explanation)
     }
 
     fn figures(&self) -> Option<Figures> {
-        match Loaded::of(self) {
-            Some(loaded) => loaded.figures(),
-            None => Some(tables::figures(self.record, self.conclusion)),
-        }
+        let loaded = Loaded::of(self).map(|loaded| loaded.figures());
+        Some(loaded.unwrap_or_else(|| tables::figures(self.record, self.conclusion)))
     }
 
     fn page(&self) -> Option<PageData> {
@@ -200,18 +182,12 @@ impl Report for Measured<'_> {
 }
 
 fn assumption(of: &Assumption) -> Line {
-    let tone = if of.standing == Standing::Doubtful { Tone::Doubtful } else { Tone::Faint };
-    let line = Line::new(standing_word(of.standing), &of.statement);
-    Line { tone, detail: of.evidence.clone(), ..line }
-}
-
-/// How an assumption stands, in a word.
-pub(crate) fn standing_word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Doubtful => "doubtful",
-        Standing::Unchecked => "unchecked",
-        Standing::Supported => "supported",
-    }
+    let (tone, word) = match of.standing {
+        Standing::Doubtful => (Tone::Doubtful, "doubtful"),
+        Standing::Unchecked => (Tone::Faint, "unchecked"),
+        Standing::Supported => (Tone::Faint, "supported"),
+    };
+    Line { tone, detail: of.evidence.clone(), ..Line::new(word, &of.statement) }
 }
 
 /// Whose own words tell why the run failed.
@@ -223,38 +199,31 @@ fn said_by(record: &Record) -> Option<&'static str> {
     }
 }
 
-fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
-    let mut steps = Vec::new();
-    if let Some(who) = said_by(record) {
-        steps.push(format!("look at what {who} said: {}", record.directory.join("logs").display()));
-        return steps;
-    }
-    if conclusion.is_void() {
-        steps.push("fix what makes it invalid, then run again".to_owned());
-        return steps;
-    }
-    if let Some(few) = conclusion.finding(Check::TooFewBlocks) {
-        steps.push(few.remedy.to_string());
-        return steps;
-    }
-    let again = format!(
-        "proofload run {}{}",
-        record.header.experiment,
-        record.header.plan.against.as_ref().map(plan::Against::flags).unwrap_or_default()
-    );
-    let needed_s = conclusion.comparisons.iter().filter_map(|comparison| comparison.seconds_needed);
-    if let Some(needed_s) = needed_s.reduce(f64::max) {
-        let budget = span(analysis::budget_s(needed_s));
-        steps.push(format!("to decide what is inconclusive: {again} --budget {budget}"));
-    }
-    steps.push(format!("to see whether it holds: {again} --seed {}", record.header.seed + 1));
-    steps.push(format!("for a pull request: proofload report {} --format md", record.directory.display()));
-    steps
+/// The command that runs it again.
+fn again(record: &Record) -> String {
+    let against = record.header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
+    format!("proofload run {}{against}", record.header.experiment)
 }
 
-/// Findings of a grade, counted: `1 warning`.
-pub(crate) fn findings_of(conclusion: &Conclusion, grade: Grade) -> usize {
-    conclusion.findings.iter().filter(|finding| finding.grade == grade).count()
+fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
+    if let Some(who) = said_by(record) {
+        return vec![format!("look at what {who} said: {}", record.directory.join("logs").display())];
+    }
+    if conclusion.is_void() {
+        return vec!["fix what makes it invalid, then run again".to_owned()];
+    }
+    if let Some(few) = conclusion.finding(Check::TooFewBlocks) {
+        return vec![few.remedy.to_string()];
+    }
+    let again = again(record);
+    let needed_s = conclusion.comparisons.iter().filter_map(|comparison| comparison.seconds_needed);
+    let decide = needed_s.reduce(f64::max).map(|needed_s| {
+        let budget = span(analysis::budget_s(needed_s));
+        format!("to decide what is inconclusive: {again} --budget {budget}")
+    });
+    let hold = format!("to see whether it holds: {again} --seed {}", record.header.seed + 1);
+    let request = format!("for a pull request: proofload report {} --format md", record.directory.display());
+    decide.into_iter().chain([hold, request]).collect()
 }
 
 // The first screen of a run: the verdicts, what makes them doubtful, and where the rest is, in about fifteen lines.
@@ -264,12 +233,8 @@ pub(crate) fn findings_of(conclusion: &Conclusion, grade: Grade) -> usize {
 /// Verdicts that one screen has room for.
 const VERDICTS_MAX: usize = 12;
 
-/// A verdict, and how far from no difference it is.
-struct Ranked {
-    decided: bool,
-    distance: f64,
-    answer: Answer,
-}
+/// A verdict: whether it is one, how far from no difference it is, and its words.
+type Ranked = (bool, f64, Answer);
 
 impl Measured<'_> {
     fn first_screen(&self) -> Document {
@@ -297,24 +262,29 @@ impl Measured<'_> {
         if said_by(self.record).is_some() {
             lines.push(Line::new("Logs", self.record.directory.join("logs").display().to_string()));
         }
-        let place =
-            if self.is_latest { String::new() } else { format!(" {}", self.record.directory.display()) };
+        let (record, place) = (self.record, self.record.directory.display());
         if self.explanation.is_some() {
-            lines.push(lead("Profile", format!("proofload profile {}", self.record.directory.display())));
+            lines.push(lead("Profile", format!("proofload profile {place}")));
         }
+        let place = if self.is_latest { String::new() } else { format!(" {place}") };
         lines.push(lead("Report", format!("proofload report{place} --open")));
-        let header = &self.record.header;
-        let against = header.plan.against.as_ref().map(plan::Against::flags).unwrap_or_default();
-        lines.push(lead(
-            "Repeat",
-            format!("proofload run {}{against} --seed {}", header.experiment, header.seed),
-        ));
+        lines.push(lead("Repeat", format!("{} --seed {}", again(record), record.header.seed)));
         lines
     }
 }
 
 fn lead(name: &str, command: String) -> Line {
     Line { command: Some(command), ..Line::new(name, "") }
+}
+
+/// Findings of the same check and remedy as one, with what else was seen below the first.
+pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Remark> {
+    let alike = findings.into_iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
+    let remark = |(_, all): (_, Vec<&Finding>)| {
+        let cases = all[1..].iter().map(|of| of.evidence.to_string()).collect();
+        Remark { cases, ..all[0].into() }
+    };
+    model::grouped(alike).into_iter().map(remark).collect()
 }
 
 /// What forbids a conclusion comes whole, before all else.
@@ -342,32 +312,35 @@ pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
 fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     let all = &conclusion.comparisons;
     let void = all.iter().all(|one| one.outcome == Outcome::Invalid);
+    let effects = conclusion.effects.iter();
     let mut ranked: Vec<Ranked> = if conclusion.effects_lead() {
-        let main = conclusion.effects.iter().filter(|effect| effect.kind == Kind::Main);
-        main.map(of_effect).collect()
+        effects.filter(|effect| effect.kind == Kind::Main).map(of_effect).collect()
     } else {
         let told = answer::groups(conclusion).flat_map(answer::told);
-        let compared =
-            told.take(if void { 1 } else { all.len() }).map(|one| compared(record, conclusion, one));
+        let told = told.take(if void { 1 } else { all.len() });
         let is_there = |effect: &&Effect| {
             effect.kind == Kind::Interaction && matches!(effect.outcome, Outcome::Better | Outcome::Worse)
         };
-        compared.chain(conclusion.effects.iter().filter(is_there).map(of_effect)).collect()
+        let compared = told.map(|one| compared(record, conclusion, one));
+        compared.chain(effects.filter(is_there).map(of_effect)).collect()
     };
-    ranked
-        .sort_by(|one, other| other.decided.cmp(&one.decided).then(other.distance.total_cmp(&one.distance)));
-    if let (true, [only]) = (void && all.len() > 1, ranked.as_mut_slice()) {
-        only.answer.subject = format!("all {} comparisons", all.len());
+    ranked.sort_by(|one, other| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
+    if let (true, [(.., only)]) = (void && all.len() > 1, ranked.as_mut_slice()) {
+        only.subject = format!("all {} comparisons", all.len());
     }
     let more = ranked.len().saturating_sub(VERDICTS_MAX);
-    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|ranked| ranked.answer);
-    let mut blocks = vec![Block::Verdicts(shown.collect())];
-    if more > 0 {
-        blocks.push(Block::Paragraph(Tone::Faint, format!("and {more} more: proofload report")));
-    }
-    blocks
+    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|(.., answer)| answer);
+    let more = (more > 0).then(|| format!("and {more} more: proofload report"));
+    let more = more.map(|more| Block::Paragraph(Tone::Faint, more));
+    [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
 }
 
+/// An answer with its rank.
+fn ranked(outcome: Outcome, estimate: Option<&Estimate>, answer: Answer) -> Ranked {
+    (is_decided(outcome), distance(estimate), answer)
+}
+
+/// How far a ratio is from no difference.
 fn distance(estimate: Option<&Estimate>) -> f64 {
     estimate.map_or(0.0, |estimate| estimate.ratio.ln().abs())
 }
@@ -382,24 +355,19 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
         Outcome::Equivalent | Outcome::Inconclusive => format!(", margin ±{}", share(design.margin)),
         _ => String::new(),
     };
-    let detail = match &of.estimate {
-        Some(estimate) if is_decided(of.outcome) || of.outcome == Outcome::Inconclusive => {
-            let (value, interval) = change(estimate);
+    let detail = match of.estimate.as_ref().filter(|_| of.outcome != Outcome::Invalid).map(change) {
+        Some((value, interval)) => {
             format!("{value} {} (95 % CI {interval}){margin}", answer::judged_of(of, design))
         }
-        _ => answer::detail(of, conclusion, design),
+        None => answer::detail(of, conclusion, design),
     };
-    let verdict =
-        Verdict { tone: of.outcome.into(), word: answer::word(of.outcome, of.metric).to_owned(), detail };
     let beside =
         if of.outcome == Outcome::Invalid { Vec::new() } else { beside(conclusion, of, design.margin) };
     let Sides { candidate, baseline, context } = Sides::of(&record.header.plan, of);
-    let answer = Answer {
-        subject: format!("{context}{candidate} vs {baseline}"),
-        verdicts: vec![verdict],
-        notes: if beside.is_empty() { beside } else { vec![beside.join(" · ")] },
-    };
-    Ranked { decided: is_decided(of.outcome), distance: distance(of.estimate.as_ref()), answer }
+    let subject = format!("{context}{candidate} vs {baseline}");
+    let answer = Answer::new(subject, of.outcome.into(), answer::word(of.outcome, of.metric), detail);
+    let notes = if beside.is_empty() { beside } else { vec![beside.join(" · ")] };
+    ranked(of.outcome, of.estimate.as_ref(), Answer { notes, ..answer })
 }
 
 /// The amounts behind a ratio, other metrics that differ beyond chance, and what it takes to decide.
@@ -434,39 +402,29 @@ fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
 }
 
 fn of_effect(effect: &Effect) -> Ranked {
-    let detail = effect.estimate.as_ref().map(|estimate| {
-        let (value, interval) = change(estimate);
-        format!("{value} {} (95 % CI {interval})", effect.metric.row().title)
-    });
-    let word = effect_word(effect).to_owned();
-    let verdict = Verdict { tone: tables::tone(effect), word, detail: detail.unwrap_or_default() };
-    Ranked {
-        decided: is_decided(effect.outcome),
-        distance: distance(effect.estimate.as_ref()),
-        answer: Answer { subject: effect.label.clone(), verdicts: vec![verdict], notes: Vec::new() },
-    }
+    let detail = effect
+        .estimate
+        .as_ref()
+        .map(change)
+        .map(|(value, interval)| format!("{value} {} (95 % CI {interval})", effect.metric.row().title));
+    let (word, tone) = (effect_word(effect), tables::tone(effect));
+    let answer = Answer::new(&effect.label, tone, word, detail.unwrap_or_default());
+    ranked(effect.outcome, effect.estimate.as_ref(), answer)
 }
 
 /// How much was measured: `6 blocks in 2m43s · closed loop, 16 connections · 0 of 43,341 requests failed`.
 fn course(record: &Record, conclusion: &Conclusion) -> String {
-    let ended = record.ended.as_ref();
-    let length = ended.map(|ended| format!(" in {}", span(ended.seconds))).unwrap_or_default();
-    let early = match ended.map(|ended| &ended.reason) {
-        Some(reason @ (EndReason::Interrupted | EndReason::Void(_))) => {
-            format!(", {}", method::end_text(reason))
+    let mut blocks = many(conclusion.blocks.into(), "block");
+    if !conclusion.blocks_dropped.is_empty() {
+        blocks += &format!(" ({} more dropped)", conclusion.blocks_dropped.len());
+    }
+    if let Some(ended) = &record.ended {
+        blocks += &format!(" in {}", span(ended.seconds));
+        if matches!(ended.reason, EndReason::Interrupted | EndReason::Void(_)) {
+            blocks += &format!(", {}", end_text(&ended.reason));
         }
-        _ => String::new(),
-    };
-    let dropped = match conclusion.blocks_dropped.len() {
-        0 => String::new(),
-        number => format!(" ({number} more dropped)"),
-    };
-    let requests: u64 = conclusion.variants.iter().map(|variant| variant.requests).sum();
-    let failed: u64 = conclusion.variants.iter().map(|variant| variant.failed).sum();
-    [
-        format!("{}{dropped}{length}{early}", many(conclusion.blocks.into(), "block")),
-        method::load_short(record),
-        format!("{} of {} requests failed", count(failed), count(requests)),
-    ]
-    .join(" · ")
+    }
+    let sum = |of: fn(&Variant) -> u64| count(conclusion.variants.iter().map(of).sum());
+    let failed = format!("{} of {} requests failed", sum(|of| of.failed), sum(|of| of.requests));
+    [blocks, load_short(record), failed].join(" · ")
 }

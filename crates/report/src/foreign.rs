@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use foreign::{About, Audit, Case, Comparison, Found, Group, Run, Sides};
+use foreign::{About, Audit, Case, Comparison, Failures, Found, Group, Run, Sides};
 use model::quantity::{Quantity, count, many, rate, span};
 use model::{Code, Grade};
 use serde_json::{Value, json};
 
 use crate::form::Report;
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone, Verdict};
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -47,12 +47,12 @@ impl Report for Audited<'_> {
             blocks.push(Block::Paragraph(Tone::Doubtful, text));
         }
         blocks.extend(self.comparison.as_ref().map(|comparison| Block::Answers(vec![answer(comparison)])));
-        let mut remarks: Vec<Remark> = Vec::new();
-        for (at, found) in audit.findings.iter().enumerate() {
-            let remark = remark(found, audit);
-            // Findings of one kind have one remedy, and once is enough.
-            let said = at > 0 && audit.findings[at - 1].remedy == found.remedy;
-            remarks.push(if said { Remark { remedy: String::new(), ..remark } } else { remark });
+        let mut remarks: Vec<Remark> = audit.findings.iter().map(|found| remark(found, audit)).collect();
+        // Findings of one kind have one remedy, and once is enough.
+        for at in
+            (1..remarks.len()).rev().filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
+        {
+            remarks[at].remedy.clear();
         }
         blocks.push(Block::Findings(remarks, None));
         blocks.push(Block::Heading(Tone::Strong, "What stands".to_owned()));
@@ -123,37 +123,30 @@ impl Audited<'_> {
         if self.audit.findings.iter().any(voids) {
             return None;
         }
-        let (mean, runs) = (rate(pooled.rate_per_s), pooled.runs);
+        let (label, mean, runs) = (&group.label, rate(pooled.rate_per_s), pooled.runs);
         let (low, high) = (rate(pooled.low_per_s), rate(pooled.high_per_s));
-        Some(if pooled.high_per_s / pooled.low_per_s > INTERVAL_MAX {
-            format!(
-                "{}: {mean} on average of {runs} runs, too few or too far apart for an interval that says anything",
-                group.label
-            )
-        } else {
-            format!("{}: {mean}, {low} to {high} (95 % over {runs} runs)", group.label)
+        let says_nothing = pooled.high_per_s / pooled.low_per_s > INTERVAL_MAX;
+        let wide = "too few or too far apart for an interval that says anything";
+        Some(match says_nothing {
+            true => format!("{label}: {mean} on average of {runs} runs, {wide}"),
+            false => format!("{label}: {mean}, {low} to {high} (95 % over {runs} runs)"),
         })
     }
 }
 
 fn answer(comparison: &Comparison) -> Answer {
-    let verdict = match (&comparison.answer, comparison.answer.shown()) {
-        (Sides::Invalid { .. }, _) | (_, None) => {
-            Verdict { tone: Tone::Bad, word: "invalid".to_owned(), detail: "no ratio".to_owned() }
-        }
-        (_, Some(ratio)) => {
-            let detail = format!("{ratio} throughput");
-            Verdict { tone: Tone::Strong, word: "ratio".to_owned(), detail }
-        }
+    let subject = format!("{} vs {}", comparison.candidate, comparison.baseline);
+    let (reasons, ratio) = match &comparison.answer {
+        Sides::Invalid { reasons } => (reasons.as_slice(), None),
+        other => (&[][..], other.shown()),
     };
-    let reasons = match &comparison.answer {
-        Sides::Invalid { reasons } => reasons.as_slice(),
-        _ => &[],
+    let answer = match ratio {
+        Some(ratio) => Answer::new(subject, Tone::Strong, "ratio", format!("{ratio} throughput")),
+        None => Answer::new(subject, Tone::Bad, "invalid", "no ratio"),
     };
     Answer {
-        subject: format!("{} vs {}", comparison.candidate, comparison.baseline),
-        verdicts: vec![verdict],
         notes: reasons.iter().chain(&comparison.worth).map(|note| format!("– {note}")).collect(),
+        ..answer
     }
 }
 
@@ -194,8 +187,7 @@ fn finding_json(found: &Found) -> Value {
 fn case_lines(found: &Found, audit: &Audit) -> Vec<String> {
     let mut alike: Vec<(&str, Vec<&Case>)> = Vec::new();
     for case in &found.cases {
-        let place = alike.iter().position(|(evidence, _)| *evidence == case.evidence.as_str());
-        match place {
+        match alike.iter().position(|(evidence, _)| *evidence == case.evidence.as_str()) {
             Some(at) => alike[at].1.push(case),
             // Beyond what is told, nothing needs to be put together.
             None if alike.len() <= CASES_MAX => alike.push((&case.evidence, vec![case])),
@@ -226,10 +218,7 @@ fn case_line(evidence: &str, cases: &[&Case], audit: &Audit) -> String {
         few if few.len() <= LABELS_MAX => few.join(", "),
         many => format!("{} and {} more", many[..LABELS_MAX - 1].join(", "), many.len() - (LABELS_MAX - 1)),
     };
-    let place = match runs.as_slice() {
-        [one] => format!(" (line {})", one.lines.first),
-        _ => String::new(),
-    };
+    let place = if let [one] = runs[..] { format!(" (line {})", one.lines.first) } else { String::new() };
     let between = if names.is_empty() || evidence.is_empty() { "" } else { ": " };
     format!("{names}{between}{evidence}{place}")
 }
@@ -237,9 +226,9 @@ fn case_line(evidence: &str, cases: &[&Case], audit: &Audit) -> String {
 /// A label, or its number in the table where it is long.
 fn short(label: &str, audit: &Audit) -> String {
     let number = audit.groups.iter().position(|group| group.label == label);
-    match number {
-        Some(at) if label.chars().count() > LABEL_SHORT => format!("#{}", at + 1),
-        _ => label.to_owned(),
+    match number.filter(|_| label.chars().count() > LABEL_SHORT) {
+        Some(at) => format!("#{}", at + 1),
+        None => label.to_owned(),
     }
 }
 
@@ -247,14 +236,9 @@ fn short(label: &str, audit: &Audit) -> String {
 fn ways(audit: &Audit) -> Vec<String> {
     let url = shared_url(audit);
     let mut ways: Vec<String> = Vec::new();
-    for run in &audit.runs {
-        let way = way(run, url.as_deref());
-        if !ways.contains(&way) {
-            ways.push(way);
-            if ways.len() > WAYS_MAX {
-                ways[WAYS_MAX] = "and otherwise".to_owned();
-                break;
-            }
+    for way in audit.runs.iter().map(|run| way(run, url.as_deref())) {
+        if ways.len() <= WAYS_MAX && !ways.contains(&way) {
+            ways.push(if ways.len() < WAYS_MAX { way } else { "and otherwise".to_owned() });
         }
     }
     ways
@@ -262,20 +246,13 @@ fn ways(audit: &Audit) -> Vec<String> {
 
 /// The address that all runs have, as far as they have it in common.
 fn shared_url(audit: &Audit) -> Option<String> {
-    let mut urls = audit.runs.iter().map(|run| run.url.as_deref());
-    let first = urls.next()??;
-    let host = |url: &str| {
-        url.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default().to_owned())
-    };
-    let mut same = true;
-    for url in urls {
-        let url = url?;
-        same &= url == first;
-        if host(url) != host(first) {
-            return None;
-        }
+    let urls: Vec<&str> = audit.runs.iter().map(|run| run.url.as_deref()).collect::<Option<_>>()?;
+    let first = *urls.first()?;
+    let host = |url: &str| Some(url.split_once("://")?.1.split('/').next()?.to_owned());
+    match urls.iter().all(|url| *url == first) {
+        true => Some(first.to_owned()),
+        false => host(first).filter(|_| urls.iter().all(|url| host(url) == host(first))),
     }
-    if same { Some(first.to_owned()) } else { host(first) }
 }
 
 fn way(run: &Run, url: Option<&str>) -> String {
@@ -294,18 +271,11 @@ fn way(run: &Run, url: Option<&str>) -> String {
 
 /// All runs, or the first of very many. Columns in which nothing is known are left out.
 fn runs(audit: &Audit) -> Table {
-    let columns = vec![
-        Column::figure("#"),
-        Column::text("label", Fit::Wrapped),
-        Column::figure("req/s"),
-        Column::figure("requests"),
-        Column::figure("failed"),
-        Column::figure("mean"),
-        Column::figure("p99"),
-        // Findings tell of bytes where they matter.
-        Column::figure("bytes").spare(1),
-    ];
-    let mut table = Table::new("", columns);
+    let measured = ["req/s", "requests", "failed", "mean", "p99"].map(Column::figure);
+    let names = [Column::figure("#"), Column::text("label", Fit::Wrapped)];
+    // Findings tell of bytes where they matter.
+    let bytes = Column::figure("bytes").spare(1);
+    let mut table = Table::new("", names.into_iter().chain(measured).chain([bytes]));
     let mut above: &[String] = &[];
     for (index, group) in audit.groups.iter().enumerate() {
         // Labels that are paths below headings stand below them.
@@ -329,16 +299,14 @@ fn runs(audit: &Audit) -> Table {
     }
     let rest = table.rows.len().saturating_sub(ROWS_MAX);
     table.rows.truncate(ROWS_MAX);
-    let known = |at: usize| {
-        table.cells().any(|cells| !matches!(&cells[at], Cell::Missing) && cells[at] != Cell::text(""))
-    };
-    let kept: Vec<bool> = (0..table.columns.len()).map(known).collect();
-    let mut of = kept.iter();
-    table.columns.retain(|_| of.next().copied().unwrap_or(false));
-    for row in &mut table.rows {
-        let mut of = kept.iter();
-        if let Row::Cells(cells) = row {
-            cells.retain(|_| of.next().copied().unwrap_or(false));
+    let is_known = |cell: &Cell| !matches!(cell, Cell::Missing) && *cell != Cell::text("");
+    let known = |at: usize| table.cells().any(|cells| is_known(&cells[at]));
+    for at in (0..table.columns.len()).rev().filter(|at| !known(*at)).collect::<Vec<_>>() {
+        table.columns.remove(at);
+        for row in &mut table.rows {
+            if let Row::Cells(cells) = row {
+                cells.remove(at);
+            }
         }
     }
     if rest > 0 {
@@ -348,8 +316,11 @@ fn runs(audit: &Audit) -> Table {
 }
 
 fn figures(run: &Run) -> Vec<Cell> {
-    let failed = run.failures.total();
-    let told = [run.failures.timeouts, run.failures.status, run.failures.other].iter().any(Option::is_some);
+    let Failures { timeouts, status, other, .. } = run.failures;
+    let all = [timeouts, status, Some(run.failures.socket())];
+    let failed = all.into_iter().flatten().fold(0, u64::saturating_add);
+    let told = [timeouts, status, other].iter().any(Option::is_some);
+    let p99 = run.latency.quantiles.iter().find(|quantile| quantile.percent == 99.0);
     let requests = run.requests.map(count);
     // Each is printed as the tool has it, with a unit of its own: figures of other tools are of all sizes.
     let us = |value: Option<f64>| Cell::optional(value.map(|us| Quantity::us(us).to_string()));
@@ -358,7 +329,7 @@ fn figures(run: &Run) -> Vec<Cell> {
         Cell::optional(requests.map(|count| if run.rounded { format!("≈ {count}") } else { count })),
         Cell::optional((failed > 0 || told).then(|| count(failed))),
         us(run.latency.mean_us),
-        us(run.latency.quantile(99.0)),
+        us(p99.map(|quantile| quantile.us)),
         Cell::optional(run.bytes_per_response().map(|bytes| Quantity::bytes(bytes).to_string())),
     ]
 }

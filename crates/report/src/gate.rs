@@ -1,19 +1,22 @@
 //! A gate as people read it, as JSON, and as what GitHub's runner understands: a line for each limit that fails or is inconclusive, at its
-//! line of the experiment file. Pure; which limits pass `analysis` has judged.
+//! line of the experiment file, and as JUnit's XML. Pure; which limits pass `analysis` has judged.
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
-use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone, Verdict};
+use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{Quantity, Unit, interval, share, small_share};
+use model::text::{line, markup};
 use plan::{Bound, Figure, Subject};
 use record::Record;
 use serde_json::{Value, json};
 
-use crate::forecast::forecast;
+use crate::experiment::answer::forecast;
+use crate::experiment::processor;
 use crate::form::Report;
-use crate::junit::{Case, Fate};
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
+/// What stands in place of rulings where there are none.
+const UNFIT: &str = "the gate judged nothing";
 /// Reasons of single limits that are told below the table.
 const REASONS_MAX: usize = 10;
 
@@ -31,22 +34,21 @@ pub struct Gated<'a> {
 impl Report for Gated<'_> {
     fn document(&self) -> Document {
         let ruling = self.gate.ruling();
-        let word = ruling.map_or("not judged", word_of);
-        let verdict =
-            Verdict { tone: ruling.map_or(Tone::Bad, tone), word: word.to_owned(), detail: String::new() };
+        let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), |of| (tone(of), word_of(of)));
         use Fit::{Figure, Whole, Wrapped};
         let columns =
             [("limit", Whole), ("of", Wrapped), ("", Whole), ("measured", Figure), ("interval", Figure)];
         let mut table = Table::new("", columns);
         self.gate.judgements.iter().for_each(|judgement| table.push(row(judgement)));
         let reasons = self.reasons().into_iter().map(|reason| Block::Paragraph(Tone::Plain, reason));
-        let answer = Answer { subject: self.conclusion(), verdicts: vec![verdict], notes: Vec::new() };
-        let place = vec![
-            Line::new("measured", self.place()),
-            Line::new("record", self.record.directory.display().to_string()),
-        ];
+        let Record { header, directory, .. } = self.record;
+        let measured = format!("{} on {}", header.created, processor(&header.environment));
+        let mut place = vec![Line::new("measured", measured)];
         // Of a record that is not kept there is no place.
-        let place = place.into_iter().filter(|line| !line.text.is_empty()).collect();
+        if !directory.as_os_str().is_empty() {
+            place.push(Line::new("record", directory.display().to_string()));
+        }
+        let answer = Answer::new(self.conclusion(), tone, word, "");
         let blocks = [Block::Answers(vec![answer]), Block::Table(table)].into_iter().chain(reasons);
         Document::new(format!("Gate: {word}"), blocks.chain([Block::Lines(place)]))
     }
@@ -64,25 +66,27 @@ impl Report for Gated<'_> {
         })
     }
 
-    fn cases(&self) -> Option<Vec<Case>> {
-        let case = |judgement: &Judgement| Case {
+    fn junit(&self) -> Option<String> {
+        let judgements = self.gate.judgements.iter();
+        let cases = judgements.map(|judgement| Case {
             name: judgement.limit.to_string(),
-            of: judgement.name.clone(),
-            fate: match judgement.ruling {
-                Ruling::Pass => Fate::Passed,
-                Ruling::Fail => Fate::Failed,
-                Ruling::Inconclusive if self.allow_open => Fate::Skipped,
-                Ruling::Inconclusive => Fate::Error,
+            of: &judgement.name,
+            element: match judgement.ruling {
+                Ruling::Pass => PASSED,
+                Ruling::Fail => "failure",
+                Ruling::Inconclusive if self.allow_open => "skipped",
+                Ruling::Inconclusive => "error",
             },
             seen: format!("{}: {}", word_of(judgement.ruling), seen(judgement)),
-        };
+        });
         let unfit = self.gate.unfit.as_ref().map(|(_, reason)| Case {
-            name: "the gate judged nothing".to_owned(),
-            of: self.record.header.plan.name.clone(),
-            fate: Fate::Error,
+            name: UNFIT.to_owned(),
+            of: &self.record.header.plan.name,
+            element: "error",
             seen: reason.clone(),
         });
-        Some(unfit.into_iter().chain(self.gate.judgements.iter().map(case)).collect())
+        let cases: Vec<Case<'_>> = unfit.into_iter().chain(cases).collect();
+        Some(junit(&self.document().title, &cases))
     }
 }
 
@@ -96,6 +100,11 @@ impl Gated<'_> {
         }
     }
 
+    /// Limits that came to this.
+    fn of(&self, ruling: Ruling) -> impl Iterator<Item = &Judgement> {
+        self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling)
+    }
+
     /// The sentence behind the word for all of it.
     fn conclusion(&self) -> String {
         if let Some((unfit, reason)) = &self.gate.unfit {
@@ -107,21 +116,20 @@ impl Gated<'_> {
                 Unfit::Failed => format!("no limit is judged by a run that failed: {reason}"),
             };
         }
-        let of = |ruling| self.gate.judgements.iter().filter(|judgement| judgement.ruling == ruling).count();
-        let (passing, inconclusive, failing) = (of(Ruling::Pass), of(Ruling::Inconclusive), of(Ruling::Fail));
-        let all = passing + inconclusive + failing;
-        let some = |some: usize, one: &str, many: &str| {
+        let (open, failing) = (self.of(Ruling::Inconclusive).count(), self.of(Ruling::Fail).count());
+        let all = self.gate.judgements.len();
+        let some = |some: usize, one: &str, several: &str| {
             let noun = if all == 1 { "limit" } else { "limits" };
-            format!("{some} of {all} {noun} {}", if some == 1 { one } else { many })
+            format!("{some} of {all} {noun} {}", if some == 1 { one } else { several })
         };
         match self.gate.ruling() {
-            Some(Ruling::Fail) if inconclusive > 0 => {
-                format!("{}, {inconclusive} inconclusive", some(failing, "fails", "fail"))
+            Some(Ruling::Fail) => {
+                let open = if open > 0 { format!(", {open} inconclusive") } else { String::new() };
+                some(failing, "fails", "fail") + &open
             }
-            Some(Ruling::Fail) => some(failing, "fails", "fail"),
             Some(Ruling::Inconclusive) => {
                 let passing = if self.allow_open { "; let pass by --allow-open" } else { "" };
-                let told = some(inconclusive, "is inconclusive", "are inconclusive");
+                let told = some(open, "is inconclusive", "are inconclusive");
                 format!("{told}, none fails{}{passing}", self.advice())
             }
             Some(Ruling::Pass) | None if all == 1 => "the limit passes".to_owned(),
@@ -129,14 +137,10 @@ impl Gated<'_> {
         }
     }
 
-    /// What would decide inconclusive limits.
+    /// What would decide inconclusive limits: the one that takes longest. Where none is known for one of them, none is told.
     fn advice(&self) -> String {
-        let open =
-            || self.gate.judgements.iter().filter(|judgement| judgement.ruling == Ruling::Inconclusive);
-        // The one that takes longest: where none is known for one of them, none is told.
-        let needed = open().map(|judgement| Some((judgement.blocks_needed?, judgement)));
-        let most =
-            needed.collect::<Option<Vec<_>>>().and_then(|needed| needed.into_iter().max_by_key(|of| of.0));
+        let needed = self.of(Ruling::Inconclusive).map(|of| Some((of.blocks_needed?, of)));
+        let most = needed.collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max_by_key(|of| of.0));
         most.map_or(String::new(), |(blocks, judgement)| {
             let what = match judgement.limit.bound {
                 Bound::Change(_) => share((judgement.limit.bound.value() - 1.0).abs()),
@@ -160,12 +164,6 @@ impl Gated<'_> {
             reasons.push(format!("and {more} more of this kind; see the JSON"));
         }
         reasons
-    }
-
-    fn place(&self) -> String {
-        let header = &self.record.header;
-        let model = header.environment.cpu_model.as_deref().unwrap_or("unknown processor");
-        format!("{} on {model}, {} processors", header.created, header.environment.cpus)
     }
 }
 
@@ -253,11 +251,10 @@ impl Gated<'_> {
     /// Workflow commands, a line each; none where all passes. `file` is the experiment file as the repository has it.
     pub fn annotations(&self, file: Option<&str>) -> String {
         if let Some((_, reason)) = &self.gate.unfit {
-            return command("error", &place(file, None), "the gate judged nothing", reason);
+            return command("error", &place(file, None), UNFIT, reason);
         }
         let of = |ruling, kind: &'static str| {
-            let found = self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling);
-            found.take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
+            self.of(ruling).take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
         };
         of(Ruling::Fail, "error").chain(of(Ruling::Inconclusive, "warning")).collect()
     }
@@ -272,12 +269,12 @@ fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
 
 /// What was measured, or why nothing was.
 fn seen(judgement: &Judgement) -> String {
-    match (&judgement.measured, &judgement.reason) {
-        (Some(measured), _) => {
+    match &judgement.measured {
+        Some(measured) => {
             let (value, interval) = figures(judgement, measured);
             format!("{value} ({interval})")
         }
-        (None, reason) => reason.clone().unwrap_or_else(|| "not measured".to_owned()),
+        None => judgement.reason.clone().unwrap_or_else(|| "not measured".to_owned()),
     }
 }
 
@@ -301,6 +298,51 @@ fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
+// Cases that pass or fail as JUnit XML, which CI servers other than GitHub's show beside those of tests. There is no standard; these are
+// the elements that Jenkins and GitLab read.
+
+/// The element of a case that holds; of others it is `failure`, `error` or `skipped`.
+const PASSED: &str = "system-out";
+
+/// A case.
+struct Case<'a> {
+    /// What was to hold.
+    name: String,
+    /// What it is about.
+    of: &'a str,
+    /// The element that says what became of it.
+    element: &'static str,
+    /// What was seen.
+    seen: String,
+}
+
+/// The document.
+fn junit(suite: &str, cases: &[Case<'_>]) -> String {
+    let of = |element| cases.iter().filter(|case| case.element == element).count();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}</testsuite>\n</testsuites>\n",
+        xml(suite),
+        cases.len(),
+        of("failure"),
+        of("error"),
+        of("skipped"),
+        cases.iter().map(element).collect::<String>()
+    )
+}
+
+fn element(Case { name, of, element, seen }: &Case<'_>) -> String {
+    let seen = xml(seen);
+    let inside = match *element {
+        PASSED => format!("<{PASSED}>{seen}</{PASSED}>"),
+        other => format!("<{other} message=\"{seen}\"/>"),
+    };
+    format!("<testcase name=\"{}\" classname=\"{}\">{inside}</testcase>\n", xml(name), xml(of))
+}
+
+fn xml(text: &str) -> String {
+    markup(&line(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,5 +355,30 @@ mod tests {
         let line = command("error", &place(Some("x:y,z.toml"), Some(3)), hostile, hostile);
         assert_eq!(line.lines().count(), 1);
         assert!(line.starts_with("::error file=x%3Ay%2Cz.toml,line=3,title=a%0D%0A%3A%3A"), "{line}");
+    }
+
+    #[test]
+    fn each_fate_is_counted_and_no_name_is_markup() {
+        let cases = [
+            (PASSED, "+1 %"),
+            ("failure", "-9 %\n</testcase>"),
+            ("error", "too wide"),
+            ("skipped", "too wide"),
+        ]
+        .map(|(element, seen)| Case {
+            name: "throughput > -3%".to_owned(),
+            of: "b & \"a\"",
+            element,
+            seen: seen.to_owned(),
+        });
+        let xml = junit("<x>", &cases);
+        for there in [
+            "name=\"&lt;x&gt;\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\"",
+            "name=\"throughput &gt; -3%\" classname=\"b &amp; &quot;a&quot;\"><system-out>+1 %<",
+            "<failure message=\"-9 % &lt;/testcase&gt;\"/>",
+        ] {
+            assert!(xml.contains(there), "{there} in {xml}");
+        }
+        assert_eq!(xml.matches("</testcase>").count(), 4);
     }
 }

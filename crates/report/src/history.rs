@@ -5,7 +5,7 @@
 use analysis::{
     Compared, Conclusion, Essentials, Line as Course, LineOf, Outcome, Point, Shifted, TREND_SEED, Trend,
 };
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone, Verdict};
+use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
 use model::quantity::{
     Quantity, Unit, bytes, change, change_alone, change_told, interval, many, share, span,
 };
@@ -13,10 +13,10 @@ use record::{EndReason, Environment, Record};
 use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 
-use crate::csv::{Field, Figures, unit_name};
+use crate::csv::{self, Figures, unit_name};
 use crate::experiment::{answer, end_text, machine_line};
 use crate::form::Report;
-use crate::shell::shell_line;
+use crate::page::shell_line;
 use crate::validity::explained_by;
 
 /// Version of the JSON forms; fields may be added within a version, never renamed or removed.
@@ -71,22 +71,27 @@ impl Report for List<'_> {
         let mut table = Table::new("", columns);
         self.records.iter().for_each(|listed| table.push(row(listed)));
         if self.hidden > 0 {
-            let text =
-                format!("{} older not shown: --limit {}", self.hidden, self.hidden + self.records.len());
-            table.rows.push(Row::Note(Tone::Faint, text));
+            let (hidden, all) = (self.hidden, self.hidden + self.records.len());
+            table.rows.push(Row::Note(Tone::Faint, format!("{hidden} older not shown: --limit {all}")));
         }
         let unreadable = self.records.iter().filter_map(|listed| {
             Some(Block::Paragraph(Tone::Plain, format!("{}: {}", listed.name, listed.found.err()?)))
         });
-        let machines = self.machines().into_iter().map(|(mark, text)| Line::new(format!("on {mark}"), text));
-        let machines = Block::Lines(machines.collect());
+        // What the letters stand for.
+        let known = self.records.iter();
+        let known = known.filter_map(|listed| Some((listed.machine.as_deref()?, listed.found.ok()?)));
+        let mut known = model::grouped(known);
+        known.sort_by_key(|(mark, _)| (mark.len(), *mark));
+        let machine = |(mark, found): (&str, Vec<&Essentials>)| {
+            Line::new(format!("on {mark}"), machine_line(&found[0].environment))
+        };
+        let machines = Block::Lines(known.into_iter().map(machine).collect());
         let blocks = std::iter::once(Block::Table(table)).chain(unreadable).chain([machines]);
         Document::new(many((self.records.len() + self.hidden) as u64, "record"), blocks)
     }
 
     fn data(&self) -> Value {
         let one = |listed: &Listed<'_>| {
-            let found = listed.found.ok();
             json!({
                 "record": listed.name,
                 "created": listed.created,
@@ -94,7 +99,7 @@ impl Report for List<'_> {
                 "running": listed.running,
                 "machine": listed.machine,
                 "unreadable": listed.found.err(),
-                "essentials": found,
+                "essentials": listed.found.ok(),
             })
         };
         json!({
@@ -102,19 +107,6 @@ impl Report for List<'_> {
             "records": self.records.iter().map(one).collect::<Vec<_>>(),
             "older_not_shown": self.hidden,
         })
-    }
-}
-
-impl List<'_> {
-    /// What the letters stand for.
-    fn machines(&self) -> Vec<(&str, String)> {
-        let told = self.records.iter();
-        let told = told.filter_map(|listed| Some((listed.machine.as_deref()?, listed.found.ok()?)));
-        let known = model::grouped(told).into_iter();
-        let mut known: Vec<(&str, String)> =
-            known.map(|(mark, found)| (mark, machine_line(&found[0].environment))).collect();
-        known.sort_by_key(|(mark, _)| (mark.len(), *mark));
-        known
     }
 }
 
@@ -137,12 +129,9 @@ fn row(listed: &Listed<'_>) -> Vec<Cell> {
 fn has_stamp(name: &str) -> bool {
     let digits =
         |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
-    let parts: Vec<&str> = name.rsplitn(4, '-').collect();
-    match parts.as_slice() {
-        [time, date, _, ..] if digits(date, 8) && digits(time, 6) => true,
-        [_, time, date, _] => digits(date, 8) && digits(time, 6),
-        _ => false,
-    }
+    let parts: Vec<&str> = name.split('-').collect();
+    let is_stamp = |at: &[&str]| digits(at[0], 8) && digits(at[1], 6);
+    parts.windows(2).skip(1).rev().take(2).any(is_stamp)
 }
 
 /// The services' commit, or the version of Proofload where there is none.
@@ -157,27 +146,20 @@ fn source(listed: &Listed<'_>) -> Option<String> {
 
 /// What came of a record, or why nothing did, in few words.
 fn summary(listed: &Listed<'_>) -> (Tone, String) {
-    let said = |tone, text: &str| (tone, text.to_owned());
-    let essentials = match listed.found {
-        Ok(essentials) => essentials,
-        Err(_) => return said(Tone::Bad, "unreadable"),
-    };
+    let Ok(essentials) = listed.found else { return (Tone::Bad, "unreadable".to_owned()) };
     let blocks = many(essentials.blocks.into(), "block");
-    let Some(ended) = &essentials.ended else {
-        return match listed.running {
-            true => (Tone::Good, format!("running, {blocks} so far")),
-            false => (Tone::Faint, format!("cut off after {blocks}")),
-        };
-    };
-    match &ended.reason {
-        EndReason::ServiceFailed(_) => said(Tone::Bad, "a service failed"),
-        EndReason::PreparationFailed(_) => said(Tone::Bad, "no data"),
-        EndReason::GeneratorFailed(_) => said(Tone::Bad, "load failed"),
+    let (tone, text) = match essentials.ended.as_ref().map(|ended| &ended.reason) {
+        None if listed.running => return (Tone::Good, format!("running, {blocks} so far")),
+        None => return (Tone::Faint, format!("cut off after {blocks}")),
+        Some(EndReason::ServiceFailed(_)) => (Tone::Bad, "a service failed"),
+        Some(EndReason::PreparationFailed(_)) => (Tone::Bad, "no data"),
+        Some(EndReason::GeneratorFailed(_)) => (Tone::Bad, "load failed"),
         _ if essentials.compared.is_empty() && essentials.blocks == 0 && essentials.captures > 0 => {
-            said(Tone::Faint, "captures")
+            (Tone::Faint, "captures")
         }
-        reason => verdicts(essentials, matches!(reason, EndReason::Interrupted)),
-    }
+        Some(reason) => return verdicts(essentials, matches!(reason, EndReason::Interrupted)),
+    };
+    (tone, text.to_owned())
 }
 
 fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
@@ -196,28 +178,20 @@ fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
 }
 
 fn one(compared: &Compared, outcome: Outcome) -> String {
-    let word = answer::word(outcome, compared.metric);
-    let metric = compared.metric.name();
-    let estimate = compared.estimate.as_ref().map(|estimate| format!(" {} {metric}", change_told(estimate)));
-    format!("{word}{}", estimate.unwrap_or_default())
+    let (word, metric) = (answer::word(outcome, compared.metric), compared.metric.name());
+    let estimate = compared.estimate.as_ref().map(change_told);
+    estimate.map_or_else(|| word.to_owned(), |told| format!("{word} {told} {metric}"))
 }
 
 /// Several verdicts by their words, those first that matter most.
 fn counted(judged: &[(&Compared, Outcome)]) -> (Tone, String) {
-    const ORDER: [Outcome; 6] = [
-        Outcome::Invalid,
-        Outcome::NoSuccess,
-        Outcome::Worse,
-        Outcome::Better,
-        Outcome::Equivalent,
-        Outcome::Inconclusive,
-    ];
+    use Outcome::{Better, Equivalent, Inconclusive, Invalid, NoSuccess, Worse};
+    const ORDER: [Outcome; 6] = [Invalid, NoSuccess, Worse, Better, Equivalent, Inconclusive];
     let in_order = ORDER.iter().flat_map(|outcome| judged.iter().filter(move |(_, of)| of == outcome));
     let words = in_order.map(|(compared, outcome)| (answer::word(*outcome, compared.metric), *outcome));
     let words = model::grouped(words);
     let text: Vec<String> = words.iter().map(|(word, all)| format!("{} {word}", all.len())).collect();
-    let worst = words.first().map_or(Outcome::Inconclusive, |(_, all)| all[0]);
-    (worst.into(), text.join(", "))
+    (words.first().map_or(Outcome::Inconclusive, |(_, all)| all[0]).into(), text.join(", "))
 }
 
 /// A record and what lies in its folder.
@@ -238,10 +212,10 @@ impl Report for Short<'_> {
         let essentials = Essentials::of(self.record, self.conclusion);
         let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
         let mut blocks = vec![Block::Answers(answers)];
-        let explained =
-            explained_by(self.conclusion.findings.iter()).map(|command| format!("; {command} explains"));
         if !essentials.void.is_empty() {
-            let text = format!("invalid by {}{}", essentials.void.join(", "), explained.unwrap_or_default());
+            let explained = explained_by(self.conclusion.findings.iter());
+            let explained = explained.map(|command| format!("; {command} explains")).unwrap_or_default();
+            let text = format!("invalid by {}{explained}", essentials.void.join(", "));
             blocks.push(Block::Paragraph(Tone::Plain, text));
         }
         blocks.extend([Block::Lines(self.lines(&essentials)), Block::Steps(self.steps(&essentials))]);
@@ -299,31 +273,15 @@ impl Short<'_> {
 }
 
 fn verdict(compared: &Compared, outcome: Outcome) -> Answer {
-    let detail = compared.estimate.as_ref().map(|estimate| {
-        let (value, interval) = change(estimate);
-        format!("{value} {} ({interval})", compared.metric.row().title)
-    });
-    let word = answer::word(outcome, compared.metric).to_owned();
-    let verdict = Verdict { tone: outcome.into(), word, detail: detail.unwrap_or_default() };
-    Answer { subject: compared.label.clone(), verdicts: vec![verdict], notes: Vec::new() }
+    let metric = compared.metric.row().title;
+    let detail = compared.estimate.as_ref().map(change);
+    let detail = detail.map(|(value, interval)| format!("{value} {metric} ({interval})"));
+    let word = answer::word(outcome, compared.metric);
+    Answer::new(&compared.label, outcome.into(), word, detail.unwrap_or_default())
 }
 
-const HEADINGS: [&str; 14] = [
-    "of",
-    "name",
-    "metric",
-    "unit",
-    "record",
-    "created",
-    "value",
-    "low",
-    "high",
-    "standard_error_log",
-    "blocks",
-    "plan",
-    "change_ratio",
-    "change_p",
-];
+const HEADINGS: &str =
+    "of name metric unit record created value low high standard_error_log blocks plan change_ratio change_p";
 
 /// A trend and what it was drawn from.
 #[derive(Debug)]
@@ -371,9 +329,10 @@ impl Report for Trended<'_> {
 
     /// One row a point. Fields without a value are empty.
     fn figures(&self) -> Option<Figures> {
-        let rows = self.trend.lines.iter();
-        let rows = rows.flat_map(|line| (0..line.points.len()).map(|index| self.fields(line, index)));
-        Some(Figures { headings: HEADINGS.map(str::to_owned).into(), rows: rows.collect() })
+        let points =
+            |line: &'_ Course| (0..line.points.len()).map(|index| self.fields(line, index)).collect();
+        let rows = self.trend.lines.iter().flat_map::<Figures, _>(points);
+        Some(std::iter::once(HEADINGS.split(' ').map(str::to_owned).collect()).chain(rows).collect())
     }
 }
 
@@ -474,10 +433,10 @@ impl Trended<'_> {
         let figure = |value: f64| Quantity { value, unit }.to_string();
         match (line.of, point.interval) {
             (LineOf::Ratio, Some((low, high))) => interval(point.value, low, high),
-            (LineOf::Figure, Some((low, high))) => {
-                (figure(point.value), format!("{} to {}", figure(low), figure(high)))
+            (_, ends) => {
+                let ends = ends.map(|(low, high)| format!("{} to {}", figure(low), figure(high)));
+                (figure(point.value), ends.unwrap_or_default())
             }
-            (LineOf::Ratio | LineOf::Figure, None) => (figure(point.value), String::new()),
         }
     }
 
@@ -501,27 +460,27 @@ impl Trended<'_> {
         told.into_iter().flatten().collect()
     }
 
-    fn fields(&self, line: &Course, index: usize) -> Vec<Field> {
+    fn fields(&self, line: &Course, index: usize) -> Vec<String> {
         let trend = self.trend;
         let Point { record, value, interval, standard_error, blocks } = line.points[index];
         let stamp = &trend.records[record];
         let stretch = trend.stretches.iter().rfind(|stretch| stretch.first <= record);
         let change = line.changes.iter().find(|change| change.at == index);
         vec![
-            Field::Word(if line.of == LineOf::Ratio { "ratio" } else { "figure" }),
-            Field::Name(line.name.clone()),
-            Field::Word(trend.metric.name()),
-            Field::Word(unit_name(self.unit(line))),
-            Field::Name(stamp.name.clone()),
-            Field::Name(stamp.created.clone()),
-            Field::Figure(Some(value)),
-            Field::Figure(interval.map(|(low, _)| low)),
-            Field::Figure(interval.map(|(_, high)| high)),
-            Field::Figure(standard_error),
-            Field::Count(blocks.into()),
-            Field::Name(stretch.map(|stretch| stretch.plan.clone()).unwrap_or_default()),
-            Field::Figure(change.map(|change| change.after / change.before)),
-            Field::Figure(change.map(|change| change.p)),
+            if line.of == LineOf::Ratio { "ratio" } else { "figure" }.to_owned(),
+            csv::name(&line.name),
+            trend.metric.name().to_owned(),
+            unit_name(self.unit(line)).to_owned(),
+            csv::name(&stamp.name),
+            csv::name(&stamp.created),
+            value.to_string(),
+            csv::figure(interval.map(|(low, _)| low)),
+            csv::figure(interval.map(|(_, high)| high)),
+            csv::figure(standard_error),
+            blocks.to_string(),
+            csv::name(stretch.map_or("", |stretch| &stretch.plan)),
+            csv::figure(change.map(|change| change.after / change.before)),
+            csv::figure(change.map(|change| change.p)),
         ]
     }
 }

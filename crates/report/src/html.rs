@@ -14,18 +14,16 @@ const STYLE: &str = include_str!("html/page.css");
 
 /// The whole page.
 pub fn html(document: &Document, plot: Option<&Plot>) -> String {
-    let title = text(&document.title);
-    let headline = document.headline.as_deref().map(|headline| paragraph("strong", headline));
+    let (title, source) = (text(&document.title), source_of(STYLE));
+    let headline = document.headline.as_deref().map(|headline| paragraph(Tone::Strong, headline));
     let picture = plot.map(|plot| format!("<figure>{}</figure>\n", plot.svg(Ground::Light)));
-    let blocks: String = document.blocks.iter().map(block).collect();
+    let parts = headline.into_iter().chain(picture).chain(document.blocks.iter().map(block));
+    let main: String = parts.collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '{}'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '{source}'\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>{STYLE}</style>\n\
-         <main>\n<h1>{title}</h1>\n{}{}{blocks}</main>\n</html>\n",
-        source_of(STYLE),
-        headline.unwrap_or_default(),
-        picture.unwrap_or_default(),
+         <main>\n<h1>{title}</h1>\n{main}</main>\n</html>\n"
     )
 }
 
@@ -33,22 +31,23 @@ fn text(text: &str) -> String {
     markup(&one_line(text))
 }
 
-fn paragraph(class: &str, words: &str) -> String {
-    format!("<p class=\"{class}\">{}</p>\n", text(words))
+/// A paragraph, whose tone is a class of the style sheet.
+fn paragraph(tone: Tone, words: &str) -> String {
+    format!("<p class=\"{}\">{}</p>\n", class(tone), text(words))
+}
+
+/// All of these below each other, in a faint tone.
+fn faint<'a>(all: impl IntoIterator<Item = &'a String>) -> String {
+    all.into_iter().filter(|words| !words.is_empty()).map(|words| paragraph(Tone::Faint, words)).collect()
 }
 
 /// The name of a tone in the style sheet.
-fn class(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Good => "good",
-        Tone::Bad => "bad",
-        Tone::Same => "same",
-        Tone::Doubtful => "doubtful",
-        Tone::Notable => "notable",
-        Tone::Plain => "plain",
-        Tone::Strong => "strong",
-        Tone::Faint => "faint",
-    }
+fn class(tone: Tone) -> String {
+    format!("{tone:?}").to_lowercase()
+}
+
+fn code(command: Option<&String>) -> String {
+    command.map(|command| format!(" <code>{}</code>", text(command))).unwrap_or_default()
 }
 
 fn word(tone: Tone, words: &str) -> String {
@@ -63,11 +62,11 @@ fn list<T>(items: &[T], item: impl Fn(&T) -> String) -> String {
 fn block(block: &Block) -> String {
     match block {
         Block::Heading(_, words) => format!("<h2>{}</h2>\n", text(words)),
-        Block::Paragraph(tone, words) => paragraph(class(*tone), words),
+        Block::Paragraph(tone, words) => paragraph(*tone, words),
         Block::Answers(answers) | Block::Verdicts(answers) => list(answers, answer),
         Block::Table(table) => self::table(table),
         Block::Findings(all, command) => {
-            let why = command.iter().map(|command| format!("<p>Why: <code>{}</code></p>\n", text(command)));
+            let why = command.iter().map(|command| format!("<p>Why:{}</p>\n", code(Some(command))));
             list(all, finding) + &why.collect::<String>()
         }
         Block::Lines(lines) => list(lines, line),
@@ -83,58 +82,41 @@ fn block(block: &Block) -> String {
 fn answer(answer: &Answer) -> String {
     let verdict = |one: &Verdict| format!("{} {}", word(one.tone, &one.word), text(&one.detail));
     let verdicts: Vec<String> = answer.verdicts.iter().map(verdict).collect();
-    let notes: String = answer.notes.iter().map(|note| paragraph("faint", note)).collect();
-    format!("{}: {}{notes}", text(&answer.subject), verdicts.join("<br>"))
+    format!("{}: {}{}", text(&answer.subject), verdicts.join("<br>"), faint(&answer.notes))
 }
 
 fn finding(remark: &Remark) -> String {
-    let cases: String = remark.cases.iter().map(|case| paragraph("faint", case)).collect();
-    let command = remark.command.iter().map(|command| format!(" <code>{}</code>", text(command)));
-    let head = word(remark.grade.into(), &remark.head());
-    format!(
-        "{head} {}. {}{}{cases}",
-        text(&remark.statement),
-        text(&remark.remedy),
-        command.collect::<String>()
-    )
+    let (statement, remedy) = (text(&remark.statement), text(&remark.remedy));
+    let (head, command) = (word(remark.grade.into(), &remark.head()), code(remark.command.as_ref()));
+    format!("{head} {statement}. {remedy}{command}{}", faint(&remark.cases))
 }
 
 fn line(line: &Line) -> String {
-    let detail = if line.detail.is_empty() { String::new() } else { paragraph("faint", &line.detail) };
-    let command = line.command.iter().map(|command| format!(" <code>{}</code>", text(command)));
-    format!("{} {}{}{detail}", word(line.tone, &line.name), text(&line.text), command.collect::<String>())
+    let (name, command) = (word(line.tone, &line.name), code(line.command.as_ref()));
+    format!("{name} {}{command}{}", text(&line.text), faint([&line.detail]))
 }
 
 fn table(table: &Table) -> String {
-    let aligned = |fit: Fit| if fit == Fit::Figure { " class=\"figure\"" } else { "" };
-    let headings =
-        table.columns.iter().map(|column| format!("<th{}>{}", aligned(column.fit), text(&column.heading)));
-    let axes: Vec<Option<Axis>> =
-        (0..table.columns.len()).map(|at| axis_of(table, at).map(|(axis, _)| axis)).collect();
+    let aligned = |at: usize| if table.columns[at].fit == Fit::Figure { " class=\"figure\"" } else { "" };
+    let columns = || 0..table.columns.len();
+    let heading = |at: usize| format!("<th{}>{}", aligned(at), text(&table.columns[at].heading));
+    let axes: Vec<Option<Axis>> = columns().map(|at| axis_of(table, at).map(|(axis, _)| axis)).collect();
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
         Row::Note(tone, note) => {
-            format!("<tr><td class=\"{}\" colspan=\"{}\">{}\n", class(*tone), table.columns.len(), text(note))
+            let (class, span) = (class(*tone), table.columns.len());
+            format!("<tr><td class=\"{class}\" colspan=\"{span}\">{}\n", text(note))
         }
         Row::Cells(cells) => {
             let texts = texts.next().unwrap_or_default();
-            let cell = |at: usize| {
-                format!(
-                    "<td{}>{}",
-                    aligned(table.columns[at].fit),
-                    self::cell(&cells[at], &texts[at], axes[at])
-                )
-            };
+            let cell = |at| format!("<td{}>{}", aligned(at), cell(&cells[at], &texts[at], axes[at]));
             format!("<tr>{}\n", (0..cells.len()).map(cell).collect::<String>())
         }
     });
-    let heading =
-        if table.heading.is_empty() { String::new() } else { format!("<h2>{}</h2>\n", text(&table.heading)) };
-    format!(
-        "{heading}<div class=\"wide\"><table>\n<tr>{}\n{}</table></div>\n",
-        headings.collect::<String>(),
-        rows.collect::<String>()
-    )
+    let (headings, rows): (String, String) = (columns().map(heading).collect(), rows.collect());
+    let above = format!("<h2>{}</h2>\n", text(&table.heading));
+    let above = if table.heading.is_empty() { "" } else { &above };
+    format!("{above}<div class=\"wide\"><table>\n<tr>{headings}\n{rows}</table></div>\n")
 }
 
 fn cell(cell: &Cell, told: &str, axis: Option<Axis>) -> String {
@@ -165,18 +147,15 @@ fn interval(axis: Axis, value: f64, ends: Option<(f64, f64)>) -> String {
 }
 
 fn course(values: &[f64]) -> String {
-    let (least, most) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), of| (least.min(*of), most.max(*of)));
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let step = 192.0 / values.len().saturating_sub(1).max(1) as f64;
     let point = |(at, value): (usize, &f64)| {
         let height = if most > least { (value - least) / (most - least) } else { 0.5 };
-        format!("{:.1},{:.1} ", 4.0 + step * at as f64, 14.0 - 12.0 * height)
+        format!("{:.1},{:.1}", 4.0 + step * at as f64, 14.0 - 12.0 * height)
     };
-    drawing(&format!(
-        "<polyline points=\"{}\"/>",
-        values.iter().enumerate().map(point).collect::<String>().trim_end()
-    ))
+    let points: Vec<String> = values.iter().enumerate().map(point).collect();
+    drawing(&format!("<polyline points=\"{}\"/>", points.join(" ")))
 }
 
 #[cfg(test)]
@@ -195,21 +174,14 @@ mod tests {
         table.rows.push(Row::Note(Tone::Faint, "why".to_owned()));
         let lines = vec![Line { command: Some("a < b".to_owned()), ..Line::new("x", "y") }];
         let page = html(&Document::new("A <b>?", [Block::Table(table), Block::Lines(lines)]), None);
-        for there in [
-            "<h1>A &lt;b&gt;?</h1>",
-            "<h2>&lt;i&gt;</h2>",
-            "<td>&quot;&lt;script&gt;",
-            "<code>a &lt; b</code>",
-            "colspan=\"2\">why",
-        ] {
+        let title = "<h1>A &lt;b&gt;?</h1>";
+        let cells = ["<h2>&lt;i&gt;</h2>", "<td>&quot;&lt;script&gt;", "colspan=\"2\">why"];
+        for there in [title, "<code>a &lt; b</code>"].into_iter().chain(cells) {
             assert!(page.contains(there), "{there} in {page}");
         }
         assert!(!page.contains("<script"), "{page}");
-        let middles: Vec<f64> = page
-            .split("<circle cx=\"")
-            .skip(1)
-            .filter_map(|rest| rest.split_once('"')?.0.parse().ok())
-            .collect();
+        let circles = page.split("<circle cx=\"").skip(1);
+        let middles: Vec<f64> = circles.filter_map(|rest| rest.split_once('"')?.0.parse().ok()).collect();
         assert!(middles.len() == 2 && middles[0] < 100.0 && middles[1] > 100.0, "{middles:?}");
         assert_eq!(page.matches("class=\"one\"").count(), 2);
     }

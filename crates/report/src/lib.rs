@@ -9,16 +9,12 @@ mod axis;
 mod calibration;
 mod csv;
 mod experiment;
-mod forecast;
 mod foreign;
 mod form;
 mod gate;
 mod html;
-mod junit;
 mod markdown;
 mod measurement;
-mod shell;
-mod survey;
 mod text;
 
 pub mod history;
@@ -26,22 +22,19 @@ pub mod page;
 pub mod plot;
 pub mod validity;
 
-pub use self::csv::{Field, Figures, csv};
+pub use self::csv::{Figures, csv};
 pub use self::foreign::Audited;
 pub use across::Compared;
 pub use advice::Advice;
-pub use calibration::Calibrated;
+pub use calibration::{Calibrated, Surveyed};
 pub use experiment::answer::{compared_as, known, so_far};
 pub use experiment::{Measured, REPORT_PAGE, schema};
-pub use forecast::forecast;
 pub use form::{CSV, FORMS, Form, HTML, JSON, JUNIT, Look, MARKDOWN, PNG, Report, SVG, TEXT, render};
 pub use gate::Gated;
 pub use markdown::markdown;
-pub use measurement::Loaded;
 pub use model::document::{
     Answer, Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone, Verdict,
 };
-pub use model::quantity::{bytes, change, change_alone, count, factor, micros, rate, share, span as seconds};
-pub use shell::shell_line;
-pub use survey::Surveyed;
+pub use model::quantity::{bytes, count, micros, rate, share, span as seconds};
+pub use page::shell_line;
 pub use text::{table, text};

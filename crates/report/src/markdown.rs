@@ -3,7 +3,7 @@
 //!
 //! Texts are made harmless: no markup, no link, no formula, and nobody is called by them. Must not: know what is said.
 
-use model::document::{Answer, Block, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
 use model::text::cut;
 
 /// Characters of one text that are shown: names and responses of services may have any number.
@@ -20,24 +20,22 @@ const LINES_KEPT: usize = 25;
 struct Section {
     opening: String,
     lines: Vec<String>,
-    closing: String,
     /// Lines that were left out.
     gone: usize,
 }
 
 impl Section {
-    fn whole(text: String) -> Section {
-        Section { opening: text, ..Section::default() }
+    fn whole(opening: String) -> Section {
+        Section { opening, ..Section::default() }
     }
 
-    fn lines(opening: impl Into<String>, lines: impl Iterator<Item = String>) -> Section {
-        Section { opening: opening.into(), lines: lines.collect(), ..Section::default() }
+    fn lines(opening: &str, lines: impl Iterator<Item = String>) -> Section {
+        Section { opening: opening.to_owned(), lines: lines.collect(), ..Section::default() }
     }
 
     fn length(&self) -> usize {
-        let lines: usize = self.lines.iter().map(|line| length(line)).sum();
         let note = if self.gone > 0 { NOTE_MAX } else { 0 };
-        length(&self.opening) + lines + note + length(&self.closing)
+        note + length(&self.opening) + self.lines.iter().map(|line| length(line)).sum::<usize>()
     }
 
     /// Leaves out its last lines until so many characters are gone, or only so many lines are left.
@@ -54,7 +52,7 @@ impl Section {
             0 => String::new(),
             gone => format!("\n… and {gone} more that a comment has no room for; `--format text` has all\n"),
         };
-        format!("{}{}{note}{}", self.opening, self.lines.concat(), self.closing)
+        format!("{}{}{note}", self.opening, self.lines.concat())
     }
 }
 
@@ -80,10 +78,8 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
         }
         Block::Table(table) => self::table(table),
         Block::Findings(all, command) => {
-            let command = command.iter().map(|command| {
-                // Numbers of checks alone: nothing in it is from outside.
-                format!("\nMore: `{command}`\n")
-            });
+            // Numbers of checks alone: nothing in it is from outside.
+            let command = command.iter().map(|command| format!("\nMore: `{command}`\n"));
             Section::lines("", all.iter().map(finding).chain(command))
         }
         Block::Lines(lines) => Section::lines("\n", lines.iter().map(line)),
@@ -100,23 +96,25 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
 
 fn answer(answer: &Answer) -> String {
     let subject = escaped(&answer.subject);
-    let verdict = |one: &Verdict| {
-        let detail =
-            if one.detail.is_empty() { String::new() } else { format!(": {}", escaped(&one.detail)) };
-        (format!("**{}**", escaped(&one.word)), detail)
-    };
+    let word = |one: &Verdict| format!("**{}**", escaped(&one.word));
     let mut out = match answer.verdicts.as_slice() {
-        [one] => {
-            let (word, detail) = verdict(one);
-            format!("- {word}: {subject}{detail}")
-        }
+        [one] => format!("- {}: {subject}{}", word(one), detail(&one.detail)),
         several => {
-            let lines = several.iter().map(verdict).map(|(word, detail)| format!("<br>{word}{detail}"));
+            let lines = several.iter().map(|one| format!("<br>{}{}", word(one), detail(&one.detail)));
             format!("- {subject}:{}", lines.collect::<String>())
         }
     };
     out.extend(answer.notes.iter().map(|note| format!("<br>{}", escaped(note))));
     out + "\n"
+}
+
+/// What follows behind a colon, if anything does.
+fn detail(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {}", escaped(text)) }
+}
+
+fn command(command: Option<&String>) -> String {
+    command.map(|command| format!("<br>`{}`", command.replace('`', "'"))).unwrap_or_default()
 }
 
 fn finding(remark: &Remark) -> String {
@@ -126,16 +124,14 @@ fn finding(remark: &Remark) -> String {
     if !remark.remedy.is_empty() {
         out += &format!(" {}", escaped(&remark.remedy));
     }
-    out.extend(remark.command.iter().map(|command| format!("<br>`{}`", command.replace('`', "'"))));
-    out + "\n"
+    out + &command(remark.command.as_ref()) + "\n"
 }
 
 fn line(line: &Line) -> String {
     let name = escaped(&line.name);
     let name = if line.tone == Tone::Faint { name } else { format!("**{name}**") };
-    let detail = if line.detail.is_empty() { String::new() } else { format!(": {}", escaped(&line.detail)) };
-    let command = line.command.iter().map(|command| format!("<br>`{}`", command.replace('`', "'")));
-    format!("- {name}: {}{detail}{}\n", escaped(&line.text), command.collect::<String>())
+    let (text, command) = (escaped(&line.text), command(line.command.as_ref()));
+    format!("- {name}: {text}{}{command}\n", detail(&line.detail))
 }
 
 /// A table; drawings are for terminals.
@@ -143,22 +139,17 @@ fn table(table: &Table) -> Section {
     let shown: Vec<usize> =
         (0..table.columns.len()).filter(|at| table.columns[*at].fit != Fit::Drawing).collect();
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let headings = shown.iter().map(|at| escaped(&table.columns[*at].heading)).collect();
-    let rule = shown.iter().map(|at| match table.columns[*at].fit {
-        Fit::Figure => "--:|",
-        _ => "---|",
-    });
-    let heading = match table.heading.as_str() {
-        "" => String::new(),
-        heading => format!("\n{}:\n", escaped(heading)),
-    };
+    let headings = line(shown.iter().map(|at| escaped(&table.columns[*at].heading)).collect());
+    let rule = |at: &usize| if table.columns[*at].fit == Fit::Figure { "--:|" } else { "---|" };
+    let heading = format!("\n{}:\n", escaped(&table.heading));
+    let heading = if table.heading.is_empty() { "" } else { &heading };
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
         Row::Note(_, text) => line(vec![escaped(text)]),
         Row::Cells(cells) => {
             let texts = texts.next().unwrap_or_default();
             let cell = |at: &usize| match &cells[*at] {
-                model::document::Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
+                Cell::Word(tone, _) if *tone != Tone::Good && *tone != Tone::Plain => {
                     format!("**{}**", escaped(&texts[*at]))
                 }
                 // An indentation would be lost, and is none of the name.
@@ -167,9 +158,8 @@ fn table(table: &Table) -> Section {
             line(shown.iter().map(cell).collect())
         }
     });
-    let rows: Vec<String> = rows.collect();
-    let opening = format!("{heading}\n{}|{}\n", line(headings), rule.collect::<String>());
-    Section::lines(opening, rows.into_iter())
+    let opening = format!("{heading}\n{headings}|{}\n", shown.iter().map(rule).collect::<String>());
+    Section::lines(&opening, rows)
 }
 
 /// As GitHub counts at worst: a character outside the first plane as two.

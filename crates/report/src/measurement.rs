@@ -1,23 +1,21 @@
 //! The report of a plan that compares nothing: what each slice gave, as whoever knows wrk expects it. Nothing is concluded here.
 
 use analysis::measurement::{Bend, Kept, Stretch};
-use analysis::{Finding, Measurement, Window};
-use model::document::{Block, Cell, Document, Fit, Line, Remark, Table, Tone};
+use analysis::{Measurement, Window};
+use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
 use model::{EndpointCounts, Protocol, Rate, Until};
 use plan::{Load, Variant};
-use record::Record;
-use serde_json::Value;
 use stats::{Latencies, Quantile};
 
 use crate::Measured;
-use crate::csv::{Field, Figures};
-use crate::form::Report;
-use crate::page::PageData;
+use crate::csv::{self, Figures};
+use crate::experiment::{invalid, remarks, warnings};
 use crate::validity::explained_by;
 
-mod brief;
 mod data;
+
+pub(crate) use data::data;
 
 /// The quantiles shown, with their names.
 const QUANTILES: [(&str, f64); 6] =
@@ -34,89 +32,64 @@ const DISTRIBUTION: [(&str, f64); 8] = [
     ("max", 1.0),
 ];
 
-/// A measurement of one variant, and how it is to be shown.
-#[derive(Debug, Clone, Copy)]
-pub struct Loaded<'a> {
-    /// The record and what is concluded of it.
-    pub measured: Measured<'a>,
-    /// Whether more of the distribution of latencies is shown.
-    pub distribution: bool,
-    /// What another tool, whose command line was given, would have done or shown otherwise.
-    pub differences: &'a [String],
+/// A record of one variant that is compared with nothing.
+pub(crate) struct Loaded<'a> {
+    measured: Measured<'a>,
+    variant: &'a Variant,
+    of: Measurement<'a>,
 }
 
 impl<'a> Loaded<'a> {
-    /// A record as it is shown without being asked for more; `None` where its plan compares.
+    /// `None` where the plan compares.
     pub(crate) fn of(measured: &Measured<'a>) -> Option<Loaded<'a>> {
-        let alone = measured.record.header.plan.measure.is_some();
-        alone.then_some(Loaded { measured: *measured, distribution: false, differences: &[] })
-    }
-
-    fn record(&self) -> &'a Record {
-        self.measured.record
-    }
-
-    fn variant(&self) -> Option<&'a Variant> {
-        self.record().header.plan.variants.first()
-    }
-
-    fn load(&self) -> Option<&'a Load> {
-        self.variant().map(|variant| &variant.load)
+        let variant = measured.record.header.plan.variants.first()?;
+        Some(Loaded { measured: *measured, variant, of: analysis::measurement(measured.record)? })
     }
 
     /// What was requested, and where.
     fn title(&self) -> String {
-        let title = self.load().map(Load::title).unwrap_or_default();
-        let Some(entry) = self.variant().and_then(Variant::entry_service) else { return title };
-        let only = self.load().filter(|load| !load.is_mix()).and_then(|load| load.requests.first());
+        let load = &self.variant.load;
+        let Some(entry) = self.variant.entry_service() else { return load.title() };
+        let only = load.requests.first().filter(|_| !load.is_mix());
         match (entry.url(), only) {
             (Some(url), Some(only)) => format!("{} {}{}", only.method, url.origin(), only.path),
-            (Some(url), None) => format!("{title} at {}", url.origin()),
-            (None, _) => format!("{title} at {}", entry.name),
+            (Some(url), None) => format!("{} at {}", load.title(), url.origin()),
+            (None, _) => format!("{} at {}", load.title(), entry.name),
         }
     }
 
     /// Connections, threads and times, and how it was spoken to where that is not the usual.
-    fn asked(&self, of: &Measurement<'_>) -> Vec<String> {
-        let Some(load) = self.load() else { return Vec::new() };
-        let first = of.windows.first().or(of.capacity.as_ref());
-        let window = first.map(|window| match window.asked.until {
-            Until::Elapsed(_) if of.planned == 1 => span(window.slice.counts.window_ns as f64 / 1e9),
-            Until::Elapsed(length) => span(length.as_secs_f64()),
-            Until::Requests(total) => format!("{} requests", count(total)),
-        });
-        let steps =
-            |window| if of.planned > 1 { format!("{} steps of {window}", of.planned) } else { window };
-        let kind = first.map(|window| match window.asked.open {
+    fn asked(&self) -> Vec<String> {
+        let (load, planned) = (&self.variant.load, self.of.planned);
+        let mut asked = vec![many(load.connections.into(), "connection")];
+        let first = self.of.windows.first().or(self.of.capacity.as_ref());
+        if let Some(Window { slice, asked: of, .. }) = first {
+            asked.push(many(slice.counts.generator.wall_ns.len().max(1) as u64, "thread"));
+            let window = match of.until {
+                Until::Elapsed(_) if planned == 1 => span(slice.counts.window_ns as f64 / 1e9),
+                Until::Elapsed(length) => span(length.as_secs_f64()),
+                Until::Requests(total) => format!("{} requests", count(total)),
+            };
+            asked.push(if planned > 1 { format!("{planned} steps of {window}") } else { window });
+        }
+        asked.push(format!("timeout {}", span(load.timeout.as_secs_f64())));
+        asked.extend(first.map(|window| match window.asked.open {
             None => "closed loop".to_owned(),
-            Some(open) if of.planned > 1 => format!("open loop, {}", open.process.name()),
+            Some(open) if planned > 1 => format!("open loop, {}", open.process.name()),
             Some(open) => {
                 let word = if matches!(open.rate, Rate::Ramp { .. }) { "from" } else { "at" };
-                let share = if open.ask.needs_capacity() {
-                    format!("{} of saturation, ", open.ask)
-                } else {
-                    String::new()
-                };
-                format!("open loop {word} {share}{}, {}", rate_text(open.rate), open.process.name())
+                let share = open.ask.needs_capacity().then(|| format!("{} of saturation, ", open.ask));
+                let (share, process) = (share.unwrap_or_default(), open.process.name());
+                format!("open loop {word} {share}{}, {process}", rate_text(open.rate))
             }
-        });
-        let threads =
-            first.map(|window| many(window.slice.counts.generator.wall_ns.len().max(1) as u64, "thread"));
-        let parts = [
-            Some(many(load.connections.into(), "connection")),
-            threads,
-            window.map(steps),
-            Some(format!("timeout {}", span(load.timeout.as_secs_f64()))),
-            kind,
-        ];
+        }));
         let unusual = unusual(load);
-        let asked = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        [asked].into_iter().chain((!unusual.is_empty()).then(|| unusual.join(", "))).collect()
+        [asked.join(", ")].into_iter().chain((!unusual.is_empty()).then(|| unusual.join(", "))).collect()
     }
 
     /// How the figures are to be read, which is no finding.
-    fn notes(&self, of: &Measurement<'_>) -> Vec<String> {
-        let Some(load) = self.load() else { return Vec::new() };
+    fn notes(&self) -> Vec<String> {
+        let (load, of) = (&self.variant.load, &self.of);
         let responses = of.windows.iter().any(|window| window.slice.counts.responses > 0);
         let closed = responses && of.windows.iter().all(|window| window.asked.open.is_none());
         let tls = if load.tls.is_some() { " and the TLS handshake" } else { "" };
@@ -145,19 +118,15 @@ impl<'a> Loaded<'a> {
         notes.into_iter().flatten().collect()
     }
 
-    /// A slice alone: lines, and its latencies.
-    fn screen(&self, window: &Window<'_>) -> Vec<Block> {
-        let mut blocks = vec![Block::Lines(lines(window)), Block::Table(self.latencies(window))];
-        blocks.extend(endpoints(window).map(Block::Table));
-        if window.has_success() {
-            blocks.extend(ramp(window));
-        }
-        blocks
+    /// The same below all else, with what another tool would have done otherwise.
+    fn noted(&self) -> impl Iterator<Item = Block> {
+        let notes = self.notes().into_iter().chain(self.measured.differences.iter().cloned());
+        notes.map(|note| Block::Paragraph(Tone::Faint, note))
     }
 
     fn latencies(&self, window: &Window<'_>) -> Table {
         let kinds = kinds(window);
-        if !self.distribution {
+        if !self.measured.distribution {
             return latencies(&kinds);
         }
         let columns = kinds.iter().map(|(name, _)| *name);
@@ -168,47 +137,70 @@ impl<'a> Loaded<'a> {
         }
         table
     }
-}
 
-impl Report for Loaded<'_> {
-    fn document(&self) -> Document {
-        let Some(of) = analysis::measurement(self.record()) else { return self.measured.document() };
-        let mut blocks: Vec<Block> =
-            self.asked(&of).into_iter().map(|asked| Block::Paragraph(Tone::Plain, asked)).collect();
+    pub(crate) fn document(&self) -> Document {
+        let of = &self.of;
+        let asked = self.asked().into_iter();
+        let mut blocks: Vec<Block> = asked.map(|asked| Block::Paragraph(Tone::Plain, asked)).collect();
         let void = of.void().map(|finding| format!("Nothing to measure: {}", finding.evidence));
         blocks.extend(void.clone().map(|void| Block::Paragraph(Tone::Bad, void)));
-        blocks.extend(capacity(&of).map(|line| Block::Lines(vec![line])));
-        match (of.only(), of.capacity.as_ref().filter(|_| of.windows.is_empty())) {
-            (Some(window), _) | (None, Some(window)) => blocks.extend(self.screen(window)),
-            (None, None) => {
-                blocks.push(Block::Table(steps(&of)));
-                let about = "p50 to p99.9: response time, from when a request was due. late: how late the client sent at p99 where a \
-                             connection was free.";
-                blocks.push(Block::Paragraph(Tone::Faint, about.to_owned()));
-            }
+        blocks.extend(capacity(of));
+        if let Some(window) = of.only().or(of.capacity.as_ref().filter(|_| of.windows.is_empty())) {
+            blocks.extend([Block::Lines(lines(window)), Block::Table(self.latencies(window))]);
+            blocks.extend(endpoints(window).map(Block::Table));
+            blocks.extend(Some(window).filter(|window| window.has_success()).into_iter().flat_map(ramp));
+        } else {
+            blocks.push(Block::Table(steps(of)));
+            let about = "p50 to p99.9: response time, from when a request was due. late: how late the client sent at p99 where a \
+                         connection was free.";
+            blocks.push(Block::Paragraph(Tone::Faint, about.to_owned()));
         }
         let findings = &self.measured.conclusion.findings;
         blocks.push(Block::Findings(remarks(findings), explained_by(findings.iter())));
-        let notes = self.notes(&of).into_iter().chain(self.differences.iter().cloned());
-        blocks.extend(notes.map(|note| Block::Paragraph(Tone::Faint, note)));
+        blocks.extend(self.noted());
         let headline = void.or(of.only().map(headline));
         Document { headline, ..Document::new(self.title(), blocks) }
     }
 
-    fn brief(&self) -> Document {
-        self.first_screen()
+    /// The first screen: what was asked, what came of it, how long it took, and what makes that doubtful. Of several steps, and with the
+    /// longer distribution, it is the whole.
+    pub(crate) fn brief(&self) -> Document {
+        let Some(window) = self.of.only().filter(|_| !self.measured.distribution) else {
+            return self.document();
+        };
+        let findings = &self.measured.conclusion.findings;
+        let mut blocks = vec![Block::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
+        blocks.extend(capacity(&self.of));
+        let mut lines = vec![Line::new("requests", requests(window)), throughput(window)];
+        lines.extend(verdict(window).into_iter().chain(service(window)).chain(outcomes(window)));
+        lines.extend(errors(window).into_iter().chain(tls_error(window)));
+        // What a user waits, or what a request took where nobody waits.
+        let waited = latencies(&kinds(window)[..1]);
+        blocks.extend([Block::Lines(lines), Block::Table(waited), Block::Lines(warnings(findings))]);
+        Document::new(self.title(), blocks.into_iter().chain(self.noted()))
     }
 
-    fn data(&self) -> Value {
-        analysis::measurement(self.record()).map_or(Value::Null, |of| data::data(self, &of))
-    }
-
-    fn figures(&self) -> Option<Figures> {
-        Some(csv(&analysis::measurement(self.record())?))
-    }
-
-    fn page(&self) -> Option<PageData> {
-        self.measured.page()
+    /// One row for each slice and figure.
+    pub(crate) fn figures(&self) -> Figures {
+        let mut rows = vec![["slice", "metric", "unit", "value"].map(str::to_owned).to_vec()];
+        for window in self.of.capacity.iter().chain(&self.of.windows) {
+            let counts = &window.slice.counts;
+            let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+            // A bound is no value.
+            let exact = |q| shown(latencies, q).filter(|of| of.is_exact()).map(|of| of.ns() as f64 / 1e3);
+            let amounts = [
+                ("throughput", "1/s", window.throughput_per_s()),
+                ("due", "1", Some(counts.due() as f64)),
+                ("sent", "1", Some(counts.sent as f64)),
+                ("successful", "1", Some(counts.successful as f64)),
+                ("failed", "1", Some(counts.failed() as f64)),
+            ];
+            let all = amounts.into_iter().chain(QUANTILES.map(|(name, q)| (name, "us", exact(q))));
+            rows.extend(all.map(|(metric, unit, value)| {
+                vec![csv::name(&window.name), metric.to_owned(), unit.to_owned(), csv::figure(value)]
+            }));
+        }
+        rows
     }
 }
 
@@ -301,18 +293,22 @@ fn lines(window: &Window<'_>) -> Vec<Line> {
     }));
     lines.extend(outcomes(window));
     lines.extend(content(window).map(|content| Line::new("content", content)));
-    lines.extend(service(window).map(|used| Line::new("service", used)));
+    lines.extend(service(window));
     lines.push(errors(window).unwrap_or_else(|| Line::new("errors", "none")));
-    lines.extend(counts.tls_error.as_ref().map(|error| Line::new("TLS error", error.clone())));
+    lines.extend(tls_error(window));
     lines
 }
 
-/// How many responses had each status, and what was wrong with those that were not expected.
+fn tls_error(window: &Window<'_>) -> Option<Line> {
+    window.slice.counts.tls_error.as_ref().map(|error| Line::new("TLS error", error.clone()))
+}
+
 fn throughput(window: &Window<'_>) -> Line {
     let told = window.throughput_per_s().map(|per_s| format!("{}, successful responses", rate(per_s)));
     Line::new("throughput", told.unwrap_or(NONE.to_owned()))
 }
 
+/// How many responses had each status, and what was wrong with those that were not expected.
 fn outcomes(window: &Window<'_>) -> Vec<Line> {
     let counts = &window.slice.counts;
     let status: Vec<String> =
@@ -338,13 +334,16 @@ fn verdict(window: &Window<'_>) -> Option<Line> {
 }
 
 /// What the services used, where their processes may be looked at.
-fn service(window: &Window<'_>) -> Option<String> {
+fn service(window: &Window<'_>) -> Option<Line> {
     let slice = window.slice;
-    let (cpu_ns, wall_ns) = (slice.services_cpu_ns(), slice.counts.window_ns + slice.counts.drain_ns);
-    let seen = cpu_ns > 0 && slice.counts.successful > 0 && wall_ns > 0;
-    let each = || micros(cpu_ns as f64 / 1e3 / slice.counts.successful as f64);
-    seen.then(|| {
-        format!("{} of CPU time per request, {} cores", each(), three_digits(cpu_ns as f64 / wall_ns as f64))
+    let (cpu_ns, wall_ns, successful) =
+        (slice.services_cpu_ns(), slice.counts.wall_ns(), slice.counts.successful);
+    (cpu_ns > 0 && successful > 0 && wall_ns > 0).then(|| {
+        let (each, cores) = (cpu_ns as f64 / 1e3 / successful as f64, cpu_ns as f64 / wall_ns as f64);
+        Line::new(
+            "service",
+            format!("{} of CPU time per request, {} cores", micros(each), three_digits(cores)),
+        )
     })
 }
 
@@ -381,23 +380,14 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
         return Vec::new();
     };
     let sent = window.per_s(open.sent_in_window).map_or(NONE.to_owned(), rate);
-    let due = match asked.rate {
-        Rate::Constant(_) => None,
-        Rate::Ramp { .. } => {
-            window.per_s(open.intended).map(|due| format!(" of {} due on average", rate(due)))
-        }
-    };
-    let lag =
-        open.schedule_lag.quantile(0.99).map_or(NONE.to_owned(), |lag| Quantity::ns(lag.ns()).to_string());
+    let due = window.per_s(open.intended).filter(|_| matches!(asked.rate, Rate::Ramp { .. }));
+    let due = due.map(|due| format!(" of {} due on average", rate(due))).unwrap_or_default();
+    let lag = open.schedule_lag.quantile(0.99);
+    let lag = lag.map_or(NONE.to_owned(), |lag| Quantity::ns(lag.ns()).to_string());
+    let queue = format!("{} of {} found no connection free", count(open.queued), count(open.intended));
     let paced = [
-        Line::new(
-            "rate",
-            format!("{sent} sent{}, {} asked for", due.unwrap_or_default(), rate_text(asked.rate)),
-        ),
-        Line::new(
-            "queue",
-            format!("{} of {} found no connection free", count(open.queued), count(open.intended)),
-        ),
+        Line::new("rate", format!("{sent} sent{due}, {} asked for", rate_text(asked.rate))),
+        Line::new("queue", queue),
         Line::new("client", format!("{lag} late at p99, where one was free")),
     ];
     paced.into_iter().chain(verdict(window)).collect()
@@ -412,25 +402,26 @@ fn content(window: &Window<'_>) -> Option<String> {
         1 => "all the same".to_owned(),
         several => format!("{} different", count(several as u64)),
     };
-    let (decoded, encoded) = (mean(sampled.decoded_bytes), mean(sampled.encoded_bytes));
-    let sent = if sampled.decoded_bytes == sampled.encoded_bytes {
-        String::new()
-    } else {
-        format!(", sent as {encoded}")
-    };
-    let of = count(window.slice.counts.responses);
-    Some(format!("{} of {of} sampled: {different}, {decoded} on average{sent}", count(sampled.count)))
+    let decoded = mean(sampled.decoded_bytes);
+    let sent = format!(", sent as {}", mean(sampled.encoded_bytes));
+    let sent = if sampled.decoded_bytes == sampled.encoded_bytes { "" } else { &sent };
+    let (sampled, of) = (count(sampled.count), count(window.slice.counts.responses));
+    Some(format!("{sampled} of {of} sampled: {different}, {decoded} on average{sent}"))
 }
 
 /// What became of each of several requests.
 fn endpoints(window: &Window<'_>) -> Option<Table> {
     let endpoints = &window.slice.counts.endpoints;
-    use Fit::{CutEnd, Figure, Wrapped};
-    let figures = ["sent", "throughput", "p50", "p99"].map(|name| (name, Figure));
-    let columns = [("endpoint", CutEnd)].into_iter().chain(figures).chain([("status", Wrapped)]);
-    let mut table = Table::new("", columns);
+    let figures = ["sent", "throughput", "p50", "p99"];
+    let mut table = Table::of_figures("", [("endpoint", Fit::CutEnd)], figures);
+    table.columns.push(("status", Fit::Wrapped).into());
     for endpoint in endpoints {
-        let latencies = together(endpoint, window.asked.open.is_some());
+        // Of all outcomes: response time where requests were due.
+        let open = window.asked.open.is_some();
+        let mut latencies = Latencies::new();
+        for ended in &endpoint.outcomes {
+            latencies.merge(if open { &ended.response } else { &ended.latency });
+        }
         table.push(vec![
             Cell::text(&endpoint.name),
             Cell::figure(Some(Quantity::count(endpoint.sent))),
@@ -441,15 +432,6 @@ fn endpoints(window: &Window<'_>) -> Option<Table> {
         ]);
     }
     (endpoints.len() > 1).then_some(table)
-}
-
-/// Of all outcomes: response time where requests were due.
-fn together(endpoint: &EndpointCounts, open: bool) -> Latencies {
-    let mut all = Latencies::new();
-    for ended in &endpoint.outcomes {
-        all.merge(if open { &ended.response } else { &ended.latency });
-    }
-    all
 }
 
 fn statuses(endpoint: &EndpointCounts) -> String {
@@ -500,11 +482,8 @@ fn bend_text(bend: Bend) -> String {
             format!("Fell behind from {} on: a ramp from less says what it keeps up with.", rate(per_s))
         }
         Bend::Uneven { kept, gave } => {
-            format!(
-                "Fell behind beyond {}, but gave {} at another time: no bend to be seen.",
-                rate(kept),
-                rate(gave)
-            )
+            let (kept, gave) = (rate(kept), rate(gave));
+            format!("Fell behind beyond {kept}, but gave {gave} at another time: no bend to be seen.")
         }
     }
 }
@@ -517,75 +496,37 @@ fn tone(kept: Kept) -> Tone {
     }
 }
 
-fn capacity(of: &Measurement<'_>) -> Option<Line> {
+fn capacity(of: &Measurement<'_>) -> Option<Block> {
     let capacity = of.capacity.as_ref()?;
     let per_s = capacity.throughput_per_s().filter(|_| capacity.has_success()).map_or(NONE.to_owned(), rate);
     let window = span(capacity.slice.counts.window_ns as f64 / 1e9);
-    Some(Line::new("saturation", format!("{per_s}, successful responses in closed loop for {window}")))
+    let text = format!("{per_s}, successful responses in closed loop for {window}");
+    Some(Block::Lines(vec![Line::new("saturation", text)]))
 }
 
 /// A line for each rate.
 fn steps(of: &Measurement<'_>) -> Table {
     let figures = ["asked", "due", "sent", "throughput", "p50", "p99", "p99.9", "queued", "late"];
-    let columns = figures.map(|name| (name, Fit::Figure)).into_iter().chain([("verdict", Fit::Whole)]);
-    let mut table = Table::new("", columns);
+    let mut table = Table::of_figures("", [], figures);
+    table.columns.push(("verdict", Fit::Whole).into());
     for window in &of.windows {
         let open = window.slice.counts.open.as_deref();
-        let per_s = |amount: Option<u64>| {
-            Cell::figure(amount.and_then(|amount| window.per_s(amount)).map(Quantity::per_s))
-        };
-        let mut cells = vec![
+        let per_s = |amount: u64| Cell::figure(window.per_s(amount).map(Quantity::per_s));
+        let time = |of: Option<&Latencies>, q| of.map_or(Cell::Missing, |of| at(of, q));
+        let response = open.map(|open| &open.response);
+        let verdict = window.kept().map(|kept| Cell::Word(tone(kept), kept.words().to_owned()));
+        table.push(vec![
             Cell::text(&window.name),
             Cell::optional(window.asked.open.map(|open| rate_text(open.rate))),
-            per_s(open.map(|open| open.sent_in_window)),
-            per_s(Some(window.slice.counts.successful_in_window)),
-        ];
-        cells.extend([0.5, 0.99, 0.999].map(|q| open.map_or(Cell::Missing, |open| at(&open.response, q))));
-        cells.push(Cell::optional(open.and_then(|open| open.queued_share()).map(share)));
-        cells.push(open.map_or(Cell::Missing, |open| at(&open.schedule_lag, 0.99)));
-        cells.push(
-            window.kept().map_or(Cell::Missing, |kept| Cell::Word(tone(kept), kept.words().to_owned())),
-        );
-        table.push(cells);
+            open.map_or(Cell::Missing, |open| per_s(open.sent_in_window)),
+            per_s(window.slice.counts.successful_in_window),
+            time(response, 0.5),
+            time(response, 0.99),
+            time(response, 0.999),
+            Cell::optional(open.and_then(|open| open.queued_share()).map(share)),
+            time(open.map(|open| &open.schedule_lag), 0.99),
+            verdict.unwrap_or(Cell::Missing),
+        ]);
     }
     table
-}
-
-/// Findings of the same check and remedy as one, with what else was seen below the first.
-pub(crate) fn remarks<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Remark> {
-    let alike = findings.into_iter().map(|of| ((of.check, of.grade, &of.remedy.text), of));
-    let remark = |(_, all): (_, Vec<&Finding>)| {
-        let cases = all[1..].iter().map(|of| of.evidence.to_string()).collect();
-        Remark { cases, ..all[0].into() }
-    };
-    model::grouped(alike).into_iter().map(remark).collect()
-}
-
-/// One row for each slice and figure.
-fn csv(of: &Measurement<'_>) -> Figures {
-    let headings = ["slice", "metric", "unit", "value"].map(str::to_owned).to_vec();
-    let mut rows = Vec::new();
-    for window in of.capacity.iter().chain(&of.windows) {
-        let counts = &window.slice.counts;
-        let mut put = |metric: &'static str, unit: &'static str, value: Option<f64>| {
-            rows.push(vec![
-                Field::Name(window.name.clone()),
-                Field::Word(metric),
-                Field::Word(unit),
-                Field::Figure(value),
-            ]);
-        };
-        put("throughput", "1/s", window.throughput_per_s());
-        put("due", "1", Some(counts.due() as f64));
-        put("sent", "1", Some(counts.sent as f64));
-        put("successful", "1", Some(counts.successful as f64));
-        put("failed", "1", Some(counts.failed() as f64));
-        let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-        for (name, q) in QUANTILES {
-            // A bound is no value.
-            let exact = shown(latencies, q).filter(|quantile| quantile.is_exact());
-            put(name, "us", exact.map(|quantile| quantile.ns() as f64 / 1e3));
-        }
-    }
-    Figures { headings, rows }
 }

@@ -10,13 +10,13 @@ mod times;
 
 pub use model::*;
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
 use ::model::text::{lines, markup, shown as shown_text};
-use analysis::{Comparison, Conclusion, Effect, Failure, Kind, Series};
+use analysis::{Conclusion, Effect, Kind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
@@ -24,10 +24,11 @@ use record::{Header, Record};
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::experiment::{Measured, answer, capacity, headline, state, tables};
+use crate::experiment::headline::{headline, state};
+use crate::experiment::method::method;
+use crate::experiment::{Measured, answer, capacity, tables};
 use crate::plot::{Ground, Plot};
-use crate::shell::shell_line;
-use crate::validity::paragraphs;
+use crate::validity::{explained_by, paragraphs};
 
 /// Built from `web/`, and kept here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -108,9 +109,15 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
     let Measured { record, conclusion, .. } = *of;
     let (header, design) = (&record.header, &record.header.plan.design);
     let series = analysis::series(record);
+    let checks = conclusion.findings.iter().map(|finding| finding.check);
     let mut left_out = unfinished(record);
-    left_out.extend(undrawn(conclusion.variants.len()));
-    let data = PageData {
+    if conclusion.variants.len() > DRAWN_MAX {
+        let all = count(conclusion.variants.len() as u64);
+        left_out.push(format!(
+            "times and time lines: those of the first {DRAWN_MAX} of {all} variants are drawn"
+        ));
+    }
+    PageData {
         page_version: PAGE_VERSION,
         title: of.title().to_owned(),
         experiment: header.plan.name.clone(),
@@ -123,8 +130,9 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         effects: effects(conclusion),
         capacity: capacity_picture(of),
         findings: findings(conclusion, &mut left_out),
-        explanations: explanations(conclusion),
-        explained_by: of.explained_by(),
+        // What `proofload explain` says of each of their checks.
+        explanations: checks.map(|check| (check.number(), paragraphs(check))).collect(),
+        explained_by: explained_by(conclusion.findings.iter()),
         variants: variants(record, conclusion),
         figures: Table {
             heading: "Figures of the variants".to_owned(),
@@ -137,16 +145,15 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         time_lines: times::time_lines(record, &mut left_out),
         errors: errors(record, conclusion, &mut left_out),
         why: of.explanation.map(|explanation| why(Why::of(explanation), of.has_flames)),
-        method: pairs(of.method()),
+        method: pairs(method(record, conclusion)),
         assumptions: of.assumptions().into_iter().cloned().collect(),
         place: pairs(of.place()),
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
         command: shell_line(&header.command),
         repeat: again(header),
-        left_out: Vec::new(),
-    };
-    PageData { left_out, ..data }
+        left_out,
+    }
 }
 
 fn pairs(lines: Vec<document::Line>) -> Vec<(String, String)> {
@@ -160,25 +167,14 @@ fn unfinished(record: &Record) -> Vec<String> {
     blocks.map(sentence).take(DRAWN_MAX).collect()
 }
 
-/// Variants without curves and time lines.
-fn undrawn(variants: usize) -> Option<String> {
-    (variants > DRAWN_MAX).then(|| {
-        let (drawn, all) = (DRAWN_MAX, count(variants as u64));
-        format!("times and time lines: those of the first {drawn} of {all} variants are drawn")
-    })
-}
-
 /// The experiment file, cut where it is endless.
 fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
     let text = record.experiment_text.as_ref()?;
     let mut ends = (0..=PLAN_BYTES_MAX.min(text.len())).rev();
     let shown = &text[..ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0)];
     if shown.len() < text.len() {
-        left_out.push(format!(
-            "the experiment file: its first {} of {} bytes are shown",
-            count(shown.len() as u64),
-            count(text.len() as u64)
-        ));
+        let (first, all) = (count(shown.len() as u64), count(text.len() as u64));
+        left_out.push(format!("the experiment file: its first {first} of {all} bytes are shown"));
     }
     Some(shown.to_owned())
 }
@@ -217,14 +213,11 @@ fn shown(value: Option<f64>) -> Option<f64> {
 pub const FLAME_PAGE: &str = "flame.html";
 
 fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
-    let trials = |index: usize| {
-        let trials = record.complete_blocks().flat_map(|block| &block.trials);
-        trials.filter(|trial| trial.variant() == index).count()
-    };
+    let trials = || record.complete_blocks().flat_map(|block| &block.trials);
     let one = |(index, of): (usize, &analysis::Variant)| Variant {
         name: of.name.clone(),
         void: conclusion.voids(index),
-        trials: trials(index),
+        trials: trials().filter(|trial| trial.variant() == index).count(),
         requests: of.requests,
     };
     conclusion.variants.iter().enumerate().map(one).collect()
@@ -232,23 +225,15 @@ fn variants(record: &Record, conclusion: &Conclusion) -> Vec<Variant> {
 
 /// By variant, the most frequent first.
 fn errors(record: &Record, conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<ErrorRow> {
-    let of_variant = |(index, of): (usize, &analysis::Variant)| {
-        let row = |failure: Failure| ErrorRow {
-            variant: index,
-            phase: failure.phase,
-            cause: failure.cause,
-            count: failure.count,
-            requests: of.requests,
-            example: failure.example,
-        };
-        analysis::failures(record, index).into_iter().map(row).collect::<Vec<ErrorRow>>()
+    let of_variant = |(variant, of): (usize, &analysis::Variant)| {
+        let requests = of.requests;
+        let failures = analysis::failures(record, variant).into_iter();
+        failures.map(move |failure| ErrorRow { variant, requests, failure })
     };
     let mut rows: Vec<ErrorRow> = conclusion.variants.iter().enumerate().flat_map(of_variant).collect();
     if rows.len() > ERROR_ROWS_MAX {
-        left_out.push(format!(
-            "errors: the first {ERROR_ROWS_MAX} of {} kinds are shown",
-            count(rows.len() as u64)
-        ));
+        let all = count(rows.len() as u64);
+        left_out.push(format!("errors: the first {ERROR_ROWS_MAX} of {all} kinds are shown"));
         rows.truncate(ERROR_ROWS_MAX);
     }
     rows
@@ -285,34 +270,27 @@ fn verdicts(
             }
             let ratios = analysis::ratios_by_block(series, comparison);
             thinned |= ratios.len() > ratios_max;
-            let blocks = evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect();
-            let verdict = verdict(comparison, conclusion, design);
-            verdicts.push(Verdict { also: std::mem::take(&mut also), blocks, ..verdict });
+            verdicts.push(Verdict {
+                comparison: comparison.label.clone(),
+                baseline: comparison.baseline,
+                candidate: comparison.candidate,
+                metric: comparison.metric.row().heading.to_owned(),
+                more_is_better: comparison.metric.wants_more(),
+                outcome: comparison.outcome,
+                word: answer::word(comparison.outcome, comparison.metric).to_owned(),
+                detail: answer::detail(comparison, conclusion, design),
+                ratio: comparison.estimate.as_ref().map(Into::into),
+                blocks: evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect(),
+                also: std::mem::take(&mut also),
+            });
         }
     }
     if thinned {
-        left_out.push(format!(
-            "the ratio of each block: of each comparison {} are drawn, evenly spread",
-            count(ratios_max as u64)
-        ));
+        let number = count(ratios_max as u64);
+        left_out
+            .push(format!("the ratio of each block: of each comparison {number} are drawn, evenly spread"));
     }
     verdicts
-}
-
-fn verdict(comparison: &Comparison, conclusion: &Conclusion, design: &Design) -> Verdict {
-    Verdict {
-        comparison: comparison.label.clone(),
-        baseline: comparison.baseline,
-        candidate: comparison.candidate,
-        metric: comparison.metric.row().heading.to_owned(),
-        more_is_better: comparison.metric.wants_more(),
-        outcome: comparison.outcome,
-        word: answer::word(comparison.outcome, comparison.metric).to_owned(),
-        detail: answer::detail(comparison, conclusion, design),
-        ratio: comparison.estimate.as_ref().map(Into::into),
-        blocks: Vec::new(),
-        also: Vec::new(),
-    }
 }
 
 /// Main effects and interactions.
@@ -340,12 +318,6 @@ fn findings(conclusion: &Conclusion, left_out: &mut Vec<String>) -> Vec<Finding>
     all.iter().take(FINDINGS_MAX).cloned().collect()
 }
 
-/// What `proofload explain` says of each of their checks.
-fn explanations(conclusion: &Conclusion) -> BTreeMap<&'static str, Vec<String>> {
-    let checks = conclusion.findings.iter().map(|finding| finding.check);
-    checks.map(|check| (check.number(), paragraphs(check))).collect()
-}
-
 /// Each metric block by block, in at most so many blocks that all variants together stay within bounds.
 fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
     let variants = all.first().map_or(0, |series| series.values.len());
@@ -353,24 +325,22 @@ fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
     let blocks = all.first().map_or(0, |series| series.blocks.len());
     let kept = evenly(blocks, blocks_max);
     if kept.len() < blocks {
-        left_out.push(format!(
-            "figures by block: {} of {} blocks are drawn, evenly spread",
-            count(kept.len() as u64),
-            count(blocks as u64)
-        ));
+        let (kept, all) = (count(kept.len() as u64), count(blocks as u64));
+        left_out.push(format!("figures by block: {kept} of {all} blocks are drawn, evenly spread"));
     }
     all.iter().map(|series| thinned(series, &kept)).collect()
 }
 
 fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
-    let metric = series.of.row().heading.to_owned();
-    let unit = series.of.unit();
-    let blocks: Vec<u32> = kept.iter().map(|at| series.blocks[*at]).collect();
     let counts = series.counts();
-    let dropped = kept.iter().filter(|at| !counts[**at]).map(|at| series.blocks[*at]).collect();
     let values = |of: &Vec<Option<f64>>| kept.iter().map(|at| of[*at].map(rounded)).collect();
-    let values = series.values.iter().map(values).collect();
-    BlockSeries { metric, unit, blocks, dropped, values }
+    BlockSeries {
+        metric: series.of.row().heading.to_owned(),
+        unit: series.of.unit(),
+        blocks: kept.iter().map(|at| series.blocks[*at]).collect(),
+        dropped: kept.iter().filter(|at| !counts[**at]).map(|at| series.blocks[*at]).collect(),
+        values: series.values.iter().map(values).collect(),
+    }
 }
 
 /// Every metric over each pair of factors; nothing where effects are void, or wait for the one look.
@@ -438,6 +408,21 @@ fn kept(words: &[String]) -> Vec<String> {
         }
     }
     kept
+}
+
+/// The words of a command for a shell: what a shell would take apart is quoted.
+pub fn shell_line(words: &[String]) -> String {
+    let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    }
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use plan::Figure;
 use record::Record;
 use stats::Interval;
 
-use self::drawing::{Drawing, Font, Hold, Rgb, Shape, Text, painted, written};
+use self::drawing::{Colour, Drawing, Font, Hold, Shape, Text};
 use crate::axis::{Axis, Mark, round_step};
 use crate::experiment::capacity::told;
-use crate::experiment::{Measured, answer, findings_of};
+use crate::experiment::{Measured, answer, processor};
 use crate::page::Ratio;
 
 mod drawing;
@@ -100,54 +100,49 @@ impl Plot {
 
     /// What the curves show, in words.
     pub(crate) fn told(&self) -> String {
-        self.curves.iter().map(Curve::told).collect::<Vec<_>>().join("; ")
+        self.curves.iter().map(|curve| curve.told.as_str()).collect::<Vec<_>>().join("; ")
     }
 
     /// As SVG, 700 wide, without script, link or image.
     pub fn svg(&self, ground: Ground) -> String {
-        written(&laid_out(self, palette(ground)))
+        drawing::svg(&laid_out(self), ground)
     }
 
     /// As PNG, twice as many pixels as the SVG is wide and high; `None` where memory does not suffice.
     pub fn png(&self, ground: Ground) -> Option<Vec<u8>> {
-        painted(&laid_out(self, palette(ground)))
+        drawing::png(&laid_out(self), ground)
     }
 }
 
 fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
-    let told = comparison.estimate.as_ref().map(|estimate| {
-        let (value, interval) = change(estimate);
-        format!("{value}  ({interval})")
-    });
-    let as_one = matches!(comparison.outcome, Outcome::Invalid | Outcome::NoSuccess);
-    let metric =
-        if several && !as_one { format!(", {}", comparison.metric.row().title) } else { String::new() };
-    let detail = || answer::detail(comparison, of.conclusion, &of.record.header.plan.design);
+    let Comparison { label, outcome, metric, estimate, .. } = comparison;
+    let as_one = matches!(outcome, Outcome::Invalid | Outcome::NoSuccess);
+    let metric_told = if several && !as_one { format!(", {}", metric.row().title) } else { String::new() };
+    let told = match estimate.as_ref().map(change) {
+        Some((value, interval)) => format!("{value}  ({interval})"),
+        None => answer::detail(comparison, of.conclusion, &of.record.header.plan.design),
+    };
     Row {
-        name: format!("{}{metric}", comparison.label),
-        outcome: comparison.outcome,
-        word: answer::word(comparison.outcome, comparison.metric).to_uppercase(),
-        span: comparison.estimate.as_ref().map(Into::into),
-        told: told.unwrap_or_else(detail),
+        name: format!("{label}{metric_told}"),
+        outcome: *outcome,
+        word: answer::word(*outcome, *metric).to_uppercase(),
+        span: estimate.as_ref().map(Into::into),
+        told,
     }
 }
 
 /// What qualifies it, when and where it was measured, and how to repeat it.
 fn foot(of: &Measured<'_>) -> Vec<String> {
     let Record { header, .. } = of.record;
-    let environment = &header.environment;
     let date = header.created.split('T').next().unwrap_or_default();
-    let cpu = environment.cpu_model.as_deref().unwrap_or("unknown processor");
-    let mut machine = format!("{date}, {} blocks, {cpu}", of.conclusion.blocks);
-    if environment.cpus > 0 {
-        machine += &format!(", {} processors", environment.cpus);
-    }
-    machine.extend(environment.kernel.iter().map(|kernel| format!(", Linux {kernel}")));
+    let mut machine = format!("{date}, {} blocks, {}", of.conclusion.blocks, processor(&header.environment));
+    machine.extend(header.environment.kernel.iter().map(|kernel| format!(", Linux {kernel}")));
     let repeat = format!("to repeat it: proofload run {} --seed {}", header.experiment, header.seed);
-    let found = [(Grade::Invalid, "invalid finding"), (Grade::Warning, "warning")];
-    let found = found.map(|(grade, noun)| (findings_of(of.conclusion, grade), noun));
-    let found = found.iter().filter(|(count, _)| *count > 0);
-    let found: Vec<String> = found.map(|(count, noun)| many(*count as u64, noun)).collect();
+    let found = [(Grade::Invalid, "invalid finding"), (Grade::Warning, "warning")].map(|(grade, noun)| {
+        (of.conclusion.findings.iter().filter(|found| found.grade == grade).count(), noun)
+    });
+    let found: Vec<String> =
+        found.iter().filter(|(count, _)| *count > 0).map(|(count, noun)| many(*count as u64, noun)).collect();
     let found = (!found.is_empty()).then(|| format!("{}: see the report", found.join(", ")));
     found.into_iter().chain([machine, repeat]).collect()
 }
@@ -201,18 +196,17 @@ struct Ruler {
 /// A drawing that grows downwards.
 struct Sheet {
     font: Font,
-    palette: &'static Palette,
     shapes: Vec<Shape>,
     /// How far down it goes.
     y: f64,
 }
 
 /// The whole plot.
-fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
-    let mut sheet = Sheet { font: Font::new(), palette, shapes: Vec::new(), y: MARGIN };
+fn laid_out(plot: &Plot) -> Drawing {
+    let mut sheet = Sheet { font: Font::new(), shapes: Vec::new(), y: MARGIN };
     for text in sheet.font.lines(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
         sheet.y += TITLE_SIZE;
-        sheet.text((MARGIN, sheet.y), TITLE_SIZE, palette.ink, &text);
+        sheet.text((MARGIN, sheet.y), TITLE_SIZE, INK, &text);
         sheet.y += 6.0;
     }
     sheet.y += 10.0;
@@ -223,13 +217,9 @@ fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
     let spans: Vec<_> = shown.iter().filter_map(|row| row.span).collect();
     let axis = (!spans.is_empty()).then(|| axis_of(&spans, plot.margin));
     let ruler = axis.map(|axis| Ruler { axis, marks: sheet.apart(axis), margin: plot.margin });
-    for row in shown {
-        sheet.row(row, ruler.as_ref());
-    }
+    shown.iter().for_each(|row| sheet.row(row, ruler.as_ref()));
     if let Some(ruler) = &ruler {
         sheet.named(ruler);
-    }
-    if axis.is_some() {
         let metric = plot.metric.map(|metric| format!("{metric}, ")).unwrap_or_default();
         let shaded = format!("; shaded: the margin of {}", share(plot.margin));
         let shaded = if plot.margin > 0.0 { shaded } else { String::new() };
@@ -241,52 +231,49 @@ fn laid_out(plot: &Plot, palette: &'static Palette) -> Drawing {
     plot.curves.iter().for_each(|curve| sheet.curve(curve));
     sheet.y += 8.0;
     plot.foot.iter().for_each(|text| sheet.small(text));
-    let told = |row: &Row| format!("{}: {}, {}", row.word, line(&row.name), row.told);
+    let told = shown.iter().map(|row| format!("{}: {}, {}", row.word, line(&row.name), row.told));
+    let told = told.chain(plot.curves.iter().map(|curve| curve.told.clone()));
     Drawing {
         width: WIDTH,
         height: (sheet.y + MARGIN).ceil(),
-        ground: palette.ground,
+        ground: GROUND,
         title: line(&plot.title),
-        description: shown
-            .iter()
-            .map(told)
-            .chain(plot.curves.iter().map(Curve::told))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        description: told.collect::<Vec<_>>().join("\n"),
         shapes: sheet.shapes,
     }
 }
 
 impl Sheet {
-    fn text(&mut self, at: (f64, f64), size: f64, fill: Rgb, text: &str) {
+    fn text(&mut self, at: (f64, f64), size: f64, fill: Colour, text: &str) {
         self.held(at, size, (fill, Hold::Begin), text);
     }
 
-    fn held(&mut self, (x, y): (f64, f64), size: f64, (fill, hold): (Rgb, Hold), text: &str) {
-        self.shapes.push(Shape::Text(Text { x, y, size, hold, fill, text: text.to_owned() }));
+    fn held(&mut self, at: (f64, f64), size: f64, (fill, hold): (Colour, Hold), text: &str) {
+        self.shapes.push(Shape::Text(Text { at, size, hold, fill, text: text.to_owned() }));
     }
 
-    fn area(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Rgb) {
-        self.shapes.push(Shape::Rectangle { x, y, width, height, fill });
+    fn area(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), fill: Colour) {
+        let (right, bottom) = (x + width, y + height);
+        self.shapes.push(Shape::Polygon(vec![(x, y), (right, y), (right, bottom), (x, bottom)], fill));
     }
 
     /// A line below everything so far.
     fn small(&mut self, text: &str) {
         for text in self.font.lines(&line(text), SMALL_SIZE, RIGHT - MARGIN, 2) {
             self.y += SMALL_SIZE + 5.0;
-            self.text((MARGIN, self.y), SMALL_SIZE, self.palette.faint, &text);
+            self.text((MARGIN, self.y), SMALL_SIZE, FAINT, &text);
         }
     }
 
     /// What lies behind an interval: the margin, and the marks of the axis.
     fn lane(&mut self, ruler: &Ruler, (top, height): (f64, f64)) {
-        let (palette, axis) = (self.palette, ruler.axis);
+        let axis = ruler.axis;
         if ruler.margin > 0.0 {
             let (low, high) = (x(axis, 1.0 / (1.0 + ruler.margin)), x(axis, 1.0 + ruler.margin));
-            self.area((low, top), (high - low, height), palette.band);
+            self.area((low, top), (high - low, height), BAND);
         }
         for Mark { ratio, .. } in &ruler.marks {
-            let (width, fill) = if *ratio == 1.0 { (1.5, palette.one) } else { (1.0, palette.grid) };
+            let (width, fill) = if *ratio == 1.0 { (1.5, ONE) } else { (1.0, GRID) };
             self.area((x(axis, *ratio) - width / 2.0, top), (width, height), fill);
         }
     }
@@ -297,23 +284,20 @@ impl Sheet {
             // Those at the ends would reach over them.
             let half = self.font.width(label, SMALL_SIZE) / 2.0;
             let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
-            self.held((x, self.y + 16.0), SMALL_SIZE, (self.palette.faint, Hold::Middle), label);
+            self.held((x, self.y + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), label);
         }
         self.y += 26.0;
     }
 
     /// The marks whose names do not run into each other: from no difference outwards.
     fn apart(&self, axis: Axis) -> Vec<Mark> {
-        let marks = axis.marks();
-        let (below, above): (Vec<Mark>, Vec<Mark>) = marks.into_iter().partition(|mark| mark.ratio < 1.0);
+        let (below, above): (Vec<Mark>, Vec<Mark>) =
+            axis.marks().into_iter().partition(|mark| mark.ratio < 1.0);
+        let width = |mark: &Mark| self.font.width(&mark.label, SMALL_SIZE);
         let mut kept: Vec<Mark> = Vec::new();
         for mark in above.into_iter().chain(below.into_iter().rev()) {
-            let room = |other: &Mark| {
-                let widths =
-                    self.font.width(&mark.label, SMALL_SIZE) + self.font.width(&other.label, SMALL_SIZE);
-                (x(axis, mark.ratio) - x(axis, other.ratio)).abs() >= widths / 2.0 + 8.0
-            };
-            if kept.iter().all(room) {
+            let apart = |other: &Mark| (x(axis, mark.ratio) - x(axis, other.ratio)).abs();
+            if kept.iter().all(|other| apart(other) >= (width(&mark) + width(other)) / 2.0 + 8.0) {
                 kept.push(mark);
             }
         }
@@ -321,27 +305,25 @@ impl Sheet {
     }
 
     fn row(&mut self, row: &Row, ruler: Option<&Ruler>) {
-        let (palette, fill) = (self.palette, self.palette.of(row.outcome));
+        let fill = colour_of(row.outcome);
         let (label, lane) = (self.y + 20.0, self.y + 38.0);
         let word = self.font.width(&row.word, FIGURE_SIZE);
         let named = self.font.cut(&line(&row.name), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
-        self.text((MARGIN, label), LABEL_SIZE, palette.ink, &named);
+        self.text((MARGIN, label), LABEL_SIZE, INK, &named);
         self.held((RIGHT, label), FIGURE_SIZE, (fill, Hold::End), &row.word);
-        let begin = match row.span.zip(ruler) {
-            Some((span, ruler)) => {
-                self.lane(ruler, (lane - 12.0, 24.0));
-                self.interval(ruler.axis, span, (lane, fill));
-                FIGURES
-            }
-            None => MARGIN,
-        };
+        let mut begin = MARGIN;
+        if let Some((span, ruler)) = row.span.zip(ruler) {
+            self.lane(ruler, (lane - 12.0, 24.0));
+            self.interval(ruler.axis, span, (lane, fill));
+            begin = FIGURES;
+        }
         let told = self.font.cut(&line(&row.told), FIGURE_SIZE, RIGHT - begin);
-        self.text((begin, lane + 4.5), FIGURE_SIZE, palette.ink, &told);
+        self.text((begin, lane + 4.5), FIGURE_SIZE, INK, &told);
         self.y += ROW;
     }
 
     /// A bar with its ends, which are arrows where it goes on beyond the axis, and the estimate on it.
-    fn interval(&mut self, axis: Axis, Ratio { estimate, low, high }: Ratio, (y, fill): (f64, Rgb)) {
+    fn interval(&mut self, axis: Axis, Ratio { estimate, low, high }: Ratio, (y, fill): (f64, Colour)) {
         let (left, right) = (x(axis, low), x(axis, high));
         self.area((left, y - 3.0), ((right - left).max(1.0), 6.0), fill);
         for (end, outwards) in [(low, -1.0), (high, 1.0)] {
@@ -350,84 +332,37 @@ impl Sheet {
                 self.area((x - 1.0, y - 8.0), (2.0, 16.0), fill);
             } else {
                 let points = vec![(x, y - 8.0), (x, y + 8.0), (x + outwards * 9.0, y)];
-                self.shapes.push(Shape::Polygon { points, fill });
+                self.shapes.push(Shape::Polygon(points, fill));
             }
         }
         // A ring of the ground's colour, so that it is seen on a bar that is shorter than it.
-        let x = x(axis, estimate);
-        self.shapes.push(Shape::Circle { x, y, radius: 6.5, fill: self.palette.ground });
-        self.shapes.push(Shape::Circle { x, y, radius: 5.0, fill });
+        let at = (x(axis, estimate), y);
+        self.shapes.extend([Shape::Circle(at, 6.5, GROUND), Shape::Circle(at, 5.0, fill)]);
     }
 }
 
-/// The colours on one ground.
-#[derive(Debug)]
-struct Palette {
-    ground: Rgb,
-    ink: Rgb,
-    faint: Rgb,
-    /// Lines of the axis, the one of no difference, and what lies within the margin.
-    grid: Rgb,
-    one: Rgb,
-    band: Rgb,
-    better: Rgb,
-    worse: Rgb,
-    equivalent: Rgb,
-    inconclusive: Rgb,
-    void: Rgb,
-}
+const GROUND: Colour = [0xffffff, 0x14171b];
+const INK: Colour = [0x16191d, 0xeef0f3];
+const FAINT: Colour = [0x59616b, 0xa4acb6];
+/// Lines of the axis, the one of no difference, and what lies within the margin.
+const GRID: Colour = [0xe2e5e9, 0x2c3138];
+const ONE: Colour = [0x868e98, 0x7d8590];
+const BAND: Colour = [0xe6ecf6, 0x232d3d];
+const BETTER: Colour = [0x0b63b5, 0x6fb1f5];
+const WORSE: Colour = [0xb3420a, 0xf5914e];
+const EQUIVALENT: Colour = [0x1a6b59, 0x5cc9ad];
+const INCONCLUSIVE: Colour = [0x626873, 0xb1b7c0];
+const VOID: Colour = [0xa3123f, 0xff86a5];
 
-impl Palette {
-    /// The colour of a verdict.
-    fn of(&self, outcome: Outcome) -> Rgb {
-        match outcome {
-            Outcome::Better => self.better,
-            Outcome::Worse => self.worse,
-            Outcome::Equivalent => self.equivalent,
-            Outcome::Inconclusive => self.inconclusive,
-            Outcome::Invalid | Outcome::NoSuccess => self.void,
-        }
+/// The colour of a verdict.
+fn colour_of(outcome: Outcome) -> Colour {
+    match outcome {
+        Outcome::Better => BETTER,
+        Outcome::Worse => WORSE,
+        Outcome::Equivalent => EQUIVALENT,
+        Outcome::Inconclusive => INCONCLUSIVE,
+        Outcome::Invalid | Outcome::NoSuccess => VOID,
     }
-}
-
-const LIGHT: Palette = Palette {
-    ground: rgb(0xffffff),
-    ink: rgb(0x16191d),
-    faint: rgb(0x59616b),
-    grid: rgb(0xe2e5e9),
-    one: rgb(0x868e98),
-    band: rgb(0xe6ecf6),
-    better: rgb(0x0b63b5),
-    worse: rgb(0xb3420a),
-    equivalent: rgb(0x1a6b59),
-    inconclusive: rgb(0x626873),
-    void: rgb(0xa3123f),
-};
-
-const DARK: Palette = Palette {
-    ground: rgb(0x14171b),
-    ink: rgb(0xeef0f3),
-    faint: rgb(0xa4acb6),
-    grid: rgb(0x2c3138),
-    one: rgb(0x7d8590),
-    band: rgb(0x232d3d),
-    better: rgb(0x6fb1f5),
-    worse: rgb(0xf5914e),
-    equivalent: rgb(0x5cc9ad),
-    inconclusive: rgb(0xb1b7c0),
-    void: rgb(0xff86a5),
-};
-
-const fn palette(ground: Ground) -> &'static Palette {
-    match ground {
-        Ground::Light => &LIGHT,
-        Ground::Dark => &DARK,
-    }
-}
-
-const fn rgb(code: u32) -> Rgb {
-    let [_, red, green, blue] = code.to_be_bytes();
-    [red, green, blue]
 }
 
 // Response times over the rate as a picture: the rate along a line, times on a logarithmic one, the limits that users bear, and the capacity
@@ -468,11 +403,6 @@ fn all(of: &Measured<'_>) -> Vec<Curve> {
 }
 
 impl Curve {
-    /// What it shows, in words.
-    fn told(&self) -> String {
-        self.told.clone()
-    }
-
     /// The shortest and the longest time that there is room for.
     fn times_us(&self) -> Option<(f64, f64)> {
         let medians = self.of.curve.iter().filter_map(|point| point.p50_us);
@@ -493,46 +423,37 @@ impl Sheet {
         let most = rates.chain(*per_s).chain(highest).fold(0.0, f64::max) * ROOM;
         let Some((low, high)) = curve.times_us().filter(|_| most > 0.0) else { return };
         let (top, bottom) = (self.y + 14.0, self.y + 14.0 + HEIGHT);
-        let palette = self.palette;
         let x = |per_s: f64| LEFT + (per_s / most).clamp(0.0, 1.0) * (RIGHT - LEFT);
         let times = Axis::between(low, high, 0.0);
         let y = |us: f64| bottom - times.place(us.clamp(low, high)) * HEIGHT;
         if let Some(Interval { low, high }) = *interval {
-            self.area((x(low), top), ((x(high) - x(low)).max(1.0), HEIGHT), palette.band);
+            self.area((x(low), top), ((x(high) - x(low)).max(1.0), HEIGHT), BAND);
         }
         for us in times.round() {
-            self.area((LEFT, y(us)), (RIGHT - LEFT, 1.0), palette.grid);
-            self.held(
-                (LEFT - 6.0, y(us) + 4.0),
-                SMALL_SIZE,
-                (palette.faint, Hold::End),
-                &Quantity::us(us).to_string(),
-            );
+            self.area((LEFT, y(us)), (RIGHT - LEFT, 1.0), GRID);
+            let label = Quantity::us(us).to_string();
+            self.held((LEFT - 6.0, y(us) + 4.0), SMALL_SIZE, (FAINT, Hold::End), &label);
         }
         let step = round_step(most / 5.0);
         for number in 0..=(most / step) as u32 {
             let per_s = step * f64::from(number);
             let label = Quantity::per_s(per_s).to_string();
-            self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (palette.faint, Hold::Middle), &label);
+            self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), &label);
         }
-        for us in &curve.limits_us {
-            self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), palette.worse);
-        }
-        if let Some(per_s) = *per_s {
-            self.area((x(per_s) - 1.0, top), (2.0, HEIGHT), palette.one);
-        }
+        curve.limits_us.iter().for_each(|us| self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), WORSE));
+        per_s.iter().for_each(|per_s| self.area((x(*per_s) - 1.0, top), (2.0, HEIGHT), ONE));
         type Time = fn(&RatePoint) -> Option<f64>;
-        let lines: [(&str, Time, Rgb); 3] = [
-            ("p50", |point| point.p50_us, palette.equivalent),
-            ("p90", |point| point.p90_us, palette.inconclusive),
-            ("p99", |point| point.p99_us, palette.better),
+        let lines: [(&str, Time, Colour); 3] = [
+            ("p50", |point| point.p50_us, EQUIVALENT),
+            ("p90", |point| point.p90_us, INCONCLUSIVE),
+            ("p99", |point| point.p99_us, BETTER),
         ];
         for (name, time, fill) in lines {
             let points = points.iter().filter_map(|point| Some((x(point.per_s), y(time(point)?))));
             let points: Vec<(f64, f64)> = points.collect();
             self.line(&points, fill);
             if let Some((x, y)) = points.first() {
-                self.held((x + 8.0, y - 6.0), SMALL_SIZE, (fill, Hold::Begin), name);
+                self.text((x + 8.0, y - 6.0), SMALL_SIZE, fill, name);
             }
         }
         self.y = bottom + 24.0;
@@ -540,23 +461,20 @@ impl Sheet {
     }
 
     /// A line through these points, each of which is marked.
-    fn line(&mut self, points: &[(f64, f64)], fill: Rgb) {
+    fn line(&mut self, points: &[(f64, f64)], fill: Colour) {
         for pair in points.windows(2) {
             let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
             let length = (x2 - x1).hypot(y2 - y1).max(f64::MIN_POSITIVE);
             let (dx, dy) = ((y2 - y1) / length, (x1 - x2) / length);
             let points = vec![(x1 + dx, y1 + dy), (x2 + dx, y2 + dy), (x2 - dx, y2 - dy), (x1 - dx, y1 - dy)];
-            self.shapes.push(Shape::Polygon { points, fill });
+            self.shapes.push(Shape::Polygon(points, fill));
         }
-        for (x, y) in points {
-            self.shapes.push(Shape::Circle { x: *x, y: *y, radius: 3.0, fill });
-        }
+        self.shapes.extend(points.iter().map(|at| Shape::Circle(*at, 3.0, fill)));
     }
 }
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]

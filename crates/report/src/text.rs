@@ -4,7 +4,7 @@
 //! first, then names are cut or broken, and pictures made of characters take what is left. Must not: know what is said.
 
 use anstyle::{AnsiColor, Style};
-use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
 use model::quantity::{Quantity, Unit, interval};
 use model::text::line as clean;
 use textwrap::core::display_width;
@@ -55,12 +55,9 @@ fn drawn(block: &Block, width: usize) -> String {
         Block::Verdicts(answers) => verdicts(answers, width),
         Block::Table(table) => table_drawn(table, width),
         Block::Findings(all, command) => {
-            let told: String = all.iter().map(|remark| finding(&remark.cleaned(), width)).collect();
-            let command = command.as_ref().map(|command| {
-                let text = format!("more: {command}");
-                styled(FAINT, &wrapped(&text, "  ", "    ", width))
-            });
-            told + &command.unwrap_or_default()
+            let told = all.iter().map(|remark| finding(remark, width));
+            let more = |command| styled(FAINT, &wrapped(&format!("more: {command}"), "  ", "    ", width));
+            told.chain(command.iter().map(more)).collect()
         }
         Block::Lines(all) => lines(all, width),
         Block::Steps(steps) => {
@@ -75,38 +72,41 @@ fn answer(answer: &Answer, width: usize) -> String {
     let subject = styled(BOLD, &clean(&answer.subject));
     let mut out = match answer.verdicts.as_slice() {
         [one] => {
-            let word = styled(style(one.tone), &one.word.to_uppercase());
             let detail = if one.detail.is_empty() { String::new() } else { indented(&one.detail) };
-            wrapped(&format!("{word}  {subject}"), "", "    ", width) + &detail
+            wrapped(&format!("{}  {subject}", word(one, 0)), "", "    ", width) + &detail
         }
         several => {
-            let widest = several.iter().map(|one| one.word.chars().count()).max().unwrap_or(0);
+            let widest = widest(several.iter());
             let rest = " ".repeat((4 + widest + 2).min(INDENT_MAX));
-            let line = |one: &Verdict| {
-                let word = format!("{:widest$}", one.word.to_uppercase());
-                // Wrapped with the verdict in it, so that it counts; textwrap knows that colours have no width.
-                let text = format!("{}  {}", styled(style(one.tone), &word), clean(&one.detail));
-                wrapped(&text, "    ", &rest, width)
-            };
-            let lines: String = several.iter().map(line).collect();
-            format!("{subject}\n{lines}")
+            // Wrapped with the verdict in it, so that it counts; textwrap knows that colours have no width.
+            let text = |one: &Verdict| format!("{}  {}", word(one, widest), clean(&one.detail));
+            let lines = several.iter().map(|one| wrapped(&text(one), "    ", &rest, width));
+            format!("{subject}\n{}", lines.collect::<String>())
         }
     };
     out.extend(answer.notes.iter().map(|note| styled(FAINT, &indented(note))));
     out
 }
 
+/// A verdict's word in a column that is so wide.
+fn word(of: &Verdict, width: usize) -> String {
+    styled(style(of.tone), &format!("{:width$}", of.word.to_uppercase()))
+}
+
+fn widest<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> usize {
+    verdicts.map(|one| one.word.chars().count()).max().unwrap_or(0)
+}
+
 /// Each verdict's word in a column of its own, what it is about behind it, and notes below that.
 fn verdicts(answers: &[Answer], width: usize) -> String {
     let all = || answers.iter().flat_map(|answer| answer.verdicts.iter().map(move |one| (answer, one)));
-    let widest = all().map(|(_, one)| one.word.chars().count()).max().unwrap_or(0);
+    let widest = widest(all().map(|(_, one)| one));
     let margin = " ".repeat((widest + 2).min(INDENT_MAX));
     let line = |(answer, one): (&Answer, &Verdict)| {
-        let word = styled(style(one.tone), &format!("{:widest$}", one.word.to_uppercase()));
-        let text = format!("{word}  {}: {}", styled(BOLD, &clean(&answer.subject)), clean(&one.detail));
-        let notes =
-            answer.notes.iter().map(|note| styled(FAINT, &wrapped(&clean(note), &margin, &margin, width)));
-        wrapped(&text, "", &margin, width) + &notes.collect::<String>()
+        let subject = styled(BOLD, &clean(&answer.subject));
+        let text = format!("{}  {subject}: {}", word(one, widest), clean(&one.detail));
+        let notes = answer.notes.iter().map(|note| wrapped(&clean(note), &margin, &margin, width));
+        wrapped(&text, "", &margin, width) + &notes.map(|note| styled(FAINT, &note)).collect::<String>()
     };
     all().map(line).collect()
 }
@@ -170,17 +170,16 @@ fn wrapped(text: &str, first: &str, rest: &str, width: usize) -> String {
 
 /// A finding: what was found with its grade and number, where, and what to do.
 fn finding(remark: &Remark, width: usize) -> String {
-    let style = style(remark.grade.into());
-    let head = remark.head();
+    let head = clean(&remark.head());
     // The grade is inside what is wrapped, so that it counts; its colour is put on afterwards.
-    let statement = wrapped(&format!("{head}: {}", remark.statement), "", "  ", width);
-    let mut out = statement.replacen(&head, &styled(style, &head), 1);
-    out.extend(remark.cases.iter().map(|case| wrapped(case, "  ", "    ", width)));
+    let statement = wrapped(&format!("{head}: {}", clean(&remark.statement)), "", "  ", width);
+    let mut out = statement.replacen(&head, &styled(style(remark.grade.into()), &head), 1);
+    out.extend(remark.cases.iter().map(|case| wrapped(&clean(case), "  ", "    ", width)));
     if !remark.remedy.is_empty() {
-        out += &styled(FAINT, &wrapped(&remark.remedy, "  ", "  ", width));
+        out += &styled(FAINT, &wrapped(&clean(&remark.remedy), "  ", "  ", width));
     }
     // However long a command is, it stays on one line, so that it can be copied.
-    out.extend(remark.command.iter().map(|command| format!("  {BOLD}{command}{BOLD:#}\n")));
+    out.extend(remark.command.iter().map(|command| format!("  {BOLD}{}{BOLD:#}\n", clean(command))));
     out
 }
 
@@ -193,27 +192,27 @@ const DRAWING_MIN: usize = 8;
 const DRAWING_MAX: usize = 60;
 
 /// A cell that is drawn: its lines, and how they look.
-struct Drawn {
-    lines: Vec<String>,
-    style: Style,
-}
+type Drawn = (Vec<String>, Style);
 
 /// The table in lines of at most `width` columns where that can be, below its heading.
 fn table_drawn(table: &Table, width: usize) -> String {
     let mut out = String::new();
     if !table.heading.is_empty() {
-        out += &styled(style(Tone::Strong), wrapped(&clean(&table.heading), "", "", width).trim_end());
-        out.push('\n');
+        let heading = wrapped(&clean(&table.heading), "", "", width);
+        out += &(styled(style(Tone::Strong), heading.trim_end()) + "\n");
     }
     let texts: Vec<Vec<String>> =
         table.texts().iter().map(|row| row.iter().map(|text| clean(text)).collect()).collect();
     let (kept, widths) = layout(table, &texts, width);
     let axes: Vec<_> = (0..table.columns.len()).map(|at| axis_of(table, at)).collect();
-    let headings =
-        kept.iter().zip(&widths).map(|(at, width)| heading(&table.columns[*at], axes[*at], *width));
-    let align = |at: &usize| table.columns[*at].fit == Fit::Figure;
-    let right: Vec<bool> = kept.iter().map(align).collect();
-    out += &row(&headings.collect::<Vec<_>>(), &right, &widths);
+    let right: Vec<bool> = kept.iter().map(|at| table.columns[*at].fit == Fit::Figure).collect();
+    let columns = || kept.iter().copied().zip(widths.iter().copied());
+    // Above intervals stand the ends of their axis.
+    let heading = |(at, width): (usize, usize)| {
+        let ends = axes[at].and_then(|axis| ends(axis, width));
+        (vec![ends.unwrap_or_else(|| table.columns[at].heading.clone())], Style::new())
+    };
+    out += &row(&columns().map(heading).collect::<Vec<_>>(), &right, &widths);
     out += &format!("{}\n", "─".repeat((total(&widths) + 1).min(width)));
     let mut texts = texts.iter();
     for of in &table.rows {
@@ -224,11 +223,10 @@ fn table_drawn(table: &Table, width: usize) -> String {
             }
             Row::Cells(cells) => {
                 let Some(texts) = texts.next() else { continue };
-                let cell = |(at, width): (&usize, &usize)| {
-                    let of = (&cells[*at], texts[*at].as_str());
-                    cell(of, table.columns[*at].fit, axes[*at], *width)
+                let cell = |(at, width): (usize, usize)| {
+                    cell((&cells[at], &texts[at]), table.columns[at].fit, axes[at], width)
                 };
-                out += &row(&kept.iter().zip(&widths).map(cell).collect::<Vec<_>>(), &right, &widths);
+                out += &row(&columns().map(cell).collect::<Vec<_>>(), &right, &widths);
             }
         }
     }
@@ -242,62 +240,52 @@ fn total(widths: &[usize]) -> usize {
 
 /// The columns that are shown, and how wide each is.
 fn layout(table: &Table, texts: &[Vec<String>], width: usize) -> (Vec<usize>, Vec<usize>) {
+    let columns = &table.columns;
     let natural = |at: usize| {
         let cells = texts.iter().map(|row| display_width(&row[at]));
-        let least = if table.columns[at].fit == Fit::Drawing { DRAWING_MIN } else { 0 };
-        cells.max().unwrap_or(0).max(display_width(&table.columns[at].heading)).max(least)
+        let least = if columns[at].fit == Fit::Drawing { DRAWING_MIN } else { 0 };
+        cells.max().unwrap_or(0).max(display_width(&columns[at].heading)).max(least)
+    };
+    let gives = |at: usize| match columns[at].fit {
+        Fit::Figure | Fit::Whole | Fit::Drawing => false,
+        Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle => true,
     };
     // What names need at least: one long name must not cost all others their columns.
-    let needed = |at: usize| match table.columns[at].fit {
-        Fit::Figure | Fit::Whole | Fit::Drawing => natural(at),
-        Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle => natural(at).min(width * 2 / 5),
-    };
-    let mut kept: Vec<usize> = (0..table.columns.len()).collect();
+    let needed = |at: usize| if gives(at) { natural(at).min(width * 2 / 5) } else { natural(at) };
+    let mut kept: Vec<usize> = (0..columns.len()).collect();
     while total(&kept.iter().map(|at| needed(*at)).collect::<Vec<_>>()) > width {
-        let spare = |at: &&usize| table.columns[**at].spare;
-        let Some(last) = kept.iter().filter(|at| spare(at) > 0).max_by_key(spare).copied() else { break };
+        let spare = |at: &usize| columns[*at].spare;
+        let Some(last) = kept.iter().copied().filter(|at| spare(at) > 0).max_by_key(spare) else { break };
         kept.retain(|at| *at != last);
     }
     let mut widths: Vec<usize> = kept.iter().map(|at| natural(*at)).collect();
-    let mut over = total(&widths).saturating_sub(width);
-    let gives = |at: usize| {
-        matches!(table.columns[at].fit, Fit::Wrapped | Fit::CutEnd | Fit::CutStart | Fit::CutMiddle)
-    };
-    while over > 0 {
+    for _ in 0..total(&widths).saturating_sub(width) {
         let widest = (0..kept.len()).filter(|place| gives(kept[*place]) && widths[*place] > NAME_MIN);
         let Some(widest) = widest.max_by_key(|place| widths[*place]) else { break };
         widths[widest] -= 1;
-        over -= 1;
     }
-    let used = total(&widths);
-    let drawing = |place: &usize| table.columns[kept[*place]].fit == Fit::Drawing;
-    if let Some(place) = (0..kept.len()).find(drawing) {
-        widths[place] = (widths[place] + width.saturating_sub(used)).min(DRAWING_MAX);
+    let room = width.saturating_sub(total(&widths));
+    if let Some(place) = kept.iter().position(|at| columns[*at].fit == Fit::Drawing) {
+        widths[place] = (widths[place] + room).min(DRAWING_MAX);
     }
     (kept, widths)
 }
 
-/// What stands above a column: above intervals, the ends of their axis.
-fn heading(column: &Column, axis: Option<(Axis, Unit)>, width: usize) -> Drawn {
-    let ends = axis.and_then(|axis| ends(axis, width));
-    Drawn { lines: vec![ends.unwrap_or_else(|| column.heading.clone())], style: Style::new() }
-}
-
 fn cell((cell, text): (&Cell, &str), fit: Fit, axis: Option<(Axis, Unit)>, width: usize) -> Drawn {
-    let plain = |lines| Drawn { lines, style: Style::new() };
-    match cell {
-        Cell::Word(tone, _) => Drawn { lines: vec![cut(text, width, fit)], style: style(*tone) },
+    let lines = match cell {
         Cell::Interval(value, interval) => {
             let bar =
                 axis.map(|(axis, unit)| bar(axis, (value.value, *interval), width, unit == Unit::Ratio));
-            plain(vec![bar.unwrap_or_default()])
+            vec![bar.unwrap_or_default()]
         }
-        Cell::Course(values, breaks) => plain(vec![course(values, breaks, width)]),
-        Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) => plain(match fit {
-            Fit::Wrapped => broken(text, width),
-            _ => vec![cut(text, width, fit)],
-        }),
-    }
+        Cell::Course(values, breaks) => vec![course(values, breaks, width)],
+        Cell::Word(tone, _) => return (vec![cut(text, width, fit)], style(*tone)),
+        Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) if fit == Fit::Wrapped => {
+            broken(text, width)
+        }
+        Cell::Missing | Cell::Text(_) | Cell::Figure(_) | Cell::AtLeast(_) => vec![cut(text, width, fit)],
+    };
+    (lines, Style::new())
 }
 
 /// A text in lines, its first one's indent kept.
@@ -309,14 +297,14 @@ fn broken(text: &str, width: usize) -> Vec<String> {
 
 /// The lines of a row: as many as its highest cell has.
 fn row(cells: &[Drawn], right: &[bool], widths: &[usize]) -> String {
-    let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0);
+    let height = cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0);
     let mut out = String::new();
     for at in 0..height {
         let mut line = String::new();
-        for ((cell, right), width) in cells.iter().zip(right).zip(widths) {
-            let text = cell.lines.get(at).map_or("", String::as_str);
+        for (((lines, style), right), width) in cells.iter().zip(right).zip(widths) {
+            let text = lines.get(at).map_or("", String::as_str);
             let blanks = " ".repeat(width.saturating_sub(display_width(text)));
-            let text = if text.is_empty() { String::new() } else { styled(cell.style, text) };
+            let text = if text.is_empty() { String::new() } else { styled(*style, text) };
             let gap = " ".repeat(if line.is_empty() { 1 } else { GAP });
             line += &if *right { format!("{gap}{blanks}{text}") } else { format!("{gap}{text}{blanks}") };
         }
@@ -453,6 +441,8 @@ fn course(values: &[f64], breaks: &[usize], columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use model::document::Column;
+
     use super::*;
 
     #[test]

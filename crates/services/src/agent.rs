@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use machine::process::Stat;
@@ -31,7 +31,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
 use serde_json::json;
 
-use crate::link::Bell;
+use crate::link::{Bell, Lasting};
 use crate::marker::{Held, Marker, scratch_directory};
 use crate::message::{Scratch, Spec};
 
@@ -69,11 +69,6 @@ impl Wanted {
             Self::Counters => "counters",
         }
     }
-
-    /// Whether what comes of it is a file.
-    fn is_file(self) -> bool {
-        !matches!(self, Self::Counters)
-    }
 }
 
 /// What an agent captured.
@@ -95,9 +90,12 @@ pub struct Take {
 pub struct Arming {
     order: u64,
     wanted: Wanted,
-    /// The number of each agent's connection, where its profile goes to, and whether it has begun.
-    agents: Vec<(usize, Option<PathBuf>, Result<(), String>)>,
+    /// Whether each has begun.
+    agents: Vec<Told<()>>,
 }
+
+/// The number of an agent's connection, where its profile goes to, and what came of telling it.
+type Told<T> = (usize, Option<PathBuf>, Result<T, String>);
 
 /// Where the agents of one service find Proofload. Copies are the same one; the last one dropped removes the folder.
 #[derive(Debug, Clone)]
@@ -107,28 +105,10 @@ pub struct AgentHost(Arc<Host>);
 struct Host {
     book: Arc<Bell<Book>>,
     folder: PathBuf,
-    /// Closed, it ends the thread.
-    life: Option<UnixStream>,
-    listener: Option<JoinHandle<()>>,
+    /// Before the folder, in which it listens.
+    _listener: Lasting,
     _held: Held,
 }
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        self.life = None;
-        if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
-        }
-    }
-}
-
-impl PartialEq for AgentHost {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for AgentHost {}
 
 impl AgentHost {
     /// Makes a private folder with the agent and a socket, and listens there.
@@ -142,20 +122,17 @@ impl AgentHost {
         let held = Held::create(&Scratch { directory: folder.clone(), files })?;
         let socket = UnixListener::bind(folder.join(SOCKET_NAME))?;
         socket.set_nonblocking(true)?;
-        let (life, other) = UnixStream::pair()?;
         let book = Arc::new(Bell::default());
-        let listener = {
-            let (book, other) = (Arc::clone(&book), OwnedFd::from(other));
-            thread::Builder::new().name("agents".to_owned()).spawn(move || listen(&socket, &other, &book))?
-        };
-        Ok(Self(Arc::new(Host { book, folder, life: Some(life), listener: Some(listener), _held: held })))
+        let heard = Arc::clone(&book);
+        let listener = Lasting::spawn("agents", move |life| listen(&socket, &life, &heard))?;
+        Ok(Self(Arc::new(Host { book, folder, _listener: listener, _held: held })))
     }
 
     /// Sets the variables by which a service's Node.js processes load the agent and find the way here.
     pub(crate) fn enter(&self, spec: &mut Spec) {
         let of = |name: &str| self.0.folder.join(name).display().to_string();
-        let own =
-            spec.env.iter().rev().find(|(name, _)| name == NODE_OPTIONS).map(|(_, value)| value.as_str());
+        let own = spec.env.iter().rev().find(|(name, _)| name == NODE_OPTIONS);
+        let own = own.map(|(_, value)| value.as_str());
         spec.set(NODE_OPTIONS, message::with_require(&of(AGENT_NAME), own));
         spec.set(VARIABLE, of(SOCKET_NAME));
     }
@@ -167,8 +144,8 @@ impl AgentHost {
 
     /// The agents that are there, by process and thread.
     pub fn agents(&self) -> Vec<Agent> {
-        let mut agents: Vec<Agent> =
-            present(&self.0.book.lock()).into_iter().map(|(_, agent)| agent).collect();
+        let present = present(&self.0.book.lock());
+        let mut agents: Vec<Agent> = present.into_iter().map(|(_, agent)| agent).collect();
         agents.sort_by_key(|agent| (agent.pid, agent.thread));
         agents
     }
@@ -192,66 +169,66 @@ impl AgentHost {
         file: &dyn Fn(&Agent) -> PathBuf,
         cancelled: &dyn Fn() -> bool,
     ) -> Arming {
-        let (order, mut agents) = self.0.book.change(|book| {
+        let (order, agents) = self.0.book.change(|book| {
             book.last_order += 1;
             let order = book.last_order;
             let told = present(book).into_iter().filter(|(_, agent)| agent.role != Role::Tool);
-            let told: Vec<(usize, Agent)> = told.collect();
             let tell = |(number, agent): (usize, Agent)| {
-                let file = wanted.is_file().then(|| file(&agent));
+                let file = (wanted != Wanted::Counters).then(|| file(&agent));
                 let peer = &mut book.peers[number];
                 peer.responses.clear();
                 let sent = arm_line(order, wanted, file.as_deref()).and_then(|line| peer.send(&line));
                 (number, file, sent)
             };
-            (order, told.into_iter().map(tell).collect::<Vec<_>>())
+            (order, told.map(tell).collect())
         });
-        let told: Vec<usize> =
-            agents.iter().filter(|(.., sent)| sent.is_ok()).map(|(number, ..)| *number).collect();
-        self.0.book.wait(PATIENCE, cancelled, |book| {
-            told.iter().all(|number| book.peers[*number].armed().is_some()).then_some(())
-        });
-        let book = self.0.book.lock();
-        for (number, _, begun) in &mut agents {
-            if begun.is_ok() {
-                *begun = book.peers[*number].armed().unwrap_or_else(|| Err(silent("begin")));
-            }
-        }
-        Arming { order, wanted, agents }
+        Arming { order, wanted, agents: self.responses("begin", agents, Peer::armed, cancelled) }
     }
 
     /// Ends a capture and waits for what came of it, for at most 10 s: of each agent that was to capture, by process and thread.
     pub fn disarm(&self, arming: Arming, cancelled: &dyn Fn() -> bool) -> Vec<(Agent, Result<Take, String>)> {
         let Arming { order, wanted, agents } = arming;
         let line = format!("{}\n", json!({ "type": "disarm", "id": order }));
-        let mut told = Vec::new();
         {
             let book = self.0.book.lock();
-            for (number, _, begun) in &agents {
-                // Also those that never said that they had begun: they may have, later.
-                if book.peers[*number].send(&line).is_ok() && begun.is_ok() {
-                    told.push(*number);
-                }
+            for (number, ..) in &agents {
+                // Also those that never said that they had begun: they may have, later. Who cannot be told has ended.
+                let _ = book.peers[*number].send(&line);
             }
         }
-        self.0.book.wait(PATIENCE, cancelled, |book| {
-            told.iter().all(|number| book.peers[*number].captured().is_some()).then_some(())
-        });
+        let came = self.responses("end", agents, Peer::captured, cancelled);
         let book = self.0.book.lock();
-        let came = agents.into_iter().filter_map(|(number, file, begun)| {
-            let peer = &book.peers[number];
-            let end = || peer.captured().unwrap_or_else(|| Err(silent("end")));
-            let take = begun.and_then(|()| end()).and_then(|captured| take(wanted, captured, file));
-            Some((peer.agent.clone()?, take))
-        });
-        let mut came: Vec<(Agent, Result<Take, String>)> = came.collect();
+        let come = |(number, file, came): Told<Captured>| {
+            let agent = book.peers[number].agent.clone()?;
+            Some((agent, came.and_then(|captured| take(wanted, captured, file))))
+        };
+        let mut came: Vec<(Agent, Result<Take, String>)> = came.into_iter().filter_map(come).collect();
         came.sort_by_key(|(agent, _)| (agent.pid, agent.thread));
         came
     }
-}
 
-fn silent(what: &str) -> String {
-    format!("it did not {what} the capture within {} s", PATIENCE.as_secs())
+    /// Waits for what those respond of whom a response is to be expected, and puts it, or why there is none, in the place of that.
+    fn responses<T>(
+        &self,
+        doing: &str,
+        agents: Vec<Told<()>>,
+        response: fn(&Peer) -> Response<T>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Vec<Told<T>> {
+        self.0.book.wait(PATIENCE, cancelled, |book| {
+            let is_there = |(number, _, expected): &Told<()>| {
+                expected.is_err() || response(&book.peers[*number]).is_some()
+            };
+            agents.iter().all(is_there).then_some(())
+        });
+        let book = self.0.book.lock();
+        let silent = || Err(format!("it did not {doing} the capture within {} s", PATIENCE.as_secs()));
+        let heard = |(number, file, expected): Told<()>| {
+            let heard = expected.and_then(|()| response(&book.peers[number]).unwrap_or_else(silent));
+            (number, file, heard)
+        };
+        agents.into_iter().map(heard).collect()
+    }
 }
 
 /// Those who have introduced themselves and are still connected, by their connections' numbers.
@@ -275,16 +252,15 @@ fn arm_line(order: u64, wanted: Wanted, file: Option<&Path>) -> Result<String, S
 /// What an agent says that it captured, as far as it is so.
 fn take(wanted: Wanted, captured: Captured, file: Option<PathBuf>) -> Result<Take, String> {
     let file = match file {
-        Some(asked) if captured.file.as_ref() == Some(&asked) => {
-            let bytes = fs::symlink_metadata(&asked).map(|data| if data.is_file() { data.len() } else { 0 });
-            match bytes {
-                Ok(bytes) if bytes > 0 => Some((asked, bytes)),
-                Ok(_) => return Err(format!("{} is empty", asked.display())),
-                Err(error) => return Err(format!("{} was not written: {error}", asked.display())),
-            }
-        }
-        Some(_) => return Err("it wrote another file than it was told".to_owned()),
         None => None,
+        Some(asked) if captured.file.as_ref() != Some(&asked) => {
+            return Err("it wrote another file than it was told".to_owned());
+        }
+        Some(asked) => match fs::symlink_metadata(&asked) {
+            Ok(data) if data.is_file() && data.len() > 0 => Some((asked, data.len())),
+            Ok(_) => return Err(format!("{} is empty", asked.display())),
+            Err(error) => return Err(format!("{} was not written: {error}", asked.display())),
+        },
     };
     if wanted == Wanted::Counters && captured.counters.is_none() {
         return Err("it sent no counters".to_owned());
@@ -323,22 +299,45 @@ struct Peer {
     /// `None` before its first message.
     pub agent: Option<Agent>,
     /// `None` once the connection is closed.
-    pub stream: Option<UnixStream>,
+    pub stream: Option<Arc<UnixStream>>,
+    /// The beginning of a line.
+    pending: Vec<u8>,
     /// Its responses to the last order.
     pub responses: Vec<Message>,
     messages: u32,
 }
 
+/// What an agent responded, or why it could not do it; `None`: nothing yet.
+type Response<T> = Option<Result<T, String>>;
+
 impl Book {
     /// A new connection: its number.
-    pub fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
-        self.peers.push(Peer { pid, agent: None, stream: Some(stream), responses: Vec::new(), messages: 0 });
+    fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
+        let (agent, stream) = (None, Some(Arc::new(stream)));
+        let (pending, responses) = (Vec::new(), Vec::new());
+        self.peers.push(Peer { pid, agent, stream, pending, responses, messages: 0 });
         self.peers.len() - 1
     }
 
+    /// Takes what a connection brought; whether it may stay.
+    fn hear(&mut self, number: usize, bytes: &[u8]) -> bool {
+        let pending = &mut self.peers[number].pending;
+        pending.extend_from_slice(bytes);
+        let whole = pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let rest = pending.split_off(whole);
+        let lines = std::mem::replace(pending, rest);
+        let is_endless = pending.len() > LINE_BYTES_MAX;
+        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let stays = lines.all(|line| self.take(number, line));
+        if is_endless {
+            self.note(format!("an agent's line was longer than {LINE_BYTES_MAX} bytes"));
+        }
+        stays && !is_endless
+    }
+
     /// Takes a line of a connection in; whether the connection may stay.
-    pub fn take(&mut self, number: usize, line: &[u8]) -> bool {
-        let Some(peer) = self.peers.get_mut(number) else { return false };
+    fn take(&mut self, number: usize, line: &[u8]) -> bool {
+        let peer = &mut self.peers[number];
         peer.messages += 1;
         let outcome = match Message::parse(line) {
             _ if peer.messages > MESSAGES_MAX => Err(format!("sent more than {MESSAGES_MAX} messages")),
@@ -351,13 +350,6 @@ impl Book {
             self.note(format!("what the agent in pid {pid} said was left out: {reason}"));
         }
         stays
-    }
-
-    /// The connection of this number has ended.
-    pub fn close(&mut self, number: usize) {
-        if let Some(peer) = self.peers.get_mut(number) {
-            peer.stream = None;
-        }
     }
 
     pub fn note(&mut self, note: String) {
@@ -397,12 +389,12 @@ impl Peer {
     /// # Errors
     /// Why it was not sent, in words.
     pub fn send(&self, line: &str) -> Result<(), String> {
-        let mut stream = self.stream.as_ref().ok_or("its connection is closed")?;
+        let mut stream = self.stream.as_deref().ok_or("its connection is closed")?;
         stream.write_all(line.as_bytes()).map_err(|error| format!("it cannot be told: {error}"))
     }
 
     /// Whether it has armed what the last order asks for, or why not; `None`: it has not responded yet.
-    pub fn armed(&self) -> Option<Result<(), String>> {
+    pub fn armed(&self) -> Response<()> {
         self.response(|message| match message {
             Message::Armed { .. } => Some(Ok(())),
             Message::Captured(_) => Some(Err("it ended the capture by itself".to_owned())),
@@ -412,7 +404,7 @@ impl Peer {
     }
 
     /// What came of the last order; `None`: it has not responded yet.
-    pub fn captured(&self) -> Option<Result<Captured, String>> {
+    pub fn captured(&self) -> Response<Captured> {
         self.response(|message| match message {
             Message::Captured(captured) => Some(Ok((**captured).clone())),
             Message::Failed { reason, .. } => Some(Err(reason.clone())),
@@ -421,10 +413,7 @@ impl Peer {
     }
 
     /// The first response that is one to a question; one that is gone will not give any.
-    fn response<T>(
-        &self,
-        read: impl FnMut(&Message) -> Option<Result<T, String>>,
-    ) -> Option<Result<T, String>> {
+    fn response<T>(&self, read: impl FnMut(&Message) -> Response<T>) -> Response<T> {
         let gone = || self.stream.is_none().then(|| Err("it ended in the meantime".to_owned()));
         self.responses.iter().find_map(read).or_else(gone)
     }
@@ -445,22 +434,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Generations between a process of the service and its warden.
 const GENERATIONS_MAX: usize = 64;
 
-/// An open connection.
-struct Connection {
-    number: usize,
-    stream: UnixStream,
-    pending: Vec<u8>,
-}
-
 /// Listens until the other end of `life` is closed.
 fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
-    let mut connections: Vec<Connection> = Vec::new();
     loop {
+        let stream = |(number, peer): (usize, &Peer)| Some((number, Arc::clone(peer.stream.as_ref()?)));
+        let open: Vec<_> = book.lock().peers.iter().enumerate().filter_map(stream).collect();
+        let all = [life.as_fd(), listener.as_fd()].into_iter();
+        let all = all.chain(open.iter().map(|(_, stream)| stream.as_fd()));
         let mut waiting: Vec<PollFd<'_>> =
-            vec![PollFd::new(life, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
-        waiting.extend(
-            connections.iter().map(|one| PollFd::from_borrowed_fd(one.stream.as_fd(), PollFlags::IN)),
-        );
+            all.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)).collect();
         match poll(&mut waiting, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return,
@@ -469,35 +451,48 @@ fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
         if ready[0] {
             return;
         }
-        let mut spoke = ready[2..].iter();
-        connections.retain_mut(|one| !spoke.next().is_some_and(|ready| *ready) || one.read(book));
+        let spoke = open.iter().zip(&ready[2..]).filter(|(_, ready)| **ready);
+        spoke.for_each(|((number, stream), _)| read(*number, stream, book));
         if ready[1] {
-            connections.extend(accept(listener, book));
+            accept(listener, book);
         }
     }
 }
 
-/// The next connection, if it is one of the service's.
-fn accept(listener: &UnixListener, book: &Bell<Book>) -> Option<Connection> {
+/// Reads what a connection brought.
+fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
+    let mut buffer = [0; 16 << 10];
+    let read = stream.read(&mut buffer);
+    if read
+        .as_ref()
+        .is_err_and(|error| [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()))
+    {
+        return;
+    }
+    book.change(|book| {
+        let count = read.unwrap_or(0);
+        if count == 0 || !book.hear(number, &buffer[..count]) {
+            book.peers[number].stream = None;
+        }
+    });
+}
+
+/// Takes the next connection in, if it is one of the service's.
+fn accept(listener: &UnixListener, book: &Bell<Book>) {
     // Without a descriptor to spare it would be ready again at once, and for as long as that lasts.
-    let (stream, _) = listener.accept().map_err(|_| std::thread::sleep(ACCEPT_PAUSE)).ok()?;
-    stream.set_nonblocking(true).ok()?;
-    let pid = u32::try_from(socket_peercred(&stream).ok()?.pid.as_raw_pid()).ok()?;
+    let Ok((stream, _)) = listener.accept() else { return thread::sleep(ACCEPT_PAUSE) };
+    let pid = socket_peercred(&stream).ok().and_then(|of| u32::try_from(of.pid.as_raw_pid()).ok());
+    let Some(pid) = pid.filter(|_| stream.set_nonblocking(true).is_ok()) else { return };
     // It may be quicker than who started it.
     let owner = book.wait(OWNER_PATIENCE, &|| false, |book| book.owner);
     let ours = owner.is_some_and(|owner| descends(pid, owner));
-    let writer = stream.try_clone().ok()?;
-    book.change(|book| {
-        if !ours {
-            book.note(format!("pid {pid} is no process of the service, and was not listened to"));
-            return None;
-        }
-        if book.peers.len() >= CONNECTIONS_MAX {
+    book.change(|book| match () {
+        () if !ours => book.note(format!("pid {pid} is no process of the service, and was not listened to")),
+        () if book.peers.len() >= CONNECTIONS_MAX => {
             book.note(format!("more than {CONNECTIONS_MAX} agents came; the others were not listened to"));
-            return None;
         }
-        Some(Connection { number: book.add(pid, writer), stream, pending: Vec::new() })
-    })
+        () => _ = book.add(pid, stream),
+    });
 }
 
 /// Whether a process is below another. Between two looks a parent may end and hand its children over, so there are three.
@@ -508,55 +503,20 @@ fn descends(pid: u32, from: u32) -> bool {
     })
 }
 
-impl Connection {
-    /// Reads what is there; whether the connection stays.
-    fn read(&mut self, book: &Bell<Book>) -> bool {
-        let mut buffer = [0; 16 << 10];
-        let stays = match self.stream.read(&mut buffer) {
-            Ok(0) => false,
-            Ok(count) => {
-                self.pending.extend_from_slice(&buffer[..count]);
-                self.lines(book)
-            }
-            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
-        };
-        if !stays {
-            book.change(|book| book.close(self.number));
-        }
-        stays
-    }
-
-    /// Hands whole lines on; whether the connection stays.
-    fn lines(&mut self, book: &Bell<Book>) -> bool {
-        let whole = self.pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        let rest = self.pending.split_off(whole);
-        let lines = std::mem::replace(&mut self.pending, rest);
-        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let stays = book.change(|book| lines.all(|line| book.take(self.number, line)));
-        if self.pending.len() > LINE_BYTES_MAX {
-            book.change(|book| book.note(format!("an agent's line was longer than {LINE_BYTES_MAX} bytes")));
-            return false;
-        }
-        stays
-    }
-}
-
 /// Hears these bytes out, as from an agent of the service, and panics where more is kept of them than may be.
 #[cfg(fuzzing)]
 pub fn hears_anything(bytes: &[u8]) {
     let (mut theirs, stream) = UnixStream::pair().expect("a pair of sockets");
     stream.set_nonblocking(true).expect("a socket of ours");
     let book = Bell::default();
-    let writer = stream.try_clone().expect("a descriptor");
     let number = book.change(|book: &mut Book| {
         book.last_order = 3;
-        book.add(7, writer)
+        book.add(7, stream)
     });
-    let mut connection = Connection { number, stream, pending: Vec::new() };
-    let mut stays = true;
     for piece in bytes.chunks(5000) {
-        if stays && theirs.write_all(piece).is_ok() {
-            stays = connection.read(&book);
+        let stream = book.lock().peers[number].stream.clone();
+        if let Some(stream) = stream.filter(|_| theirs.write_all(piece).is_ok()) {
+            read(number, &stream, &book);
         }
     }
     let book = book.lock();

@@ -9,7 +9,7 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use plan::{Command, Launcher, NodeCommand, Service, Workers};
+use plan::{Command, Launcher, NodeCommand, Service, UnknownPlaceholder, Workers};
 use rustix::fs::{Access, access};
 use serde_json::json;
 
@@ -22,18 +22,8 @@ use crate::{Error, Placement, Ports};
 /// Variables of the caller's shell that a service does not get, unless the experiment sets them: each changes what a
 /// Node service does, and would do so in every variant without being seen in any. The last three tell a Node process
 /// that its parent is one, which is true of Proofload's caller at most.
-pub const WITHHELD: [&str; 10] = [
-    "NODE_ENV",
-    "NODE_OPTIONS",
-    "NODE_V8_COVERAGE",
-    "COVERAGE_PROCESS_START",
-    "CPUPROFILE",
-    "HEAPPROFILE",
-    "PORT",
-    "NODE_CHANNEL_FD",
-    "NODE_CHANNEL_SERIALIZATION_MODE",
-    "NODE_UNIQUE_ID",
-];
+pub(crate) const WITHHELD: &str = "NODE_ENV NODE_OPTIONS NODE_V8_COVERAGE COVERAGE_PROCESS_START CPUPROFILE HEAPPROFILE PORT \
+                                   NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_UNIQUE_ID";
 
 /// Longest first line of a script that kernels read is far shorter.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -70,34 +60,43 @@ pub(crate) fn prepare(
     let started = service.command().ok_or_else(|| wrong_command(&service.name, "it runs already"))?;
     let scratch = scratch_directory(marker);
     let workers = workers(started, placement);
-    let container = container(service, ports, marker)?;
-    let inside = container.as_ref().and_then(Pack::inside);
+    let port = ports.of(&service.name).unwrap_or_default();
+    let find = |of| Pack::find(&service.name, of, marker, port);
+    let container = started.container.as_ref().map(find).transpose()?;
+    container.iter().for_each(Pack::remove_abandoned);
+    let inside = container.as_ref().and_then(|pack| pack.inside);
     let known = Known { service, started, ports, placement, scratch: &scratch, workers, inside };
     let command = started.command.iter().map(|part| known.fill("command", part));
     let command = command.collect::<Result<Vec<_>, Error>>()?;
     let env = known.variables(container.is_some())?;
-    let path = search_path(&env);
+    let path = search_path(env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path));
     let program = match container {
         Some(_) => PathBuf::new(),
-        None => resolve(&service.name, started, &command, &path)?,
+        None => resolve(&service.name, started, command.first().map_or("", String::as_str), &path)?,
     };
-    let asked_for = started.command.iter().chain(started.env.values()).any(|text| names_scratch(text));
+    let names_scratch = |text: &String| plan::placeholders(text).iter().any(|one| one.name == "scratch");
+    let asked_for = started.command.iter().chain(started.env.values()).any(names_scratch);
     let mut spec = Spec {
         program,
         command: command.clone(),
         directory: started.directory.clone(),
-        env_withheld: WITHHELD.map(str::to_owned).to_vec(),
+        env_withheld: WITHHELD.split(' ').map(str::to_owned).collect(),
         env,
         cpus: placement.cpus.clone(),
         log: placement.log.clone(),
         stop_timeout: started.stop_timeout,
-        marker: marker.as_str().to_owned(),
+        marker: marker.text.clone(),
         group: placement.group,
         ..Spec::default()
     };
-    let mut files = known.launch(&path, &mut spec)?;
+    let mut files = match started.launcher {
+        Launcher::Exec => Vec::new(),
+        Launcher::Cluster => vec![cluster(&known, &mut spec)],
+        Launcher::Pm2Fork | Launcher::Pm2Cluster => vec![pm2(&known, &path, &mut spec)?],
+    };
     for (name, text) in &started.templates {
-        files.push((name.clone(), known.render(name, text)?));
+        let text = plan::render(text, |name| known.lookup(name));
+        files.push((name.clone(), known.known(&format!("templates.{name}"), text)?));
     }
     // A container does not see our folder.
     if let Some(agent) = placement.agent.as_ref().filter(|_| container.is_none()) {
@@ -117,35 +116,6 @@ pub(crate) fn prepare(
     Ok(Prepared { spec, command: words.join(" "), workers, container })
 }
 
-impl Known<'_> {
-    /// The variables of the service, and `PORT` unless it is told otherwise: most services listen there that are told nothing else.
-    fn variables(&self, contained: bool) -> Result<Vec<(String, String)>, Error> {
-        let filled =
-            |(name, text): (&String, &String)| Ok((name.clone(), self.fill(&format!("env.{name}"), text)?));
-        let mut env = self.started.env.iter().map(filled).collect::<Result<Vec<_>, Error>>()?;
-        let is_told = contained || self.started.env.contains_key("PORT");
-        if let Some(port) = self.ports.of(&self.service.name).filter(|_| !is_told) {
-            env.push(("PORT".to_owned(), port.to_string()));
-        }
-        Ok(env)
-    }
-}
-
-/// The container that a service is, with its engine found.
-fn container(service: &Service, ports: &Ports, marker: &Marker) -> Result<Option<Pack>, Error> {
-    let Some(container) = service.command().and_then(|command| command.container.as_ref()) else {
-        return Ok(None);
-    };
-    let port = ports.of(&service.name).unwrap_or_default();
-    let pack = Pack::find(&service.name, container, marker, (Ipv4Addr::LOCALHOST, port).into())?;
-    pack.remove_abandoned();
-    Ok(Some(pack))
-}
-
-fn names_scratch(text: &str) -> bool {
-    plan::placeholders(text).iter().any(|placeholder| placeholder.name == "scratch")
-}
-
 /// What placeholders of a service stand for.
 struct Known<'a> {
     service: &'a Service,
@@ -159,22 +129,33 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
+    /// The variables of the service, and `PORT` unless it is told otherwise: most services listen there that are told nothing else.
+    fn variables(&self, contained: bool) -> Result<Vec<(String, String)>, Error> {
+        let mut env = Vec::new();
+        for (name, text) in &self.started.env {
+            env.push((name.clone(), self.fill(&format!("env.{name}"), text)?));
+        }
+        let is_told = contained || self.started.env.contains_key("PORT");
+        if let Some(port) = self.ports.of(&self.service.name).filter(|_| !is_told) {
+            env.push(("PORT".to_owned(), port.to_string()));
+        }
+        Ok(env)
+    }
+
     fn fill(&self, place: &str, text: &str) -> Result<String, Error> {
-        plan::fill(text, |name| self.lookup(name)).map_err(|source| self.unknown(place.to_owned(), source))
+        self.known(place, plan::fill(text, |name| self.lookup(name)))
     }
 
-    fn render(&self, name: &str, text: &str) -> Result<String, Error> {
-        plan::render(text, |name| self.lookup(name))
-            .map_err(|source| self.unknown(format!("templates.{name}"), source))
-    }
-
-    fn unknown(&self, place: String, source: plan::UnknownPlaceholder) -> Error {
-        Error::of(&self.service.name, format!("{place}: {source}"))
+    fn known(&self, place: &str, filled: Result<String, UnknownPlaceholder>) -> Result<String, Error> {
+        filled.map_err(|unknown| Error::of(&self.service.name, format!("{place}: {unknown}")))
     }
 
     fn lookup(&self, name: &str) -> Option<String> {
         let known = match name {
-            "port" => self.own_port().map(|port| port.to_string()),
+            "port" => {
+                let own = self.inside.or_else(|| self.ports.of(&self.service.name));
+                own.map(|port| port.to_string())
+            }
             // In a network of its own a container listens on all addresses.
             "address" if self.started.container.is_some() => Some(Ipv4Addr::UNSPECIFIED.to_string()),
             "address" => Some(text(self.placement.address)),
@@ -184,10 +165,6 @@ impl Known<'_> {
             other => self.asked_for(other),
         };
         known.or_else(|| self.placement.values.get(name).cloned())
-    }
-
-    fn own_port(&self) -> Option<u16> {
-        self.inside.or_else(|| self.ports.of(&self.service.name))
     }
 
     /// What leads to a service that this one asks for something: `api.port`, `api.address`.
@@ -207,11 +184,10 @@ fn text(address: IpAddr) -> String {
     if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
 }
 
-/// Where programs are looked for: the service's own `PATH`, or the one that it inherits.
-pub(crate) fn search_path(env: &[(String, String)]) -> String {
-    let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+/// Where programs are looked for: the service's `own` path, or the one that it inherits.
+pub(crate) fn search_path(own: Option<&String>) -> String {
     let inherited = || env::var_os("PATH").map(|path| path.to_string_lossy().into_owned());
-    own.or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
+    own.cloned().or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
 /// Endings of files that an interpreter runs.
@@ -226,21 +202,16 @@ pub fn check_command(service: &Service) -> Result<(), Error> {
     let Some(started) = service.command() else { return Ok(()) };
     if let Some(container) = &started.container {
         // It is asked about, not started: the port stands for any.
-        return Pack::find(&service.name, container, &Marker::new(), (Ipv4Addr::LOCALHOST, 0).into())
-            .map(drop);
+        return Pack::find(&service.name, container, &Marker::new(), 0).map(drop);
     }
     let is_open = |text: &String| !plan::placeholders(text).is_empty();
-    let env: Vec<(String, String)> = started.env.clone().into_iter().collect();
-    let path_open = started.env.get("PATH").is_some_and(is_open);
-    if started.command.first().is_none_or(is_open) || started.host.is_some() || path_open {
+    let own_path = started.env.get("PATH");
+    let Some(program) = started.command.first().filter(|program| !is_open(program)) else { return Ok(()) };
+    if started.host.is_some() || own_path.is_some_and(is_open) {
         return Ok(());
     }
-    let command: Vec<String> = started
-        .command
-        .iter()
-        .map(|word| plan::fill(word, |_| Some(String::new())).unwrap_or_default())
-        .collect();
-    resolve(&service.name, started, &command, &search_path(&env))?;
+    let program = plan::fill(program, |_| None).unwrap_or_default();
+    resolve(&service.name, started, &program, &search_path(own_path))?;
     let script = match plan::NodeCommand::parse(&started.command) {
         Ok(node) => Some(node.script),
         Err(_) => started.command.get(1).map(String::as_str),
@@ -248,14 +219,11 @@ pub fn check_command(service: &Service) -> Result<(), Error> {
     let ending = |script: &&str| {
         Path::new(script).extension().is_some_and(|ending| SCRIPTS.iter().any(|known| ending == *known))
     };
-    let Some(script) = script.filter(ending).filter(|script| !is_open(&(*script).to_owned())) else {
-        return Ok(());
-    };
-    let path = started.directory.join(script);
-    if path.exists() {
-        return Ok(());
+    let script = script.filter(ending).filter(|script| !is_open(&(*script).to_owned()));
+    match script.map(|script| started.directory.join(script)).filter(|path| !path.exists()) {
+        Some(path) => Err(not_executable(&service.name, &path, "there is no such file")),
+        None => Ok(()),
     }
-    Err(not_executable(&service.name, &path, "there is no such file"))
 }
 
 /// Whether this is a file that may be executed.
@@ -265,10 +233,9 @@ pub(crate) fn executable(file: &Path) -> bool {
 
 /// The program's file. As a shell in the service's directory would find it, and in the folders of servers last, which
 /// are in root's `PATH` only.
-fn resolve(service: &str, started: &Command, command: &[String], path: &str) -> Result<PathBuf, Error> {
+fn resolve(service: &str, started: &Command, program: &str, path: &str) -> Result<PathBuf, Error> {
     let directory = &started.directory;
     check_directory(service, started)?;
-    let program = command.first().map(String::as_str).unwrap_or_default();
     let candidates: Vec<PathBuf> = if program.contains('/') {
         vec![directory.join(program)]
     } else {
@@ -339,8 +306,7 @@ pub(crate) fn refused(service: &str, path: &Path, error_number: i32) -> Error {
     let interpreter = || {
         let mut start = Vec::new();
         let _ = plan::open_file(path).ok()?.take(LINE_BYTES_MAX).read_to_end(&mut start);
-        let first = String::from_utf8_lossy(start.strip_prefix(b"#!")?).lines().next()?.trim().to_owned();
-        Some(first)
+        Some(String::from_utf8_lossy(start.strip_prefix(b"#!")?).lines().next()?.trim().to_owned())
     };
     let reason = match (error_number, interpreter()) {
         (libc::ENOENT, Some(interpreter)) => {
@@ -366,20 +332,6 @@ pub(crate) fn workers(command: &Command, placement: &Placement) -> Option<u32> {
             u32::try_from(cpus).unwrap_or(u32::MAX).max(1)
         }
     })
-}
-
-impl Known<'_> {
-    /// Changes what is executed to how the service's launcher starts it: the files of its folder that this takes, by their names.
-    ///
-    /// # Errors
-    /// A command that the launcher cannot start, or a launcher that is not installed.
-    fn launch(&self, path: &str, spec: &mut Spec) -> Result<Vec<(String, String)>, Error> {
-        match self.started.launcher {
-            Launcher::Exec => Ok(Vec::new()),
-            Launcher::Cluster => Ok(vec![cluster(self, spec)]),
-            Launcher::Pm2Fork | Launcher::Pm2Cluster => Ok(vec![pm2(self, path, spec)?]),
-        }
-    }
 }
 
 /// Loaded into the primary process before the program.
@@ -453,6 +405,7 @@ fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String
 /// One log for all processes keeps their lines in order.
 fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
     let started = known.started;
+    let is_cluster = started.launcher == Launcher::Pm2Cluster;
     let mut app = json!({
         "name": known.service.name,
         // As it is written: PM2 takes a path with a blank, which the directory may have, for a line of a shell.
@@ -465,12 +418,10 @@ fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
         "error_file": log,
         "merge_logs": true,
         "vizion": false,
+        "exec_mode": if is_cluster { "cluster" } else { "fork" },
     });
-    if started.launcher == Launcher::Pm2Cluster {
-        app["exec_mode"] = json!("cluster");
+    if is_cluster {
         app["instances"] = json!(known.workers.unwrap_or(1));
-    } else {
-        app["exec_mode"] = json!("fork");
     }
     if !started.pmx {
         app["pmx"] = json!(false);

@@ -5,7 +5,7 @@
 //! the warden removes it at the end, whatever ended the rest. One whose warden was killed, too, goes with the next that is started.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use machine::groups::{self, ControlGroup};
 use plan::{Container, ContainerOf, Engine};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::Error;
 use crate::command::{executable, not_found, search_path};
@@ -38,17 +39,11 @@ struct Seen {
     /// 0 before it runs.
     pid: u32,
     image: String,
-    networks: Option<BTreeMap<String, SeenNetwork>>,
+    networks: Option<BTreeMap<String, Value>>,
     /// `3000/tcp` to where it is published.
-    ports: Option<BTreeMap<String, Option<serde_json::Value>>>,
+    ports: Option<BTreeMap<String, Value>>,
     health: Option<String>,
     labels: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct SeenNetwork {
-    #[serde(rename = "IPAddress", default)]
-    address: String,
 }
 
 /// A container service that is about to be started, or was.
@@ -60,8 +55,8 @@ pub(crate) struct Pack {
     service: String,
     container: Container,
     name: String,
-    /// The port inside; `None`: what it exposes, where that is a project's.
-    inside: Option<u16>,
+    /// The port that the service listens on inside; `None`: what it exposes, where that is a project's.
+    pub inside: Option<u16>,
     published: SocketAddr,
 }
 
@@ -86,21 +81,20 @@ fn is_of_engine(name: &str) -> bool {
 }
 
 impl Pack {
-    /// Finds engine and image, and changes nothing. `published` is a port of this machine.
+    /// Finds engine and image, and changes nothing. `port` is one of this machine.
     ///
     /// # Errors
     /// No engine, no daemon, no image, or a port that nobody names.
-    pub fn find(
-        service: &str,
-        container: &Container,
-        marker: &Marker,
-        published: SocketAddr,
-    ) -> Result<Pack, Error> {
-        let engine = engine(service, container.engine)?;
-        let (service, name) = (service.to_owned(), marker.name());
-        let container = container.clone();
-        let (inside, compose) = (container.port, Vec::new());
-        let mut pack = Pack { engine, compose, service, inside, container, name, published };
+    pub fn find(service: &str, container: &Container, marker: &Marker, port: u16) -> Result<Pack, Error> {
+        let mut pack = Pack {
+            engine: engine(service, container.engine)?,
+            compose: Vec::new(),
+            service: service.to_owned(),
+            container: container.clone(),
+            name: marker.name(),
+            inside: container.port,
+            published: (Ipv4Addr::LOCALHOST, port).into(),
+        };
         pack.ask(&["version", "--format", "{{.Server.Version}}"])
             .map_err(|reason| pack.failed("does not answer", &reason))?;
         if let ContainerOf::Image(image) = &pack.container.of {
@@ -111,7 +105,7 @@ impl Pack {
                     "`docker pull {image}` gets it, or `docker build -t {image} .` makes it; nothing is pulled during a run"
                 ))
             })?;
-            let exposed: Option<BTreeMap<String, serde_json::Value>> =
+            let exposed: Option<BTreeMap<String, Value>> =
                 serde_json::from_str(exposed.trim()).unwrap_or_default();
             let inside = pack.inside.or_else(|| only_port(exposed.unwrap_or_default().keys()));
             pack.inside = Some(inside.ok_or_else(|| pack.no_port())?);
@@ -119,11 +113,6 @@ impl Pack {
             pack.compose = pack.find_compose()?;
         }
         Ok(pack)
-    }
-
-    /// The port that the service listens on inside, where that is known already.
-    pub fn inside(&self) -> Option<u16> {
-        self.inside
     }
 
     /// What the warden is to run, and how the container is removed after it. `spec` has the words behind the image and the variables.
@@ -177,36 +166,31 @@ impl Pack {
     /// A port that nobody names, or no control group.
     pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
         let Some(all) = self.seen() else { return Ok(None) };
-        let entry = match &self.container.of {
-            ContainerOf::Image(_) => all.first(),
+        let (entry, is_compose) = match &self.container.of {
+            ContainerOf::Image(_) => (all.first(), false),
             ContainerOf::Compose { service, .. } => {
-                all.iter().find(|seen| seen.label(PROJECT_SERVICE) == Some(service))
+                (all.iter().find(|seen| seen.label(PROJECT_SERVICE) == Some(service)), true)
             }
         };
-        let is_compose = matches!(self.container.of, ContainerOf::Compose { .. });
         let Some(entry) = entry.filter(|entry| entry.pid > 0 && (!is_compose || entry.is_healthy())) else {
             return Ok(None);
         };
         if is_compose && !cpus.is_empty() {
             // A Compose file's own limits are of the file; those of the plan are set now, before any load.
-            let ids = self.ids();
-            let mut words = vec!["update".to_owned(), "--cpuset-cpus".to_owned(), list(cpus)];
-            words.extend(ids);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let (ids, cpus) = (self.ids(), list(cpus));
+            let mut words = vec!["update", "--cpuset-cpus", &cpus];
+            words.extend(ids.iter().map(String::as_str));
             self.ask(&words).map_err(|reason| self.failed("cannot give it its processors", &reason))?;
         }
         let ports = entry.ports.clone().unwrap_or_default();
         let inside = self.inside.or_else(|| only_port(ports.keys())).ok_or_else(|| self.no_port())?;
-        let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(|one| one.address.parse().ok());
+        let address = |network: &Value| network["IPAddress"].as_str()?.parse().ok();
+        let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
         let running = all.iter().filter(|seen| seen.pid > 0);
         let groups: Option<Vec<ControlGroup>> = running.map(|seen| groups::of(seen.pid)).collect();
-        let groups = groups.ok_or_else(|| {
-            self.failed(
-                "has it in no control group that can be read",
-                "nothing would be known of its CPU time",
-            )
-        })?;
+        let doing = "has it in no control group that can be read";
+        let groups = groups.ok_or_else(|| self.failed(doing, "nothing would be known of its CPU time"))?;
         let address = address.unwrap_or(self.published);
         Ok(Some(Up { address, groups, image: entry.image.clone() }))
     }
@@ -223,14 +207,15 @@ impl Pack {
     fn ids(&self) -> Vec<String> {
         match &self.container.of {
             ContainerOf::Image(_) => vec![self.name.clone()],
-            ContainerOf::Compose { .. } => self
-                .listed(&["ps", "--all", "--quiet", "--filter"], &format!("label={PROJECT}={}", self.name)),
+            ContainerOf::Compose { .. } => {
+                let own = format!("label={PROJECT}={}", self.name);
+                self.listed(&["ps", "--all", "--quiet", "--filter", &own])
+            }
         }
     }
 
-    fn listed(&self, words: &[&str], last: &str) -> Vec<String> {
-        let words: Vec<&str> = words.iter().copied().chain([last]).collect();
-        self.ask(&words).unwrap_or_default().lines().map(str::to_owned).collect()
+    fn listed(&self, words: &[&str]) -> Vec<String> {
+        self.ask(words).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
     /// Removes what is left of Proofloads that were killed together with their wardens.
@@ -238,17 +223,17 @@ impl Pack {
         for (label, is_project) in [(LABEL, false), (PROJECT, true)] {
             let format = format!("{{{{.ID}}}} {{{{.Label \"{label}\"}}}}");
             let filter = format!("label={label}");
-            for line in self.listed(&["ps", "--all", "--filter", &filter, "--format"], &format) {
+            for line in self.listed(&["ps", "--all", "--filter", &filter, "--format", &format]) {
                 let Some((id, value)) = line.split_once(' ') else { continue };
                 let marker = if is_project { Marker::named(value) } else { Marker::parse(value) };
-                if marker.is_none_or(|marker| marker.proofload().is_alive()) {
+                if marker.is_none_or(|marker| marker.proofload.is_alive()) {
                     continue;
                 }
                 let _ = self.ask(&["rm", "--force", "--volumes", id]);
                 if is_project {
                     let filter = format!("label={PROJECT}={value}");
                     for kind in ["network", "volume"] {
-                        for left in self.listed(&[kind, "ls", "--quiet", "--filter"], &filter) {
+                        for left in self.listed(&[kind, "ls", "--quiet", "--filter", &filter]) {
                             let _ = self.ask(&[kind, "rm", &left]);
                         }
                     }
@@ -327,27 +312,20 @@ fn output(words: &[String], patience: Duration) -> Result<String, String> {
 /// The engine's program.
 fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
     let engines = wanted.map_or(vec![Engine::Docker, Engine::Podman], |wanted| vec![wanted]);
-    let path = search_path(&[]);
+    let path = search_path(None);
     let file = |engine: &Engine| {
         let mut files = std::env::split_paths(&path).map(|folder| folder.join(engine.name()));
         files.find(|file| executable(file))
     };
-    engines
-        .iter()
-        .find_map(file)
-        .ok_or_else(|| not_found(service, engines[0].name(), &format!("PATH: {path}")))
+    let missing = || not_found(service, engines[0].name(), &format!("PATH: {path}"));
+    engines.iter().find_map(file).ok_or_else(missing)
 }
 
 /// Whether engines have a program that passes signals on to the first one of a container.
 fn has_init() -> bool {
-    [
-        "/usr/bin/docker-init",
-        "/usr/local/bin/docker-init",
-        "/usr/libexec/podman/catatonit",
-        "/usr/bin/catatonit",
-    ]
-    .iter()
-    .any(|file| executable(Path::new(file)))
+    let docker = ["/usr/bin/docker-init", "/usr/local/bin/docker-init"];
+    let podman = ["/usr/libexec/podman/catatonit", "/usr/bin/catatonit"];
+    docker.iter().chain(&podman).any(|file| executable(Path::new(file)))
 }
 
 /// The only port of TCP, by names such as `3000/tcp`.

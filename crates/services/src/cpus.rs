@@ -87,10 +87,14 @@ pub fn siblings(cpu: usize) -> Vec<usize> {
 /// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two cores.
 pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
     let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
-        let (generator, none) = (cpus.to_vec(), Vec::new());
-        let alone =
-            Division { generator, services: none.clone(), idle: none, shared: false, core_shared: false };
-        return alone.shared(cpus);
+        let all = || cpus.to_vec();
+        return Division {
+            generator: all(),
+            services: all(),
+            idle: Vec::new(),
+            shared: true,
+            core_shared: true,
+        };
     };
     let wanted = asked.unwrap_or(1).clamp(1, rest);
     let mut cores = cores(cpus, siblings);
@@ -103,15 +107,12 @@ pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> 
     }
     let mut services: Vec<usize> = cores.concat();
     let apart = spare.is_empty() || cores.len() >= 2;
-    let idle = if apart {
-        spare
-    } else {
+    if !apart {
         services.append(&mut spare);
-        Vec::new()
-    };
+    }
     services.sort_unstable();
     generator.sort_unstable();
-    Division { generator, services, idle, shared: false, core_shared: !apart }
+    Division { generator, services, idle: spare, shared: false, core_shared: !apart }
 }
 
 /// The CPUs of `cpus`, those of one physical core together, in the order of the cores' first CPUs.
@@ -140,10 +141,8 @@ mod tests {
         let one = divide(&[5], None, alone);
         assert!(one.shared && one.generator == [5] && one.services == [5]);
         let two = divide(&[0, 1], Some(7), alone);
-        assert_eq!(
-            (two.generator, two.services, two.shared, two.core_shared),
-            (vec![1], vec![0], false, false)
-        );
+        assert_eq!((two.generator, two.services), (vec![1], vec![0]));
+        assert!(!two.shared && !two.core_shared);
         let four = divide(&[0, 1, 2, 3], None, alone);
         assert_eq!((four.generator, four.services), (vec![3], vec![0, 1, 2]));
         assert_eq!(divide(&[0, 1, 2, 3], Some(2), alone).services, [0, 1]);
@@ -158,11 +157,7 @@ mod tests {
         let one_core = divide(&[0, 4], None, pairs);
         assert_eq!((one_core.generator, one_core.services), (vec![0], vec![4]));
         assert!(one_core.core_shared && !one_core.shared);
-    }
-
-    #[test]
-    fn shared_services_get_every_cpu_and_the_generator_keeps_its_own() {
-        let pairs = |cpu: usize| vec![cpu % 4, cpu % 4 + 4];
+        // Shared, they get every one.
         let all = [0, 1, 2, 3, 4, 5, 6, 7];
         let eight = divide(&all, Some(2), pairs).shared(&all);
         assert_eq!((eight.services.as_slice(), eight.generator.len()), (&all[..], 2));

@@ -36,7 +36,7 @@ use rustix::process::{Resource, Rlimit, getrlimit};
 use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
-pub use command::{WITHHELD, check_command, check_directory};
+pub use command::{check_command, check_directory};
 pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
 pub use machine::process::ProcessId;
@@ -46,11 +46,9 @@ pub use network::{Network, Visit, can_be_made as networks_can_be_made};
 pub use ports::{Ports, check_address};
 pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below, placeholders as prepared_placeholders};
 pub use running::{Running, Startup, start};
-pub use sample::{
-    BY_PROCESS_MAX, CpuSource, ENDED_THREADS, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu,
-};
+pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu};
 pub use sight::{Listening, Sight, Watched};
-pub use source::{Baseline, Source, Worktree};
+pub use source::{Source, Worktree};
 pub use warden::warden_main;
 
 /// What the fuzz target calls.
@@ -83,7 +81,7 @@ impl Warden {
 }
 
 /// Where and how a service runs in one trial. What of it is this machine's alone stays here when it travels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Placement {
     /// CPUs that it may use; empty: those that Proofload may use.
     #[serde(skip)]

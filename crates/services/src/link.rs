@@ -4,6 +4,8 @@
 //! doing. It must not decide when a service ends.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,11 +13,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use machine::process::ProcessId;
-use rustix::process::{Pid, Resource, prlimit};
+use rustix::process::{Resource, prlimit};
 
 use crate::Warden;
 use crate::marker::{Kin, Marker};
 use crate::message::{Exit, Failure, Notice, Order, Spec, Stopped};
+use crate::sample::pid_of;
 
 /// What a warden may need beyond `stop_timeout`: its own patience with SIGKILL, and a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
@@ -60,13 +63,13 @@ impl Link {
     /// Starts a warden and gives it its spec. What becomes of it, its news will tell.
     ///
     /// # Errors
-    /// Why it could not be started, in words.
-    pub fn open(warden: &Warden, spec: &Spec, marker: Marker) -> Result<Self, String> {
-        let line =
-            serde_json::to_string(spec).map_err(|error| format!("cannot be told what to start: {error}"))?;
-        let Some((program, arguments)) = warden.command.split_first() else {
-            return Err("no command".to_owned());
-        };
+    /// Why it could not be started.
+    pub fn open(warden: &Warden, spec: &Spec, marker: Marker) -> Result<Self, Failure> {
+        let failed = |what: String| move |error: io::Error| Failure::of_warden(format!("{what}: {error}"));
+        let line = serde_json::to_string(spec).map_err(io::Error::from);
+        let line = line.map_err(failed("cannot be told what to start".to_owned()))?;
+        let (program, arguments) =
+            warden.command.split_first().ok_or_else(|| Failure::of_warden("no command"))?;
         let mut child = Command::new(program)
             .arg0("proofload")
             .args(arguments)
@@ -74,35 +77,23 @@ impl Link {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+            .map_err(failed(format!("cannot start {}", program.display())))?;
         // It starts nothing before it has its spec. Where it may not be set, it has ours.
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let _ = prlimit(pid, Resource::Nofile, warden.files);
+        let _ = prlimit(pid_of(child.id()), Resource::Nofile, warden.files);
         let (mut orders, notices) = (child.stdin.take(), child.stdout.take());
         // A warden that is gone already says why, or its end does.
         let _ = orders.as_mut().map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
         let news = Arc::new(Bell::default());
         let kin = Arc::new(Kin::new(marker, child.id(), spec.cleanup.clone()));
-        let reader = {
-            let (news, kin) = (Arc::clone(&news), Arc::clone(&kin));
-            let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
-            thread::Builder::new().name("warden".to_owned()).spawn(read)
-        };
         let cleanup = if spec.cleanup.is_empty() { Duration::ZERO } else { CLEANUP };
         let patience = spec.stop_timeout + SLACK + cleanup;
+        // Without a reader it is dropped here: its orders end, and with them whatever it has started.
         let mut link = Self { child, orders, news, reader: None, patience, kin };
-        match reader {
-            Ok(reader) => {
-                link.reader = Some(reader);
-                Ok(link)
-            }
-            Err(error) => {
-                // Its orders end with the link, and with them whatever it has started; nobody waits to hear of it.
-                link.orders = None;
-                let _ = link.child.wait();
-                Err(format!("no thread to hear it: {error}"))
-            }
-        }
+        let (news, kin) = (Arc::clone(&link.news), Arc::clone(&link.kin));
+        let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
+        let reader = thread::Builder::new().name("warden".to_owned()).spawn(read);
+        link.reader = Some(reader.map_err(failed("no thread to hear it".to_owned()))?);
+        Ok(link)
     }
 
     /// The warden's number.
@@ -118,6 +109,22 @@ impl Link {
     /// Waits until the news have what `wanted` looks for, or for `patience`.
     pub fn wait<T>(&self, patience: Duration, wanted: impl FnMut(&mut News) -> Option<T>) -> Option<T> {
         self.news.wait(patience, &|| false, wanted)
+    }
+
+    /// The same, or why there will be none.
+    pub fn outcome<T>(
+        &mut self,
+        patience: Duration,
+        mut wanted: impl FnMut(&mut News) -> Option<T>,
+    ) -> Option<Result<T, Failure>> {
+        let outcome = self.wait(patience, |news| match wanted(news) {
+            Some(found) => Some(Ok(found)),
+            None => {
+                let gone = news.closed.as_ref().map(|_| None);
+                news.failed.clone().map(Some).or(gone).map(Err)
+            }
+        })?;
+        Some(outcome.map_err(|failure| failure.unwrap_or_else(|| self.last_words())))
     }
 
     /// Tells the warden; one that is gone hears nothing, which its news show.
@@ -150,7 +157,10 @@ impl Link {
     /// the reader then kills what it looked after.
     fn close(&mut self) {
         self.orders = None;
-        let Some(reader) = self.reader.take() else { return };
+        let Some(reader) = self.reader.take() else {
+            let _ = self.child.wait();
+            return;
+        };
         if self.wait(self.patience, |news| news.closed.is_some().then_some(())).is_none() {
             let _ = self.child.kill();
         }
@@ -171,14 +181,12 @@ impl Link {
         self.child.wait()
     }
 
-    /// Why a warden that has ended never started anything.
-    pub fn last_words(&mut self) -> String {
+    /// What is known of a warden that has ended without saying why.
+    fn last_words(&mut self) -> Failure {
         let noise = self.news().noise.take();
+        let noise = noise.map(|line| format!("said {line:?} and ")).unwrap_or_default();
         let status = self.end().map(|status| status.to_string()).unwrap_or_default();
-        match noise {
-            Some(line) => format!("it said {line:?} and ended with {status}"),
-            None => format!("it ended with {status}"),
-        }
+        Failure::of_warden(format!("it {noise}ended with {status}"))
     }
 }
 
@@ -193,7 +201,7 @@ fn read(notices: ChildStdout, news: &Bell<News>, kin: &Kin) {
     for line in BufReader::new(notices).lines().map_while(Result::ok) {
         let notice = serde_json::from_str(&line).map_err(|_| line);
         if let Ok(Notice::Started { group, .. }) = &notice {
-            kin.set_group(group.clone());
+            kin.group.lock().clone_from(group);
         }
         news.change(|news| news.take(notice));
     }
@@ -276,5 +284,27 @@ impl<T> Bell<T> {
             }
             value = self.changed.wait_timeout(value, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+/// A thread that lasts as long as this value: the end of what it is given tells it to end, and dropped, it has ended.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    life: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Lasting {
+    pub fn spawn(name: &str, job: impl FnOnce(OwnedFd) + Send + 'static) -> io::Result<Self> {
+        let (life, end) = UnixStream::pair()?;
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || job(end.into()))?;
+        Ok(Self { life: Some(life), thread: Some(thread) })
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        self.life = None;
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -30,15 +30,17 @@ pub(crate) const VARIABLE: &str = "PROOFLOAD_TRIAL";
 pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let marker = |entry: &fs::DirEntry| Marker::named(entry.file_name().to_str()?);
-    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| !marker.proofload().is_alive());
+    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| !marker.proofload.is_alive());
     entries.filter(dead).map(|entry| entry.path()).collect()
 }
 
 /// Which Proofload started a service, and which of its services it is: `PID-START-RANDOM`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marker {
-    text: String,
-    proofload: ProcessId,
+    /// The variable's value.
+    pub text: String,
+    /// The Proofload that started it.
+    pub proofload: ProcessId,
 }
 
 impl Marker {
@@ -65,19 +67,9 @@ impl Marker {
         Self::parse(name.strip_prefix(PREFIX)?)
     }
 
-    /// The Proofload that started it.
-    pub fn proofload(&self) -> ProcessId {
-        self.proofload
-    }
-
     /// Name of a folder or group of this service.
     pub fn name(&self) -> String {
         format!("{PREFIX}{}", self.text)
-    }
-
-    /// The variable's value.
-    pub fn as_str(&self) -> &str {
-        &self.text
     }
 }
 
@@ -119,16 +111,9 @@ impl Held {
             remove_abandoned(parent);
         }
         private_folder(&scratch.directory)?;
-        let held = match lock(&scratch.directory) {
-            Ok(lock) => Self { directory: scratch.directory.clone(), _lock: lock },
-            Err(error) => {
-                let _ = fs::remove_dir(&scratch.directory);
-                return Err(error);
-            }
-        };
-        for (name, text) in &scratch.files {
-            held.write(name, text)?;
-        }
+        let lock = lock(&scratch.directory).inspect_err(|_| _ = fs::remove_dir(&scratch.directory))?;
+        let held = Self { directory: scratch.directory.clone(), _lock: lock };
+        scratch.files.iter().try_for_each(|(name, text)| held.write(name, text))?;
         Ok(held)
     }
 
@@ -160,20 +145,12 @@ fn lock(directory: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Removes the folder of a service whose warden was killed.
-pub(crate) fn remove_scratch(marker: &Marker) {
-    remove_unheld(&scratch_directory(marker));
-}
-
 /// Removes what others left behind whose Proofload and warden were both killed.
-pub(crate) fn remove_all_abandoned() {
-    remove_abandoned(&parent());
-}
-
 fn remove_abandoned(parent: &Path) {
     abandoned(parent).iter().for_each(|folder| remove_unheld(folder));
 }
 
+/// Removes the folder of a service whose warden was killed.
 fn remove_unheld(directory: &Path) {
     // A warden outlives its Proofload for as long as its service takes to end.
     if let Ok(_lock) = lock(directory) {
@@ -253,7 +230,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Kin {
     pub marker: Marker,
     warden: u32,
-    group: Bell<Option<ControlGroup>>,
+    pub group: Bell<Option<ControlGroup>>,
     /// What removes the rest of it.
     cleanup: Vec<Vec<String>>,
     /// Processes that samples saw below the warden.
@@ -265,14 +242,6 @@ impl Kin {
         Self { marker, warden, group: Bell::default(), cleanup, seen: Bell::default() }
     }
 
-    pub fn set_group(&self, group: Option<ControlGroup>) {
-        *self.group.lock() = group;
-    }
-
-    pub fn group(&self) -> Option<ControlGroup> {
-        self.group.lock().clone()
-    }
-
     /// Keeps in mind who is below the warden now.
     pub fn remember(&self, processes: &[Stat]) {
         *self.seen.lock() = processes.iter().map(|stat| stat.id).collect();
@@ -281,21 +250,21 @@ impl Kin {
     /// Kills all that is left of the service and removes its group and its folder; what could not be killed. For when the
     /// warden has ended without doing so.
     pub fn end(&self) -> Vec<ProcessId> {
+        let group = self.group.lock().clone();
         let left = kill(|| {
-            self.group().as_ref().map(kill_group);
-            self.survivors()
+            group.as_ref().map(kill_group);
+            self.survivors(group.as_ref())
         });
         container::clean_up(&self.cleanup);
-        self.group().as_ref().map(remove_group);
-        remove_scratch(&self.marker);
+        group.as_ref().map(remove_group);
+        remove_unheld(&scratch_directory(&self.marker));
         left
     }
 
     /// By session: a number of a session is not given away while it has members. By having been seen. By the group.
     /// By the marker. And by descent from any of these.
-    fn survivors(&self) -> Vec<ProcessId> {
-        let members: HashSet<u32> =
-            self.group().map(|group| group.members().into_iter().collect()).unwrap_or_default();
+    fn survivors(&self, group: Option<&ControlGroup>) -> Vec<ProcessId> {
+        let members = group.map(ControlGroup::members).unwrap_or_default();
         let seen = self.seen.lock().clone();
         let all: Vec<Stat> = process::everyone().into_iter().filter(Stat::is_alive).collect();
         let is_kin = |stat: &&Stat| {
@@ -339,7 +308,7 @@ fn marker_of(pid: u32) -> Option<Marker> {
 pub fn orphans() -> Vec<ProcessInfo> {
     let is_orphan = |stat: &Stat| {
         stat.is_alive()
-            && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload().is_alive())
+            && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload.is_alive())
             && process::is_numbered_as_we_are(stat.id.pid)
     };
     process::everyone().into_iter().filter(is_orphan).map(|stat| ProcessInfo::of(&stat, &[])).collect()
@@ -349,7 +318,7 @@ pub fn orphans() -> Vec<ProcessInfo> {
 pub fn end_orphans(orphans: &[ProcessInfo]) -> Vec<ProcessId> {
     let alive = || orphans.iter().map(|orphan| orphan.id).filter(|id| id.is_alive()).collect();
     let left = kill(alive);
-    remove_all_abandoned();
+    remove_abandoned(&parent());
     left
 }
 
@@ -364,8 +333,8 @@ mod tests {
     #[test]
     fn a_marker_names_its_proofload() {
         let marker = Marker::new();
-        assert_eq!(Marker::parse(marker.as_str()), Some(marker.clone()));
-        assert_eq!(marker.proofload().pid, std::process::id());
+        assert_eq!(Marker::parse(&marker.text), Some(marker.clone()));
+        assert_eq!(marker.proofload.pid, std::process::id());
         assert_ne!(Marker::new(), marker);
         assert_eq!(Marker::parse("12-34"), None);
     }

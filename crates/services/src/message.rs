@@ -100,12 +100,15 @@ pub(crate) enum Notice {
 pub(crate) enum Failure {
     /// The program could not be executed: an error number.
     Execute(i32),
-    /// The log cannot be written: why.
-    Log(String),
-    /// The folder of the service's own cannot be made: why.
-    Scratch(String),
     /// Anything else, in words.
-    Warden(String),
+    Other(String),
+}
+
+impl Failure {
+    /// A fault of Proofload or of the system: what the process did that should have started something.
+    pub fn of_warden(what: impl fmt::Display) -> Failure {
+        Failure::Other(format!("its warden failed: {what}"))
+    }
 }
 
 /// How a service ended, and what is left of it.
@@ -159,32 +162,18 @@ impl Exit {
 
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        match *self {
             Self::Status(status) => write!(f, "status {status}"),
             Self::Signal(signal) => {
                 write!(f, "signal {signal}")?;
-                let named = SIGNALS.iter().find(|(number, _)| number == signal);
-                named.map_or(Ok(()), |(_, name)| write!(f, " ({name})"))
+                let named = usize::try_from(signal - 1).ok().and_then(|at| SIGNALS.split(' ').nth(at));
+                named.map_or(Ok(()), |name| write!(f, " (SIG{name})"))
             }
             Self::WithWarden => f.write_str("its warden, which was killed"),
         }
     }
 }
 
-/// Names of the signals by which processes usually end.
-const SIGNALS: [(i32, &str); 14] = [
-    (libc::SIGHUP, "SIGHUP"),
-    (libc::SIGINT, "SIGINT"),
-    (libc::SIGQUIT, "SIGQUIT"),
-    (libc::SIGILL, "SIGILL"),
-    (libc::SIGTRAP, "SIGTRAP"),
-    (libc::SIGABRT, "SIGABRT"),
-    (libc::SIGBUS, "SIGBUS"),
-    (libc::SIGFPE, "SIGFPE"),
-    (libc::SIGKILL, "SIGKILL"),
-    (libc::SIGSEGV, "SIGSEGV"),
-    (libc::SIGPIPE, "SIGPIPE"),
-    (libc::SIGTERM, "SIGTERM"),
-    (libc::SIGXCPU, "SIGXCPU"),
-    (libc::SIGSYS, "SIGSYS"),
-];
+/// Names of signals from 1 on, in the order that Linux gives them on the processors that this is built for.
+const SIGNALS: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN \
+                       TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";

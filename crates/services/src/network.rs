@@ -20,14 +20,14 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::cpus::pin;
+use crate::link::Lasting;
 use machine::process::{field, text};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::io::Errno;
 use rustix::thread::{
@@ -54,10 +54,11 @@ const NOBODY: u16 = 1;
 #[derive(Debug)]
 pub struct Network {
     /// First, so that it has let go of its taps before their hosts are gone.
-    _relay: Option<Relay>,
+    _relay: Option<Lasting>,
     client: Host,
     services: Host,
-    round_trip: Duration,
+    /// The shortest round trip that was measured when it was made.
+    pub round_trip: Duration,
 }
 
 impl Network {
@@ -74,10 +75,11 @@ impl Network {
         let relay = match delay.filter(|_| netem.is_none()) {
             Some(delay) => {
                 let ends = [client.within(|| open_tap(DEVICE))??, services.within(|| open_tap(DEVICE))??];
-                Some(Relay::start(ends, delay, cpus)?)
+                Some(relay(ends, delay, cpus)?)
             }
             None => {
-                let far = services.path();
+                // A path by which commands find it.
+                let far = format!("/proc/{}/fd/{}", process::id(), services.0.as_raw_fd());
                 client.run("ip", &format!("link add {DEVICE} type veth peer name {DEVICE} netns {far}"))?;
                 None
             }
@@ -87,7 +89,10 @@ impl Network {
             (&services, (SERVICES, SERVICES_MAC), (CLIENT, CLIENT_MAC)),
         ];
         for (host, near, far) in ends {
-            host.be_quiet(DEVICE);
+            // No IPv6 on it: its announcements would be packets that nobody asked for. Where there is none, or no right to write this,
+            // there is nothing to keep off or no harm in it.
+            let quiet = format!("/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6");
+            let _ = host.within(|| fs::write(quiet, "1"));
             host.run("ip", &end_of_link(near, far))?;
             let queues = queues(DEVICE, link.rate_bit_per_s, netem);
             if !queues.is_empty() {
@@ -102,11 +107,6 @@ impl Network {
     /// Where the entry must listen to be reached by the client.
     pub fn address(&self) -> IpAddr {
         IpAddr::V4(SERVICES)
-    }
-
-    /// The shortest round trip that was measured when it was made.
-    pub fn round_trip(&self) -> Duration {
-        self.round_trip
     }
 
     /// Takes the calling thread to where the client is, until the visit is dropped. Threads, processes and sockets made
@@ -136,10 +136,9 @@ impl Network {
         while found.len() < ROUND_TRIPS {
             let begin = Instant::now();
             if begin >= deadline {
-                let seconds = patience.as_secs();
-                return Err(Error::new(format!(
-                    "the link of `load.network` carried nothing within {seconds} s"
-                )));
+                let within = patience.as_secs();
+                let message = format!("the link of `load.network` carried nothing within {within} s");
+                return Err(Error::new(message));
             }
             let nobody = SocketAddr::from((SERVICES, NOBODY));
             let answer = TcpStream::connect_timeout(&nobody, least + PATIENCE / 4);
@@ -168,10 +167,9 @@ impl Network {
 /// What is missing.
 pub fn can_be_made() -> Result<(), Error> {
     if !rustix::process::geteuid().is_root() {
-        return Err(Error::new(
-            "`load.network` takes root: it makes network namespaces with a link between them",
-        )
-        .help("run it as root, or leave `load.network` out to measure over loopback"));
+        let message = "`load.network` takes root: it makes network namespaces with a link between them";
+        let hint = "run it as root, or leave `load.network` out to measure over loopback";
+        return Err(Error::new(message).help(hint));
     }
     if !has_capabilities() {
         return Err(refused("root has not all rights here", "a container withholds them"));
@@ -250,11 +248,6 @@ impl Host {
         Ok(host)
     }
 
-    /// A path by which commands find it.
-    pub fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", process::id(), self.0.as_raw_fd())
-    }
-
     /// Takes the calling thread there until the visit is dropped.
     pub fn visit(&self) -> Result<Visit, Error> {
         let home = File::open(OWN).map_err(|error| refused(OWN, error))?;
@@ -291,12 +284,6 @@ impl Host {
         }
         let said = String::from_utf8_lossy(&output.stderr);
         Err(refused(said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed").to_owned()))
-    }
-
-    /// Keeps IPv6 off a device: its announcements would be packets that nobody asked for. Where there is no IPv6, or no
-    /// right to write this, there is nothing to keep off or no harm in it.
-    pub fn be_quiet(&self, device: &str) {
-        let _ = self.within(|| fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1"));
     }
 }
 
@@ -360,8 +347,7 @@ fn queues(device: &str, rate_bit_per_s: Option<u64>, netem: Option<Duration>) ->
     let delay = netem.map(|delay| format!("netem delay {}us limit {QUEUE_FRAMES}", delay.as_micros()));
     match (delay, rate_bit_per_s.map(bucket)) {
         (None, None) => String::new(),
-        (None, Some(bucket)) => format!("qdisc add dev {device} root {bucket}\n"),
-        (Some(delay), None) => format!("qdisc add dev {device} root {delay}\n"),
+        (Some(one), None) | (None, Some(one)) => format!("qdisc add dev {device} root {one}\n"),
         (Some(delay), Some(bucket)) => format!(
             "qdisc add dev {device} root handle 1: {delay}\n\
              qdisc add dev {device} parent 1:1 handle 10: {bucket}\n"
@@ -391,51 +377,29 @@ const FRAMES_MAX: usize = 65_536;
 /// Frames read at a time, so that those that are due meanwhile do not wait for long.
 const BATCH: usize = 64;
 
-/// A relay that runs. Dropped, it has ended, and its taps are closed.
-#[derive(Debug)]
-struct Relay {
-    stop: Arc<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Relay {
-    /// Carries frames between two taps, on these CPUs, or on any if there are none.
-    pub fn start(taps: [OwnedFd; 2], delay: Duration, cpus: &[usize]) -> Result<Self, Error> {
-        let refused = |error: std::io::Error| refused("a thread that delays packets", error);
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| refused(error.into()))?);
-        let told = Arc::clone(&stop);
-        let cpus = cpus.to_vec();
-        let run = move || {
-            // Where the generator is, for services are not to be disturbed. Refused, it runs where it may.
-            let _ = pin(&cpus);
-            // Timers may otherwise be 50 µs late, to save power.
-            let _ = set_current_timer_slack(NonZeroU64::new(1));
-            carry(&taps, delay, &told);
-        };
-        let thread = thread::Builder::new().name("relay".to_owned()).spawn(run).map_err(refused)?;
-        Ok(Self { stop, thread: Some(thread) })
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        let told = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
-        if let Some(thread) = self.thread.take().filter(|_| told.is_ok()) {
-            let _ = thread.join();
-        }
-    }
+/// Carries frames between two taps, on these CPUs, or on any if there are none. Dropped, it has ended, and its taps are closed.
+fn relay(taps: [OwnedFd; 2], delay: Duration, cpus: &[usize]) -> Result<Lasting, Error> {
+    let cpus = cpus.to_vec();
+    let run = move |stop| {
+        // Where the generator is, for services are not to be disturbed. Refused, it runs where it may.
+        let _ = pin(&cpus);
+        // Timers may otherwise be 50 µs late, to save power.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        carry(&taps, delay, &stop);
+    };
+    Lasting::spawn("relay", run).map_err(|error| refused("a thread that delays packets", error))
 }
 
 /// Carries until `stop` can be read, or a tap is gone.
 fn carry(taps: &[OwnedFd; 2], delay: Duration, stop: &OwnedFd) {
-    let mut ways = [Way::new(delay), Way::new(delay)];
+    let mut ways = [Way::default(), Way::default()];
     loop {
         let now = Instant::now();
         ways[0].deliver(now, &taps[1]);
         ways[1].deliver(now, &taps[0]);
         let due = ways.iter().filter_map(Way::due).min();
-        let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let timeout =
+            due.and_then(|due| Timespec::try_from(due.saturating_duration_since(Instant::now())).ok());
         let wanted = |way: &Way| if way.has_room() { PollFlags::IN } else { PollFlags::empty() };
         let mut waiting = [
             PollFd::from_borrowed_fd(taps[0].as_fd(), wanted(&ways[0])),
@@ -452,7 +416,7 @@ fn carry(taps: &[OwnedFd; 2], delay: Duration, stop: &OwnedFd) {
             return;
         }
         for (way, tap, seen) in [(0, &taps[0], seen[0]), (1, &taps[1], seen[1])] {
-            if !seen.is_empty() && !ways[way].take(tap) {
+            if !seen.is_empty() && !ways[way].take(tap, delay) {
                 return;
             }
         }
@@ -460,18 +424,14 @@ fn carry(taps: &[OwnedFd; 2], delay: Duration, stop: &OwnedFd) {
 }
 
 /// Frames under way in one direction.
+#[derive(Default)]
 struct Way {
-    delay: Duration,
     frames: VecDeque<(Instant, Vec<u8>)>,
     /// Buffers of frames that have arrived, for others.
     spare: Vec<Vec<u8>>,
 }
 
 impl Way {
-    fn new(delay: Duration) -> Self {
-        Self { delay, frames: VecDeque::new(), spare: Vec::new() }
-    }
-
     fn has_room(&self) -> bool {
         self.frames.len() < FRAMES_MAX
     }
@@ -482,7 +442,7 @@ impl Way {
     }
 
     /// Reads what was sent; false if the tap is gone.
-    fn take(&mut self, tap: &OwnedFd) -> bool {
+    fn take(&mut self, tap: &OwnedFd, delay: Duration) -> bool {
         for _ in 0..BATCH {
             if !self.has_room() {
                 break;
@@ -492,7 +452,7 @@ impl Way {
             match rustix::io::read(tap, &mut frame) {
                 Ok(length) => {
                     frame.truncate(length);
-                    self.frames.push_back((Instant::now() + self.delay, frame));
+                    self.frames.push_back((Instant::now() + delay, frame));
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {
                     self.spare.push(frame);

@@ -41,15 +41,12 @@ impl Ports {
         let range = candidates();
         let mut next = usize::try_from(random % range.len().max(1) as u64).unwrap_or(0);
         for service in services.iter().filter(|service| fixed(service).is_none()) {
-            let order = range.iter().cycle().skip(next).take(range.len());
-            let found = order
-                .enumerate()
-                .find(|(_, port)| !ports.values().any(|used| used == *port) && is_free(**port));
-            let Some((steps, port)) = found else {
-                let range = (range.first().copied().unwrap_or(0), range.last().copied().unwrap_or(0));
-                let (first, last) = range;
-                let message = format!("no free port between {first} and {last}");
-                return Err(Error::of(&service.name, message));
+            let mut order = range.iter().cycle().skip(next).take(range.len()).enumerate();
+            let is_open = |port: u16| !ports.values().any(|used| *used == port) && is_free(port);
+            let Some((steps, port)) = order.find(|(_, port)| is_open(**port)) else {
+                let end = |port: Option<&u16>| port.copied().unwrap_or(0);
+                let (first, last) = (end(range.first()), end(range.last()));
+                return Err(Error::of(&service.name, format!("no free port between {first} and {last}")));
             };
             next = (next + steps + 1) % range.len();
             ports.insert(service.name.clone(), *port);
@@ -82,11 +79,11 @@ pub(crate) fn on_port(port: u16) -> Vec<Listener> {
 /// The preferred ports without the range of outgoing connections; with it on machines where that is all there is.
 fn candidates() -> Vec<u16> {
     // The kernel's default where it cannot be read.
-    let outside = outside(sockets::local_ports().unwrap_or(32_768..=60_999));
+    let outside = outside(&sockets::local_ports().unwrap_or(32_768..=60_999));
     if outside.len() < 100 { PREFERRED.collect() } else { outside }
 }
 
-fn outside(ephemeral: RangeInclusive<u16>) -> Vec<u16> {
+fn outside(ephemeral: &RangeInclusive<u16>) -> Vec<u16> {
     PREFERRED.filter(|port| !ephemeral.contains(port)).collect()
 }
 
@@ -97,11 +94,11 @@ fn is_free(port: u16) -> bool {
     let everywhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     let everywhere_6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
     // Where there is no IPv6, that bind fails, but not for want of the port.
-    TcpListener::bind(everywhere).is_ok() && !is_taken(&TcpListener::bind(everywhere_6))
+    TcpListener::bind(everywhere).is_ok() && !failed(&TcpListener::bind(everywhere_6), ErrorKind::AddrInUse)
 }
 
-fn is_taken(bound: &io::Result<TcpListener>) -> bool {
-    bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse)
+fn failed(bound: &io::Result<TcpListener>, why: ErrorKind) -> bool {
+    bound.as_ref().is_err_and(|error| error.kind() == why)
 }
 
 /// Whether a service may be started that is to listen at `address`.
@@ -116,10 +113,8 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error
     let listeners = on_port(address.port());
     let owner = match sockets::reached(&listeners, address.ip()).first().or(listeners.first()) {
         Some(listener) => sockets::owner(listener),
-        None if is_taken(&bound) => "a connection that somebody has open".to_owned(),
-        None if is_missing(&bound) => {
-            return Err(address_missing(service, address.ip()));
-        }
+        None if failed(&bound, ErrorKind::AddrInUse) => "a connection that somebody has open".to_owned(),
+        None if failed(&bound, ErrorKind::AddrNotAvailable) => return check_address(service, address.ip()),
         // Forbidden (a port below 1024): the service will tell.
         None => return Ok(()),
     };
@@ -132,19 +127,11 @@ pub(crate) fn check_free(service: &str, address: SocketAddr) -> Result<(), Error
 /// # Errors
 /// Where this machine has no such address.
 pub fn check_address(service: &str, address: IpAddr) -> Result<(), Error> {
-    match is_missing(&TcpListener::bind((address, 0))) {
-        true => Err(address_missing(service, address)),
-        false => Ok(()),
+    if !failed(&TcpListener::bind((address, 0)), ErrorKind::AddrNotAvailable) {
+        return Ok(());
     }
-}
-
-fn address_missing(service: &str, address: IpAddr) -> Error {
-    Error::of(service, format!("{address} is no address of the machine that it runs on"))
-        .help("`address` must be one that `ip address` tells there")
-}
-
-fn is_missing(bound: &io::Result<TcpListener>) -> bool {
-    bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrNotAvailable)
+    Err(Error::of(service, format!("{address} is no address of the machine that it runs on"))
+        .help("`address` must be one that `ip address` tells there"))
 }
 
 #[cfg(test)]
@@ -177,7 +164,7 @@ mod tests {
 
     #[test]
     fn ports_of_outgoing_connections_are_left_alone() {
-        let outside = outside(32_768..=60_999);
+        let outside = outside(&(32_768..=60_999));
         assert!(outside.contains(&10_000) && outside.contains(&61_000));
         assert!(!outside.contains(&32_768) && !outside.contains(&60_999));
     }
@@ -187,10 +174,7 @@ mod tests {
         let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let error = Ports::choose(&[service("api", Some(port))], LOOPBACK, 0).unwrap_err().to_string();
-        let me = format!("(pid {})", std::process::id());
-        assert!(
-            error.starts_with(&format!("service api: port {port} is taken by ")) && error.ends_with(&me),
-            "{error}"
-        );
+        let (taken, me) = (format!("service api: port {port} is taken by "), std::process::id());
+        assert!(error.starts_with(&taken) && error.ends_with(&format!("(pid {me})")), "{error}");
     }
 }

@@ -21,11 +21,12 @@ use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
 use machine::Storage;
+use model::quantity::bytes;
 use plan::Preparation;
 
 use crate::command::WITHHELD;
 use crate::error::NO_MEMORY;
-use crate::link::{Link, News};
+use crate::link::Link;
 use crate::marker::Marker;
 use crate::message::{Exit, Failure, Spec};
 use crate::{Error, Warden};
@@ -75,9 +76,8 @@ impl Cache {
         if let Some(mark) = &step.mark {
             return Ok(Place { path: step.directory.clone(), there: mark.is_file() });
         }
-        let path = self.folder().join(key::key(step)?);
-        let there = path.is_dir();
-        Ok(Place { path, there })
+        let path = self.folder.join(key::key(step)?);
+        Ok(Place { there: path.is_dir(), path })
     }
 
     /// Finds the data of a step or makes it, with its output in the file `log`; `values` are those of its placeholders for secrets. `cancelled` is asked about every 50 ms,
@@ -95,41 +95,46 @@ impl Cache {
     ) -> Result<Prepared, Error> {
         let begin = Instant::now();
         let key = key::key(step)?;
-        let run =
-            |output: &Path, watch: Watcher<'_>| run((warden, values), step, output, log, watch, cancelled);
+        let mut making = Making { warden, values, step, log, watch, cancelled };
         let (path, made) = match &step.mark {
-            Some(mark) => (step.directory.clone(), build(step, mark, || run(&step.directory, watch))?),
-            None => (self.folder.join(&key), self.make(step, &key, (watch, cancelled), &run)?),
+            Some(mark) => (step.directory.clone(), making.build(mark)?),
+            None => (self.folder.join(&key), making.fill(self, &key)?),
         };
         Ok(Prepared { bytes: bytes_below(&path), path, key, made, took: begin.elapsed() })
     }
+}
 
-    /// Has `fill` fill a folder, which gets its name only if that went well. Whether it did: somebody else may have by now.
-    fn make(
-        &self,
-        step: &Preparation,
-        key: &str,
-        (watch, cancelled): (Watcher<'_>, &dyn Fn() -> bool),
-        fill: &dyn Fn(&Path, Watcher<'_>) -> Result<(), Error>,
-    ) -> Result<bool, Error> {
-        let whole = self.folder.join(key);
+/// A step that may have to be done.
+struct Making<'a> {
+    warden: &'a Warden,
+    values: &'a BTreeMap<String, String>,
+    step: &'a Preparation,
+    log: &'a Path,
+    watch: Watcher<'a>,
+    cancelled: &'a dyn Fn() -> bool,
+}
+
+impl Making<'_> {
+    /// Fills a folder, which gets its name only if that went well. Whether it did: somebody else may have by now.
+    fn fill(&mut self, cache: &Cache, key: &str) -> Result<bool, Error> {
+        let whole = cache.folder.join(key);
         if whole.is_dir() {
             return Ok(false);
         }
-        self.create()?;
-        let lock = self.lock(&label(step), key, watch, cancelled)?;
+        cache.create()?;
+        let lock = cache.lock(&label(self.step), key, self.watch, self.cancelled)?;
         if whole.is_dir() {
             return Ok(false);
         }
-        self.remove_abandoned(&lock);
-        self.check_space(step)?;
+        cache.remove_abandoned(&lock);
+        cache.check_space(self.step)?;
         // Its name is its own: a command whose Proofload was killed may still write to the last one. It is gone at the end, under this name.
         let partial = tempfile::Builder::new()
             .prefix(&format!("{key}{PARTIAL}"))
             .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(&self.folder)
-            .map_err(|error| unusable(&self.folder, &error))?;
-        fill(partial.path(), watch)?;
+            .tempdir_in(&cache.folder)
+            .map_err(|error| unusable(&cache.folder, &error))?;
+        self.run(partial.path())?;
         // It is on the disk first: a machine that loses power must not find the name without the data, and what is written
         // back later would be written while services are measured.
         synced(partial.path())
@@ -137,21 +142,19 @@ impl Cache {
             .map_err(|error| unusable(partial.path(), &error))?;
         Ok(true)
     }
-}
 
-/// A step that changes the directory in which it runs: done once, which a mark tells that lies elsewhere. Whoever gave the directory keeps
-/// others from it, and makes it anew where a mark is missing: half a build is none.
-///
-/// Has `run` do it, unless the mark tells that it was done; whether it did.
-fn build(step: &Preparation, mark: &Path, run: impl FnOnce() -> Result<(), Error>) -> Result<bool, Error> {
-    let made = !mark.is_file();
-    if made {
-        run()?;
-        synced(&step.directory)
-            .and_then(|()| fs::write(mark, step.masked().command.join("\n")))
+    /// Does a step that changes the directory in which it runs, unless the mark tells that it was done; whether it did. Whoever gave the
+    /// directory keeps others from it, and makes it anew where a mark is missing: half a build is none.
+    fn build(&mut self, mark: &Path) -> Result<bool, Error> {
+        if mark.is_file() {
+            return Ok(false);
+        }
+        self.run(&self.step.directory)?;
+        synced(&self.step.directory)
+            .and_then(|()| fs::write(mark, self.step.masked().command.join("\n")))
             .map_err(|error| unusable(mark, &error))?;
+        Ok(true)
     }
-    Ok(made)
 }
 
 fn synced(folder: &Path) -> io::Result<()> {
@@ -163,15 +166,6 @@ const NO_ROOM: &str = "make room there, or let XDG_CACHE_HOME name a folder on a
 /// That the cache cannot be written.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Error {
     Error::new(format!("cannot keep prepared data in {}: {error}", path.display())).help(NO_ROOM)
-}
-
-/// `2.2 GB`, `350 MB`.
-fn text(bytes: u64) -> String {
-    if bytes >= 1_000_000_000 {
-        format!("{:.1} GB", bytes as f64 / 1e9)
-    } else {
-        format!("{:.0} MB", bytes as f64 / 1e6)
-    }
 }
 
 /// What people know a step by.
@@ -221,12 +215,10 @@ impl Cache {
         // A relative path is to be ignored, says the XDG Base Directory Specification.
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
-        base.map(|base| Self::at(base.join("proofload"))).ok_or_else(|| {
-            Error::new(
-                "no folder to keep prepared data in: neither XDG_CACHE_HOME nor HOME is an absolute path",
-            )
-            .help("set XDG_CACHE_HOME to a folder for caches")
-        })
+        let message =
+            "no folder to keep prepared data in: neither XDG_CACHE_HOME nor HOME is an absolute path";
+        let missing = || Error::new(message).help("set XDG_CACHE_HOME to a folder for caches");
+        base.map(|base| Self::at(base.join("proofload"))).ok_or_else(missing)
     }
 
     /// In this folder, which need not exist.
@@ -286,7 +278,7 @@ impl Cache {
         match Storage::of(&self.folder.display().to_string()).map(|found| found.free_bytes) {
             Some(free) if free < needed => {
                 let (name, folder) = (label(step), self.folder.display());
-                let (needed, free) = (text(needed), text(free));
+                let (needed, free) = (bytes(needed as f64), bytes(free as f64));
                 Err(Error::new(format!("{name} needs {needed}, and {folder} has {free} free")).help(NO_ROOM))
             }
             _ => Ok(()),
@@ -346,146 +338,101 @@ const FULL_BYTES: u64 = 4 << 20;
 /// What programs say when they find a disk or a quota full.
 const FULL_WORDS: [&str; 4] = ["ENOSPC", "No space left on device", "EDQUOT", "Disk quota exceeded"];
 
-/// Runs the command of a step with `output` as the folder to fill.
-fn run(
-    (warden, values): (&Warden, &BTreeMap<String, String>),
-    step: &Preparation,
-    output: &Path,
-    log: &Path,
-    watch: Watcher<'_>,
-    cancelled: &dyn Fn() -> bool,
-) -> Result<(), Error> {
-    let marker = Marker::new();
-    let spec = spec((step, values), output, log, &marker)?;
-    let (name, command) = (label(step), plan::masked_words(&spec.command).join(" "));
-    let failed = |reason| warden_failed(&name, reason);
-    let begin = Instant::now();
-    watch(Preparing::Making(Duration::ZERO));
-    let mut told = Duration::ZERO;
-    // Dropped on whatever way out, which ends all that is left of the command.
-    let mut link = Link::open(warden, &spec, marker).map_err(failed)?;
-    let (exit, tail) = loop {
-        match link.wait(GLANCE, end) {
-            Some(End::Exited(exit, tail)) => break (exit, tail),
-            Some(End::Failed(failure)) => return Err(not_run(step, &spec, failure)),
-            Some(End::Lost) => return Err(failed(link.last_words())),
-            None => {}
+impl Making<'_> {
+    /// Runs the command with `output` as the folder to fill.
+    fn run(&mut self, output: &Path) -> Result<(), Error> {
+        let step = self.step;
+        let marker = Marker::new();
+        let spec = self.spec(output, &marker)?;
+        let (name, command) = (label(step), plan::masked_words(&spec.command).join(" "));
+        let begin = Instant::now();
+        (self.watch)(Preparing::Making(Duration::ZERO));
+        let mut told = Duration::ZERO;
+        // Dropped on whatever way out, which ends all that is left of the command.
+        let mut link =
+            Link::open(self.warden, &spec, marker).map_err(|failure| self.not_run(&spec, failure))?;
+        let (exit, tail) = loop {
+            if let Some(ended) = link.outcome(GLANCE, |news| news.exited.take()) {
+                break ended.map_err(|failure| self.not_run(&spec, failure))?;
+            }
+            let elapsed = begin.elapsed();
+            if (self.cancelled)() {
+                return Err(Error::cancelled(&name));
+            }
+            if elapsed >= step.timeout {
+                let message = format!("{name} had not ended after {} s: {command}", step.timeout.as_secs());
+                let error = Error::new(message).after(link.tail());
+                return Err(error.help("raise `timeout` if it only needs more time"));
+            }
+            if elapsed >= told + TELL {
+                told = elapsed;
+                (self.watch)(Preparing::Making(elapsed));
+            }
+        };
+        if !exit.is_success() {
+            let after = begin.elapsed().as_secs_f64();
+            let full = output.parent().filter(|_| is_full(output, &tail));
+            let no_space = full.map(|folder| format!("; no space is left in {}", folder.display()));
+            let after = format!("{after:.1} s{}", no_space.unwrap_or_default());
+            let error = Error::new(format!("{name} ended with {exit} after {after}: {command}")).after(tail);
+            return Err(match (full, exit) {
+                (Some(_), _) => error.help(NO_ROOM),
+                (None, Exit::Signal(libc::SIGKILL)) => error.help(NO_MEMORY),
+                _ => error,
+            });
         }
-        let elapsed = begin.elapsed();
-        if cancelled() {
-            return Err(Error::cancelled(&name));
+        // What it left running might still write.
+        link.stop();
+        if fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Ok(());
         }
-        if elapsed >= step.timeout {
-            let message = format!("{name} had not ended after {} s: {command}", step.timeout.as_secs());
-            return Err(Error::new(message)
-                .after(link.tail())
-                .help("raise `timeout` if it only needs more time"));
-        }
-        if elapsed >= told + TELL {
-            told = elapsed;
-            watch(Preparing::Making(elapsed));
-        }
-    };
-    if !exit.is_success() {
-        let after = begin.elapsed().as_secs_f64();
-        let full = output.parent().filter(|_| is_full(output, &tail));
-        let no_space = full.map(|folder| format!("; no space is left in {}", folder.display()));
-        let error = Error::new(format!(
-            "{name} ended with {exit} after {after:.1} s{}: {command}",
-            no_space.unwrap_or_default()
-        ));
-        let error = error.after(tail);
-        return Err(match (full, exit) {
-            (Some(_), _) => error.help(NO_ROOM),
-            (None, Exit::Signal(libc::SIGKILL)) => error.help(NO_MEMORY),
-            _ => error,
-        });
+        Err(Error::new(format!("{name} ended well and put nothing into {{output}}: {command}"))
+            .after(tail)
+            .help("{output} stands for a folder that is there: the data belongs into it"))
     }
-    // What it left running might still write.
-    link.stop();
-    if fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Ok(());
+
+    fn spec(&self, output: &Path, marker: &Marker) -> Result<Spec, Error> {
+        let step = self.step;
+        let lookup = |name: &str| match name {
+            "output" => Some(output.display().to_string()),
+            "directory" => Some(step.directory.display().to_string()),
+            other => self.values.get(other).cloned(),
+        };
+        let fill = |place: String, text: &str| {
+            plan::fill(text, lookup)
+                .map_err(|source| Error::new(format!("{}: {place}: {source}", label(step))))
+        };
+        let command = step.command.iter().map(|part| fill("command".to_owned(), part));
+        let command = command.collect::<Result<Vec<String>, _>>()?;
+        let env = step.env.iter().map(|(name, text)| Ok((name.clone(), fill(format!("env.{name}"), text)?)));
+        // Of a build also what points git and npm somewhere else than to where it runs.
+        let own: &[&str] = if step.mark.is_some() { &machine::ELSEWHERE } else { &[] };
+        Ok(Spec {
+            // Found by the kernel's rules, in the command's own directory and PATH.
+            program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
+            command,
+            directory: step.directory.clone(),
+            env_withheld: WITHHELD.split(' ').chain(own.iter().copied()).map(str::to_owned).collect(),
+            env: env.collect::<Result<_, Error>>()?,
+            log: self.log.to_owned(),
+            stop_timeout: STOP_TIMEOUT,
+            marker: marker.text.clone(),
+            ..Spec::default()
+        })
     }
-    Err(Error::new(format!("{name} ended well and put nothing into {{output}}: {command}"))
-        .after(tail)
-        .help("{output} stands for a folder that is there: the data belongs into it"))
-}
 
-/// How a command came to its end.
-enum End {
-    Exited(Exit, String),
-    Failed(Failure),
-    /// The warden has gone without a word about it.
-    Lost,
-}
-
-fn end(news: &mut News) -> Option<End> {
-    if let Some((exit, tail)) = news.exited.take() {
-        return Some(End::Exited(exit, tail));
+    fn not_run(&self, spec: &Spec, failure: Failure) -> Error {
+        let name = label(self.step);
+        let reason = match failure {
+            Failure::Execute(libc::ENOENT) if !spec.directory.is_dir() => {
+                format!("its directory {} is not there", spec.directory.display())
+            }
+            Failure::Execute(number) => io::Error::from_raw_os_error(number).to_string(),
+            Failure::Other(reason) => return Error::new(format!("{name}: {reason}")),
+        };
+        Error::new(format!("{name}: cannot run {}: {reason}", spec.program.display()))
+            .help("a program without `/` in its name is looked for in PATH")
     }
-    if let Some(failure) = news.failed.take() {
-        return Some(End::Failed(failure));
-    }
-    news.closed.is_some().then_some(End::Lost)
-}
-
-fn spec(
-    (step, values): (&Preparation, &BTreeMap<String, String>),
-    output: &Path,
-    log: &Path,
-    marker: &Marker,
-) -> Result<Spec, Error> {
-    let lookup = |name: &str| match name {
-        "output" => Some(output.display().to_string()),
-        "directory" => Some(step.directory.display().to_string()),
-        other => values.get(other).cloned(),
-    };
-    let fill = |place: String, text: &str| {
-        plan::fill(text, lookup).map_err(|source| Error::new(format!("{}: {place}: {source}", label(step))))
-    };
-    let command: Result<Vec<String>, _> =
-        step.command.iter().map(|part| fill("command".to_owned(), part)).collect();
-    let env = step.env.iter().map(|(name, text)| Ok((name.clone(), fill(format!("env.{name}"), text)?)));
-    let command = command?;
-    Ok(Spec {
-        // Found by the kernel's rules, in the command's own directory and PATH.
-        program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
-        command,
-        directory: step.directory.clone(),
-        env_withheld: withheld(step),
-        env: env.collect::<Result<_, Error>>()?,
-        log: log.to_owned(),
-        stop_timeout: STOP_TIMEOUT,
-        marker: marker.as_str().to_owned(),
-        ..Spec::default()
-    })
-}
-
-/// Of a build also what points git and npm somewhere else than to where it runs.
-fn withheld(step: &Preparation) -> Vec<String> {
-    let own: &[&str] = if step.mark.is_some() { &machine::ELSEWHERE } else { &[] };
-    WITHHELD.iter().chain(own).map(|name| (*name).to_owned()).collect()
-}
-
-fn not_run(step: &Preparation, spec: &Spec, failure: Failure) -> Error {
-    let name = label(step);
-    let reason = match failure {
-        Failure::Execute(libc::ENOENT) if !spec.directory.is_dir() => {
-            format!("its directory {} is not there", spec.directory.display())
-        }
-        Failure::Execute(number) => io::Error::from_raw_os_error(number).to_string(),
-        Failure::Log(reason) => {
-            return warden_failed(&name, format!("cannot write its log {}: {reason}", spec.log.display()));
-        }
-        Failure::Scratch(reason) | Failure::Warden(reason) => return warden_failed(&name, reason),
-    };
-    Error::new(format!("{name}: cannot run {}: {reason}", spec.program.display()))
-        .help("a program without `/` in its name is looked for in PATH")
-}
-
-/// That the process that should have started something failed: a fault of Proofload or of the system.
-pub(crate) fn warden_failed(name: &str, reason: String) -> Error {
-    Error::new(format!("{name}: its warden failed: {reason}"))
 }
 
 fn is_full(output: &Path, tail: &str) -> bool {

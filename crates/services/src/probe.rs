@@ -34,21 +34,17 @@ pub(crate) const MORE_TIME: &str = "raise `ready_timeout` if it only needs more 
 
 impl Seen {
     /// In words, and what may be wrong.
-    pub fn told(&self) -> (String, String) {
+    pub fn told(self) -> (String, String) {
+        let last = |status| format!("last answer: status {status}");
         let (words, hint) = match self {
-            Self::Ready => ("it was ready".to_owned(), MORE_TIME),
-            Self::Refused => (
-                "but nothing listens there".to_owned(),
-                "does it listen on {port}? its environment or arguments have to say so",
-            ),
-            Self::Status(status) => (
-                format!("last answer: status {status}"),
-                match status {
-                    404 => "`ready` must be a path that the service has",
-                    _ => "`ready` must be a path that answers with 2xx once the service is ready",
-                },
-            ),
-            Self::Other(words, hint) => return (words.clone(), hint.clone()),
+            // Of one that is ready nobody asks.
+            Self::Ready | Self::Refused => {
+                let hint = "does it listen on {port}? its environment or arguments have to say so";
+                ("but nothing listens there".to_owned(), hint)
+            }
+            Self::Status(404) => (last(404), "`ready` must be a path that the service has"),
+            Self::Status(status) => (last(status), "`ready` must be a path that answers with 2xx once ready"),
+            Self::Other(words, hint) => return (words, hint),
         };
         (words, hint.to_owned())
     }

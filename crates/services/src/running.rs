@@ -15,14 +15,12 @@ use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
 use crate::container::{Pack, Up};
 use crate::error::{Error, NO_MEMORY, text};
-use crate::link::{Link, News};
+use crate::link::Link;
 use crate::marker::Marker;
-use crate::message::{Exit, Failure, Leftover, Order, Spec, Stopped};
+use crate::message::{Exit, Failure, Leftover, Order, Stopped};
 use crate::ports::check_free;
-use crate::prepare::warden_failed;
 use crate::probe::{self, MORE_TIME, Seen};
-use crate::sample::ProcessThreads;
-use crate::sample::{Meter, Sample, Tree, peak_bytes};
+use crate::sample::{Meter, ProcessThreads, Sample, Tree, peak_bytes};
 use crate::sight::{Listening, Search};
 use crate::{Placement, Ports, Warden};
 
@@ -36,18 +34,25 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// A service that was started and became ready. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
-    name: String,
-    command: Box<str>,
-    pub(crate) address: SocketAddr,
-    first: u32,
+    /// Its name in the experiment.
+    pub name: String,
+    /// Number of its first process.
+    pub pid: u32,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How it was found, where it does not listen where it was told to.
+    pub found: Option<Found>,
+    /// How long its start took.
+    pub startup: Startup,
+    /// Where the agents in its Node.js processes are asked; `None` where none were loaded.
+    pub agent: Option<AgentHost>,
+    /// The image that it was made from, by its digest; `None` for a service that is no container.
+    pub image: Option<String>,
+    command: String,
     pub(crate) link: Link,
     meter: Meter,
-    startup: Startup,
     crew: Crew,
-    agent: Option<AgentHost>,
     pub(crate) container: Option<Pack>,
-    image: Option<String>,
-    pub(crate) found: Option<Found>,
 }
 
 /// How long a service took.
@@ -72,7 +77,6 @@ pub fn start(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Running, Error> {
     let begin = Instant::now();
-    let name = || service.name.clone();
     let port =
         ports.of(&service.name).ok_or_else(|| Error::of(&service.name, "no port was chosen for it"))?;
     let address = SocketAddr::new(placement.address, port);
@@ -80,29 +84,31 @@ pub fn start(
     let Prepared { spec, command, workers, container } =
         command::prepare(service, ports, placement, &marker)?;
     check_free(&service.name, address)?;
-    let label = format!("service {}", service.name);
-    let link = Link::open(warden, &spec, marker).map_err(|reason| warden_failed(&label, reason))?;
+    let refused = |failure| match failure {
+        Failure::Execute(number) => command::refused(&service.name, &spec.program, number),
+        Failure::Other(reason) => Error::of(&service.name, reason),
+    };
+    let mut link = Link::open(warden, &spec, marker).map_err(refused)?;
     if let Some(agent) = &placement.agent {
         agent.belongs_to(link.pid());
     }
-    let (link, first) = started(link, service, &spec)?;
-    let meter = Meter::new(Tree::Below(link.pid(), link.kin.group()));
-    let startup = Startup { spawned: begin.elapsed(), ready: Duration::ZERO };
-    let crew = Crew::new(service.command().map(|command| command.launcher).unwrap_or_default(), workers);
-    let (command, agent) = (command.into(), placement.agent.clone());
-    let image = None;
+    let nothing = || Failure::of_warden(format!("it started nothing in {} s", START_PATIENCE.as_secs()));
+    let started = link.outcome(START_PATIENCE, |news| news.started);
+    let pid = started.unwrap_or_else(|| Err(nothing())).map_err(refused)?;
+    let launcher = service.command().map(|command| command.launcher).unwrap_or_default();
+    let group = link.kin.group.lock().clone();
     let mut running = Running {
-        name: name(),
-        command,
+        name: service.name.clone(),
+        pid,
         address,
-        first,
+        command,
+        meter: Meter::new(Tree::Below(link.pid(), group)),
         link,
-        meter,
-        startup,
-        crew,
-        agent,
+        startup: Startup { spawned: begin.elapsed(), ready: Duration::ZERO },
+        crew: Crew { launcher, wanted: workers, seen: Vec::new() },
+        agent: placement.agent.clone(),
+        image: None,
         container,
-        image,
         found: None,
     };
     // On an error it is dropped here, and so stopped.
@@ -114,45 +120,7 @@ pub fn start(
     Ok(running)
 }
 
-/// Waits until the warden has started the first process: its number.
-fn started(mut link: Link, service: &Service, spec: &Spec) -> Result<(Link, u32), Error> {
-    let outcome = link.wait(START_PATIENCE, |news: &mut News| match (&news.started, &news.failed) {
-        (Some(pid), _) => Some(Ok(*pid)),
-        (None, Some(failure)) => Some(Err(Some(failure.clone()))),
-        (None, None) => news.closed.is_some().then_some(Err(None)),
-    });
-    let failed = |reason| warden_failed(&format!("service {}", service.name), reason);
-    match outcome {
-        Some(Ok(pid)) => Ok((link, pid)),
-        Some(Err(Some(Failure::Execute(number)))) => {
-            Err(command::refused(&service.name, &spec.program, number))
-        }
-        Some(Err(Some(Failure::Log(reason)))) => {
-            let message = format!("cannot write its log {}: {reason}", spec.log.display());
-            Err(Error::of(&service.name, message))
-        }
-        Some(Err(Some(Failure::Scratch(reason)))) => {
-            let path = spec.scratch.as_ref().map(|scratch| scratch.directory.clone()).unwrap_or_default();
-            let message = format!("cannot make its folder {}: {reason}", path.display());
-            Err(Error::of(&service.name, message).help("TMPDIR names another place for such folders"))
-        }
-        Some(Err(Some(Failure::Warden(reason)))) => Err(failed(reason)),
-        Some(Err(None)) => Err(failed(link.last_words())),
-        None => Err(failed(format!("it started nothing in {} s", START_PATIENCE.as_secs()))),
-    }
-}
-
 impl Running {
-    /// The service's name in the experiment.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Number of its first process.
-    pub fn pid(&self) -> u32 {
-        self.first
-    }
-
     /// Number of its warden, which is not part of the service.
     pub fn warden_pid(&self) -> u32 {
         self.link.pid()
@@ -161,21 +129,6 @@ impl Running {
     /// CPU time that the warden has used itself, by keeping the service's output for example, in nanoseconds.
     pub fn warden_cpu_ns(&self) -> u64 {
         cpu_ns(self.link.pid()).unwrap_or(0)
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// How it was found, where it does not listen where it was told to.
-    pub fn found(&self) -> Option<&Found> {
-        self.found.as_ref()
-    }
-
-    /// How long its start took.
-    pub fn startup(&self) -> Startup {
-        self.startup
     }
 
     /// How it ended, if it has: all its processes, or the first one with a failure.
@@ -194,11 +147,6 @@ impl Running {
     /// a process, in which they are held up.
     pub fn peak_memory(&self) -> u64 {
         peak_bytes(&self.alive())
-    }
-
-    /// Where the agents in its Node.js processes are asked; `None` where none were loaded.
-    pub fn agent(&self) -> Option<&AgentHost> {
-        self.agent.as_ref()
     }
 
     /// Its processes and what each of their threads has used so far, parents first.
@@ -236,11 +184,6 @@ impl Running {
         processes
     }
 
-    /// The image that it was made from, by its digest; `None` for a service that is no container.
-    pub fn image(&self) -> Option<&str> {
-        self.image.as_deref()
-    }
-
     /// Waits until the engine has started all containers, and turns to those.
     fn wait_container(
         &mut self,
@@ -249,11 +192,9 @@ impl Running {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
         let begin = Instant::now();
-        let Some(container) = self.container.take() else { return Ok(()) };
-        loop {
+        while let Some(container) = &self.container {
             if let Some(Up { address, groups, image }) = container.look(cpus)? {
                 (self.address, self.meter, self.image) = (address, Meter::new(Tree::In(groups)), Some(image));
-                self.container = Some(container);
                 return Ok(());
             }
             self.check_start(begin, cancelled)?;
@@ -263,6 +204,7 @@ impl Running {
             }
             self.link.wait(ENGINE_LOOK_AGAIN, |news| news.end());
         }
+        Ok(())
     }
 
     fn wait_ready(&mut self, service: &Service, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
@@ -270,12 +212,7 @@ impl Running {
         let mut last_seen = Seen::Refused;
         let mut search = Search::default();
         while last_seen != Seen::Ready {
-            if cancelled() {
-                return Err(self.cancelled());
-            }
-            if let Some(exit) = self.exited() {
-                return Err(self.exited_early(exit, begin.elapsed()));
-            }
+            self.check_start(begin, cancelled)?;
             let over = || begin.elapsed() >= service.ready_timeout;
             if over() {
                 return Err(self.not_ready(service, last_seen));
@@ -304,16 +241,11 @@ impl Running {
         }
     }
 
-    fn cancelled(&self) -> Error {
-        Error::cancelled(&format!("service {}", self.name))
-    }
-
     fn exited_early(&self, exit: Exit, after: Duration) -> Error {
-        let (name, command, after) = (&self.name, &self.command, text(after));
-        let error = Error::new(format!(
-            "service {name} ended with {exit} after {after}, before it was ready: {command}"
-        ));
-        let error = error.after(self.tail());
+        let (command, after) = (&self.command, text(after));
+        let message =
+            format!("service {} ended with {exit} after {after}, before it was ready: {command}", self.name);
+        let error = Error::new(message).after(self.tail());
         match exit {
             Exit::Status(0) => {
                 error.help("a service must stay; one that goes to the background must leave a process behind")
@@ -321,11 +253,9 @@ impl Running {
             Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
             // The flag of Node.js 20 has another beginning.
             Exit::Status(1) if self.agent.is_some() && self.command.contains("-permission") => {
-                let at = std::env::temp_dir();
-                error.help(format!(
-                    "where Node.js has --permission it may not read the agent that profiles it: add --allow-fs-read={}/proofload-*",
-                    at.display()
-                ))
+                let flag = format!("--allow-fs-read={}/proofload-*", std::env::temp_dir().display());
+                let lacks = "where Node.js has --permission it may not read the agent that profiles it";
+                error.help(format!("{lacks}: add {flag}"))
             }
             _ => error,
         }
@@ -366,31 +296,6 @@ struct Crew {
     launcher: Launcher,
     wanted: Option<u32>,
     seen: Vec<ProcessId>,
-}
-
-impl Crew {
-    pub fn new(launcher: Launcher, wanted: Option<u32>) -> Self {
-        Self { launcher, wanted, seen: Vec::new() }
-    }
-
-    /// How many there must be, where so many have been `found`. A program that is started as it is may make its processes
-    /// in its own way, which we do not know; where it makes a cluster, it is one of as many as it was told.
-    fn needed(&self, found: usize) -> usize {
-        let counts = self.launcher != Launcher::Exec || found > 0;
-        self.wanted.filter(|_| counts).map_or(0, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX))
-    }
-
-    /// The workers among the processes of a service.
-    fn among(&self, processes: &[Stat]) -> Vec<ProcessId> {
-        let word = if self.launcher == Launcher::Pm2Fork { OF_PM2 } else { OF_CLUSTER };
-        let has_it = |stat: &&Stat| {
-            Environ::read(stat.id.pid).is_some_and(|all| !all.variables(|name| name == word).is_empty())
-        };
-        let bearers: Vec<&Stat> = processes.iter().filter(has_it).collect();
-        let numbers: HashSet<u32> = bearers.iter().map(|stat| stat.id.pid).collect();
-        // What PM2's process starts inherits its variable.
-        bearers.iter().filter(|stat| !numbers.contains(&stat.ppid)).map(|stat| stat.id).collect()
-    }
 }
 
 impl Running {
@@ -434,11 +339,21 @@ impl Running {
         }
     }
 
-    /// The workers that there are, and how many there must be.
+    /// The workers that there are, and how many there must be. A program that is started as it is may make its processes in its own way,
+    /// which we do not know; where it makes a cluster, it is one of as many as it was told.
     fn count_workers(&self) -> (Vec<ProcessId>, usize) {
-        let found = self.crew.among(&self.alive());
-        let needed = self.crew.needed(found.len());
-        (found, needed)
+        let Crew { launcher, wanted, .. } = self.crew;
+        let word = if launcher == Launcher::Pm2Fork { OF_PM2 } else { OF_CLUSTER };
+        let has_it = |stat: &Stat| {
+            Environ::read(stat.id.pid).is_some_and(|all| !all.variables(|name| name == word).is_empty())
+        };
+        let bearers: Vec<Stat> = self.alive().into_iter().filter(has_it).collect();
+        let numbers: HashSet<u32> = bearers.iter().map(|stat| stat.id.pid).collect();
+        // What PM2's process starts inherits its variable.
+        let found = bearers.iter().filter(|stat| !numbers.contains(&stat.ppid));
+        let found: Vec<ProcessId> = found.map(|stat| stat.id).collect();
+        let wanted = wanted.filter(|_| launcher != Launcher::Exec || !found.is_empty());
+        (found, wanted.map_or(0, |wanted| wanted as usize))
     }
 
     /// Waits until workers that have only just begun are done with loading their program, and whoever started them with
@@ -469,7 +384,7 @@ impl Running {
 
     fn check_start(&mut self, begin: Instant, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         if cancelled() {
-            return Err(self.cancelled());
+            return Err(Error::cancelled(&format!("service {}", self.name)));
         }
         match self.exited() {
             Some(exit) => Err(self.exited_early(exit, begin.elapsed())),

@@ -123,10 +123,7 @@ impl Tree {
             Tree::From(roots) => {
                 let roots = roots.iter().filter_map(|id| Stat::read(id.pid).filter(|stat| stat.id == *id));
                 roots
-                    .flat_map(|root| {
-                        let below = process::descendants(root.id.pid);
-                        std::iter::once(root).chain(below)
-                    })
+                    .flat_map(|root| [vec![root.clone()], process::descendants(root.id.pid)].concat())
                     .collect()
             }
         }
@@ -142,10 +139,7 @@ impl Tree {
 
     /// The parent of orphans, on whose account those are that ended.
     fn warden(&self) -> Option<u32> {
-        match self {
-            Tree::Below(warden, _) => Some(*warden),
-            Tree::In(_) | Tree::From(_) => None,
-        }
+        if let Tree::Below(warden, _) = self { Some(*warden) } else { None }
     }
 }
 
@@ -305,8 +299,6 @@ pub struct ProcessInfo {
     /// Its arguments, the program first, without empty ones at the end; what is not UTF-8 is replaced. A program may
     /// have overwritten them with a title of its own.
     pub argv: Vec<String>,
-    /// Its start on `CLOCK_BOOTTIME`, to a clock tick (10 ms).
-    pub start_time_ns: u64,
     /// Those of the variables asked for that its environment had when it was started.
     pub environ: BTreeMap<String, String>,
     /// Whether Proofload's marker is in its environment, and that environment whole. Without it a variable that is missing proves
@@ -326,7 +318,6 @@ impl ProcessInfo {
             id: stat.id,
             ppid: stat.ppid,
             argv: process::argv(pid),
-            start_time_ns: ticks_to_ns(stat.id.start_ticks),
             environ: all.variables(|name| variables.contains(&name)),
             marked: !all.is_written_over() && !all.variables(|name| name == marker::VARIABLE).is_empty(),
             cpus: process::cpus(pid),
@@ -334,11 +325,16 @@ impl ProcessInfo {
     }
 }
 
+/// A number as system calls take it.
+pub(crate) fn pid_of(number: u32) -> Option<Pid> {
+    i32::try_from(number).ok().and_then(Pid::from_raw)
+}
+
 /// Sends `signal` to this very process; a later one of the same number gets nothing. Whether it was sent.
 ///
 /// The descriptor is opened first and the start compared after, so that the process compared is the one signalled.
 pub(crate) fn signal(id: ProcessId, signal: Signal) -> bool {
-    let Some(pid) = i32::try_from(id.pid).ok().and_then(Pid::from_raw) else { return false };
+    let Some(pid) = pid_of(id.pid) else { return false };
     let is_it = || ProcessId::of(id.pid) == Some(id);
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => is_it() && pidfd_send_signal(descriptor, signal).is_ok(),

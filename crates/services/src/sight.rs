@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::ports::on_port;
 use crate::probe::{self, Seen};
 use crate::running::Running;
-use crate::sample::ProcessInfo;
-use crate::sample::{Meter, Sample, Tree, peak_bytes};
+use crate::sample::{Meter, ProcessInfo, Sample, Tree, peak_bytes};
 
 // Where a service listens that does not listen where it was told to: seen from its own sockets.
 //
@@ -57,13 +56,11 @@ impl Running {
         // An address for each port, and of two that which was asked for.
         let by_port: BTreeMap<u16, SocketAddr> = here.iter().map(|at| (at.port(), *at)).collect();
         let here: Vec<SocketAddr> = by_port.into_values().collect();
-        match &search.seen {
-            Some((seen, since)) if *seen == here && since.elapsed() >= SETTLED => {}
-            Some((seen, _)) if *seen == here => return Seen::Refused,
-            _ => {
-                search.seen = Some((here, Instant::now()));
-                return Seen::Refused;
-            }
+        if search.seen.as_ref().is_none_or(|(seen, _)| *seen != here) {
+            search.seen = Some((here.clone(), Instant::now()));
+        }
+        if search.seen.as_ref().is_none_or(|(_, since)| since.elapsed() < SETTLED) {
+            return Seen::Refused;
         }
         let mut first = Seen::Refused;
         for at in &here {
@@ -89,9 +86,7 @@ impl Running {
                 "let it listen on {{address}} and {{port}}: its environment or arguments have to say so; or set `port = {}`",
                 listens.port()
             ),
-            false => "whoever asks for it is on another host: let it listen on {address}, which its environment or arguments have to \
-                      say"
-                .to_owned(),
+            false => "whoever asks for it is on another host: let it listen on {address}".to_owned(),
         };
         Some(Seen::Other(format!("but it listens on {listens} only"), hint))
     }
@@ -162,13 +157,13 @@ impl Running {
         let listeners = on_port(self.address.port());
         let alive = self.alive();
         let held = held(&alive);
-        let listens = |held: &&Held| {
-            let inodes = held.inodes.as_deref().unwrap_or_default();
-            listeners.iter().any(|listener| inodes.contains(&listener.inode))
+        let listens = |(pid, inodes): &Held| {
+            let listens = |one: &Listener| inodes.as_ref().is_some_and(|held| held.contains(&one.inode));
+            listeners.iter().any(listens).then_some(*pid)
         };
         Sight {
             processes: infos(&alive, variables),
-            listeners: held.iter().filter(listens).map(|held| held.pid).collect(),
+            listeners: held.iter().filter_map(listens).collect(),
             listening: self.owner(&listeners, &held),
         }
     }
@@ -179,29 +174,26 @@ impl Running {
             return Listening::Unknown;
         }
         let reached = sockets::reached(listeners, self.address.ip());
-        let ours: Vec<u64> = held.iter().filter_map(|held| held.inodes.as_ref()).flatten().copied().collect();
+        let ours: Vec<u64> = held.iter().flat_map(|(_, inodes)| inodes).flatten().copied().collect();
         match reached.iter().find(|listener| !ours.contains(&listener.inode)) {
             None if reached.is_empty() => Listening::Unknown,
             None => Listening::Ours,
             // A process with more rights than we have hides its descriptors: it may well be the one.
-            Some(_) if held.iter().any(|held| held.inodes.is_none()) => Listening::Unknown,
+            Some(_) if held.iter().any(|(_, inodes)| inodes.is_none()) => Listening::Unknown,
             Some(stranger) => Listening::Theirs(sockets::owner(stranger)),
         }
     }
 }
 
-pub(crate) fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
+fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
     alive.iter().map(|stat| ProcessInfo::of(stat, variables)).collect()
 }
 
-/// The sockets that a process has open, by inode; `None`: they may not be looked at.
-struct Held {
-    pid: u32,
-    inodes: Option<Vec<u64>>,
-}
+/// A process, and the sockets that it has open, by inode; `None`: they may not be looked at.
+type Held = (u32, Option<Vec<u64>>);
 
 fn held(alive: &[Stat]) -> Vec<Held> {
-    alive.iter().map(|stat| Held { pid: stat.id.pid, inodes: open_sockets(stat.id.pid) }).collect()
+    alive.iter().map(|stat| (stat.id.pid, open_sockets(stat.id.pid))).collect()
 }
 
 // The processes behind an address that somebody else started: found by who listens there, and sampled as a service's are.
@@ -323,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_found_and_sampled_and_nobody_where_nobody_does() {
+    fn who_listens_is_found_and_sampled_and_nobody_where_nobody_does_also_in_the_file_system() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         let mut found = Watched::at(address).unwrap();
@@ -334,15 +326,11 @@ mod tests {
         assert!(sample.cpu_ns > 0 && sample.rss_bytes > 0 && peak > 0, "{sample:?}, peak {peak}");
         drop(socket);
         assert_eq!(Watched::at(address).unwrap_err(), NOBODY);
-    }
-
-    #[test]
-    fn who_listens_on_a_socket_in_the_file_system_is_found() {
-        let path = std::env::temp_dir().join(format!("proofload-watched-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
         let socket = UnixListener::bind(&path).unwrap();
         assert_eq!(Watched::at_socket(&path).unwrap().pid(), std::process::id());
         drop(socket);
         assert_eq!(Watched::at_socket(&path).unwrap_err(), NOBODY);
-        std::fs::remove_file(&path).unwrap();
     }
 }

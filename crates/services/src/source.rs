@@ -18,19 +18,10 @@ use std::path::{Path, PathBuf};
 
 use plan::{Against, Building, Command, Plan, Preparation, Service};
 use serde::Deserialize;
-use worktree::Git;
 pub use worktree::Worktree;
+use worktree::{ask, ask_about};
 
 use crate::{Blame, Cache, Error};
-
-/// With what the services' code is to be compared.
-#[derive(Debug, Clone, Copy)]
-pub struct Baseline<'a> {
-    /// A branch, a tag, a commit: what `git rev-parse` takes.
-    pub reference: &'a str,
-    /// How services are built there.
-    pub building: &'a Building,
-}
 
 /// A commit with which the services' code is compared: found, and not checked out yet.
 #[derive(Debug)]
@@ -39,35 +30,32 @@ pub struct Source {
     pub against: Against,
     /// What has to be made in its worktree before services run there.
     pub builds: Vec<Preparation>,
-    repository: Repository,
-    /// Name of its folder among the worktrees.
-    key: String,
 }
 
 impl Source {
-    /// Finds the commit for the services of a plan, and whether all that the plan names is there. Changes nothing.
+    /// Finds the commit that a `reference` names, a branch, a tag or a commit as `git rev-parse` takes it, for the services of a plan, and
+    /// whether all that the plan names is there. Changes nothing.
     ///
     /// # Errors
     /// Where there is no such commit, or not all of it; where git is not there or does not answer.
-    pub fn find(plan: &Plan, wanted: Baseline<'_>, cache: &Cache) -> Result<Source, Error> {
+    pub fn find(plan: &Plan, reference: &str, building: &Building, cache: &Cache) -> Result<Source, Error> {
         let (repository, mut notes) = repository_of(plan)?;
-        let commit = repository.resolve(wanted.reference)?;
-        let key = worktree::key(&repository, &commit);
+        let commit = resolve(&repository, reference)?;
         let (stat, untracked, uncommitted) = changes(&repository, &commit, cache.folder())?;
         let mut against = Against {
-            reference: wanted.reference.to_owned(),
+            reference: reference.to_owned(),
+            worktree: worktree::folder(cache).join(worktree::key(&shared_folder(&repository)?, &commit)),
             commit,
-            repository: repository.root.clone(),
-            worktree: worktree::folder(cache).join(&key),
+            repository,
             stat,
             untracked,
             uncommitted,
             build: None,
             notes: Vec::new(),
         };
-        let tree = Tree { repository: &repository, against: &against };
+        let tree = Tree { against: &against };
         let directories = directories(plan, &tree)?;
-        let builds = builds(&tree, wanted.building, &directories, &mut notes)?;
+        let builds = builds(&tree, building, &directories, &mut notes)?;
         judge(plan, &tree, !builds.is_empty(), &mut notes)?;
         if against.worktree.starts_with(&against.repository) {
             notes.push(format!(
@@ -83,7 +71,7 @@ impl Source {
             ));
         }
         against.notes = notes;
-        Ok(Source { against, builds, repository, key })
+        Ok(Source { against, builds })
     }
 }
 
@@ -94,13 +82,18 @@ fn of_programs(plan: &Plan) -> impl Iterator<Item = (&Service, &Command)> {
     started.filter(|(_, command)| command.container.is_none())
 }
 
-/// The directories of services within the repository, relative to its root, each once; all of them are there at the commit.
-fn directories(plan: &Plan, tree: &Tree<'_>) -> Result<Vec<PathBuf>, Error> {
+/// What runs in some directory: its name in the experiment, the directory, and whether it is a service.
+fn runs(plan: &Plan) -> impl Iterator<Item = (String, &PathBuf, bool)> {
     let services = of_programs(plan)
         .map(|(service, command)| (format!("services.{}", service.name), &command.directory, true));
     let steps = plan.prepare.iter().map(|step| (format!("prepare.{}", step.name), &step.directory, false));
+    services.chain(steps)
+}
+
+/// The directories of services within the repository, relative to its root, each once; all of them are there at the commit.
+fn directories(plan: &Plan, tree: &Tree<'_>) -> Result<Vec<PathBuf>, Error> {
     let mut directories: Vec<PathBuf> = Vec::new();
-    for (name, directory, is_service) in services.chain(steps) {
+    for (name, directory, is_service) in runs(plan) {
         let Ok(inside) = directory.strip_prefix(&tree.against.repository) else { continue };
         if tree.names(inside)?.is_none() {
             return Err(missing(&format!("{name}.directory"), inside, &tree.against.baseline()));
@@ -252,19 +245,8 @@ fn shown(folder: &Path) -> &str {
 // There is one: that of the first variant's entry. What lies elsewhere is the same for both sides, and noted. It asks and writes
 // nothing, the index included.
 
-/// A repository with a working tree.
-#[derive(Debug, Clone)]
-struct Repository {
-    /// Root of the working tree.
-    pub root: PathBuf,
-    /// The folder that all worktrees of the repository share: what tells it from others.
-    pub common: PathBuf,
-    /// Git at the root.
-    pub git: Git,
-}
-
-/// The repository of a plan's services, and notes on what is not in it.
-fn repository_of(plan: &Plan) -> Result<(Repository, Vec<String>), Error> {
+/// Root of the working tree that a plan's services lie in, and notes on what is not in it.
+fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
     let places = places(plan);
     let entry = plan.variants.first().and_then(|variant| variant.services.last());
     let directory = entry.and_then(|service| Some(service.command()?.directory.clone())).unwrap_or_default();
@@ -275,18 +257,15 @@ fn repository_of(plan: &Plan) -> Result<(Repository, Vec<String>), Error> {
     let of_entry = roots.iter().find(|(_, of, _)| **of == directory).and_then(|(_, _, root)| root.clone());
     let any = || roots.iter().find_map(|(_, _, root)| root.clone());
     let no_repository = || {
-        let message = format!("no service's directory lies in a git repository: {}", directory.display());
-        refused(
-            message,
-            match Git::is_sent_elsewhere() {
-                true => {
-                    "GIT_DIR is set, and not looked at: the repository is the one that the services' directories lie in"
-                }
-                false => {
-                    "--against compares a service with another commit of its repository; `git init` makes one"
-                }
-            },
-        )
+        let hint = match std::env::var_os("GIT_DIR") {
+            Some(_) => {
+                "GIT_DIR is set, and not looked at: the repository is the one that the services' directories lie in"
+            }
+            None => {
+                "--against compares a service with another commit of its repository; `git init` makes one"
+            }
+        };
+        refused(format!("no service's directory lies in a git repository: {}", directory.display()), hint)
     };
     let root = of_entry.or_else(any).ok_or_else(no_repository)?;
     let mut notes = Vec::new();
@@ -301,26 +280,22 @@ fn repository_of(plan: &Plan) -> Result<(Repository, Vec<String>), Error> {
                      their directories",
                 ));
             }
-            Some(other) => notes.push(format!(
-                "{what} is the same on both sides: it lies in another repository, {}",
-                other.display()
-            )),
-            None => notes.push(format!(
-                "{what} is the same on both sides: it lies in no repository, {}",
-                directory.display()
-            )),
+            other => {
+                let which = if other.is_some() { "another" } else { "no" };
+                let place = other.as_ref().unwrap_or(directory).display();
+                notes.push(format!(
+                    "{what} is the same on both sides: it lies in {which} repository, {place}"
+                ));
+            }
         }
     }
-    Ok((Repository::at(root)?, notes))
+    Ok((root, notes))
 }
 
 /// Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
 fn places(plan: &Plan) -> Vec<(String, PathBuf)> {
-    let services = of_programs(plan)
-        .map(|(service, command)| (format!("services.{}", service.name), &command.directory));
-    let steps = plan.prepare.iter().map(|step| (format!("prepare.{}", step.name), &step.directory));
     let mut places: Vec<(Vec<String>, PathBuf)> = Vec::new();
-    for (name, directory) in services.chain(steps) {
+    for (name, directory, _) in runs(plan) {
         match places.iter_mut().find(|(_, of)| of == directory) {
             Some((names, _)) if names.contains(&name) => {}
             Some((names, _)) => names.push(name),
@@ -332,8 +307,8 @@ fn places(plan: &Plan) -> Vec<(String, PathBuf)> {
 
 /// Root of the working tree that a directory lies in, if it does.
 fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
-    let said = Git::at(directory).ask(&["rev-parse", "--show-toplevel"])?;
-    if said.is_yes() {
+    let said = ask(directory, &["rev-parse", "--show-toplevel"])?;
+    if said.is_yes {
         return Ok(Some(path(&said.out)));
     }
     if said.complains("must be run in a work tree") {
@@ -353,136 +328,120 @@ fn path(out: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(out.strip_suffix(b"\n").unwrap_or(out)))
 }
 
-impl Repository {
-    fn at(root: PathBuf) -> Result<Repository, Error> {
-        let git = Git::at(&root);
-        let said = git.ask(&["rev-parse", "--git-common-dir"])?.or_fail("find its own folder")?;
-        // Relative to where it was asked, in most cases.
-        let common = root.join(path(&said.out));
-        let common = common.canonicalize().unwrap_or(common);
-        Ok(Repository { root, common, git })
-    }
+/// The folder that all worktrees of a repository share: what tells it from others.
+fn shared_folder(root: &Path) -> Result<PathBuf, Error> {
+    let said = ask(root, &["rev-parse", "--git-common-dir"])?.or_fail("find its own folder")?;
+    // Relative to where it was asked, in most cases.
+    let folder = root.join(path(&said.out));
+    Ok(folder.canonicalize().unwrap_or(folder))
+}
 
-    /// The commit that a ref names, all of its digits.
-    pub fn resolve(&self, reference: &str) -> Result<String, Error> {
-        let no_ref = |reason: &str| {
-            refused(
-                format!("--against: `{reference}` is not a git ref: {reason}"),
-                "a branch, a tag or a commit, such as `main` or `HEAD~3`",
-            )
-        };
-        if reference.trim().is_empty() {
-            return Err(no_ref("it is empty"));
-        }
+/// The commit that a ref names, all of its digits.
+fn resolve(root: &Path, reference: &str) -> Result<String, Error> {
+    let no_ref = |reason: &str| {
+        refused(
+            format!("--against: `{reference}` is not a git ref: {reason}"),
+            "a branch, a tag or a commit, such as `main` or `HEAD~3`",
+        )
+    };
+    let problems = [
+        (reference.trim().is_empty(), "it is empty"),
         // Git would take it for an option.
-        if reference.starts_with('-') {
-            return Err(no_ref("it begins with `-`"));
-        }
-        if reference.contains(['\0', '\n']) {
-            return Err(no_ref("it has characters that no ref has"));
-        }
-        let said = self.ask_ref(&format!("{reference}^{{commit}}"))?;
-        let is_id = |line: &str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match said {
-            Some(commit) if is_id(&commit) => Ok(commit),
-            // An id of 40 digits git takes as it is, there or not.
-            _ if !is_id(reference) && self.ask_ref(reference)?.is_some() => Err(no_ref("it names no commit")),
-            _ => {
-                let message = format!("--against: {} has no commit `{reference}`", self.root.display());
-                Err(refused(message, self.hint(reference)?))
-            }
+        (reference.starts_with('-'), "it begins with `-`"),
+        (reference.contains(['\0', '\n']), "it has characters that no ref has"),
+    ];
+    if let Some((_, problem)) = problems.into_iter().find(|(is_so, _)| *is_so) {
+        return Err(no_ref(problem));
+    }
+    let said = ask_ref(root, &format!("{reference}^{{commit}}"))?;
+    let is_id = |line: &str| line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match said {
+        Some(commit) if is_id(&commit) => Ok(commit),
+        // An id of 40 digits git takes as it is, there or not.
+        _ if !is_id(reference) && ask_ref(root, reference)?.is_some() => Err(no_ref("it names no commit")),
+        _ => {
+            let message = format!("--against: {} has no commit `{reference}`", root.display());
+            Err(refused(message, hint(root, reference)?))
         }
     }
+}
 
-    fn ask_ref(&self, reference: &str) -> Result<Option<String>, Error> {
-        let said = self.git.ask(&["rev-parse", "--verify", "--quiet", reference])?;
-        Ok(said.is_yes().then(|| said.line()))
-    }
+fn ask_ref(root: &Path, reference: &str) -> Result<Option<String>, Error> {
+    let said = ask(root, &["rev-parse", "--verify", "--quiet", reference])?;
+    Ok(said.is_yes.then(|| said.line()))
+}
 
-    /// What to do about a ref that is not there. Checkouts in CI are shallow, and have no branches of their own.
-    fn hint(&self, reference: &str) -> Result<String, Error> {
-        let pattern = format!("refs/remotes/*/{reference}");
-        let remote = self.git.ask(&["for-each-ref", "--count=1", "--format=%(refname:short)", &pattern])?;
-        match remote.line() {
-            name if remote.is_yes() && !name.is_empty() => {
-                return Ok(format!("there is no local branch of this name; did you mean `{name}`?"));
-            }
-            _ => {}
-        }
-        let branch = reference.strip_prefix("origin/").unwrap_or(reference);
-        let shallow = self.git.ask(&["rev-parse", "--is-shallow-repository"])?.line() == "true";
-        Ok(if shallow {
-            format!(
-                "this clone is shallow: git fetch --depth=1 origin {branch}, then --against FETCH_HEAD; in GitHub Actions, \
-                 `fetch-depth: 0` for actions/checkout"
-            )
-        } else {
-            "`git branch --all` and `git tag` list what there is; `git fetch` gets what is new".to_owned()
-        })
+/// What to do about a ref that is not there. Checkouts in CI are shallow, and have no branches of their own.
+fn hint(root: &Path, reference: &str) -> Result<String, Error> {
+    let pattern = format!("refs/remotes/*/{reference}");
+    let remote = ask(root, &["for-each-ref", "--count=1", "--format=%(refname:short)", &pattern])?;
+    let name = remote.line();
+    if remote.is_yes && !name.is_empty() {
+        return Ok(format!("there is no local branch of this name; did you mean `{name}`?"));
     }
+    let branch = reference.strip_prefix("origin/").unwrap_or(reference);
+    let shallow = ask(root, &["rev-parse", "--is-shallow-repository"])?.line() == "true";
+    Ok(if shallow {
+        format!(
+            "this clone is shallow: git fetch --depth=1 origin {branch}, then --against FETCH_HEAD; in GitHub Actions, \
+             `fetch-depth: 0` for actions/checkout"
+        )
+    } else {
+        "`git branch --all` and `git tag` list what there is; `git fetch` gets what is new".to_owned()
+    })
 }
 
 /// What differs from a commit: in short (`3 files changed, 12 insertions(+)`, or nothing), how many files git neither knows nor ignores, and
 /// whether anything is in no commit. What lies in the folder of caches is none.
-fn changes(repository: &Repository, commit: &str, cache: &Path) -> Result<(String, usize, bool), Error> {
-    let git = &repository.git;
+fn changes(root: &Path, commit: &str, cache: &Path) -> Result<(String, usize, bool), Error> {
     let doing = "tell what has changed";
-    let stat = git.ask(&["diff", "--no-ext-diff", "--shortstat", commit, "--"])?.or_fail(doing)?;
-    let known = git.ask(&["diff", "--no-ext-diff", "--quiet", "HEAD", "--"])?;
-    let untracked = git.ask(&["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
-    let untracked = untracked_files(&repository.root, &untracked.out, cache);
+    let stat = ask(root, &["diff", "--no-ext-diff", "--shortstat", commit, "--"])?.or_fail(doing)?;
+    let known = ask(root, &["diff", "--no-ext-diff", "--quiet", "HEAD", "--"])?;
+    let untracked = ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
+    let untracked = untracked_files(root, &untracked.out, cache);
     // Without a commit that is checked out nothing is in it.
-    Ok((stat.line().trim().to_owned(), untracked, untracked > 0 || !known.is_yes()))
+    Ok((stat.line().trim().to_owned(), untracked, untracked > 0 || !known.is_yes))
 }
 
 /// How many there are, without the records of earlier runs: these lie where people run Proofload.
 fn untracked_files(root: &Path, listed: &[u8], cache: &Path) -> usize {
-    let mut records: BTreeMap<PathBuf, bool> = BTreeMap::new();
     let files = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let files = files.map(|name| Path::new(OsStr::from_bytes(name)));
-    files
-        .filter(|file| !root.join(file).starts_with(cache))
-        .filter(|file| {
-            let mut folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-            let is_record = |folder: &Path| {
-                *records
-                    .entry(folder.to_owned())
-                    .or_insert_with(|| root.join(folder).join("record.json").is_file())
-            };
-            !folders.any(is_record)
-        })
-        .count()
+    let is_record =
+        |folder: &Path| !folder.as_os_str().is_empty() && root.join(folder).join("record.json").is_file();
+    let is_own =
+        |file: &&Path| !root.join(file).starts_with(cache) && !file.ancestors().skip(1).any(is_record);
+    files.map(|name| Path::new(OsStr::from_bytes(name))).filter(is_own).count()
 }
 
 /// The files of a commit. Paths are relative to the repository's root.
 #[derive(Debug, Clone, Copy)]
 struct Tree<'a> {
-    pub repository: &'a Repository,
-    pub against: &'a Against,
+    against: &'a Against,
 }
 
 impl Tree<'_> {
     /// Whether there is a file or a folder of this path.
     pub fn has(&self, path: &Path) -> Result<bool, Error> {
-        Ok(self.repository.git.ask_about(&["cat-file", "-e"], self.object(path))?.is_yes())
+        Ok(ask_about(&self.against.repository, &["cat-file", "-e"], self.object(path))?.is_yes)
     }
 
     /// Names of what is in a folder; `None` where there is none.
     pub fn names(&self, folder: &Path) -> Result<Option<Vec<OsString>>, Error> {
-        let said = self.repository.git.ask_about(&["ls-tree", "--name-only", "-z"], self.object(folder))?;
+        let said =
+            ask_about(&self.against.repository, &["ls-tree", "--name-only", "-z"], self.object(folder))?;
         let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(said.is_yes().then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
+        Ok(said.is_yes.then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
     }
 
     /// The text of a file; `None` where there is none.
     pub fn text(&self, file: &Path) -> Result<Option<String>, Error> {
-        let said = self.repository.git.ask_about(&["cat-file", "blob"], self.object(file))?;
-        Ok(said.is_yes().then(|| String::from_utf8_lossy(&said.out).into_owned()))
+        let said = ask_about(&self.against.repository, &["cat-file", "blob"], self.object(file))?;
+        Ok(said.is_yes.then(|| String::from_utf8_lossy(&said.out).into_owned()))
     }
 
     /// Whether the working tree's rules keep a file out of git.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
-        Ok(self.repository.git.ask_about(&["check-ignore", "--quiet", "--"], path)?.is_yes())
+        Ok(ask_about(&self.against.repository, &["check-ignore", "--quiet", "--"], path)?.is_yes)
     }
 
     fn object(&self, path: &Path) -> OsString {

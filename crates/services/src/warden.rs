@@ -15,6 +15,7 @@ mod output;
 mod tree;
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
@@ -22,9 +23,9 @@ use std::time::{Duration, Instant};
 
 use machine::clock::process_cpu_ns;
 use machine::groups::ControlGroup;
-use output::{Followed, Log, Output};
+use output::{Log, Output};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tree::{Ending, Reaped, Shutdown, Step};
+use tree::{Ending, Shutdown};
 
 use crate::container;
 use crate::cpus::{hurry, pin};
@@ -72,7 +73,7 @@ struct Warden {
 ///
 /// Call it before anything else: it closes all descriptors but the standard three, and must be the only thread.
 pub fn warden_main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(Failure::Warden(panic.to_string())))));
+    std::panic::set_hook(Box::new(|panic| say(&Notice::Failed(Failure::of_warden(panic)))));
     match prepare().and_then(Warden::start) {
         Ok(warden) => {
             warden.run();
@@ -85,18 +86,21 @@ pub fn warden_main() -> ExitCode {
     }
 }
 
+fn failed(what: impl Display, error: impl Display) -> Failure {
+    Failure::of_warden(format!("{what}: {error}"))
+}
+
 /// Leaves the caller's session, becomes the parent of orphans, and turns signals into something to wait for.
 fn prepare() -> Result<OwnedFd, Failure> {
-    let failed = |what: &str, error: io::Error| Failure::Warden(format!("{what}: {error}"));
     // `pkill proofload` must not end Proofload and its wardens at once.
     let _ = rustix::thread::set_name(c"pf-warden");
     // What else the caller left open is none of our business: kept open, a pipe of theirs would never end. Kernels
     // before 5.9 refuse, and that is all.
     // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
-    rustix::process::setsid().map_err(|error| failed("cannot begin a session", error.into()))?;
+    rustix::process::setsid().map_err(|error| failed("cannot begin a session", error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| failed("cannot adopt orphans", error.into()))?;
+        .map_err(|error| failed("cannot adopt orphans", error))?;
     block_signals().map_err(|error| failed("cannot wait for signals", error))
 }
 
@@ -134,16 +138,21 @@ fn say(notice: &Notice) {
 
 impl Warden {
     fn start(signals: OwnedFd) -> Result<Self, Failure> {
-        let mut orders = Orders::new();
-        let spec = orders.spec(io::stdin().as_fd()).map_err(Failure::Warden)?;
+        let mut orders = Orders::default();
+        let spec =
+            orders.spec(io::stdin().as_fd()).map_err(|error| failed("cannot read its orders", error))?;
         // And so the service: neither may disturb the generator.
-        pin(&spec.cpus)
-            .map_err(|error| Failure::Warden(format!("cannot run on CPUs {:?}: {error}", spec.cpus)))?;
-        let log = Log::create(&spec.log).map_err(|error| Failure::Log(error.to_string()))?;
-        let scratch = spec.scratch.as_ref().map(Held::create).transpose();
-        let scratch = scratch.map_err(|error| Failure::Scratch(error.to_string()))?;
-        let (output, inlet) = Output::open(log, Followed::new(&spec.logs))
-            .map_err(|error| Failure::Warden(format!("no pipe: {error}")))?;
+        pin(&spec.cpus).map_err(|error| failed(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
+        let log = Log::create(&spec.log).map_err(|error| {
+            Failure::Other(format!("cannot write its log {}: {error}", spec.log.display()))
+        })?;
+        let scratch = spec.scratch.as_ref().map(|scratch| {
+            let place = scratch.directory.display();
+            let words = format!("cannot make its folder {place} (TMPDIR names another place for such)");
+            Held::create(scratch).map_err(|error| Failure::Other(format!("{words}: {error}")))
+        });
+        let scratch = scratch.transpose()?;
+        let (output, inlet) = Output::open(log, &spec.logs).map_err(|error| failed("no pipe", error))?;
         let (first, group) = spawn(&spec, inlet)?;
         say(&Notice::Started { pid: first, group: group.clone() });
         Ok(Self {
@@ -175,15 +184,15 @@ impl Warden {
                 }
             }
             match self.shutdown.step(now, self.empty) {
-                Step::Rest => {}
-                Step::Ask => self.ask(now),
-                Step::Kill => {
+                Shutdown::Off => {}
+                Shutdown::Asking { early_until, until } => self.ask(now < early_until, until),
+                Shutdown::Killing { .. } => {
                     hurry();
                     self.group.as_ref().map(marker::kill_group);
                     self.chase();
                     self.ending.kill();
                 }
-                Step::Finish => break,
+                Shutdown::Over => break,
             }
             self.wait(now);
         }
@@ -192,22 +201,20 @@ impl Warden {
 
     /// Waits until something happens, and takes it in.
     fn wait(&mut self, now: Instant) {
-        let looking = (self.behind || self.shutdown.is_under_way()).then_some(LOOK_AGAIN);
+        // A tree that is being ended has to be looked at again and again.
+        let looking = (self.behind || self.shutdown != Shutdown::Off).then_some(LOOK_AGAIN);
         let timeout = looking.into_iter().chain(self.output.pause(now)).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let input = io::stdin();
         // Only what is wanted: a closed input or output would otherwise wake us up without end.
-        let mut sources = Vec::with_capacity(3);
-        if self.orders.is_open() {
-            sources.push((Source::Orders, PollFd::from_borrowed_fd(input.as_fd(), PollFlags::IN)));
-        }
-        if !self.empty {
-            sources.push((Source::Children, PollFd::new(&self.signals, PollFlags::IN)));
-        }
-        if let Some(output) = self.output.wanted(now) {
-            sources.push((Source::Output, PollFd::from_borrowed_fd(output, PollFlags::IN)));
-        }
-        let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) = sources.into_iter().unzip();
+        let wanted = [
+            Some((Source::Orders, input.as_fd())).filter(|_| !self.orders.over),
+            Some((Source::Children, self.signals.as_fd())).filter(|_| !self.empty),
+            self.output.wanted(now).map(|output| (Source::Output, output)),
+        ];
+        let wait_for = |(source, on)| (source, PollFd::from_borrowed_fd(on, PollFlags::IN));
+        let (sources, mut waiting): (Vec<Source>, Vec<PollFd<'_>>) =
+            wanted.into_iter().flatten().map(wait_for).unzip();
         if poll(&mut waiting, timeout.as_ref()).is_err() {
             return;
         }
@@ -242,15 +249,15 @@ impl Warden {
                 return;
             }
             match tree::reap() {
-                Reaped::NoneNow => return,
-                Reaped::NoneLeft => break,
-                Reaped::Child(pid, exit) if pid == self.first && self.exit.is_none() => {
+                Ok(None) => return,
+                Err(_) => break,
+                Ok(Some((pid, exit))) if pid == self.first && self.exit.is_none() => {
                     self.exit = Some(exit);
                     // It is dead, so all it ever wrote is in the pipe.
                     self.output.drain();
                     say(&Notice::Exited { exit, tail: self.output.tail() });
                 }
-                Reaped::Child(..) => {}
+                Ok(Some(_)) => {}
             }
         }
         if !std::mem::replace(&mut self.empty, true) {
@@ -260,22 +267,20 @@ impl Warden {
 
     /// Asks the head alone, where there is one. A daemon that is slow at ending the others has half of the time; then it
     /// must not start them again while we do it.
-    fn ask(&mut self, now: Instant) {
-        let until = self.shutdown.ask_until(now);
-        match &self.spec.head {
-            None => self.ending.ask(None, until),
-            Some(Head::First) => self.ending.ask(Some(self.first), until),
+    fn ask(&mut self, is_early: bool, until: Instant) {
+        let head = match &self.spec.head {
+            None => None,
+            Some(Head::First) => Some(self.first),
             Some(Head::Named(file)) => {
-                let head =
-                    plan::read_text(file, PID_BYTES_MAX).ok().and_then(|text| text.trim().parse().ok());
-                if self.shutdown.is_early(now) {
-                    self.ending.ask(head, until);
-                } else {
+                let text = plan::read_text(file, PID_BYTES_MAX);
+                let head = text.ok().and_then(|text| text.trim().parse().ok());
+                if !is_early {
                     self.ending.kill_head(head);
-                    self.ending.ask(None, until);
                 }
+                head.filter(|_| is_early)
             }
-        }
+        };
+        self.ending.ask(head, until);
     }
 
     fn finish(mut self) {
@@ -293,20 +298,20 @@ impl Warden {
 
 /// Starts the service, in a control group if it can be.
 fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Failure> {
-    let failed = |error: io::Error| match error.raw_os_error() {
+    let refused = |error: io::Error| match error.raw_os_error() {
         Some(number) => Failure::Execute(number),
-        None => Failure::Warden(error.to_string()),
+        None => failed("nothing started", error),
     };
     let marker = spec.group.then(|| Marker::parse(&spec.marker)).flatten();
     if let Some(group) = marker.and_then(|marker| marker::create_group(&marker)) {
-        let inlet = inlet.try_clone().map_err(failed)?;
+        let inlet = inlet.try_clone().map_err(refused)?;
         match marker::entrance(&group).and_then(|entrance| tree::spawn(spec, inlet, Some(entrance))) {
             Ok(first) => return Ok((first, Some(group))),
             // Some kernels let us make a group that nobody may join.
             Err(_) => marker::remove_group(&group),
         }
     }
-    tree::spawn(spec, inlet, None).map(|first| (first, None)).map_err(failed)
+    tree::spawn(spec, inlet, None).map(|first| (first, None)).map_err(refused)
 }
 
 // The warden's input: the spec's line, then orders, then its end, which is an order too.
@@ -317,52 +322,45 @@ fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Fai
 const LINE_BYTES_MAX: usize = 64 << 20;
 
 /// Lines from Proofload.
+#[derive(Default)]
 struct Orders {
     pending: Vec<u8>,
-    open: bool,
+    /// Whether the input has ended.
+    over: bool,
 }
 
 impl Orders {
-    pub fn new() -> Self {
-        Self { pending: Vec::new(), open: true }
-    }
-
     /// Waits for the first line.
-    pub fn spec(&mut self, input: BorrowedFd<'_>) -> Result<Spec, String> {
+    fn spec(&mut self, input: BorrowedFd<'_>) -> io::Result<Spec> {
         loop {
             if let Some(line) = self.line() {
-                return serde_json::from_slice(&line)
-                    .map_err(|error| format!("cannot read its orders: {error}"));
+                return Ok(serde_json::from_slice(&line)?);
             }
-            if !self.open {
-                return Err("no orders came".to_owned());
+            if self.over {
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
             self.read(input);
         }
     }
 
-    /// Reads once; after the end of the input [`Orders::is_open`] is false.
-    pub fn read(&mut self, input: BorrowedFd<'_>) {
+    /// Reads once.
+    fn read(&mut self, input: BorrowedFd<'_>) {
         let mut buffer = [0; 16 << 10];
         match rustix::io::read(input, &mut buffer) {
             Ok(count) if count > 0 && self.pending.len() < LINE_BYTES_MAX => {
                 self.pending.extend_from_slice(&buffer[..count]);
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            _ => self.open = false,
+            Err(rustix::io::Errno::INTR) => {}
+            _ => self.over = true,
         }
     }
 
     /// The next order. Proofload says nothing else, so a line that cannot be read is its end as well.
-    pub fn next(&mut self) -> Option<Order> {
+    fn next(&mut self) -> Option<Order> {
         match self.line() {
             Some(line) => Some(serde_json::from_slice(&line).unwrap_or(Order::Stop)),
-            None => (!self.open).then_some(Order::Stop),
+            None => self.over.then_some(Order::Stop),
         }
-    }
-
-    pub fn is_open(&self) -> bool {
-        self.open
     }
 
     fn line(&mut self) -> Option<Vec<u8>> {

@@ -60,21 +60,35 @@ impl Components {
 ///
 /// `None` when a variance cannot be had (no variant with two trials, no trial with two slices) or a value is not finite.
 pub fn components(variants: &[Vec<Vec<f64>>]) -> Option<Components> {
-    let mut sums = Sums::default();
-    variants.iter().for_each(|trials| sums.add(trials));
-    let freedom_within = sums.slices - sums.trials;
-    let freedom_between = sums.trials - sums.variants;
+    let (mut freedom_within, mut freedom_between, mut slices_effective) = (0.0, 0.0, 0.0);
+    let (mut squares_within, mut squares_between) = (0.0, 0.0);
+    for trials in variants {
+        let trials: Vec<&Vec<f64>> = trials.iter().filter(|slices| !slices.is_empty()).collect();
+        if trials.is_empty() {
+            continue;
+        }
+        let slices: f64 = trials.iter().map(|trial| trial.len() as f64).sum();
+        let variant_mean = trials.iter().flat_map(|trial| trial.iter()).sum::<f64>() / slices;
+        let mut squared_sizes = 0.0;
+        for trial in &trials {
+            let size = trial.len() as f64;
+            let trial_mean = trial.iter().sum::<f64>() / size;
+            squares_within += trial.iter().map(|y| (y - trial_mean).powi(2)).sum::<f64>();
+            squares_between += size * (trial_mean - variant_mean).powi(2);
+            squared_sizes += size * size;
+        }
+        freedom_within += slices - trials.len() as f64;
+        freedom_between += trials.len() as f64 - 1.0;
+        slices_effective += slices - squared_sizes / slices;
+    }
     if freedom_within < 1.0 || freedom_between < 1.0 {
         return None;
     }
-    let within = sums.within / freedom_within;
-    let slices_typical = sums.slices_effective / freedom_between;
-    let between = ((sums.between / freedom_between - within) / slices_typical).max(0.0);
-    (within.is_finite() && sums.between.is_finite()).then_some(Components {
-        between,
-        within,
-        freedom: freedom_between,
-    })
+    let within = squares_within / freedom_within;
+    let slices_typical = slices_effective / freedom_between;
+    let between = ((squares_between / freedom_between - within) / slices_typical).max(0.0);
+    let is_finite = within.is_finite() && squares_between.is_finite();
+    is_finite.then_some(Components { between, within, freedom: freedom_between })
 }
 
 /// Slices per trial that give the sharpest estimate for the time it takes, from [`SLICES_MIN`] to [`SLICES_MAX`].
@@ -92,38 +106,4 @@ pub fn slices(cost_trial_s: f64, cost_slice_s: f64, components: &Components) -> 
     }
     // A price of 0 gives infinity, which the clamp turns into the most.
     (gain / price).sqrt().ceil().clamp(f64::from(SLICES_MIN), f64::from(SLICES_MAX)) as u32
-}
-
-/// Sums of squares and counts over all variants; counts as floating point, because they only divide.
-#[derive(Default)]
-struct Sums {
-    variants: f64,
-    trials: f64,
-    slices: f64,
-    within: f64,
-    between: f64,
-    slices_effective: f64,
-}
-
-impl Sums {
-    fn add(&mut self, trials: &[Vec<f64>]) {
-        let trials: Vec<&Vec<f64>> = trials.iter().filter(|slices| !slices.is_empty()).collect();
-        if trials.is_empty() {
-            return;
-        }
-        let slices: f64 = trials.iter().map(|trial| trial.len() as f64).sum();
-        let variant_mean = trials.iter().flat_map(|trial| trial.iter()).sum::<f64>() / slices;
-        let mut squared_sizes = 0.0;
-        for trial in &trials {
-            let size = trial.len() as f64;
-            let trial_mean = trial.iter().sum::<f64>() / size;
-            self.within += trial.iter().map(|y| (y - trial_mean).powi(2)).sum::<f64>();
-            self.between += size * (trial_mean - variant_mean).powi(2);
-            squared_sizes += size * size;
-        }
-        self.variants += 1.0;
-        self.trials += trials.len() as f64;
-        self.slices += slices;
-        self.slices_effective += slices - squared_sizes / slices;
-    }
 }

@@ -5,7 +5,7 @@
 //!
 //! Must not: carry a verdict at several looks, which is for [`crate::Looks`], nor stand in for more blocks. Of 95 % intervals
 //! from normal noise it misses the truth in 5 % of runs. Against skewed noise it helps; with heavy symmetric tails the
-//! t interval of [`crate::Estimate`] is the better one. `examples/resampling_rates.rs` measures all this.
+//! t interval of [`crate::Estimate`] is the better one.
 
 use crate::estimate::{as_ratios, blocks, has_spread, mean_and_sd};
 use crate::resampling::BLOCKS_MIN;

@@ -70,10 +70,8 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
 
 /// The logarithm of each process's capacity.
 pub fn capacities(processes: &[Process], slope: f64) -> Vec<f64> {
-    processes
-        .iter()
-        .map(|process| process.rate.ln() + correction(process.reading.corrected(), slope))
-        .collect()
+    let of = |process: &Process| process.rate.ln() + correction(process.reading.corrected(), slope);
+    processes.iter().map(of).collect()
 }
 
 /// From a reading to a capacity: near the crossing along a line, which noise does not bend; far below it by the law itself.

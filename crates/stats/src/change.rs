@@ -44,15 +44,6 @@ pub struct Change {
     pub p: f64,
 }
 
-/// The likeliest place of a change, whether there is one or not.
-#[derive(Debug)]
-struct Suspect {
-    /// Index of the first point behind it.
-    at: usize,
-    /// Share of orders of the points that show as much somewhere. Above [`CHANGE_LEVEL`] it is rough, for the draws end there.
-    p: f64,
-}
-
 /// Every change of level, in order; none below two sides of [`CHANGE_SIDE_MIN`] points.
 ///
 /// Binary segmentation (Vostrikova 1981): where a stretch has a likeliest place with a p-value of at most [`CHANGE_LEVEL`], it is split
@@ -70,29 +61,28 @@ pub fn changes(points: &[Measured], resampling: Resampling) -> Result<Vec<Change
     while let Some((start, end)) = open.pop() {
         let scan = Scan::of(&points[start..end]);
         let suspect = scan.and_then(|mut scan| scan.suspect(&mut draws, resampling));
-        if let Some(Suspect { at, p }) = suspect.filter(|suspect| suspect.p <= CHANGE_LEVEL) {
+        if let Some((at, p)) = suspect.filter(|(_, p)| *p <= CHANGE_LEVEL) {
             found.push((start + at, p));
             open.extend([(start + at, end), (start, start + at)]);
         }
     }
     found.sort_by_key(|(at, _)| *at);
-    let mut ends: Vec<usize> = found.iter().map(|(at, _)| *at).collect();
-    ends.push(points.len());
+    let end = |place: usize| found.get(place).map_or(points.len(), |(at, _)| *at);
     let mut start = 0;
-    let change = |(&(at, p), next): (&(usize, f64), &usize)| {
-        let (before, after) = (level(&points[start..at]), level(&points[at..*next]));
+    let change = |(place, &(at, p)): (usize, &(usize, f64))| {
+        let (before, after) = (level(&points[start..at]), level(&points[at..end(place + 1)]));
         start = at;
         Change { at, before, after, p }
     };
-    Ok(found.iter().zip(&ends[1..]).map(change).collect())
+    Ok(found.iter().enumerate().map(change).collect())
 }
 
 fn check(points: &[Measured]) -> Result<(), Error> {
-    if points.len() > CHANGE_POINTS_MAX {
-        let points = points.len();
-        return Err(Error::Refused(format!(
-            "{points} points are too many for a search for changes, at most {CHANGE_POINTS_MAX}"
-        )));
+    let count = points.len();
+    if count > CHANGE_POINTS_MAX {
+        let most =
+            format!("{count} points are too many for a search for changes, at most {CHANGE_POINTS_MAX}");
+        return Err(Error::Refused(most));
     }
     for (index, &Measured { value, standard_error }) in points.iter().enumerate() {
         if !value.is_finite() {
@@ -161,7 +151,8 @@ impl Scan {
         best
     }
 
-    /// The split of all points that explains most, with its p-value; `None` where that is no number.
+    /// The first point behind the split of all points that explains most, with its p-value: the share of orders of the points that show as
+    /// much somewhere, rough above [`CHANGE_LEVEL`], where the draws end. `None` where that is no number.
     ///
     /// With weights w = 1/(se² + τ²), their sum W and the weighted mean m, a split after k points explains
     /// S_k² W / (W_k (W − W_k)), where S_k = Σ_{i ≤ k} w_i (x_i − m): the likelihood ratio for a shift in the mean of normal figures of
@@ -172,7 +163,7 @@ impl Scan {
     /// once p cannot be below [`CHANGE_LEVEL`] any more (Besag & Clifford 1991).
     ///
     /// A slow drift, or neighbours that are alike, are no level and will be told as changes.
-    fn suspect(&mut self, draws: &mut Draws, resampling: Resampling) -> Option<Suspect> {
+    fn suspect(&mut self, draws: &mut Draws, resampling: Resampling) -> Option<(usize, f64)> {
         let (at, statistic) = self.best();
         // So many as large as the one seen, and p is above the level whatever comes.
         let enough = (CHANGE_LEVEL * (f64::from(resampling.resamples) + 1.0)).floor() as u32;
@@ -183,7 +174,7 @@ impl Scan {
             as_large += u32::from(self.best().1 >= statistic * (1.0 - ROUNDING));
         }
         let p = f64::from(as_large + 1) / f64::from(drawn + 1);
-        statistic.is_finite().then_some(Suspect { at, p })
+        statistic.is_finite().then_some((at, p))
     }
 }
 
@@ -197,7 +188,7 @@ mod tests {
         values.iter().map(|value| Measured { value: *value, standard_error }).collect()
     }
 
-    fn suspect(points: &[Measured], resampling: Resampling) -> Suspect {
+    fn suspect(points: &[Measured], resampling: Resampling) -> (usize, f64) {
         let mut draws = resampling.draws(PURPOSE).expect("so many");
         Scan::of(points).and_then(|mut scan| scan.suspect(&mut draws, resampling)).expect("they vary")
     }
@@ -220,13 +211,13 @@ mod tests {
         for row in rows {
             let point = |(value, error): (&f64, &f64)| Measured { value: *value, standard_error: *error };
             let points: Vec<Measured> = row.values.iter().zip(&row.errors).map(point).collect();
-            let found = suspect(&points, Resampling { resamples: crate::RESAMPLES_MAX, seed: 1 });
-            assert_eq!(found.at, row.at, "{:?}", row.values);
+            let (at, p) = suspect(&points, Resampling { resamples: crate::RESAMPLES_MAX, seed: 1 });
+            assert_eq!(at, row.at, "{:?}", row.values);
             let (_, statistic) = Scan::of(&points).expect("they vary").best();
             assert!((statistic / row.statistic - 1.0).abs() < 1e-9, "{statistic}, NumPy {}", row.statistic);
             // Both draw; ours ends after 10,000 as large, and NumPy's 100,000 know a p of 0.001 to a tenth.
             let tolerance = 0.05 * row.p + 4.0 * (row.p / 100_000.0).sqrt() + 2e-5;
-            assert!((found.p - row.p).abs() < tolerance, "{found:?}, NumPy {}", row.p);
+            assert!((p - row.p).abs() < tolerance, "{p}, NumPy {}", row.p);
         }
     }
 
@@ -282,6 +273,6 @@ mod tests {
         let mut all = points(&(0..16).map(|i| 0.01 * f64::from(i * 5 % 4)).collect::<Vec<_>>(), 0.01);
         all.extend(points(&[2.0, 1.4, 2.2, 1.8], 3.0));
         let precise = points(&all.iter().map(|one| one.value).collect::<Vec<_>>(), 0.01);
-        assert!(suspect(&precise, MANY).p <= CHANGE_LEVEL && suspect(&all, MANY).p > CHANGE_LEVEL);
+        assert!(suspect(&precise, MANY).1 <= CHANGE_LEVEL && suspect(&all, MANY).1 > CHANGE_LEVEL);
     }
 }

@@ -83,30 +83,33 @@ pub fn contrasts(factors: &[Factor]) -> Result<Vec<Contrast>, Error> {
 }
 
 fn check(factors: &[Factor]) -> Result<(), Error> {
-    let mut combinations = 1_usize;
-    for Factor { name, levels } in factors {
-        if levels.len() < 2 {
-            let levels = levels.len();
-            let text = format!("factor `{name}` has {levels} levels, at least 2 are needed for an effect");
-            return Err(Error::Refused(text));
-        }
-        combinations = combinations.saturating_mul(levels.len());
-    }
-    if combinations > COMBINATIONS_MAX {
-        let text = format!("the factors make more than {COMBINATIONS_MAX} combinations of levels");
-        return Err(Error::Refused(text));
-    }
-    Ok(())
+    let combinations = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
+    let text = if let Some(Factor { name, levels }) = factors.iter().find(|factor| factor.levels.len() < 2) {
+        format!("factor `{name}` has {} levels, at least 2 are needed for an effect", levels.len())
+    } else if combinations > COMBINATIONS_MAX {
+        format!("the factors make more than {COMBINATIONS_MAX} combinations of levels")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Refused(text))
 }
 
 fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
     let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
     let concerned: usize = terms.iter().map(|term| factors[term.factor].levels.len()).product();
     let others = (combinations / concerned) as f64;
-    let sign =
-        |cell| terms.iter().map(|term| term.sign(level_of(factors, cell, term.factor))).product::<f64>();
-    let coefficients = (0..combinations).map(|cell| sign(cell) / others).collect();
-    let name = terms.iter().map(|term| term.name(factors)).collect::<Vec<_>>().join(" × ");
+    let sign = |cell: usize, term: &Term| match level_of(factors, cell, term.factor) {
+        level if level == term.level => 1.0,
+        0 => -1.0,
+        _ => 0.0,
+    };
+    let signs = |cell: usize| terms.iter().map(|term| sign(cell, term)).product::<f64>();
+    let coefficients = (0..combinations).map(|cell| signs(cell) / others).collect();
+    let name = |term: &Term| {
+        let Factor { name, levels } = &factors[term.factor];
+        format!("{name}: {} / {}", levels[term.level], levels[0])
+    };
+    let name = terms.iter().map(name).collect::<Vec<_>>().join(" × ");
     Contrast { name, terms, coefficients }
 }
 
@@ -114,23 +117,6 @@ fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
 fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
     let faster: usize = factors[factor + 1..].iter().map(|later| later.levels.len()).product();
     cell / faster % factors[factor].levels.len()
-}
-
-impl Term {
-    fn sign(self, level: usize) -> f64 {
-        if level == self.level {
-            1.0
-        } else if level == 0 {
-            -1.0
-        } else {
-            0.0
-        }
-    }
-
-    fn name(self, factors: &[Factor]) -> String {
-        let Factor { name, levels } = &factors[self.factor];
-        format!("{name}: {} / {}", levels[self.level], levels[0])
-    }
 }
 
 impl Contrast {
@@ -168,13 +154,10 @@ fn check_block(block: usize, cells: &[Option<f64>], expected: usize) -> Result<(
     if cells.len() != expected {
         return Err(Error::cells(block, cells.len(), expected));
     }
-    let measured = cells.iter().enumerate().filter_map(|(cell, y)| Some((cell, (*y)?)));
-    for (cell, value) in measured {
-        if !(value > 0.0 && value.is_finite()) {
-            return Err(Error::Refused(format!(
-                "block {block}, cell {cell}: the value is {value}; only positive finite numbers have a logarithm"
-            )));
-        }
-    }
-    Ok(())
+    let mut measured = cells.iter().enumerate().filter_map(|(cell, y)| Some((cell, (*y)?)));
+    let Some((cell, value)) = measured.find(|(_, value)| !(*value > 0.0 && value.is_finite())) else {
+        return Ok(());
+    };
+    let why = "only positive finite numbers have a logarithm";
+    Err(Error::Refused(format!("block {block}, cell {cell}: the value is {value}; {why}")))
 }

@@ -19,7 +19,7 @@ mod table;
 pub use bands::{Band, quantile_bands};
 pub use interval_log::{IntervalLog, Tag};
 use packed::{Packed, lowest};
-use table::{Both, Table};
+use table::{Table, both};
 
 /// Longest latency a cell exists for: one hour, in nanoseconds. Anything longer counts as "at least one hour".
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -161,7 +161,8 @@ impl Latencies {
         if self.censored.is_empty() {
             return Some((high?, high));
         }
-        Some((nth(Both::of(self.exact.cells(), self.censored.cells()), rank)?, high))
+        let all = both(self.exact.cells().chain(self.censored.cells()));
+        Some((nth(all.into_iter(), rank)?, high))
     }
 
     /// The smallest latency, or `None` when there are no samples.
@@ -226,12 +227,8 @@ impl Default for Latencies {
 impl std::fmt::Debug for Latencies {
     // The derived form would print 67,584 counters into every failed assertion.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Latencies")
-            .field("count", &self.count())
-            .field("censored", &self.censored())
-            .field("p50", &self.quantile(0.5))
-            .field("max", &self.max())
-            .finish()
+        let (count, censored, p50, max) = (self.count(), self.censored(), self.quantile(0.5), self.max());
+        write!(f, "Latencies({count}, {censored} of them censored, p50 {p50:?}, max {max:?})")
     }
 }
 

@@ -12,10 +12,8 @@ mod error;
 mod estimate;
 mod factorial;
 mod histogram;
-mod interval;
 mod looks;
 mod max_t;
-mod planned;
 mod regression;
 mod resampling;
 mod rule;
@@ -32,16 +30,14 @@ pub use anytime::{GUARD_RHO, Guard, SEQUENCE_G, guard, sequence_t};
 pub use bootstrap::bootstrap_t;
 pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measured, changes};
 pub use error::Error;
-pub use estimate::{Estimate, lag1};
+pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, welch, wilson};
 pub use factorial::{BlockValues, COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
 pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_bands};
-pub use interval::{Interval, MeanInterval, Welch, welch, wilson};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use max_t::{EXACT_BLOCKS_MAX, JOINT_BLOCKS_MIN, joint_t};
-pub use planned::PlannedLooks;
 pub use regression::{Effect, mean_effect, place_effect, slope};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
-pub use rule::Rule;
+pub use rule::{PlannedLooks, Rule};
 pub use screen::{
     Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenEffect, ScreenLooks, Screened, designs, interactions,
     screened,

@@ -45,17 +45,18 @@ pub enum Direction {
 /// `Equivalent` is the two one-sided tests of Schuirmann (1987) with the whole interval instead of one of 1 − 2α: stricter
 /// than needed, so that one interval carries every verdict.
 pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict {
-    let higher_is_better = direction == Direction::HigherIsBetter;
-    if estimate.blocks < BLOCKS_MIN {
-        Verdict::Inconclusive
-    } else if margin > 0.0 && estimate.high <= 1.0 + margin && estimate.low >= 1.0 / (1.0 + margin) {
-        Verdict::Equivalent
-    } else if estimate.low > 1.0 {
-        if higher_is_better { Verdict::Better } else { Verdict::Worse }
-    } else if estimate.high < 1.0 {
-        if higher_is_better { Verdict::Worse } else { Verdict::Better }
-    } else {
-        Verdict::Inconclusive
+    let (more, less) = match direction {
+        Direction::HigherIsBetter => (Verdict::Better, Verdict::Worse),
+        Direction::LowerIsBetter => (Verdict::Worse, Verdict::Better),
+    };
+    match estimate {
+        _ if estimate.blocks < BLOCKS_MIN => Verdict::Inconclusive,
+        _ if margin > 0.0 && estimate.high <= 1.0 + margin && estimate.low >= 1.0 / (1.0 + margin) => {
+            Verdict::Equivalent
+        }
+        _ if estimate.low > 1.0 => more,
+        _ if estimate.high < 1.0 => less,
+        _ => Verdict::Inconclusive,
     }
 }
 

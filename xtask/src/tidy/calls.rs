@@ -3,6 +3,7 @@
 
 use proc_macro2::{Delimiter, Group, LineColumn, TokenStream, TokenTree};
 
+use super::code::Code;
 use super::tree::File;
 use super::{Finding, Tree};
 
@@ -41,37 +42,26 @@ const UNWRITTEN: Ban = Ban {
 };
 
 pub fn find(tree: &Tree) -> Vec<Finding> {
-    tree.files()
-        .iter()
-        .flat_map(|file| file.parsed().map(|code| (file, code)))
-        .flat_map(banned_calls)
-        .collect()
+    tree.files().iter().filter_map(|file| Some(banned_calls(file, file.parsed()?))).flatten().collect()
 }
 
-fn banned_calls((file, code): (&File, &super::code::Code)) -> Vec<Finding> {
+fn banned_calls(file: &File, code: &Code) -> Vec<Finding> {
     let mut calls = Vec::new();
     collect(code.tokens.clone(), &mut calls);
-    calls
-        .into_iter()
-        .filter(|(ban, place)| {
-            let in_test = file.is_test || code.is_test_at(*place);
-            !(ban.in_tests && in_test || (ban.allowed)(file))
-        })
-        .map(|(ban, place)| Finding {
-            path: file.path.clone(),
-            line: place.line,
-            what: format!("{} is not used here", ban.call),
-            remedy: ban.remedy,
-        })
-        .collect()
+    let is_allowed = |ban: &Ban, place: LineColumn| {
+        (ban.allowed)(file) || ban.in_tests && (file.is_test || code.is_test_at(place))
+    };
+    calls.retain(|(ban, place)| !is_allowed(ban, *place));
+    let finding = |(ban, place): (Ban, LineColumn)| {
+        file.finding(place.line, format!("{} is not used here", ban.call), ban.remedy)
+    };
+    calls.into_iter().map(finding).collect()
 }
 
 // Build scripts speak to cargo by printing; xtask, examples and benches are programs that people run.
 fn may_print(file: &File) -> bool {
-    let roots = ["crates/cli/", "xtask/", "bench/"];
-    roots.iter().any(|root| file.path.starts_with(root))
-        || file.is_below("examples")
-        || file.is_below("benches")
+    ["crates/cli/", "xtask/", "bench/"].iter().any(|root| file.path.starts_with(root))
+        || ["examples", "benches"].iter().any(|folder| file.is_below(folder))
         || file.name() == "build.rs"
 }
 

@@ -7,6 +7,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem};
 
+use super::tree::File;
 use super::{Finding, Tree};
 
 /// What the rules want to know of a Rust file.
@@ -28,12 +29,8 @@ pub struct Function {
 impl Code {
     pub fn parse(text: &str) -> syn::Result<Self> {
         let syntax = syn::parse_file(text)?;
-        let mut code = Self {
-            tokens: text.parse()?,
-            functions: Vec::new(),
-            test_modules: Vec::new(),
-            test_spans: Vec::new(),
-        };
+        let (functions, test_modules, test_spans) = (Vec::new(), Vec::new(), Vec::new());
+        let mut code = Self { tokens: text.parse()?, functions, test_modules, test_spans };
         if is_for_tests(&syntax.attrs) {
             code.mark_test(syntax.span());
         }
@@ -108,11 +105,11 @@ fn needs_test(condition: &Meta) -> bool {
     match condition {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) => {
-            let Ok(parts) = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated) else {
-                return false;
-            };
-            (list.path.is_ident("all") && parts.iter().any(needs_test))
-                || (list.path.is_ident("any") && parts.iter().all(needs_test))
+            let parts = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated);
+            parts.is_ok_and(|parts| match list.path.is_ident("all") {
+                true => parts.iter().any(needs_test),
+                false => list.path.is_ident("any") && parts.iter().all(needs_test),
+            })
         }
         Meta::NameValue(_) => false,
     }
@@ -137,14 +134,9 @@ fn attributes_of(item: &Item) -> &[Attribute] {
 
 /// The rule: a Rust file parses, because the other rules can say nothing of one that does not.
 pub fn find(tree: &Tree) -> Vec<Finding> {
-    let unparsed = |file: &super::tree::File| {
+    let unparsed = |file: &File| {
         let error = file.code.as_ref()?.as_ref().err()?;
-        Some(Finding {
-            path: file.path.clone(),
-            line: error.span().start().line,
-            what: format!("not Rust: {error}"),
-            remedy: "see cargo check",
-        })
+        Some(file.finding(error.span().start().line, format!("not Rust: {error}"), "see cargo check"))
     };
     tree.files().iter().filter_map(unparsed).collect()
 }

@@ -10,36 +10,27 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 /// Each crate, and the crates that its code may use. Tests of a crate may use others too, as long as there is no ring.
-const MAY_USE: [(&str, &[&str]); 14] = [
-    ("stats", &[]),
-    ("model", &["stats"]),
-    ("plan", &["model"]),
-    ("load", &["model", "stats"]),
-    ("services", &["model", "machine", "plan"]),
-    ("machine", &["model"]),
-    ("remote", &["model", "machine", "plan", "load", "services"]),
-    ("record", &["model", "plan", "stats", "machine"]),
-    ("analysis", &["model", "record", "stats", "plan"]),
-    ("explain", &["model", "machine", "plan", "record", "stats", "analysis", "services"]),
-    (
-        "lab",
-        &["model", "machine", "plan", "stats", "load", "remote", "services", "explain", "record", "analysis"],
-    ),
-    ("foreign", &["model", "stats", "load"]),
-    ("report", &["model", "record", "analysis", "stats", "plan", "explain", "foreign", "machine"]),
-    (
-        "cli",
-        &[
-            "model", "plan", "stats", "load", "remote", "services", "machine", "record", "analysis",
-            "explain", "lab", "foreign", "report",
-        ],
-    ),
+const MAY_USE: [(&str, &str); 14] = [
+    ("stats", ""),
+    ("model", "stats"),
+    ("plan", "model"),
+    ("load", "model stats"),
+    ("services", "model machine plan"),
+    ("machine", "model"),
+    ("remote", "model machine plan load services"),
+    ("record", "model plan stats machine"),
+    ("analysis", "model record stats plan"),
+    ("explain", "model machine plan record stats analysis services"),
+    ("lab", "model machine plan stats load remote services explain record analysis"),
+    ("foreign", "model stats load"),
+    ("report", "model record analysis stats plan explain foreign machine"),
+    ("cli", "model plan stats load remote services machine record analysis explain lab foreign report"),
 ];
 
 const PICTURE: &str =
     "add it to the picture in docs/architecture.md and to the table in xtask/src/tidy/directions.rs";
 
-/// A crate of ours: the folder, its manifest, and what it uses with the line that says so.
+/// A crate of ours: the folder, its manifest, and what it uses with the byte at which it says so.
 struct Crate<'t> {
     folder: &'t str,
     manifest: &'t File,
@@ -56,7 +47,8 @@ pub fn find(tree: &Tree) -> Vec<Finding> {
     for one in &crates {
         match MAY_USE.iter().find(|(folder, _)| *folder == one.folder) {
             None => {
-                findings.push(one.finding(1, "a crate that the picture does not have".to_string(), PICTURE))
+                let what = "a crate that the picture does not have".to_string();
+                findings.push(one.manifest.finding(1, what, PICTURE));
             }
             Some((_, allowed)) => findings.extend(one.against(allowed)),
         }
@@ -66,26 +58,19 @@ pub fn find(tree: &Tree) -> Vec<Finding> {
 }
 
 impl Crate<'_> {
-    fn finding(&self, line: usize, what: String, remedy: &'static str) -> Finding {
-        Finding { path: self.manifest.path.clone(), line, what, remedy }
-    }
-
-    fn against(&self, allowed: &[&str]) -> Vec<Finding> {
-        let forbidden = self.uses.iter().filter(|(used, _)| !allowed.contains(&used.as_str()));
+    fn against(&self, allowed: &str) -> Vec<Finding> {
+        let forbidden = self.uses.iter().filter(|(used, _)| !allowed.split(' ').any(|it| it == used));
         let remedy = "move the code to where it may be used, or change the picture for all to see";
-        forbidden
-            .map(|(used, line)| self.finding(*line, format!("{} may not use {used}", self.folder), remedy))
-            .collect()
+        let what = |used| format!("{} may not use {used}", self.folder);
+        forbidden.map(|(used, at)| self.manifest.finding_at(*at, what(used), remedy)).collect()
     }
 
     /// What its tests use and that comes back to this crate.
     fn rings(&self, edges: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<Finding> {
         let ring = self.tests_use.iter().filter(|(used, _)| reaches(used, self.folder, edges));
-        ring.map(|(used, line)| {
-            let what = format!("tests of {} use {used}, which comes back to {0}", self.folder);
-            self.finding(*line, what, "move the test to the crate that uses both")
-        })
-        .collect()
+        let what = |used| format!("tests of {} use {used}, which comes back to {0}", self.folder);
+        let remedy = "move the test to the crate that uses both";
+        ring.map(|(used, at)| self.manifest.finding_at(*at, what(used), remedy)).collect()
     }
 }
 
@@ -135,7 +120,7 @@ fn read_crate<'t>(
     match DeTable::parse(&manifest.text) {
         Ok(table) => collect_uses(table.get_ref(), ours, &mut one),
         Err(error) => {
-            findings.push(one.finding(1, format!("not TOML: {}", error.message()), "see cargo check"))
+            findings.push(manifest.finding(1, format!("not TOML: {}", error.message()), "see cargo check"))
         }
     }
     Some(one)
@@ -156,11 +141,8 @@ fn collect_uses(table: &DeTable, ours: &BTreeMap<String, String>, one: &mut Crat
             _ => continue,
         };
         for (name, dependency) in entries {
-            if let Some(folder) = folder_of(dependency).or_else(|| ours.get(name.get_ref().as_ref()).cloned())
-            {
-                let line = one.manifest.text[..name.span().start].matches('\n').count() + 1;
-                into.push((folder, line));
-            }
+            let folder = folder_of(dependency).or_else(|| ours.get(name.get_ref().as_ref()).cloned());
+            into.extend(folder.map(|folder| (folder, name.span().start)));
         }
     }
 }

@@ -12,31 +12,22 @@ pub fn find(tree: &Tree) -> Vec<Finding> {
 }
 
 fn broken_links(tree: &Tree, page: &File) -> Vec<Finding> {
-    links_of(&page.text)
-        .into_iter()
-        .filter(|(link, _)| is_broken(tree, page, link))
-        .map(|(link, offset)| Finding {
-            path: page.path.clone(),
-            line: page.text[..offset].matches('\n').count() + 1,
-            what: format!("`{link}` leads nowhere"),
-            remedy: "mend the link, or write the page",
-        })
-        .collect()
+    let broken = links_of(&page.text).into_iter().filter(|(link, _)| is_broken(tree, page, link));
+    let remedy = "mend the link, or write the page";
+    broken.map(|(link, at)| page.finding_at(at, format!("`{link}` leads nowhere"), remedy)).collect()
 }
 
 /// Every link and picture of a page with its place in bytes, also those written as HTML; none from code.
 fn links_of(text: &str) -> Vec<(String, usize)> {
     let mut links = Vec::new();
-    for (event, range) in
-        Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES).into_offset_iter()
-    {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                 links.push((dest_url.into_string(), range.start));
             }
             Event::Html(html) | Event::InlineHtml(html) => {
-                let found = html_links(&html).into_iter();
-                links.extend(found.map(|link| (link.to_string(), range.start)));
+                links.extend(html_links(&html).map(|link| (link.to_string(), range.start)));
             }
             _ => {}
         }
@@ -44,12 +35,9 @@ fn links_of(text: &str) -> Vec<(String, usize)> {
     links
 }
 
-fn html_links(html: &str) -> Vec<&str> {
-    [" href=\"", " src=\"", " srcset=\""]
-        .iter()
-        .flat_map(|attribute| html.split(attribute).skip(1))
-        .filter_map(|rest| rest.split('"').next())
-        .collect()
+fn html_links(html: &str) -> impl Iterator<Item = &str> {
+    let attributes = [" href=\"", " src=\"", " srcset=\""].into_iter();
+    attributes.flat_map(move |it| html.split(it).skip(1)).filter_map(|rest| rest.split('"').next())
 }
 
 /// Whether a link is meant to lead into the tree and does not.

@@ -5,7 +5,7 @@ use super::tree::File;
 use super::{Finding, Tree};
 
 const CARGO_INDEX_LINE: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
-const NPM_FUNDING: &str = "\"url\": ";
+const NPM_FUNDING: [&str; 2] = ["\"url\": ", "\"funding\": "];
 
 pub fn find(tree: &Tree) -> Vec<Finding> {
     tree.files().iter().flat_map(foreign_hosts).collect()
@@ -14,19 +14,13 @@ pub fn find(tree: &Tree) -> Vec<Finding> {
 fn foreign_hosts(file: &File) -> Vec<Finding> {
     let is_public: fn(&str) -> bool = match file.name() {
         "Cargo.lock" => |line| line == CARGO_INDEX_LINE,
-        "package-lock.json" => {
-            |line| [NPM_FUNDING, "\"funding\": "].iter().any(|start| line.starts_with(start))
-        }
+        "package-lock.json" => |line| line.starts_with(NPM_FUNDING[0]) || line.starts_with(NPM_FUNDING[1]),
         _ => return Vec::new(),
     };
-    let lines = file.text.lines().enumerate();
-    lines
-        .filter(|(_, line)| line.contains("://") && !is_public(line.trim()))
-        .map(|(index, line)| Finding {
-            path: file.path.clone(),
-            line: index + 1,
-            what: format!("`{}` ties the lock file to a host", line.trim()),
-            remedy: "make the lock file anew with omit-lockfile-registry-resolved in .npmrc",
-        })
-        .collect()
+    let lines = (1..).zip(file.text.lines().map(str::trim));
+    let foreign = lines.filter(|(_, line)| line.contains("://") && !is_public(line));
+    let remedy = "make the lock file anew with omit-lockfile-registry-resolved in .npmrc";
+    let finding =
+        |(number, line)| file.finding(number, format!("`{line}` ties the lock file to a host"), remedy);
+    foreign.map(finding).collect()
 }

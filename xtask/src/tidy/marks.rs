@@ -1,5 +1,6 @@
 //! The rule: what is left to do is done or filed, not marked in the tree. It reads every text, comments above all.
 
+use super::tree::File;
 use super::{Finding, Tree};
 
 // In halves, so that this file does not break its own rule.
@@ -7,20 +8,17 @@ const MARKS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 const LOCK_FILES: [&str; 2] = ["Cargo.lock", "package-lock.json"];
 
 pub fn find(tree: &Tree) -> Vec<Finding> {
-    let ours =
-        tree.files().iter().filter(|file| !file.is_below("vendor") && !LOCK_FILES.contains(&file.name()));
-    ours.flat_map(|file| {
-        file.text.lines().enumerate().filter_map(|(index, line)| {
-            let mark = MARKS.iter().find(|mark| has_word(line, mark))?;
-            Some(Finding {
-                path: file.path.clone(),
-                line: index + 1,
-                what: format!("`{mark}`"),
-                remedy: "do it now, or write down elsewhere that it is not done",
-            })
-        })
-    })
-    .collect()
+    let is_ours = |file: &&File| !file.is_below("vendor") && !LOCK_FILES.contains(&file.name());
+    tree.files().iter().filter(is_ours).flat_map(marks).collect()
+}
+
+fn marks(file: &File) -> Vec<Finding> {
+    let remedy = "do it now, or write down elsewhere that it is not done";
+    let found = (1..).zip(file.text.lines()).filter_map(|(number, line)| {
+        let mark = MARKS.iter().find(|mark| has_word(line, mark))?;
+        Some(file.finding(number, format!("`{mark}`"), remedy))
+    });
+    found.collect()
 }
 
 /// Whether the word stands in the line with no letter, digit or underscore touching it.

@@ -10,30 +10,17 @@ pub fn find(tree: &Tree) -> Vec<Finding> {
     // A banned folder is reported once, at the first file in it, not again for each file.
     let mut by_entry = BTreeMap::new();
     for file in tree.files() {
-        for (end, part) in parts(&file.path) {
+        let ends = file.path.match_indices('/').map(|(end, _)| end).chain([file.path.len()]);
+        for (part, end) in file.path.split('/').zip(ends) {
             let stem = part.split('.').next().unwrap_or(part).to_lowercase();
             if BANNED.contains(&stem.as_str()) {
                 by_entry.entry(&file.path[..end]).or_insert((part, file));
             }
         }
     }
+    let remedy = "name it after what is in it; what has no one name belongs in several places";
     by_entry
         .into_values()
-        .map(|(part, file)| Finding {
-            path: file.path.clone(),
-            line: 1,
-            what: format!("`{part}` says nothing"),
-            remedy: "name it after what is in it; what has no one name belongs in several places",
-        })
+        .map(|(part, file)| file.finding(1, format!("`{part}` says nothing"), remedy))
         .collect()
-}
-
-/// The parts of a path, each with the place in the path where it ends.
-fn parts(path: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut end = 0;
-    path.split('/').map(move |part| {
-        let start = end;
-        end = start + part.len() + 1;
-        (end - 1, part)
-    })
 }

@@ -1,6 +1,7 @@
 //! The rule: a file fits a reader's head and a function a screen. Tests, generated files (`@generated` in the first
 //! lines) and vendored ones may be longer; it must not count what nobody reads as code, such as data.
 
+use super::code::Function;
 use super::tree::File;
 use super::{Finding, Tree};
 
@@ -22,26 +23,18 @@ fn is_exempt(file: &File) -> bool {
 fn long_file(file: &File) -> Option<Finding> {
     let is_source = file.extension().is_some_and(|extension| SOURCE_EXTENSIONS.contains(&extension));
     let lines = file.text.lines().count();
-    (is_source && lines > FILE_LINES_MAX).then(|| Finding {
-        path: file.path.clone(),
-        line: FILE_LINES_MAX + 1,
-        what: format!("{lines} lines, at most {FILE_LINES_MAX}"),
-        remedy: "divide it by what it does; long tests go to a sibling tests.rs",
-    })
+    let remedy = "divide it by what it does; long tests go to a sibling tests.rs";
+    let what = format!("{lines} lines, at most {FILE_LINES_MAX}");
+    (is_source && lines > FILE_LINES_MAX).then(|| file.finding(FILE_LINES_MAX + 1, what, remedy))
 }
 
 fn long_functions(file: &File) -> Vec<Finding> {
     let Some(code) = file.parsed() else { return Vec::new() };
-    let too_long = code
-        .functions
-        .iter()
-        .filter(|function| function.lines > FUNCTION_LINES_MAX && !code.is_test_at(function.start));
-    too_long
-        .map(|function| Finding {
-            path: file.path.clone(),
-            line: function.start.line,
-            what: format!("`{}` has {} lines, at most {FUNCTION_LINES_MAX}", function.name, function.lines),
-            remedy: "push decisions up and loops down into functions of their own",
-        })
-        .collect()
+    let functions = code.functions.iter();
+    let too_long = functions.filter(|one| one.lines > FUNCTION_LINES_MAX && !code.is_test_at(one.start));
+    let finding = |one: &Function| {
+        let what = format!("`{}` has {} lines, at most {FUNCTION_LINES_MAX}", one.name, one.lines);
+        file.finding(one.start.line, what, "push decisions up and loops down into functions of their own")
+    };
+    too_long.map(finding).collect()
 }

@@ -2,7 +2,6 @@
 //! as if it did. A test here must fail when its rule is taken out of the table.
 
 use std::fs;
-use std::path::Path;
 
 use super::{Tree, violations};
 
@@ -17,14 +16,11 @@ serde = "1"
 fn tidy(files: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
-        write(&folder.path().join(path), text);
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
-    violations(&Tree::read(folder.path()).unwrap()).iter().map(ToString::to_string).collect()
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
+    violations(&Tree::read(folder.path()).unwrap())
 }
 
 /// Asserts that there is exactly one violation for each of the beginnings, in order.
@@ -74,7 +70,7 @@ fn a_tree_that_keeps_the_rules_is_clean() {
 }
 
 #[test]
-fn a_crate_uses_only_what_the_picture_allows() {
+fn crates_are_in_the_picture_use_what_it_allows_and_their_tests_make_no_ring() {
     let files = [
         ("Cargo.toml", ROOT),
         (
@@ -87,24 +83,15 @@ fn a_crate_uses_only_what_the_picture_allows() {
     let expected =
         ["crates/plan/Cargo.toml:5: direction: plan may", "crates/stats/Cargo.toml:2: direction: stats may"];
     assert_found(&files, &expected);
-}
-
-#[test]
-fn a_crate_that_the_picture_lacks_is_told() {
-    let expected = [
-        "crates/extra/Cargo.toml:1: direction: a crate that the picture does not have: add it to the picture",
-    ];
-    assert_found(&[("crates/extra/Cargo.toml", "")], &expected);
-}
-
-#[test]
-fn tests_of_a_crate_make_no_ring() {
-    let files = [
+    let what =
+        "crates/extra/Cargo.toml:1: direction: a crate that the picture does not have: add it to the picture";
+    assert_found(&[("crates/extra/Cargo.toml", "")], &[what]);
+    let ring = [
         ("Cargo.toml", ROOT),
         ("crates/plan/Cargo.toml", "[dev-dependencies]\nlab.workspace = true\n"),
         ("crates/lab/Cargo.toml", "[dependencies]\nplan.workspace = true\n"),
     ];
-    assert_found(&files, &["crates/plan/Cargo.toml:2: direction: tests of plan use lab"]);
+    assert_found(&ring, &["crates/plan/Cargo.toml:2: direction: tests of plan use lab"]);
 }
 
 #[test]
@@ -132,10 +119,8 @@ fn g() { x.unwrap() }
 #[cfg(any(test, unix))]
 fn h() { x.unwrap() }
 ";
-    let found: Vec<String> = [2, 4, 5, 6, 7, 8, 9, 10, 13, 15]
-        .iter()
-        .map(|line| format!("crates/lab/src/a.rs:{line}: banned-call"))
-        .collect();
+    let lines = [2, 4, 5, 6, 7, 8, 9, 10, 13, 15].iter();
+    let found: Vec<String> = lines.map(|line| format!("crates/lab/src/a.rs:{line}: banned-call")).collect();
     assert_found(&[("crates/lab/src/a.rs", code)], &found.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
@@ -210,11 +195,7 @@ fn links_of_a_page_lead_somewhere() {
 
 #[test]
 fn marks_of_unfinished_work_are_found_as_words() {
-    let page = format!(
-        "fine\n# {}: later\n{}S and AUTO{}\n",
-        concat!("FIX", "ME"),
-        concat!("TO", "DO"),
-        concat!("TO", "DO")
-    );
+    let [mend, do_it] = [concat!("FIX", "ME"), concat!("TO", "DO")];
+    let page = format!("fine\n# {mend}: later\n{do_it}S and AUTO{do_it}\n");
     assert_found(&[("Makefile", &page)], &["Makefile:2: mark"]);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
+use super::Finding;
 use super::code::Code;
 
 /// Folders that hold nothing written here, wherever they stand.
@@ -34,6 +35,16 @@ impl File {
         let code = path.ends_with(".rs").then(|| Code::parse(&text));
         let is_test = is_test_path(&path);
         Self { path, text, code, is_test }
+    }
+
+    /// That it breaks a rule in this line.
+    pub fn finding(&self, line: usize, what: String, remedy: &'static str) -> Finding {
+        Finding { path: self.path.clone(), line, what, remedy }
+    }
+
+    /// The same at this byte of the text.
+    pub fn finding_at(&self, offset: usize, what: String, remedy: &'static str) -> Finding {
+        self.finding(self.text[..offset].matches('\n').count() + 1, what, remedy)
     }
 
     /// The last part of the path.
@@ -89,26 +100,18 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let path = format!("{prefix}{name}");
-        if entry.file_type()?.is_dir() {
-            let skip = FOREIGN_FOLDERS.contains(&&*name) || OUTPUT_FOLDERS.contains(&&*path);
-            if !skip {
+        let (path, kind) = (format!("{prefix}{name}"), entry.file_type()?);
+        if kind.is_dir() {
+            if !FOREIGN_FOLDERS.contains(&&*name) && !OUTPUT_FOLDERS.contains(&&*path) {
                 read_folder(&entry.path(), &format!("{path}/"), files)?;
             }
         } else {
-            files.push(File::new(path, read_text(&entry)?));
+            // A link is listed and not followed: what it points to is read at its own place.
+            let bytes = if kind.is_file() { fs::read(entry.path())? } else { Vec::new() };
+            files.push(File::new(path, String::from_utf8(bytes).unwrap_or_default()));
         }
     }
     Ok(())
-}
-
-// A link is listed and not followed: what it points to is read at its own place.
-fn read_text(entry: &fs::DirEntry) -> io::Result<String> {
-    if entry.file_type()?.is_file() {
-        Ok(String::from_utf8(fs::read(entry.path())?).unwrap_or_default())
-    } else {
-        Ok(String::new())
-    }
 }
 
 fn is_test_path(path: &str) -> bool {
@@ -119,14 +122,12 @@ fn is_test_path(path: &str) -> bool {
 
 /// Marks the files of modules that their parent declares under `#[cfg(test)]`, and the modules below those.
 fn mark_test_modules(files: &mut [File]) {
-    let stems: BTreeSet<String> = files
-        .iter()
-        .filter_map(|file| Some((file, file.parsed()?)))
-        .flat_map(|(file, code)| {
-            let folder = module_folder(&file.path);
-            code.test_modules.iter().map(move |module| format!("{folder}{module}"))
-        })
-        .collect();
+    let of_file = |file: &File| {
+        let folder = module_folder(&file.path);
+        let modules = file.parsed().into_iter().flat_map(|code| &code.test_modules);
+        modules.map(|module| format!("{folder}{module}")).collect::<Vec<_>>()
+    };
+    let stems: BTreeSet<String> = files.iter().flat_map(of_file).collect();
     for file in files {
         file.is_test |= stems.iter().any(|stem| {
             file.path.strip_prefix(stem).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))

@@ -66,14 +66,9 @@ impl World {
 
     /// Tunes it.
     pub fn tuned(&self, seed: u64) -> Came {
-        let level = |of: usize| vec![Level { name: format!("s{of}"), changes: Vec::new() }];
-        let setting = |of: usize| Setting {
-            name: format!("s{of}"),
-            levels: level(of),
-            screened: 0,
-            cost: String::new(),
-            source: String::new(),
-            seen: String::new(),
+        let setting = |of: usize| {
+            let level = Level { name: format!("s{of}"), changes: Vec::new() };
+            Setting { name: format!("s{of}"), levels: vec![level], ..Setting::default() }
         };
         let spec = Spec {
             settings: (0..self.effects.len()).map(setting).collect(),
@@ -91,11 +86,11 @@ impl World {
             came.seconds += seconds;
             tuning.take(self.outcome(&step, seconds, &mut random));
         }
-        if let Some(Some(confirmation)) = tuning.confirmed() {
+        if let Some(Some(confirmation)) = &tuning.confirmed {
             came.confirmed = confirmation.first().map(|(_, known)| [known.ratio, known.low, known.high]);
         }
         let is_set =
-            |of: &usize| tuning.holds() && tuning.chosen()[*of] > 0 && tuning.states()[*of] == State::Better;
+            |of: &usize| tuning.holds() && tuning.chosen[*of] > 0 && tuning.states[*of] == State::Better;
         came.set = (0..self.effects.len()).filter(is_set).collect();
         came
     }
@@ -103,27 +98,23 @@ impl World {
     fn outcome(&self, step: &Step, seconds: f64, random: &mut Pcg64) -> Outcome {
         // Two variants that are alike are refused.
         assert!((1..step.rows.len()).all(|at| !step.rows[..at].contains(&step.rows[at])), "{step:?}");
+        let truth = |row: &Row| match step.rate_per_s {
+            Some(_) => (Metric::P99, self.tail_log(row), TAIL_SD),
+            None => (Metric::Throughput, self.log(row), self.sd),
+        };
         if !step.confirms() {
             let drift = 0.05 * normal(random);
             let figures = |row: &Row| {
-                let (metric, log, sd) = match step.rate_per_s {
-                    Some(_) => (Metric::P99, self.tail_log(row), TAIL_SD),
-                    None => (Metric::Throughput, self.log(row), self.sd),
-                };
+                let (metric, log, sd) = truth(row);
                 let value = 1000.0 * (log + drift + sd * normal(random)).exp();
                 Some(Figures { values: [(metric, value)].into(), per_core: false })
             };
-            return Outcome::Measured(
-                step.rows.iter().map(figures).collect(),
-                Took { seconds, block_s: seconds },
-            );
+            let took = Took { seconds, block_s: seconds };
+            return Outcome::Measured(step.rows.iter().map(figures).collect(), took);
         }
-        let (metric, truth, sd) = match step.rate_per_s {
-            Some(_) => (Metric::P99, self.tail_log(&step.rows[1]), TAIL_SD),
-            None => (Metric::Throughput, self.log(&step.rows[1]), self.sd),
-        };
-        let ratios: Vec<f64> =
-            (0..step.blocks).map(|_| truth + sd * (normal(random) - normal(random))).collect();
+        let (metric, truth, sd) = truth(&step.rows[1]);
+        let ratio = |_| truth + sd * (normal(random) - normal(random));
+        let ratios: Vec<f64> = (0..step.blocks).map(ratio).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
         let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
         Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]))

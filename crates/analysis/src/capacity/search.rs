@@ -8,9 +8,8 @@ use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{Process, Reading, capacities, expected_slope, placed, slope};
 
-use crate::metric::trial;
-use crate::spread::mean;
-use crate::variant::few_merged;
+use crate::only_if;
+use crate::variant::{few_merged, mean, total};
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
 const FIRST_SHARE: f64 = 0.7;
@@ -71,24 +70,29 @@ impl Clause {
     /// Its logarithm.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {
-            let due: u64 = slices.iter().map(|slice| slice.counts.due()).sum();
-            let failed: u64 = slices.iter().map(|slice| slice.counts.failed()).sum();
+            let due = total(slices, |slice| slice.counts.due());
+            let failed = total(slices, |slice| slice.counts.failed());
             // None at all among n is taken for half of one.
             let share = (failed as f64).max(0.5) / due as f64;
             let allowed = 1.0 - self.q;
             return (due > 0).then(|| -(share / allowed).ln() / -allowed.ln());
         }
-        let seconds = quantile_s(slices, self.q)?;
-        Some(-(seconds / self.limit_s).ln())
+        Some(-(quantile_s(slices, self.q)? / self.limit_s).ln())
     }
 
-    fn slope(&self, capacity: f64, lower: &[(f64, Vec<&Slice>)]) -> f64 {
+    fn reading(&self, window: &[&Slice]) -> Option<Reading> {
+        let whole = self.headroom(window)?;
+        let (first, second) = window.split_at(window.len() / 2);
+        Some(Reading { whole, halves: [first, second].map(|half| self.headroom(half).unwrap_or(whole)) })
+    }
+
+    fn slope(&self, capacity: f64, lower: &[(f64, &Slice)]) -> f64 {
         let expected = expected_slope(capacity, self.limit_s, self.q);
         if self.is_of_failures() {
             return expected.min(SLOPE_MAX);
         }
         let near = lower.iter().filter(|(rate, _)| *rate > SHARE_LEAST * capacity);
-        let points = near.filter_map(|(rate, slices)| Some((rate / capacity, self.kept_by(slices)?)));
+        let points = near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
         slope(&points.collect::<Vec<_>>(), expected)
     }
 }
@@ -98,11 +102,9 @@ impl Clause {
 /// The histogram has failed responses at the time at which they came, which is early as a rule: the rank moves up by as many.
 pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
     let responses = few_merged(slices.iter().filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)));
-    let unexpected: u64 = slices.iter().map(|slice| slice.counts.responses - slice.counts.successful).sum();
+    let unexpected = total(slices, |slice| slice.counts.responses - slice.counts.successful);
     let count = responses.count();
-    if count == 0 {
-        return None;
-    }
+    only_if(count > 0)?;
     let rank = (q * count as f64).ceil().max(1.0) + unexpected as f64;
     if rank > count as f64 {
         return Some(f64::INFINITY);
@@ -116,8 +118,8 @@ pub(super) fn rate(slice: &Slice) -> Option<f64> {
     slice.counts.open.as_ref().map(|open| open.rate_per_s)
 }
 
-fn of_kind(trial: &Trial, kind: SliceKind) -> impl Iterator<Item = &Slice> {
-    trial.slices.iter().filter(move |slice| slice.kind == kind)
+fn probes(trial: &Trial) -> impl Iterator<Item = &Slice> {
+    trial.slices.iter().filter(|slice| slice.kind == SliceKind::Probe)
 }
 
 /// Successful responses per second in the second half of a slice: 0 where nothing succeeded, `None` where responses came too late to
@@ -135,19 +137,22 @@ pub fn second_half_per_s(slice: &Slice) -> Option<f64> {
 
 /// What a trial did at its limit, in closed loop, before anything else was asked of it.
 pub fn at_limit_per_s(trial: &Trial) -> Option<f64> {
-    let mut closed = trial.slices.iter().filter(|slice| slice.counts.open.is_none());
-    second_half_per_s(closed.next_back()?).filter(|per_s| *per_s > 0.0)
+    second_half_per_s(last_closed(trial)?).filter(|per_s| *per_s > 0.0)
+}
+
+pub(super) fn last_closed(trial: &Trial) -> Option<&Slice> {
+    trial.slices.iter().rfind(|slice| slice.counts.open.is_none())
 }
 
 /// The trials of a variant that count.
 fn trials(record: &Record, variant: usize) -> impl Iterator<Item = (u32, &Trial)> {
-    record.complete_blocks().filter_map(move |block| Some((block.number, trial(block, variant)?)))
+    record.complete_blocks().filter_map(move |block| Some((block.number, block.trial(variant)?)))
 }
 
 /// The trial before the first block, in which the rate was searched for.
 fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
     let trials = record.blocks.iter().filter(|block| block.number == 0).flat_map(|block| &block.trials);
-    trials.rev().find(|trial| trial.variant() == variant && of_kind(trial, SliceKind::Probe).next().is_some())
+    trials.rev().find(|trial| trial.variant() == variant && probes(trial).next().is_some())
 }
 
 /// Which limit a variant meets first, and each block's capacity by it.
@@ -177,16 +182,13 @@ impl Found {
         let mut window_s = f64::INFINITY;
         for (number, trial) in trials(record, variant) {
             let window: Vec<&Slice> = trial.measured().collect();
-            let (first, second) = window.split_at(window.len() / 2);
-            let Some(reading) = clause.reading(&window, [first, second]) else { continue };
+            let Some(reading) = clause.reading(&window) else { continue };
             let Some(rate) = window.first().and_then(|slice| rate(slice)) else { continue };
             numbers.push(number);
             processes.push(Process { rate, reading });
             let length_s = window.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
             window_s = window_s.min(length_s);
-            lower.extend(
-                of_kind(trial, SliceKind::Probe).filter_map(|slice| Some((self::rate(slice)?, vec![slice]))),
-            );
+            lower.extend(probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))));
         }
         let mut logs: Vec<f64> = processes.iter().map(|process| process.rate.ln()).collect();
         let mut slope = 1.0;
@@ -196,14 +198,6 @@ impl Found {
             logs = capacities(&processes, slope);
         }
         Some(Found { clause, slope, logs: numbers.into_iter().zip(logs).collect(), window_s })
-    }
-}
-
-impl Clause {
-    fn reading(&self, window: &[&Slice], halves: [&[&Slice]; 2]) -> Option<Reading> {
-        let whole = self.headroom(window)?;
-        let [first, second] = halves.map(|half| self.headroom(half).unwrap_or(whole));
-        Some(Reading { whole, halves: [first, second] })
     }
 }
 
@@ -218,10 +212,10 @@ pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option
         let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
         return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
     };
-    let before = trials(record, variant);
-    let before = before
-        .filter_map(|(number, trial)| Some((found.logs.get(&number)?.exp(), self::at_limit_per_s(trial)?)));
-    placed(&before.collect::<Vec<_>>(), found.slope, at_limit_per_s)
+    let known =
+        |(number, trial): (u32, &Trial)| Some((found.logs.get(&number)?.exp(), self::at_limit_per_s(trial)?));
+    let before: Vec<(f64, f64)> = trials(record, variant).filter_map(known).collect();
+    placed(&before, found.slope, at_limit_per_s)
 }
 
 /// How much lower than the rate of a window the one beside it is, which tells how steep things are: where L/p is 2.5.
@@ -255,8 +249,7 @@ impl Pilot {
             let kept = clauses.iter().filter_map(|clause| clause.kept_by(&[slice]));
             Some(Tried { rate: rate(slice)?, kept: kept.reduce(f64::min)? })
         };
-        let trial = pilot(record, variant)?;
-        Some(Pilot { tried: of_kind(trial, SliceKind::Probe).filter_map(tried).collect() })
+        Some(Pilot { tried: probes(pilot(record, variant)?).filter_map(tried).collect() })
     }
 
     /// The highest rate that was kept below the lowest that was not, and that one.

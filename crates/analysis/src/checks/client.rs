@@ -9,9 +9,8 @@ use stats::Latencies;
 
 use super::run::blocks_min;
 use super::saturation::generator_share;
-use super::{Run, Seen, Variant, either, first_few, trials, warning};
-use crate::spread::mean;
-use crate::variant::merged;
+use super::{Run, Seen, Variant, either, few, only_if, warning};
+use crate::variant::{mean, merged};
 
 /// Share of a core above which a generator thread may have been the limit.
 pub(crate) const GENERATOR_SHARE_MAX: f64 = 0.85;
@@ -39,9 +38,7 @@ const TOLD_MAX: usize = 3;
 pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let record = run.record;
     let (generator, share) = busiest(&variant.slices);
-    if share <= GENERATOR_SHARE_MAX {
-        return None;
-    }
+    only_if(share > GENERATOR_SHARE_MAX)?;
     let busy = variant.sum(Slice::services_cpu_ns) as f64 / variant.wall_ns();
     // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
     // not the client's either.
@@ -59,8 +56,7 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     } else if idle {
         "the client was the limit, so this is its throughput and not the service's; give it more threads (load.threads) and cores"
     } else {
-        "the service was at its limit too, or it is not throughput that is judged; yet a generator with a core to spare would be a better \
-         witness"
+        "the service was at its limit too, or throughput is not judged; yet a generator with a core to spare would tell more"
     };
     let evidence = evidence!("{thread} was busy {busy_share} of the time while {services}";
         busy_share = Quantity::share(share));
@@ -74,9 +70,8 @@ fn busiest<'a>(slices: &[&'a Slice]) -> (Option<&'a str>, f64) {
         of_each.entry(&part.name).or_default().extend(part.busiest_share);
     }
     let means = of_each.into_iter().filter_map(|(name, shares)| Some((Some(name), mean(shares)?)));
-    means
-        .max_by(|(_, one), (_, other)| one.total_cmp(other))
-        .unwrap_or_else(|| (None, generator_share(slices)))
+    let busiest = means.max_by(|(_, one), (_, other)| one.total_cmp(other));
+    busiest.unwrap_or_else(|| (None, generator_share(slices)))
 }
 
 fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
@@ -93,14 +88,10 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
     let opens = opens(variant);
     let sum = |of: fn(&OpenLoop) -> u64| opens.iter().map(|open| of(open)).sum::<u64>();
     let due = sum(|open| open.intended);
-    if due == 0 {
-        return None;
-    }
+    only_if(due > 0)?;
     let share = |part: u64| part as f64 / due as f64;
     let (sent, queued) = (share(sum(|open| open.sent_in_window)), share(sum(|open| open.queued)));
-    if sent >= SENT_SHARE_MIN && queued <= QUEUED_SHARE_MAX {
-        return None;
-    }
+    only_if(sent < SENT_SHARE_MIN || queued > QUEUED_SHARE_MAX)?;
     let capacity = run.record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
     let capacity = capacity.filter(|per_s| **per_s > 0.0).map(|per_s| Quantity::per_s(*per_s));
     let capacity = capacity.map(|per_s| format!("; it saturates at {per_s}")).unwrap_or_default();
@@ -123,14 +114,11 @@ pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
     let lag_ns = p99_ns(merged(opens.iter().map(|open| &open.schedule_lag)))?;
     let response_ns = p99_ns(merged(opens.iter().map(|open| &open.response)))?;
     let share = lag_ns as f64 / response_ns.max(1) as f64;
-    if lag_ns <= LAG_MAX_NS || share <= LAG_SHARE_MAX {
-        return None;
-    }
+    only_if(lag_ns > LAG_MAX_NS && share > LAG_SHARE_MAX)?;
     let parts = variant.slices.iter().flat_map(|slice| &slice.generators);
     let latest = parts.filter_map(|part| Some((part.lag_p99_ns?, &part.name))).max();
-    let latest = latest.map_or(String::new(), |(ns, generator)| {
-        format!("; {generator} up to {} in a slice", Quantity::ns(ns))
-    });
+    let told = |(ns, name)| format!("; {name} up to {} in a slice", Quantity::ns(ns));
+    let latest = latest.map(told).unwrap_or_default();
     let evidence = evidence!(
         "with a connection free the client sent up to {lag} late (p99), {part} of the response time of {response} (p99){latest}";
         lag = Quantity::ns(lag_ns), part = Quantity::share(share), response = Quantity::ns(response_ns));
@@ -146,7 +134,7 @@ pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
 
 /// Generator and services on the same processors: one finding for all variants, with what the client took at the most.
 pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
-    let trial = trials(run.record).find(|trial| trial.started.cpus_shared)?;
+    let trial = run.record.complete_trials().find(|trial| trial.started.cpus_shared)?;
     let here = trial.started.services.iter().filter(|service| service.host.is_none());
     let services: BTreeSet<usize> = here.flat_map(|service| &service.cpus).copied().collect();
     let generator = &trial.started.generator_cpus;
@@ -157,25 +145,17 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
         (used_ns / (variant.wall_ns() * processors), variant.name())
     });
     let most = taken.max_by(|(one, _), (other, _)| one.total_cmp(other)).filter(|(share, _)| *share > 0.0);
-    let most = most.map_or(String::new(), |(share, name)| {
-        format!(": the client took up to {} of their time ({name})", Quantity::share(share))
-    });
-    let list =
-        |cpus: &mut dyn Iterator<Item = &usize>| cpus.map(usize::to_string).collect::<Vec<_>>().join(", ");
-    let place = if services.is_empty() {
-        String::new()
+    let told =
+        |(share, name)| format!(": the client took up to {} of their time ({name})", Quantity::share(share));
+    let most = most.map(told).unwrap_or_default();
+    let list = |cpus: Vec<&usize>| cpus.into_iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let (on, by) = (list(services.iter().collect()), list(generator.iter().collect()));
+    let place = if on.is_empty() { String::new() } else { format!(" (services on {on}, generator on {by})") };
+    let remedy = if run.plan.design.cpus == plan::Cpus::Shared {
+        "that much less was left for the service at the most, and a variant that is easier on the client gains by it; differences of \
+         that size need `cpus = \"separate\"`, or a client with a processor of its own"
     } else {
-        let (services, generator) = (list(&mut services.iter()), list(&mut generator.iter()));
-        format!(" (services on {services}, generator on {generator})")
-    };
-    let remedy = match run.plan.design.cpus {
-        plan::Cpus::Shared => {
-            "that much less was left for the service at the most, and a variant that is easier on the client gains by it; differences of \
-             that size need `cpus = \"separate\"`, or a client with a processor of its own"
-        }
-        plan::Cpus::Separate => {
-            "that much less was left for the service at the most; use a machine with two cores or more"
-        }
+        "that much less was left for the service at the most; use a machine with two cores or more"
     };
     Some(warning(format!("generator and services shared processors{place}{most}"), remedy))
 }
@@ -184,29 +164,24 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
 pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
     let Run { record, plan, .. } = run;
     let lost = &record.generators_lost;
-    if lost.is_empty() {
-        return None;
-    }
+    only_if(!lost.is_empty())?;
     let failed = matches!(record.end(), Some(EndReason::GeneratorFailed(_)));
-    let few = record.complete_blocks().count() < blocks_min(record) && !plan.comparisons.is_empty();
+    let too_few = record.complete_blocks().count() < blocks_min(record) && !plan.comparisons.is_empty();
     let told = |lost: &GeneratorLost| match lost.block {
         0 => format!("before the first block {}", lost.why),
         block => format!("in block {block} {}", lost.why),
     };
-    let told = first_few(&lost.iter().map(told).collect::<Vec<_>>(), TOLD_MAX);
-    let evidence = match lost.len() {
-        1 => evidence!("a load generator was lost once: {told}"),
-        _ => {
-            evidence!("a load generator was lost {times} times: {told}"; times = Quantity::count(lost.len() as u64))
-        }
-    };
+    let told = few(lost.iter().map(told), TOLD_MAX, "; ");
+    let times = if lost.len() == 1 { "once".to_owned() } else { format!("{} times", lost.len()) };
+    let evidence = evidence!("a load generator was lost {times}: {told}");
+    let evidence = evidence.with([("times", Quantity::count(lost.len() as u64))]);
     let remedy = if failed {
         "the run ended with it; see on its machine whether memory ran out (dmesg), somebody ended it, or the network broke, and run again"
     } else {
         "the blocks in which that happened count for nothing, and others took their places, so that the result stands; see on its machine \
          whether memory ran out (dmesg), somebody ended it, or the network broke"
     };
-    Some(either(failed && few, evidence, remedy))
+    Some(either(failed && too_few, evidence, remedy))
 }
 
 /// A generator that did not begin with the others.
@@ -253,7 +228,7 @@ fn began_late(record: &Record) -> Option<Seen> {
     let slices = shared_slices(record);
     let late: Vec<LateBegin<'_>> = slices.iter().filter_map(|slice| late_begin(slice)).collect();
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
-    let counted = trials(record).flat_map(Trial::measured).filter(|slice| slice.generators.len() > 1);
+    let counted = record.complete_trials().flat_map(Trial::measured).filter(|of| of.generators.len() > 1);
     let missing = mean(counted.map(missing_share)).unwrap_or(0.0);
     let (name, of) = (&worst.part.name, slices.len());
     let evidence = evidence!(
@@ -264,8 +239,7 @@ fn began_late(record: &Record) -> Option<Seen> {
     let remedy = if missing > LATE_SHARE {
         "what was measured is for too long not the load that was asked for; end what else runs on that machine, or leave it out"
     } else {
-        "blocks with such slices are dropped as long as there is time for others; end what else runs on that machine, or set longer \
-         slices (design.slice)"
+        "blocks with such slices are dropped while there is time for others; end what else runs there, or set design.slice longer"
     };
     Some(either(missing > LATE_SHARE, evidence, remedy))
 }
@@ -277,20 +251,19 @@ fn missing_share(slice: &Slice) -> f64 {
 }
 
 fn clocks_unknown(record: &Record) -> Option<Seen> {
-    let unknown = |slice: &&&Slice| {
-        slice.generators.iter().any(|part| part.clock_error_ns > late_max_ns(slice.counts.window_ns))
-    };
     let slices = shared_slices(record);
-    let hit: Vec<&&Slice> = slices.iter().filter(unknown).collect();
-    let parts =
-        hit.iter().flat_map(|slice| slice.generators.iter().map(|part| (part, slice.counts.window_ns)));
-    let (worst, window_ns) = parts.max_by_key(|(part, _)| part.clock_error_ns)?;
+    let worst = slices.iter().filter_map(|slice| {
+        let worst = slice.generators.iter().max_by_key(|part| part.clock_error_ns)?;
+        Some((worst, slice.counts.window_ns))
+    });
+    let hit: Vec<(&GeneratorPart, u64)> =
+        worst.filter(|(part, window_ns)| part.clock_error_ns > late_max_ns(*window_ns)).collect();
+    let (worst, window_ns) = *hit.iter().max_by_key(|(part, _)| part.clock_error_ns)?;
     let (name, of) = (&worst.name, slices.len());
     Some(warning(
         evidence!("the clock of {name} could be compared with ours to ±{error} only, in windows of {window}; so it went in {hit} of {of} \
                    slices";
             error = Quantity::ns(worst.clock_error_ns), window = Quantity::ns(window_ns), hit = Quantity::count(hit.len() as u64)),
-        "whether it began with the others cannot be told better than that: the way to it takes long, or its machine is busy; use one that \
-         is nearer, or longer slices (design.slice)",
+        "whether it began with the others is not known: the way to it is long, or it is busy; use one nearer, or a longer design.slice",
     ))
 }

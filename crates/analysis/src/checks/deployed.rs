@@ -7,22 +7,12 @@ use std::collections::BTreeSet;
 use model::quantity::many;
 use record::{Deployed, PodSeen, Trial};
 
-use super::{Run, Seen, Variant, first_few, void, warning};
+use super::{Run, Seen, Variant, few, void, warning};
 
 /// Changes that are told; of more there are only so many.
 const TOLD_MAX: usize = 2;
 /// Pods that are named; of more there are only so many.
 const NAMED_MAX: usize = 4;
-
-/// What stood behind a Service at the begin of a trial, and at its end.
-struct Look<'a> {
-    block: u32,
-    /// Whether it is one whose figures count.
-    counts: bool,
-    begin: &'a [PodSeen],
-    /// `None`: nobody could look.
-    end: Option<&'a [PodSeen]>,
-}
 
 /// What changed at the pods of a variant.
 #[derive(Default)]
@@ -31,26 +21,27 @@ struct Changes {
     within: Vec<String>,
     /// Between trials, or in those that do not count.
     between: Vec<String>,
-    /// Trials at whose end nobody could look.
+    /// Trials at whose begin somebody looked, those of them that count, and those at whose end nobody could.
+    looks: usize,
+    counting: usize,
     unseen: usize,
 }
 
 /// Pods that changed behind the Service of a variant.
 pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let looks = looks(variant);
     let place = &deployed(variant).next()?.place;
-    let Changes { within, between, unseen } = Changes::of(&looks);
+    let Changes { within, between, looks, counting, unseen } = Changes::of(variant);
     let also = match between.len() {
         0 => String::new(),
         1 => "; and once between trials".to_owned(),
         many => format!("; and {many} times between trials"),
     };
     if !within.is_empty() {
-        let (told, hit) = (first_few(&within, TOLD_MAX), within.len());
-        let of = looks.iter().filter(|look| look.counts).count();
+        let hit = within.len();
+        let told = few(within, TOLD_MAX, "; ");
         return Some(void(
             format!(
-                "the pods behind {place} changed while it was loaded: {told}; so it went in {hit} of {of} trials{also}"
+                "the pods behind {place} changed while it was loaded: {told}; so it went in {hit} of {counting} trials{also}"
             ),
             "what answered was not the same from begin to end, so its figures are those of nothing in particular; see why (kubectl describe \
              pod), let rollouts come to an end, keep the number of pods fixed while you measure (an autoscaler's minimum and maximum \
@@ -59,54 +50,40 @@ pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     }
     if !between.is_empty() {
         return Some(warning(
-            format!("the pods behind {place} changed between trials: {}", first_few(&between, TOLD_MAX)),
+            format!("the pods behind {place} changed between trials: {}", few(between, TOLD_MAX, "; ")),
             "later blocks measured other pods. If the program is the same, the interval includes the difference; otherwise the figure mixes \
              two programs. Check the deployment and run again",
         ));
     }
-    let evidence = format!(
-        "the pods behind {place} could not be listed at the end of {unseen} of {} trials",
-        looks.len()
-    );
+    let evidence =
+        format!("the pods behind {place} could not be listed at the end of {unseen} of {looks} trials");
     let remedy = "the API server did not answer. A pod that came or went is seen only if that still showed when the next trial began";
     (unseen > 0).then(|| warning(evidence, remedy))
 }
 
-/// All looks at what a variant loads, in their order.
-fn looks<'a>(variant: &Variant<'a>) -> Vec<Look<'a>> {
-    let counting = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
-    let counting: BTreeSet<u32> = counting.map(|trial| trial.started.block).collect();
-    variant.all_trials.iter().filter_map(|trial| Look::of(trial, &counting)).collect()
-}
-
-impl<'a> Look<'a> {
-    fn of(trial: &'a Trial, counting: &BTreeSet<u32>) -> Option<Look<'a>> {
-        let Trial { started, ended, .. } = trial;
-        let begin = started.deployed.as_ref()?.pods.as_slice();
-        // One that has no end yet was not looked at, and nothing is wrong with that.
-        let end = ended.as_ref().map_or(Some(begin), |ended| ended.pods.as_deref());
-        Some(Look { block: started.block, counts: counting.contains(&started.block), begin, end })
-    }
-}
-
 impl Changes {
-    fn of(seen: &[Look<'_>]) -> Changes {
+    fn of(variant: &Variant<'_>) -> Changes {
+        let counting = variant.trials.iter().filter(|trial| trial.measured().next().is_some());
+        let counting: BTreeSet<u32> = counting.map(|trial| trial.started.block).collect();
         let mut changes = Changes::default();
-        let mut before: Option<&Look<'_>> = None;
-        for trial in seen {
-            if let Some(last) = before {
-                let then = last.end.unwrap_or(last.begin);
+        // How the pods were seen last, and whether that was in a trial that counts.
+        let mut before: Option<(&[PodSeen], bool)> = None;
+        for Trial { started, ended, .. } in &variant.all_trials {
+            let Some(Deployed { pods: begin, .. }) = &started.deployed else { continue };
+            let (block, counts) = (started.block, counting.contains(&started.block));
+            if let Some((then, counts)) = before {
                 // A cluster tells of a restart seconds later: it is laid at the door of the load before.
-                let found = difference(then, trial.begin);
-                let restarted = !restarts(then, trial.begin).is_empty();
-                let said = found.map(|what| format!("before block {} {what}", trial.block));
-                changes.told(restarted && last.counts).extend(said);
+                let told = changes.told(counts && !restarts(then, begin).is_empty());
+                told.extend(difference(then, begin).map(|what| format!("before block {block} {what}")));
             }
-            let found = trial.end.and_then(|end| difference(trial.begin, end));
-            let said = found.map(|what| format!("in block {} {what}", trial.block));
-            changes.told(trial.counts).extend(said);
-            changes.unseen += usize::from(trial.end.is_none());
-            before = Some(trial);
+            // One that has no end yet was not looked at, and nothing is wrong with that.
+            let end = ended.as_ref().map_or(Some(begin.as_slice()), |ended| ended.pods.as_deref());
+            let said = end.and_then(|end| difference(begin, end));
+            changes.told(counts).extend(said.map(|what| format!("in block {block} {what}")));
+            changes.looks += 1;
+            changes.counting += usize::from(counts);
+            changes.unseen += usize::from(end.is_none());
+            before = Some((end.unwrap_or(begin), counts));
         }
         changes
     }
@@ -132,8 +109,8 @@ fn difference(before: &[PodSeen], after: &[PodSeen]) -> Option<String> {
         (turned(true).collect(), "became ready"),
     ];
     let told = parts.iter().filter(|(pods, _)| !pods.is_empty());
-    let told = told.map(|(pods, what)| format!("{} {what}", names(pods.iter().map(|pod| pod.name.as_str()))));
-    let told: Vec<String> = told.collect();
+    let names = |pods: &[&PodSeen]| few(pods.iter().map(|pod| &pod.name), NAMED_MAX, ", ");
+    let told: Vec<String> = told.map(|(pods, what)| format!("{} {what}", names(pods))).collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 
@@ -156,13 +133,6 @@ fn restarts<'a>(before: &[PodSeen], after: &'a [PodSeen]) -> Vec<&'a PodSeen> {
     after.iter().filter(more).collect()
 }
 
-fn names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(NAMED_MAX);
-    let rest = (more > 0).then(|| format!("{more} more"));
-    let named: Vec<String> = names.take(NAMED_MAX).map(str::to_owned).chain(rest).collect();
-    named.join(", ")
-}
-
 /// What a variant loaded, trial by trial, where that was not started.
 fn deployed<'a>(variant: &Variant<'a>) -> impl Iterator<Item = &'a Deployed> {
     variant.all_trials.clone().into_iter().filter_map(|trial| trial.started.deployed.as_ref())
@@ -179,18 +149,13 @@ pub(super) fn already_running(run: &Run<'_>) -> Option<Seen> {
     let places = model::distinct(all.iter().map(place));
     let were = if places.len() == 1 { "was" } else { "were" };
     let evidence = format!("{} {were} not started by Proofload, but ran already", places.join(" and "));
-    let is_unseen = |of: &Variant<'_>| {
-        super::is_unseen(of.plan, of.all_trials.iter().copied()) && about.contains(&of.index)
-    };
-    let unseen = run.variants.iter().any(is_unseen);
+    let mut told = run.variants.iter().filter(|of| about.contains(&of.index));
+    let unseen = told.any(|of| super::is_unseen(of.plan, of.all_trials.iter().copied()));
     let why = all.iter().find_map(|one| one.unseen.as_ref());
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     let known = match unseen {
-        false => "CPU time and memory are those of the processes that listen there, with all that they start"
-            .to_owned(),
-        true => {
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            format!("CPU time and memory are not known, nor whether it was at its limit{why}")
-        }
+        false => "CPU time and memory are those of the processes that listen there, with all that they start",
+        true => &format!("CPU time and memory are not known, nor whether it was at its limit{why}"),
     };
     let remedy = format!(
         "what its processes carried from trial to trial (memory, caches, compiled code) is in every figure, and other users' requests may \
@@ -203,7 +168,7 @@ pub(super) fn already_running(run: &Run<'_>) -> Option<Seen> {
 fn pods_in_words(pods: &[PodSeen]) -> String {
     let ready: Vec<&PodSeen> = pods.iter().filter(|pod| pod.ready).collect();
     let nodes: BTreeSet<&str> = ready.iter().filter_map(|pod| pod.node.as_deref()).collect();
-    let on = if nodes.is_empty() { String::new() } else { format!(" on {}", names(nodes.into_iter())) };
+    let on = if nodes.is_empty() { String::new() } else { format!(" on {}", few(nodes, NAMED_MAX, ", ")) };
     format!("{}{on}", many(ready.len() as u64, "pod"))
 }
 

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Quantity, evidence};
 use record::{Block, MachineUse, Record, Slice, SliceKind, Trial};
 
-use super::{Run, Seen, Variant, total, trials, wall_ns, warning};
-use crate::metric::trial;
+use super::{Run, Seen, Variant, only_if, total, wall_ns, warning};
 
 /// Share of CPU time that the host took (CPU steal) above which a run is disturbed.
 const STEAL_SHARE_MAX: f64 = 0.02;
@@ -37,7 +36,7 @@ const DISK_BYTES_PER_S_MIN: f64 = 1e6;
 
 /// The host of this machine, or of one on which a generator runs, took CPU time.
 pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
-    let slices = || trials(run.record).flat_map(Trial::measured);
+    let slices = || run.record.complete_trials().flat_map(Trial::measured);
     let here: Vec<f64> = slices().map(|slice| slice.machine.steal_share_max()).collect();
     let mut elsewhere: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for part in slices().flat_map(|slice| &slice.generators).filter(|part| !part.here) {
@@ -90,9 +89,7 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
     let cores = used_ns as f64 / wall_ns.max(1) as f64;
     let cpus = if host.is_none() { cpus(record) } else { record.header.environment.cpus_of(host) };
     let share = cores / cpus as f64;
-    if share <= OTHERS_SHARE_MAX {
-        return None;
-    }
+    only_if(share > OTHERS_SHARE_MAX)?;
     let place = on(host);
     Some(warning(
         evidence!("other processes used {used} of the CPU time: {cores} of {cpus} cores{place}";
@@ -104,8 +101,7 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
 
 /// The machines of a run: this one, and those that services ran on.
 fn machines(record: &Record) -> impl Iterator<Item = Option<&str>> {
-    let hosts = record.header.environment.hosts.keys();
-    std::iter::once(None).chain(hosts.map(|host| Some(host.as_str())))
+    std::iter::once(None).chain(record.header.environment.hosts.keys().map(|host| Some(host.as_str())))
 }
 
 /// ` on ssh://bench-1`; nothing for this machine.
@@ -115,7 +111,7 @@ fn on(host: Option<&str>) -> String {
 
 /// Processors of this machine that the run could use.
 fn cpus(record: &Record) -> usize {
-    let started = trials(record).map(|trial| &trial.started).next();
+    let started = record.complete_trials().map(|trial| &trial.started).next();
     let pinned = started.map(|started| {
         let here = started.services.iter().filter(|service| service.host.is_none());
         let services = here.flat_map(|service| &service.cpus);
@@ -139,14 +135,10 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Seen> {
     };
     let mut quickest: Vec<u64> = record.complete_blocks().filter_map(quickest).collect();
     quickest.sort_unstable();
-    if quickest.len() < SPIN_BLOCKS_MIN {
-        return None;
-    }
+    only_if(quickest.len() >= SPIN_BLOCKS_MIN)?;
     let (low, high) = (quickest[1], quickest[quickest.len() - 2]);
     let share = (high - low) as f64 / quickest[quickest.len() / 2].max(1) as f64;
-    if share <= SPIN_SPREAD_MAX {
-        return None;
-    }
+    only_if(share > SPIN_SPREAD_MAX)?;
     let place = on(host);
     Some(warning(
         evidence!("the same arithmetic took {low} to {high} from block to block ({spread}){place}, the extreme blocks left out";
@@ -172,27 +164,24 @@ pub(super) fn paging(run: &Run<'_>) -> Option<Seen> {
 
 /// A variant fetched far more from storage in some trials than in others: whoever comes first fills the cache for all.
 pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let fetched = |block| {
-        let slices: Vec<&Slice> = trial(block, variant.index)?.measured().collect();
+    let fetched = run.record.complete_blocks().filter_map(|block| {
+        let slices: Vec<&Slice> = block.trial(variant.index)?.measured().collect();
         let bytes = total(&slices, |slice| slice.services.iter().map(|service| service.read_bytes).sum());
         let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
         (wall_ns > 0).then(|| (bytes as f64 * 1e9 / wall_ns as f64, bytes, block))
-    };
-    let mut trials: Vec<(f64, u64, &Block)> = run.record.complete_blocks().filter_map(fetched).collect();
+    });
+    let mut trials: Vec<(f64, u64, &Block)> = fetched.collect();
     trials.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (usual_per_s, median, _) = *trials.get(trials.len() / 2)?;
     let (per_s, most, block) = *trials.last()?;
-    if per_s <= DISK_BYTES_PER_S_MIN.max(DISK_RATIO_MAX * usual_per_s) {
-        return None;
-    }
+    only_if(per_s > DISK_BYTES_PER_S_MIN.max(DISK_RATIO_MAX * usual_per_s))?;
     let place = block.order.iter().position(|index| *index == variant.index).unwrap_or(0) + 1;
     let (block, of) = (block.number, block.order.len());
     let evidence = evidence!(
         "its services fetched {most} from storage in block {block}, where it started as number {place} of {of}, and {median} in its \
          median trial";
         most = Quantity::bytes(most as f64), median = Quantity::bytes(median as f64));
-    let remedy = "some trials found in the page cache what others had to fetch, so order decides; read the data once before the run, or \
-                  warm up until all of it was asked for (design.warmup)";
+    let remedy = "some trials found in the page cache what others had to fetch; read the data before the run, or set design.warmup longer";
     Some(warning(evidence, remedy))
 }
 
@@ -202,7 +191,7 @@ pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
     let one_by_one = |slice: &Slice| slice.block == 1 && slice.kind != SliceKind::Measured;
     let told = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
     let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
-    let slices = trials(run.record).flat_map(|trial| &trial.slices).filter(alone).filter(told);
+    let slices = run.record.complete_trials().flat_map(|trial| &trial.slices).filter(alone).filter(told);
     let slices: Vec<&Slice> = slices.collect();
     let share = total(&slices, |slice| slice.machine.idle_trials_cpu_ns) as f64 / wall_ns(&slices);
     let evidence = evidence!("trials that should have been idle used {used} of a core while others were loaded"; used = Quantity::share(share));

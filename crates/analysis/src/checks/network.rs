@@ -8,7 +8,7 @@ use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches};
 use super::work::FAILED_SHARE_MAX;
-use super::{Run, Seen, Variant, either, total, warning};
+use super::{Run, Seen, Variant, either, only_if, total, warning};
 use crate::variant::slices;
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
@@ -34,18 +34,14 @@ pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Opti
     let (record, plan) = (run.record, variant.plan);
     let before = plan.services.iter().filter(|service| !service.needs.is_empty());
     let before: Vec<&str> = before.map(|service| service.name.as_str()).collect();
-    if before.is_empty() {
-        return None;
-    }
+    only_if(!before.is_empty())?;
     let on_link = plan.load.network.is_some();
     let slices = own(record, variant.index, on_link);
     let apart = on_link || plan.entry_service().is_some_and(|entry| !entry.is_here());
-    let opened = slices.iter().filter_map(|slice| opened_by_services(slice, apart));
-    let (opened, answered) =
-        opened.fold((0, 0), |(opened, answered), (more, responses)| (opened + more, answered + responses));
-    if answered < RESPONSES_MIN || (opened as f64) < UPSTREAM_OPENED_MIN * answered as f64 {
-        return None;
-    }
+    let counted: Vec<_> = slices.iter().filter_map(|slice| opened_by_services(slice, apart)).collect();
+    let opened: u64 = counted.iter().map(|(opened, _)| opened).sum();
+    let answered: u64 = counted.iter().map(|(_, answered)| answered).sum();
+    only_if(answered >= RESPONSES_MIN && opened as f64 >= UPSTREAM_OPENED_MIN * answered as f64)?;
     let each = opened as f64 / answered as f64;
     Some(warning(
         evidence!("its services opened {opened} connections for {responses} responses, {each} for each";
@@ -99,18 +95,15 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let own = own(record, index, variant.plan.load.network.is_some());
     let most = own.iter().filter_map(share).max_by(|(one, _), (other, _)| one.total_cmp(other));
     let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
-    if refused == 0 && waiting.is_none() {
-        return None;
-    }
+    only_if(refused > 0 || waiting.is_some())?;
     let ports = most.map(|(_, tcp)| {
         format!("{} sockets were in TIME_WAIT, and there are {} local ports", tcp.time_wait, tcp.local_ports)
     });
-    let refused_told =
-        (refused > 0).then(|| format!("{refused} connections found no local port free (EADDRNOTAVAIL)"));
-    let told: Vec<String> = refused_told.into_iter().chain(ports).collect();
+    let told = || format!("{refused} connections found no local port free (EADDRNOTAVAIL)");
+    let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
-    let failed = total(&slices, |slice| slice.counts.failed()) as f64
-        / total(&slices, |slice| slice.counts.due()).max(1) as f64;
+    let (failed, due) = (total(&slices, |of| of.counts.failed()), total(&slices, |of| of.counts.due()));
+    let failed = failed as f64 / due.max(1) as f64;
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
                   keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
     Some(either(refused > 0 || failed > FAILED_SHARE_MAX, told.join(", and "), remedy))
@@ -190,8 +183,8 @@ pub(super) fn connection_churn(_: &Run<'_>, variant: &Variant<'_>) -> Option<See
     // Each window may open all its connections once: in open loop it does, and after a rest.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
     let beyond = variant.sum(|slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
-    let (opened, answered) =
-        (variant.sum(|slice| slice.counts.connections_opened), variant.sum(|slice| slice.counts.responses));
+    let opened = variant.sum(|slice| slice.counts.connections_opened);
+    let answered = variant.sum(|slice| slice.counts.responses);
     let little = answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64;
     if little || asks_to_close(&variant.plan.load) {
         return None;

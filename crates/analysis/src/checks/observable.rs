@@ -11,46 +11,18 @@ use model::Quantity;
 use plan::{Command, Comparison, Service, Source};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{Run, Seen, Variant, deployed, total, warning};
+use super::{Run, Seen, Variant, deployed, only_if, total, warning};
 
 /// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
 /// up to 3 % apart on a shared host with two cores.
 const ALIKE_CPU_TOLERANCE: f64 = 0.05;
 
 /// Words of a command that change what cannot be seen from outside: limits, priorities, processors, memory allocators.
-const UNSEEN_WORDS: [&str; 14] = [
-    "ulimit",
-    "prlimit",
-    "nice",
-    "renice",
-    "ionice",
-    "chrt",
-    "taskset",
-    "numactl",
-    "cpulimit",
-    "cgexec",
-    "systemd-run",
-    "unshare",
-    "setarch",
-    "sysctl",
-];
+const UNSEEN_WORDS: &str = "ulimit prlimit nice renice ionice chrt taskset numactl cpulimit cgexec systemd-run unshare setarch sysctl";
 /// Fields of responses that differ without a difference, or follow from others.
-const IDLE_HEADERS: [&str; 14] = [
-    "date",
-    "age",
-    "expires",
-    "last-modified",
-    "etag",
-    "set-cookie",
-    "connection",
-    "keep-alive",
-    "content-length",
-    "server-timing",
-    "x-response-time",
-    "x-runtime",
-    "x-request-id",
-    "traceparent",
-];
+const IDLE_HEADERS: &str = "\
+    date age expires last-modified etag set-cookie connection keep-alive content-length server-timing x-response-time \
+    x-runtime x-request-id traceparent";
 
 /// That compared variants seem to be one and the same.
 pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
@@ -61,14 +33,11 @@ pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Se
 fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
     let asked = asked_difference(baseline.plan, candidate.plan)?;
     let (one, other) = (Look::of(baseline)?, Look::of(candidate)?);
-    if one.face != other.face || differ(&one.witnesses, &other.witnesses) {
-        return None;
-    }
-    let cpu = match one.cpu_ns_per_request.zip(other.cpu_ns_per_request) {
-        Some((one, other)) if (other / one - 1.0).abs() > ALIKE_CPU_TOLERANCE => return None,
-        Some((one, other)) => {
-            format!(", and CPU time per request is within {}", Quantity::share((other / one - 1.0).abs()))
-        }
+    only_if(one.face == other.face && !differ(&one.witnesses, &other.witnesses))?;
+    let apart = one.cpu_ns_per_request.zip(other.cpu_ns_per_request);
+    let cpu = match apart.map(|(one, other)| (other / one - 1.0).abs()) {
+        Some(apart) if apart > ALIKE_CPU_TOLERANCE => return None,
+        Some(apart) => format!(", and CPU time per request is within {}", Quantity::share(apart)),
         None => String::new(),
     };
     let commands = one.commands();
@@ -76,53 +45,43 @@ fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
         format!(
             "the plan changes {asked}, yet both ran the same processes ({commands}) with the same variables and gave the same responses{cpu}"
         ),
-        "what is varied may never have reached the service: see whether a script or wrapper drops it, and let the variants show it, in \
-         a header or their output for example",
+        "what is varied may never have reached the service: see whether a script drops it, and let the variants show it in a header",
     ))
 }
 
 /// In what the plan starts two variants differently, if it could be seen: `services.api.command`.
 fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String> {
-    if one.load != other.load || one.services.len() != other.services.len() || one.entry != other.entry {
-        return None;
-    }
+    only_if(
+        one.load == other.load && one.services.len() == other.services.len() && one.entry == other.entry,
+    )?;
     let mut asked = Vec::new();
     for (one, other) in one.services.iter().zip(&other.services) {
         let (how, other_how) = (one.command()?, other.command()?);
         // With these put to the same, nothing else may differ.
-        let rest = |service: &Service, command: &Command| Service {
-            source: Source::Command(Command {
-                command: Vec::new(),
-                env: BTreeMap::new(),
-                launcher: plan::Launcher::Exec,
-                workers: None,
-                stop_timeout: how.stop_timeout,
-                ..command.clone()
-            }),
-            ready_timeout: one.ready_timeout,
-            ..service.clone()
-        };
-        if rest(one, how) != rest(other, other_how) {
-            return None;
-        }
+        let (command, env) = (how.command.clone(), how.env.clone());
+        let (launcher, workers, stop_timeout) = (how.launcher, how.workers, how.stop_timeout);
+        let alike = Command { command, env, launcher, workers, stop_timeout, ..other_how.clone() };
+        let (source, ready_timeout) = (Source::Command(alike), one.ready_timeout);
+        only_if(*one == Service { source, ready_timeout, ..other.clone() })?;
+        let other_command = how.command != other_how.command;
+        only_if(!other_command || !is_unseen(how) && !is_unseen(other_how))?;
         let parts = [
-            ("command", how.command != other_how.command),
-            ("env", how.env != other_how.env),
-            ("launcher", how.launcher != other_how.launcher),
-            ("workers", how.workers != other_how.workers),
+            (other_command, "command"),
+            (how.env != other_how.env, "env"),
+            (how.launcher != other_how.launcher, "launcher"),
+            (how.workers != other_how.workers, "workers"),
         ];
-        let changed = parts.into_iter().filter(|(_, differs)| *differs);
-        asked.extend(changed.map(|(part, _)| format!("services.{}.{part}", one.name)));
-        if how.command != other_how.command && (is_unseen(how) || is_unseen(other_how)) {
-            return None;
-        }
+        let changed = parts.into_iter().filter(|(differs, _)| *differs);
+        asked.extend(changed.map(|(_, part)| format!("services.{}.{part}", one.name)));
     }
     (!asked.is_empty()).then(|| asked.join(", "))
 }
 
 fn is_unseen(command: &Command) -> bool {
     let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
-    words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| UNSEEN_WORDS.contains(&word))
+    words
+        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .any(|word| UNSEEN_WORDS.split(' ').any(|unseen| unseen == word))
 }
 
 /// What a variant looked like in all of its trials.
@@ -142,9 +101,7 @@ impl<'a> Look<'a> {
         let trials = &variant.all_trials;
         let mut faces = trials.iter().copied().map(face);
         let face = faces.next()??;
-        if faces.any(|other| other.as_ref() != Some(&face)) {
-            return None;
-        }
+        only_if(faces.all(|other| other.as_ref() == Some(&face)))?;
         let slices: Vec<_> = trials.iter().flat_map(|trial| trial.measured()).collect();
         let ok = total(&slices, |slice| slice.counts.successful);
         let cpu = total(&slices, record::Slice::services_cpu_ns);
@@ -156,7 +113,7 @@ impl<'a> Look<'a> {
     fn commands(&self) -> String {
         let served = self.face.values().flat_map(|(_, served)| served);
         let commands: BTreeSet<&str> = served.map(|(command, _)| command.as_str()).collect();
-        commands.into_iter().collect::<Vec<_>>().join("; ")
+        Vec::from_iter(commands).join("; ")
     }
 }
 
@@ -168,9 +125,7 @@ fn face(trial: &Trial) -> Option<Face<'_>> {
 
 fn of_service(service: &ServiceStarted, ports: &[String]) -> Option<(usize, BTreeSet<Process>)> {
     let serving = serving(&service.processes);
-    if serving.is_empty() || !serving.iter().all(|process| process.marked) {
-        return None;
-    }
+    only_if(!serving.is_empty() && serving.iter().all(|process| process.marked))?;
     let process = |process: &&ProcessSeen| -> Process {
         let environment = process.environment.iter();
         let environment = environment.map(|(name, value)| (name.clone(), settled(value, ports)));
@@ -197,18 +152,14 @@ fn settled(text: &str, ports: &[String]) -> String {
 
 /// Whether answers show a difference. What changes among the answers of one variant shows none.
 fn differ(one: &[&Witness], other: &[&Witness]) -> bool {
-    let requests =
-        |of: &[&Witness]| -> BTreeSet<String> { of.iter().map(|witness| witness.request.clone()).collect() };
-    let requests = (requests(one), requests(other));
-    let apart = |request: &String| {
+    let requests = [one, other].map(|of| of.iter().map(|witness| &witness.request).collect::<BTreeSet<_>>());
+    let apart = |request: &&String| {
         let (one, other) = (looks(one, request), looks(other, request));
-        let names: BTreeSet<&String> = one.iter().chain(&other).flat_map(BTreeMap::keys).collect();
-        names.into_iter().any(|name| match (steady(&one, name), steady(&other, name)) {
-            (Some(one), Some(other)) => one != other,
-            _ => false,
-        })
+        let mut names = one.iter().chain(&other).flat_map(BTreeMap::keys);
+        names
+            .any(|name| steady(&one, name).zip(steady(&other, name)).is_some_and(|(one, other)| one != other))
     };
-    requests.0 != requests.1 || requests.0.iter().any(apart)
+    requests[0] != requests[1] || requests[0].iter().any(apart)
 }
 
 /// Of each answer to a request what may be held against another: status, content where it repeats, header fields.
@@ -216,7 +167,7 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
     let of = witnesses.iter().filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
         let hash = witness.decoded_sha256.as_deref().filter(|_| witness.repeats).unwrap_or("changes");
-        let kept = witness.headers.iter().filter(|(name, _)| !IDLE_HEADERS.contains(&name.as_str()));
+        let kept = witness.headers.iter().filter(|(name, _)| !IDLE_HEADERS.split(' ').any(|one| one == name));
         let own = [(":status", witness.status.to_string()), (":content", hash.to_owned())];
         kept.cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
     };

@@ -7,65 +7,24 @@ use std::collections::BTreeMap;
 
 use record::{ProcessSeen, Trial};
 
-use super::{Run, Seen, Variant, void};
+use super::{Run, Seen, Variant, only_if, void};
 
 /// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
-const NODE_FLAGS: [&str; 7] = [
-    "--cpu-prof",
-    "--heap-prof",
-    "--prof",
-    "--inspect",
-    "--perf-prof",
-    "--perf-basic-prof",
-    "--track-heap-objects",
-];
+const NODE_FLAGS: &str =
+    "--cpu-prof --heap-prof --prof --inspect --perf-prof --perf-basic-prof --track-heap-objects";
 /// Beginnings of flags that switch nothing on, though they look like it.
-const NODE_HARMLESS: [&str; 13] = [
-    "--inspect-port",
-    "--inspect-publish-uid",
-    "--cpu-prof-",
-    "--heap-prof-",
-    "--prof-",
-    "--trace-warnings",
-    "--trace-deprecation",
-    "--trace-uncaught",
-    "--trace-exit",
-    "--trace-sigint",
-    "--trace-env",
-    "--trace-event-file-pattern",
-    "--trace-require-module",
-];
+const NODE_HARMLESS: &str = "\
+    --inspect-port --inspect-publish-uid --cpu-prof- --heap-prof- --prof- --trace-warnings --trace-deprecation \
+    --trace-uncaught --trace-exit --trace-sigint --trace-env --trace-event-file-pattern --trace-require-module";
 /// Programs that run others under observation, also as a script of Node.js or Python.
-const OBSERVERS: [&str; 15] = [
-    "clinic",
-    "0x",
-    "c8",
-    "nyc",
-    "py-spy",
-    "scalene",
-    "memray",
-    "viztracer",
-    "kernprof",
-    "strace",
-    "ltrace",
-    "valgrind",
-    "gdb",
-    "lldb",
-    "rbspy",
-];
+const OBSERVERS: &str =
+    "clinic 0x c8 nyc py-spy scalene memray viztracer kernprof strace ltrace valgrind gdb lldb rbspy";
 /// Modules of Python that do.
 const PYTHON_MODULES: [&str; 9] =
     ["cProfile", "profile", "trace", "coverage", "pyinstrument", "scalene", "memray", "viztracer", "pdb"];
 /// Beginnings of flags of the Java machine.
-const JAVA_FLAGS: [&str; 7] = [
-    "-agentlib:jdwp",
-    "-agentlib:hprof",
-    "-Xrunjdwp",
-    "-Xrunhprof",
-    "-XX:StartFlightRecording",
-    "-XX:+FlightRecorder",
-    "-agentpath:",
-];
+const JAVA_FLAGS: &str = "\
+    -agentlib:jdwp -agentlib:hprof -Xrunjdwp -Xrunhprof -XX:StartFlightRecording -XX:+FlightRecorder -agentpath:";
 /// Variables that hand flags to Java.
 const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 /// Variables that switch something on by being there.
@@ -75,9 +34,7 @@ const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUP
 pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let by_plan = |of: &Variant<'_>| in_plan(of.plan).is_some();
     // Where some are given one and others not, that is what the experiment is about.
-    if by_plan(variant) && !run.variants.iter().all(by_plan) {
-        return None;
-    }
+    only_if(!by_plan(variant) || run.variants.iter().all(by_plan))?;
     let trials = &variant.all_trials;
     let hits: Vec<(&str, String)> = trials.iter().filter_map(|trial| in_trial(trial)).collect();
     let (service, how) = hits.first().cloned().or_else(|| in_plan(variant.plan))?;
@@ -87,8 +44,7 @@ pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
     };
     Some(void(
         format!("{service} ran with {how}{often}"),
-        "profilers, debuggers and tracers take time of their own, and not of every variant alike; switch it off, and profile in runs of \
-         their own",
+        "profilers, debuggers and tracers take time, and not of every variant alike; switch it off, and profile in a run of its own",
     ))
 }
 
@@ -132,31 +88,24 @@ fn by(command: &[&str], variables: &BTreeMap<String, String>) -> Option<String> 
 
 /// The word of a command line that stands for a profiler. Programs may stand behind others: `env X=1 node`, `sh -c 'exec node ...'`.
 fn by_command<'a>(words: &[&'a str]) -> Option<&'a str> {
-    let mut from = 0;
-    let mut found = None;
-    while let Some(word) = words.get(from).filter(|_| found.is_none()) {
-        let rest = words.get(from + 1..).unwrap_or_default();
-        found = match base(word) {
+    words.iter().enumerate().find_map(|(at, word)| {
+        let rest = &words[at + 1..];
+        match base(word) {
             "node" | "nodejs" => flags(rest).find(|flag| is_node_flag(flag)).or_else(|| script(rest)),
             name if name.starts_with("python") => module(rest).or_else(|| script(rest)),
             "java" => flags(rest).find(|flag| is_java_flag(flag)),
             "perf" => (matches!(rest.first(), Some(&"record" | &"trace"))).then_some(*word),
             // As a program, not as an argument of one.
-            _ if from == 0 || leads(words, from) => observer(word),
+            _ if at == 0 || leads(words[at - 1]) => observer(word),
             _ => None,
-        };
-        from += 1;
-    }
-    found
+        }
+    })
 }
 
-/// Whether the word at `at` is a program that the words before it start.
-fn leads(words: &[&str], at: usize) -> bool {
-    let before = words.get(at.wrapping_sub(1)).copied().unwrap_or_default();
-    matches!(
-        base(before),
-        "exec" | "npx" | "bunx" | "pnpx" | "env" | "sudo" | "nice" | "-c" | "--" | "&&" | ";"
-    ) || before.contains('=') && !before.starts_with('-')
+/// Whether the word behind this one is a program that it starts.
+fn leads(word: &str) -> bool {
+    let starts = ["exec", "npx", "bunx", "pnpx", "env", "sudo", "nice", "-c", "--", "&&", ";"];
+    starts.contains(&base(word)) || word.contains('=') && !word.starts_with('-')
 }
 
 fn base(word: &str) -> &str {
@@ -165,7 +114,7 @@ fn base(word: &str) -> &str {
 }
 
 fn observer(word: &str) -> Option<&str> {
-    OBSERVERS.contains(&base(word)).then_some(word)
+    OBSERVERS.split(' ').any(|name| name == base(word)).then_some(word)
 }
 
 /// The flags of an interpreter: what stands before the first word that is neither a flag nor, perhaps, the value of one.
@@ -199,10 +148,10 @@ fn is_node_flag(word: &str) -> bool {
     // V8 takes either.
     let word = word.replace('_', "-");
     let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-    let harmless = NODE_HARMLESS.iter().any(|beginning| name.starts_with(beginning));
-    !harmless && (NODE_FLAGS.iter().any(|flag| name.starts_with(flag)) || name.starts_with("--trace-"))
+    let begins = |flags: &str| flags.split(' ').any(|flag| name.starts_with(flag));
+    !begins(NODE_HARMLESS) && (begins(NODE_FLAGS) || name.starts_with("--trace-"))
 }
 
 fn is_java_flag(word: &str) -> bool {
-    JAVA_FLAGS.iter().any(|flag| word.starts_with(flag))
+    JAVA_FLAGS.split(' ').any(|flag| word.starts_with(flag))
 }

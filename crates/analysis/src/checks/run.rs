@@ -2,9 +2,9 @@
 //! metric that is judged.
 
 use model::{Evidence, Metric, Quantity, evidence};
-use record::{EndReason, Record};
+use record::{EndReason, Record, Trial};
 
-use super::{Run, Seen, Variant, first_few, trials, void, warning};
+use super::{Run, Seen, Variant, few, only_if, void, warning};
 use crate::metric::BlockFigures;
 use crate::variant::merged;
 
@@ -26,7 +26,7 @@ pub(super) fn pointless(run: &Run<'_>) -> Option<Seen> {
 }
 
 pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
-    let ended = run.record.blocks.iter().flat_map(|block| &block.trials).filter_map(|t| t.ended.as_ref());
+    let ended = run.record.trials().filter_map(|trial| trial.ended.as_ref());
     let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
     let evidence = format!("processes outlived their trial: {}", leftovers.join(", "));
     let remedy = "they ran on beside later trials; end them by hand and run again";
@@ -34,7 +34,7 @@ pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
 }
 
 pub(super) fn killed(run: &Run<'_>) -> Option<Seen> {
-    let ended = trials(run.record).filter_map(|trial| trial.ended.as_ref());
+    let ended = run.record.complete_trials().filter_map(|trial| trial.ended.as_ref());
     let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
     let evidence = evidence!("{} did not end on SIGTERM in time and was killed ({times} times in all)", killed.first()?;
         times = Quantity::count(killed.len() as u64));
@@ -46,11 +46,12 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     let dropped = run.record.blocks.iter().filter_map(|block| Some((block.number, block.dropped.as_ref()?)));
     let told: Vec<String> = dropped.map(|(number, why)| format!("in block {number} {why}")).collect();
     let complete = run.record.complete_blocks().count() + told.len();
-    let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", first_few(&told, TOLD_MAX);
-        dropped = Quantity::count(told.len() as u64), blocks = Quantity::count(complete as u64));
+    let (dropped, is_none) = (told.len(), told.is_empty());
+    let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", few(told, TOLD_MAX, "; ");
+        dropped = Quantity::count(dropped as u64), blocks = Quantity::count(complete as u64));
     let remedy = "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks \
                   than there was time for, and a quieter machine decides more";
-    (!told.is_empty()).then(|| warning(evidence, remedy))
+    (!is_none).then(|| warning(evidence, remedy))
 }
 
 /// Fewer blocks than this allow no verdict.
@@ -60,29 +61,22 @@ pub(super) fn blocks_min(record: &Record) -> usize {
 
 pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     let (blocks, least) = (run.record.complete_blocks().count(), blocks_min(run.record));
-    if blocks >= least || run.plan.comparisons.is_empty() {
-        return None;
-    }
-    let needed_s = match run.record.end() {
+    only_if(blocks < least && !run.plan.comparisons.is_empty())?;
+    let (metric, requests) = run.plan.design.most_wanting();
+    let lower = ", or choose a lower quantile or a higher design.rate";
+    let latency =
+        metric.quantile().map(|_| format!("{lower}: {} needs {requests} requests per trial", metric.name()));
+    let longer =
+        |needed_s| format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default());
+    let remedy = match run.record.end() {
         // A run that goes on may get them yet, and one that was stopped as void has a better reason.
         None | Some(EndReason::Void(_)) => return None,
-        Some(EndReason::BudgetTooSmall { needed_s }) => Ok(*needed_s),
-        Some(EndReason::BudgetSpent) => budget_for(run.record, least)
-            .ok_or("`proofload run --dry-run` says how long blocks take; set the budget by that"),
-        Some(_) => Err("it ended too early to say anything; let it run longer"),
-    };
-    let remedy = match needed_s {
-        Err(otherwise) => otherwise.to_owned(),
-        Ok(needed_s) => {
-            let (metric, requests) = run.plan.design.most_wanting();
-            let latency = metric.quantile().map(|_| {
-                format!(
-                    ", or choose a lower quantile or a higher design.rate: {} needs {requests} requests per trial",
-                    metric.name()
-                )
-            });
-            format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default())
-        }
+        Some(EndReason::BudgetTooSmall { needed_s }) => longer(*needed_s),
+        Some(EndReason::BudgetSpent) => budget_for(run.record, least).map_or_else(
+            || "`proofload run --dry-run` says how long blocks take; set the budget by that".to_owned(),
+            longer,
+        ),
+        Some(_) => "it ended too early to say anything; let it run longer".to_owned(),
     };
     let evidence = evidence!("{blocks} complete blocks; no verdict is given from fewer than {least}";
         blocks = Quantity::count(blocks as u64));
@@ -102,63 +96,49 @@ fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
 /// No value of a metric that is no quantile. To leave out such blocks would be a choice by outcome: a variant that fails now and then would
 /// be judged by its good days.
 pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
-    each_missing(run, |variant, metric, missing| {
+    each_missing(run, |variant, metric, _, told| {
         let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
-        let told = || void(missing.evidence("nothing was measured, or nothing succeeded"), remedy);
-        metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(told))
+        let nothing = || void(told("nothing was measured, or nothing succeeded"), remedy);
+        metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(nothing))
     })
 }
 
 /// No value of a quantile, because too few requests bear it or it is only bounded.
 pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
-    each_missing(run, |variant, metric, missing| {
+    each_missing(run, |variant, metric, first, told| {
         let q = metric.quantile()?;
-        let figures = missing.first.variants.get(variant.index).and_then(Option::as_ref);
-        let bounded = figures.is_some_and(|figures| figures.sample(metric).is_some());
+        let bounded = first.sample(metric, variant.index).is_some();
+        let figures = first.variants.get(variant.index).and_then(Option::as_ref);
         let count = figures.map_or(0, |figures| figures.response_times);
-        let (why, remedy) = if bounded {
-            (
-                "requests without response leave only a lower bound of it".to_owned(),
-                "choose a lower quantile, a longer load.timeout, or a lower design.rate",
-            )
+        let too_few = format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q));
+        let why = if bounded { "requests without response leave only a lower bound of it" } else { &too_few };
+        let remedy = if bounded {
+            "choose a lower quantile, a longer load.timeout, or a lower design.rate"
         } else {
-            (
-                format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q)),
-                "choose a lower quantile or a higher design.rate, or leave out design.slices and design.slice",
-            )
+            "choose a lower quantile or a higher design.rate, or leave out design.slices and design.slice"
         };
-        Some(void(missing.evidence(&why), remedy))
+        Some(void(told(why), remedy))
     })
 }
 
-/// In how many blocks a variant has no value of a metric.
-struct Missing<'a> {
-    metric: Metric,
-    without: usize,
-    blocks: usize,
-    first: &'a BlockFigures,
-}
-
-impl Missing<'_> {
-    fn evidence(&self, why: &str) -> Evidence {
-        let Missing { metric, first, .. } = self;
-        evidence!("{without} of {trials} trials have no {}; in block {} {why}", metric.name(), first.number;
-            without = Quantity::count(self.without as u64), trials = Quantity::count(self.blocks as u64))
-    }
-}
+/// What is said of the blocks in which a variant has no value of a metric, with why the first of them has none.
+type Told<'a> = &'a dyn Fn(&str) -> Evidence;
 
 /// What is seen of each metric and variant without a value in some block. Of one that never succeeded that is said, and nothing else.
 fn each_missing(
     run: &Run<'_>,
-    check: impl Fn(&Variant<'_>, Metric, Missing<'_>) -> Option<Seen>,
+    see: impl Fn(&Variant<'_>, Metric, &BlockFigures, Told<'_>) -> Option<Seen>,
 ) -> Vec<Seen> {
     let of = |metric: Metric, variant: &Variant<'_>| {
         let measured = run.blocks.iter().filter(|block| block.variants[variant.index].is_some());
         let without = measured.filter(|block| block.value(metric, variant.index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
         let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
-        let missing = Missing { metric, without: without.len(), blocks: run.blocks.len(), first };
-        Some(variant.told(check(variant, metric, missing)?))
+        let told = |why: &str| {
+            evidence!("{without} of {trials} trials have no {}; in block {} {why}", metric.name(), first.number;
+                without = Quantity::count(without.len() as u64), trials = Quantity::count(run.blocks.len() as u64))
+        };
+        Some(variant.told(see(variant, metric, first, &told)?))
     };
     let metrics = run.plan.design.metrics();
     metrics.flat_map(|metric| run.variants.iter().filter_map(move |variant| of(metric, variant))).collect()
@@ -166,20 +146,16 @@ fn each_missing(
 
 /// Responses that came after the window: nothing is wrong with them, but they take longer than a slice.
 fn late(variant: &Variant<'_>, metric: Metric) -> Option<Seen> {
-    let is_late =
-        |trial: &&&record::Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
-    let late: Vec<_> = variant.trials.iter().filter(is_late).collect();
+    let is_late = |trial: &Trial| trial.measured().all(|slice| slice.counts.successful_in_window == 0);
+    let late: Vec<_> = variant.trials.iter().filter(|trial| is_late(trial)).collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());
-    if metric != Metric::Throughput || slices().all(|slice| slice.counts.successful == 0) {
-        return None;
-    }
+    only_if(metric == Metric::Throughput && slices().any(|slice| slice.counts.successful > 0))?;
     let (hit, of) = (late.len(), variant.trials.len());
     let window_ns = slices().map(|slice| slice.counts.window_ns).max()?;
     let took_ns = merged(slices().map(|slice| &slice.counts.latency)).quantile(0.5)?.ns();
     Some(void(
         evidence!("in {hit} of {of} trials no response came within a window of {window}; half of them took {took} or more";
             window = Quantity::ns(window_ns), took = Quantity::ns(took_ns)),
-        "a rate wants several responses of each connection in a window: set design.slice to some times what a response takes, and \
-         load.timeout well above that",
+        "a rate wants several responses of each connection in a window: set design.slice and load.timeout well above what one takes",
     ))
 }

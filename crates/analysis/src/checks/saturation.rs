@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use model::quantity::many;
 use model::{Metric, Quantity, evidence};
 use plan::Comparison;
-use record::{Record, ServiceUse, Slice, SliceKind, Trial};
+use record::{Block, MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
-use super::{Run, Seen, Variant, total, wall_ns, warning};
+use super::{Run, Seen, Variant, only_if, total, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
-use crate::spread::mean;
-use crate::variant::merged;
+use crate::variant::{mean, median, merged};
 
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
 /// of it and more here, whatever the host took; what lies between is left alone.
@@ -65,18 +65,12 @@ pub(super) struct Waiting {
 /// That a variant waited, unless its stall is told.
 pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let waiting = judged(run, variant)?;
-    let stalls = |asked: &&Comparison| {
+    let stalls = |asked: &Comparison| {
         [asked.baseline, asked.candidate].contains(&variant.index) && same_stall(run, asked).is_some()
     };
-    if run.plan.comparisons.iter().any(|asked| stalls(&asked)) {
-        return None;
-    }
+    only_if(!run.plan.comparisons.iter().any(stalls))?;
     let Waiting { cores, connections, per_s, cpu_ms, generator_share, .. } = *waiting;
-    let of = match waiting.of {
-        Some(1) => " of 1 core".to_owned(),
-        Some(of) => format!(" of {of} cores"),
-        None => " cores".to_owned(),
-    };
+    let of = waiting.of.map_or(" cores".to_owned(), |of| format!(" of {}", many(of as u64, "core")));
     let evidence = evidence!(
         "its services kept {cores}{of} busy and the generator {generator} of one, with {connections} connections and {throughput} \
          responses: each took {took} (connections / throughput), of which they computed {computed}";
@@ -102,16 +96,13 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let apart = (one / other).ln().abs();
     let round = ROUND_MS.iter().find(|round| (**round..=**round * (1.0 + ROUND_LATE_MAX)).contains(&one));
     let nagle = within(one) && within(other);
-    if !nagle && (round.is_none() || apart > STALL_APART_MAX) {
-        return None;
-    }
+    only_if(nagle || round.is_some() && apart <= STALL_APART_MAX)?;
     let remedy = if nagle {
         "40 ms is what Nagle's algorithm and a delayed acknowledgement take together: a response is written in two pieces, and the second \
          waits until the first is acknowledged. Set TCP_NODELAY in the service, or write head and body at once; until then this compares \
          one pause with itself"
     } else {
-        "a time as round as this is a timer's (a sleep, a poll, a batch, a retry); find it, for until then this compares one pause with \
-         itself"
+        "a time as round as this is a timer's (a sleep, a poll, a batch, a retry); until it is gone this compares one pause with itself"
     };
     let evidence = evidence!(
         "half of the responses took {baseline_took} and more in the one, {candidate_took} in the other, with services that were busy for \
@@ -125,14 +116,10 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
 /// last of them comes in time decides on a whole step of the throughput.
 pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let waiting = judged(run, variant)?;
-    if waiting.by_latency {
-        return None;
-    }
+    only_if(!waiting.by_latency)?;
     let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
     let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());
-    if step <= run.plan.design.margin || spread >= STEPS_SPREAD_MIN {
-        return None;
-    }
+    only_if(step > run.plan.design.margin && spread < STEPS_SPREAD_MIN)?;
     let evidence = evidence!(
         "each connection got {responses} responses in a window, of {low} to {high} (p10 to p90), and all begin a window together: \
          throughput moves in steps of {step}";
@@ -147,32 +134,23 @@ impl Waiting {
     /// `None` in open loop, where either side was at its limit, and of what runs already: nobody knows how near to a limit it was.
     pub fn of(run: &Run<'_>, variant: &Variant<'_>) -> Option<Waiting> {
         let is_local = variant.plan.load.network.is_none() && !variant.is_unseen();
-        if run.record.is_open_loop() || !is_local || !variant.succeeds(run.record) {
-            return None;
-        }
+        only_if(is_local && !run.record.is_open_loop() && variant.succeeds(run.record))?;
         let slices = &variant.slices;
         let trials = variant.trials.iter().copied().filter(|trial| trial.measured().next().is_some());
         let trials: Vec<&Trial> = trials.collect();
         let busy = |trial: &&Trial| busy(run.record, trial, &trial.measured().collect::<Vec<_>>());
-        let mut busy: Vec<f64> = trials.iter().map(busy).collect();
-        busy.sort_by(f64::total_cmp);
-        let typical = *busy.get(busy.len() / 2)?;
-        if typical >= SATURATED_MIN || is_at_limit(slices) {
-            return None;
-        }
-        let (ok, sent) =
-            (total(slices, |slice| slice.counts.successful), total(slices, |slice| slice.counts.sent));
+        let typical = median(trials.iter().map(busy))?;
+        only_if(typical < SATURATED_MIN && !is_at_limit(slices))?;
+        let ok = total(slices, |slice| slice.counts.successful);
         let in_window = total(slices, |slice| slice.counts.successful_in_window);
-        if in_window == 0 {
-            return None;
-        }
+        only_if(in_window > 0)?;
         // After a rest each window opens its connections anew.
         let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
         let again = total(slices, |slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
-        let kept = again as f64 <= OPENED_SHARE_MAX * sent as f64;
+        let kept = again as f64 <= OPENED_SHARE_MAX * total(slices, |slice| slice.counts.sent) as f64;
         let latencies = merged(slices.iter().map(|slice| &slice.counts.latency));
-        let ms = |q: f64| latencies.quantile(q).filter(|_| kept).filter(|quantile| quantile.is_exact());
-        let ms = |q: f64| ms(q).map(|quantile| quantile.ns() as f64 / 1e6);
+        let exact = |q: f64| latencies.quantile(q).filter(|quantile| kept && quantile.is_exact());
+        let ms = |q: f64| Some(exact(q)?.ns() as f64 / 1e6);
         let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
         let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
         let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
@@ -209,22 +187,21 @@ const PER_CORE_MIN: f64 = 0.9;
 /// cores busy that they may use, and varies less, because it leaves out what others took of these cores. The first block tells, of which
 /// no ratio is looked at.
 pub fn per_core(record: &Record) -> bool {
-    let design = &record.header.plan.design;
-    let first = record.blocks.iter().find(|block| !block.trials.is_empty());
-    let judges = design.per_core && !record.is_open_loop() && first.is_some();
+    let (design, variants) = (&record.header.plan.design, &record.header.plan.variants);
     let at_limit = |trial: &Trial| {
-        let Some(variant) = record.header.plan.variants.get(trial.variant()) else { return false };
+        let Some(variant) = variants.get(trial.variant()) else { return false };
         let (slices, measured) = (warmed(trial), measured(trial));
         let one_host = trial.started.services.windows(2).all(|pair| pair[0].host == pair[1].host);
         let host = trial.started.services.first().and_then(|service| service.host.as_deref());
         let answers = slices.iter().any(|slice| slice.counts.successful > 0);
         let apart = one_host && !trial.started.cpus_shared && variant.load.network.is_none();
         let seen = apart && answers && !super::is_unseen(variant, [trial]) && !is_at_limit(&slices);
-        let busy = |slices: &[&Slice]| cores_busy(record, trial, slices, host);
+        let busy = |slices: &[&Slice]| On { record, trial, slices, host }.cores_busy();
         seen && busy(&slices) >= PER_CORE_MIN && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
     };
-    let variants = record.header.plan.variants.len();
-    judges && first.is_some_and(|block| block.trials.len() == variants && block.trials.iter().all(at_limit))
+    let first = record.blocks.iter().find(|block| !block.trials.is_empty());
+    let all_at_limit = |of: &Block| of.trials.len() == variants.len() && of.trials.iter().all(at_limit);
+    design.per_core && !record.is_open_loop() && first.is_some_and(all_at_limit)
 }
 
 /// By how much variants of a comparison may differ in the cores that their services kept busy, in parts of the margin.
@@ -235,16 +212,12 @@ const CORES_APART_LEVEL: f64 = 0.99;
 /// Throughput is judged per core-second, and one side had more of the cores.
 pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let design = &run.plan.design;
-    if !design.metrics().any(|metric| metric == Metric::Throughput) || !run.blocks.first()?.per_core {
-        return None;
-    }
-    let apart = |block: &BlockFigures| {
-        let (one, other) = (asked.baseline, asked.candidate);
-        let plain = block.plain_log_ratio(Metric::Throughput, one, other)?;
-        Some(plain - block.log_ratio(Metric::Throughput, one, other)?)
-    };
+    only_if(run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput))?;
+    let (metric, one, other) = (Metric::Throughput, asked.baseline, asked.candidate);
+    let apart =
+        |of: &BlockFigures| Some(of.plain_log_ratio(metric, one, other)? - of.log_ratio(metric, one, other)?);
     let apart: Vec<f64> = run.blocks.iter().filter_map(apart).collect();
-    let critical_t = stats::plain_t(u32::try_from(apart.len()).ok()?, CORES_APART_LEVEL).ok()?;
+    let critical_t = stats::plain_t(apart.len() as u32, CORES_APART_LEVEL).ok()?;
     let mean = stats::MeanInterval::of(&apart, critical_t)?;
     let large = mean.value.abs() > CORES_APART_MAX * design.margin.ln_1p();
     let evidence = evidence!(
@@ -265,20 +238,17 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     let nearness = |trial: &Trial| {
         let variant = record.header.plan.variants.get(trial.variant())?;
         // What was measured tells more than the warm-up.
-        let slices =
-            Some(measured(trial)).filter(|slices| !slices.is_empty()).unwrap_or_else(|| warmed(trial));
+        let measured = measured(trial);
+        let slices = if measured.is_empty() { warmed(trial) } else { measured };
         // Of several requests in flight on a connection nobody knows how many the server let there be.
         let one_by_one = variant.load.protocol.lanes() == 1 && variant.load.network.is_none();
-        if !one_by_one || slices.is_empty() {
-            return None;
-        }
-        match super::is_unseen(variant, [trial]) {
-            true => Some((trial.variant(), 0.0)),
-            false => (!is_at_limit(&slices)).then(|| (trial.variant(), busy(record, trial, &slices))),
-        }
+        only_if(one_by_one && !slices.is_empty())?;
+        let unseen = super::is_unseen(variant, [trial]);
+        only_if(unseen || !is_at_limit(&slices))?;
+        Some((trial.variant(), if unseen { 0.0 } else { busy(record, trial, &slices) }))
     };
-    let known: Vec<(usize, f64)> =
-        block.into_iter().flat_map(|block| &block.trials).filter_map(nearness).collect();
+    let trials = block.into_iter().flat_map(|block| &block.trials);
+    let known: Vec<(usize, f64)> = trials.filter_map(nearness).collect();
     let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
     let most = if one_waits { NEAR_MIN } else { 0.0 };
     known.into_iter().filter(|(_, of)| *of < most).map(|(variant, _)| variant).collect()
@@ -308,78 +278,74 @@ pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
 
 /// How near its services were to a limit in these slices of a trial, on the machine where they were nearest.
 fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
-    let mut hosts: BTreeSet<Option<&str>> =
-        trial.started.services.iter().map(|service| service.host.as_deref()).collect();
-    if hosts.is_empty() {
-        hosts.insert(None);
+    let services = &trial.started.services;
+    let here = services.is_empty().then_some(None);
+    let hosts = model::distinct(services.iter().map(|service| service.host.as_deref()).chain(here));
+    hosts.into_iter().map(|host| On { record, trial, slices, host }.busy()).fold(0.0, f64::max)
+}
+
+/// Slices of a trial, as far as one machine has to do with them.
+struct On<'a> {
+    record: &'a Record,
+    trial: &'a Trial,
+    slices: &'a [&'a Slice],
+    host: Option<&'a str>,
+}
+
+impl On<'_> {
+    /// How near the services there were to a limit: all of them to the processors' time that was left to them, or one process to a
+    /// processor's, which is all that a program with one thread can use. 1 is at the limit.
+    ///
+    /// What they waited for a processor counts as used, as far as others used it, and what the host took as taken from them: both err to the
+    /// side of silence.
+    fn busy(&self) -> f64 {
+        let by_process = self.busiest_process_ns().unwrap_or_else(|| self.wanted_ns()) as f64;
+        let by_process = by_process / wall_ns(self.slices) / (1.0 - self.steal_share()).max(0.1);
+        self.cores_busy().max(by_process)
     }
-    hosts.into_iter().map(|host| busy_on(record, trial, slices, host)).fold(0.0, f64::max)
-}
 
-/// The machine that a service of a trial ran on.
-fn host_of<'a>(trial: &'a Trial, name: &str) -> Option<&'a str> {
-    trial.started.services.iter().find(|service| service.service == name)?.host.as_deref()
-}
+    /// What all services wanted, to the processors' time that was left to them.
+    fn cores_busy(&self) -> f64 {
+        let wall = wall_ns(self.slices);
+        let shared = self.trial.started.cpus_shared && self.host.is_none();
+        let client_ns = if shared { total(self.slices, Slice::client_cpu_here_ns) } else { 0 };
+        let others_ns = |machine: &MachineUse| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns;
+        let others_ns = total(self.slices, |slice| slice.machine.of(self.host).map_or(0, others_ns));
+        // Threads of one service that wait for each other do not want more than its processors have.
+        let wanted = self.wanted_ns().min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
+        let machine = self.record.header.environment.cpus_of(self.host) as f64;
+        let cores = cpus(self.trial, |of| of == self.host).max(1) as f64;
+        let left = (cores - self.steal_share() * machine - client_ns as f64 / wall).max(cores * 0.1);
+        wanted as f64 / wall / left
+    }
 
-/// The same of one machine: all services there to the processors' time that was left to them, or one process to a processor's, which is
-/// all that a program with one thread can use. 1 is at the limit.
-///
-/// What they waited for a processor counts as used, as far as others used it, and what the host took as taken from them: both err to the side of silence.
-fn busy_on(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
-    let wall = wall_ns(slices);
-    let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
-    let by_process =
-        busiest_process_ns(slices, is_there).unwrap_or_else(|| wanted_ns(slices, is_there)) as f64;
-    cores_busy(record, trial, slices, host)
-        .max(by_process / wall / (1.0 - steal_share(slices, host)).max(0.1))
-}
+    fn services<'s>(&self, slice: &'s Slice) -> impl Iterator<Item = &'s ServiceUse> {
+        let started = |name: &str| self.trial.started.services.iter().find(|service| service.service == name);
+        let host = move |used: &ServiceUse| started(&used.service)?.host.as_deref();
+        slice.services.iter().filter(move |used| host(used) == self.host)
+    }
 
-/// CPU time of these services, and what they waited for a processor.
-fn wanted_ns(slices: &[&Slice], wanted: impl Fn(&&ServiceUse) -> bool) -> u64 {
-    total(slices, |slice| {
-        slice.services.iter().filter(&wanted).map(|used| used.cpu_ns + used.run_delay_ns).sum()
-    })
-}
+    fn sum(&self, of: fn(&ServiceUse) -> u64) -> u64 {
+        total(self.slices, |slice| self.services(slice).map(of).sum())
+    }
 
-fn steal_share(slices: &[&Slice], host: Option<&str>) -> f64 {
-    let steal = slices.iter().filter_map(|slice| slice.machine.of(host)).map(|machine| machine.steal_share);
-    steal.sum::<f64>() / slices.len().max(1) as f64
-}
+    /// CPU time of the services there, and what they waited for a processor.
+    fn wanted_ns(&self) -> u64 {
+        self.sum(|used| used.cpu_ns + used.run_delay_ns)
+    }
 
-/// CPU time that others of a machine used, for which services may have had to wait.
-fn others_cpu_ns(trial: &Trial, slice: &Slice, host: Option<&str>) -> u64 {
-    let machine =
-        slice.machine.of(host).map_or(0, |machine| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns);
-    let client = if trial.started.cpus_shared && host.is_none() { slice.client_cpu_here_ns() } else { 0 };
-    machine + client
-}
+    fn steal_share(&self) -> f64 {
+        let machines = self.slices.iter().filter_map(|slice| slice.machine.of(self.host));
+        machines.map(|machine| machine.steal_share).sum::<f64>() / self.slices.len().max(1) as f64
+    }
 
-/// What all services of a machine wanted, to the processors' time that was left to them.
-fn cores_busy(record: &Record, trial: &Trial, slices: &[&Slice], host: Option<&str>) -> f64 {
-    let wall = wall_ns(slices);
-    let is_there = |used: &&ServiceUse| host_of(trial, &used.service) == host;
-    // Threads of one service that wait for each other do not want more than its processors have.
-    let others_ns: u64 = slices.iter().map(|slice| others_cpu_ns(trial, slice, host)).sum();
-    let used = total(slices, |slice| slice.services.iter().filter(&is_there).map(|used| used.cpu_ns).sum());
-    let wanted = wanted_ns(slices, is_there).min(used + others_ns);
-    let machine = record.header.environment.cpus_of(host) as f64;
-    let cores = cpus(trial, |of| of == host).max(1) as f64;
-    let steal = steal_share(slices, host);
-    let shared = trial.started.cpus_shared && host.is_none();
-    let client = if shared { total(slices, Slice::client_cpu_here_ns) as f64 / wall } else { 0.0 };
-    let left = (cores - steal * machine - client).max(cores * 0.1);
-    wanted as f64 / wall / left
-}
-
-/// CPU time of the busiest process of these services; `None` in records that do not tell processes apart.
-fn busiest_process_ns(slices: &[&Slice], wanted: impl Fn(&&ServiceUse) -> bool) -> Option<u64> {
-    let services = || slices.iter().flat_map(|slice| slice.services.iter().filter(&wanted));
-    let told = services().all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0);
-    let busiest = |slice: &&Slice| {
-        let used = slice.services.iter().filter(&wanted);
-        used.filter_map(|used| used.cpu_by_process_ns.first()).copied().max().unwrap_or(0)
-    };
-    told.then(|| slices.iter().map(busiest).sum())
+    /// CPU time of the busiest process; `None` in records that do not tell processes apart.
+    fn busiest_process_ns(&self) -> Option<u64> {
+        let mut services = self.slices.iter().flat_map(|slice| self.services(slice));
+        only_if(services.all(|used| !used.cpu_by_process_ns.is_empty() || used.cpu_ns == 0))?;
+        let first = |used: &ServiceUse| used.cpu_by_process_ns.first().copied();
+        Some(total(self.slices, |slice| self.services(slice).filter_map(first).max().unwrap_or(0)))
+    }
 }
 
 /// Processors that any of its services on these machines may use; 0 where none is told.

@@ -4,14 +4,16 @@
 //! The tests are blind to which variant is ahead. Their level is that of one clean run in a thousand, because nobody looks at
 //! the one finding that he expects by chance: see `tests/series.rs` for how often they fire where nothing is the matter.
 
-use model::{Metric, Quantity, evidence, quantity::signed};
+use std::collections::BTreeSet;
+
+use model::{BUCKET_NS, Evidence, Metric, Quantity, evidence, quantity::signed};
 use record::{Block, Record, Slice, Trial};
 use stats::Effect;
 
-use super::{Run, Seen, Variant, warning};
+use super::{Run, Seen, Variant, only_if, warning};
 use crate::comparison::ratios;
 use crate::metric::{self, BlockFigures, log_over, of_slices};
-use crate::service::median;
+use crate::variant::median;
 
 /// The chance with which each of these checks may fire in a clean run, all variants and comparisons of it together. One in a thousand, so
 /// that all of them together stay far below one in a hundred; sizes that have to be reached as well make it rarer still.
@@ -24,20 +26,10 @@ const LAG1_MAX: f64 = 0.4;
 /// Fewer blocks have no correlation that could not be chance at this level.
 const LAG1_BLOCKS_MIN: usize = 8;
 
-/// How the blocks of a comparison hang together.
-enum Alike {
-    /// Neighbours have a correlation, and chance reaches this one.
-    Neighbours { lag1: f64, critical: f64 },
-    /// The ratio goes one way all the time. Of ten blocks even a straight line has a correlation of no more than 0.7, which chance reaches
-    /// in one of a thousand: a trend needs a test of its own.
-    Trend { slope: f64, p: f64 },
-}
-
 /// What is changed by being started later, all variants together.
 pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
     let design = &run.plan.design;
-    let has_all =
-        |index: &usize| run.blocks.iter().all(|block| block.log_value(design.metric, *index).is_some());
+    let has_all = |index: &usize| run.blocks.iter().all(|of| of.log_value(design.metric, *index).is_some());
     let counted: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
     let row = |(block, figures): (&Block, &BlockFigures)| -> Option<Vec<(f64, f64)>> {
         let place = |variant: usize| block.order.iter().position(|of| *of == variant);
@@ -48,9 +40,7 @@ pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
     let Effect { value, t, p } = stats::place_effect(&rows)?;
     let places = run.variants.len().checked_sub(1)? as f64;
     let whole = (value * places).exp() - 1.0;
-    if p > SERIES_ALPHA || whole.abs() <= design.margin * MARGIN_SHARE_MIN {
-        return None;
-    }
+    only_if(p <= SERIES_ALPHA && whole.abs() > design.margin * MARGIN_SHARE_MIN)?;
     let (metric, change, chance) = (design.metric.name(), signed(whole * 100.0, 1), chance(p));
     Some(warning(
         evidence!(
@@ -69,60 +59,43 @@ pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
     let verdicts = plan.comparisons.len() * plan.design.metrics().count();
     // Two tests for each.
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
-    let asked =
-        plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
-    let found = |(asked, metric): (_, Metric)| {
-        let alike = alike(&ratios(blocks, asked, metric)?, alpha, plan.design.margin)?;
-        Some((alike, asked, metric))
-    };
-    let (alike, asked, metric) =
-        asked.filter_map(found).max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
-    let (ratios, count) = (format!("the blocks' ratios of {}", metric.name()), blocks.len());
-    let evidence = match alike {
-        Alike::Neighbours { lag1, critical } => {
-            let chance = chance(alpha);
-            evidence!(
-                "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
-                 {critical:+.2} in {chance}";
-                correlation = Quantity::number(lag1))
-        }
-        Alike::Trend { slope, p } => {
-            let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
-            evidence!(
-                "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
-            )
-        }
-    };
+    let asked = plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
+    let found = asked.filter_map(|(asked, metric)| {
+        let told = format!("the blocks' ratios of {}", metric.name());
+        let (strength, seen) =
+            alike(&ratios(blocks, asked, metric)?, &told, blocks.len(), alpha, plan.design.margin)?;
+        Some((strength, seen, asked))
+    });
+    let (_, evidence, asked) = found.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let remedy = "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for blocks \
                   on end. End what else runs on this machine, look at `steal` and `other_processes`, and run again; a verdict that stands in \
                   both runs is worth more than this one alone";
     Some(super::told_of(asked, warning(evidence, remedy)))
 }
 
-/// A trend, or else a correlation, that is beyond chance and large enough to matter.
-fn alike(ratios: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
-    let steps = ratios.len().saturating_sub(1) as f64;
-    let trend = stats::mann_kendall(ratios)
-        .filter(|trend| trend.p <= alpha && (trend.slope * steps).abs() > margin * MARGIN_SHARE_MIN);
-    if let Some(trend) = trend {
-        return Some(Alike::Trend { slope: trend.slope, p: trend.p });
+/// A trend, or else a correlation of neighbours, that is beyond chance and large enough to matter: how strong it is, and in words. A trend
+/// makes a correlation, so that it is told first; of several the one that is least chance. Of ten blocks even a straight line has a
+/// correlation of no more than 0.7, which chance reaches in one of a thousand: it needs a test of its own.
+fn alike(d: &[f64], ratios: &str, count: usize, alpha: f64, margin: f64) -> Option<(f64, Evidence)> {
+    let steps = d.len().saturating_sub(1) as f64;
+    let large = |slope: f64| (slope * steps).abs() > margin * MARGIN_SHARE_MIN;
+    if let Some(trend) = stats::mann_kendall(d).filter(|trend| trend.p <= alpha && large(trend.slope)) {
+        let (each, whole) = (change(trend.slope), change(trend.slope * (count - 1) as f64));
+        let chance = chance(trend.p);
+        let seen = evidence!(
+            "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
+        );
+        return Some((2.0 - trend.p, seen));
     }
-    if ratios.len() < LAG1_BLOCKS_MIN {
-        return None;
-    }
-    let critical = stats::lag1_critical(u32::try_from(ratios.len()).ok()?, alpha).ok()?;
-    let lag1 = stats::lag1(ratios).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
-    Some(Alike::Neighbours { lag1, critical })
-}
-
-impl Alike {
-    /// A trend makes a correlation, so that it is told first; of several the one that is least chance.
-    fn strength(&self) -> f64 {
-        match self {
-            Alike::Neighbours { lag1, .. } => *lag1,
-            Alike::Trend { p, .. } => 2.0 - p,
-        }
-    }
+    let blocks = u32::try_from(d.len()).ok().filter(|_| d.len() >= LAG1_BLOCKS_MIN)?;
+    let critical = stats::lag1_critical(blocks, alpha).ok()?;
+    let lag1 = stats::lag1(d).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
+    let chance = chance(alpha);
+    let seen = evidence!(
+        "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
+         {critical:+.2} in {chance}";
+        correlation = Quantity::number(lag1));
+    Some((lag1, seen))
 }
 
 /// A small probability in words that are read without counting zeros.
@@ -142,12 +115,10 @@ const DRIFT_MIN: f64 = 0.1;
 /// One finding for the baseline that shows it most clearly. It says nothing of the ratios, from which it cancels as long as it is slow
 /// against a block.
 pub(super) fn drift(run: &Run<'_>) -> Option<Seen> {
-    let mut baselines: Vec<usize> = run.plan.comparisons.iter().map(|asked| asked.baseline).collect();
-    baselines.sort_unstable();
-    baselines.dedup();
+    let mut baselines: BTreeSet<usize> = run.plan.comparisons.iter().map(|asked| asked.baseline).collect();
     if baselines.is_empty() {
         // Nothing is compared, and absolute figures are all there is.
-        baselines.push(0);
+        baselines.insert(0);
     }
     // Two tests for each.
     let alpha = SERIES_ALPHA / (2 * baselines.len()) as f64;
@@ -158,9 +129,7 @@ pub(super) fn drift(run: &Run<'_>) -> Option<Seen> {
 
 /// The p-value of the step or trend of the logarithm of the figure that is least chance, and what is said of it.
 fn drift_of(record: &Record, variant: &Variant<'_>, alpha: f64) -> Option<(f64, Seen)> {
-    if variant.never_succeeded(record) {
-        return None;
-    }
+    only_if(!variant.never_succeeded(record))?;
     let (numbers, values) = by_block(record, variant)?;
     let (what, last) = (metric::pace(record).row().title, values.len().saturating_sub(1));
     let step = stats::step(&values).map(|step| {
@@ -215,23 +184,13 @@ const THIRD_RESPONSE_MAX: f64 = 0.2;
 /// Fewest trials of a variant: those of six blocks, without the one whose warm-up was watched.
 const THIRD_TRIALS_MIN: usize = 5;
 
-/// How a variant's figures change within its trials.
-struct Change {
-    /// Of the metric's logarithm, last third less first, over trials. Each trial is its own pair, and trials of different blocks are
-    /// independent.
-    effect: Effect,
-    trials: usize,
-    metric: Metric,
-}
-
 /// Variants that were not seen steady in the warm-up that was watched, but for those that are seen not to be in what was measured.
 pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
     let warm_up = run.record.warm_up.as_ref().filter(|warm_up| warm_up.measured)?;
     let late = |after: &Option<f64>| after.is_none_or(|after| after > warm_up.seconds);
     let unsteady = |variant: &&Variant<'_>| {
         // Where the measured slices themselves show it, that says more.
-        let is_late = warm_up.steady_after_s.get(variant.index).is_some_and(late);
-        is_late && Change::within(run, variant).is_none()
+        warm_up.steady_after_s.get(variant.index).is_some_and(late) && change_within(run, variant).is_none()
     };
     let unsteady = run.variants.iter().filter(unsteady).map(|variant| (variant.index, variant.name()));
     let (about, names): (Vec<usize>, Vec<&str>) = unsteady.unzip();
@@ -241,18 +200,17 @@ pub(super) fn never_steady(run: &Run<'_>) -> Option<Seen> {
     (!about.is_empty()).then(|| warning(evidence, remedy).about(about))
 }
 
-impl Change {
-    /// That of a variant whose last third differs from its first by more than chance and half of the margin.
-    fn within(run: &Run<'_>, variant: &Variant<'_>) -> Option<Change> {
-        let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
-        let metric = of_slices(run.plan.design.metric, run.record);
-        let changes = after_warm_up(run.record, variant).filter_map(|trial| of_trial(trial, metric));
-        let changes: Vec<f64> = changes.collect();
-        let enough = changes.len() >= THIRD_TRIALS_MIN && !variant.never_succeeded(run.record);
-        let effect = stats::mean_effect(&changes).filter(|_| enough)?;
-        let large = effect.value.exp_m1().abs() > run.plan.design.margin * MARGIN_SHARE_MIN;
-        (effect.p <= alpha && large).then_some(Change { effect, trials: changes.len(), metric })
-    }
+/// By how much the last third of a variant's trials differs from their first, where that is more than chance and half of the margin: of a
+/// metric's logarithm over so many trials. Each trial is its own pair, and trials of different blocks are independent.
+fn change_within(run: &Run<'_>, variant: &Variant<'_>) -> Option<(Effect, usize, Metric)> {
+    let alpha = SERIES_ALPHA / run.variants.len().max(1) as f64;
+    let metric = of_slices(run.plan.design.metric, run.record);
+    let changes = after_warm_up(run.record, variant).filter_map(|trial| of_trial(trial, metric));
+    let changes: Vec<f64> = changes.collect();
+    let enough = changes.len() >= THIRD_TRIALS_MIN && !variant.never_succeeded(run.record);
+    let effect = stats::mean_effect(&changes).filter(|_| enough)?;
+    let large = effect.value.exp_m1().abs() > run.plan.design.margin * MARGIN_SHARE_MIN;
+    (effect.p <= alpha && large).then_some((effect, changes.len(), metric))
 }
 
 /// The logarithm of the last third less that of the first. Of few slices the thirds are a half each, of one they are of its counts.
@@ -270,15 +228,12 @@ fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
 /// The same of one uninterrupted slice, by its counts.
 fn of_counts(slice: &Slice) -> Option<f64> {
     // The last one may be shorter than the others.
-    let whole = usize::try_from(slice.counts.window_ns / 100_000_000)
-        .ok()?
-        .min(slice.counts.successful_per_100_ms.len());
+    let buckets = (slice.counts.window_ns / BUCKET_NS) as usize;
+    let whole = buckets.min(slice.counts.successful_per_100_ms.len());
     let third = whole / 3;
     let response_ns = slice.counts.latency.quantile(0.9)?.ns();
-    let response_max_ns = third as f64 * 1e8 * THIRD_RESPONSE_MAX;
-    if slice.counts.open.is_some() || third < THIRD_BUCKETS_MIN || response_ns as f64 > response_max_ns {
-        return None;
-    }
+    let most_ns = third as f64 * 1e8 * THIRD_RESPONSE_MAX;
+    only_if(slice.counts.open.is_none() && third >= THIRD_BUCKETS_MIN && response_ns as f64 <= most_ns)?;
     let counts = &slice.counts.successful_per_100_ms[..whole];
     let sum = |counts: &[u32]| counts.iter().map(|count| f64::from(*count)).sum::<f64>();
     let change = (sum(&counts[whole - third..]) / sum(&counts[..third])).ln();
@@ -287,7 +242,7 @@ fn of_counts(slice: &Slice) -> Option<f64> {
 
 /// Figures of a variant that change within its trials by more than half of the margin.
 pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let Change { effect: Effect { value, t, p }, trials, metric } = Change::within(run, variant)?;
+    let (Effect { value, t, p }, trials, metric) = change_within(run, variant)?;
     let percent = value.exp_m1() * 100.0;
     let (size, chance) = (signed(percent, 1), chance(p));
     let evidence = evidence!(
@@ -332,13 +287,11 @@ struct Rise {
 /// Garbage collectors let memory grow at first, for that is cheaper than to collect it. So the first third of a trial is not looked at,
 /// and what is left must be more than a young heap is. Slow leaks stay unseen: they would need trials of hours.
 pub(super) fn leak(run: &Run<'_>) -> Vec<Seen> {
-    let variants: Vec<&Variant<'_>> = run.succeeding().collect();
-    let services =
-        || variants.iter().flat_map(|variant| used(variant).map(move |service| (variant, service)));
-    let alpha = SERIES_ALPHA / services().count().max(1) as f64;
-    let seen =
-        services().filter_map(|(variant, service)| Some(variant.told(grows(variant, service, alpha)?)));
-    seen.collect()
+    let services = run.succeeding().flat_map(|variant| used(variant).map(move |service| (variant, service)));
+    let services: Vec<_> = services.collect();
+    let alpha = SERIES_ALPHA / services.len().max(1) as f64;
+    let told = |(variant, service): (&Variant<'_>, _)| Some(variant.told(grows(variant, service, alpha)?));
+    services.into_iter().filter_map(told).collect()
 }
 
 /// The services of which figures are known.
@@ -353,26 +306,21 @@ fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
     let slopes: Vec<f64> = rises.iter().map(|rise| rise.bytes_per_minute).collect();
     let rising = slopes.iter().filter(|slope| **slope > 0.0).count();
     let effect = stats::mean_effect(&slopes).filter(|_| slopes.len() >= LEAK_SLOPES_MIN)?;
-    let sure =
-        effect.t > 0.0 && effect.p / 2.0 <= alpha && rising as f64 >= LEAK_TRIALS_MIN * slopes.len() as f64;
-    let typical =
-        |of: fn(&Rise) -> f64| median(rises.iter().map(|rise| of(rise) as i64)).map(|value| value as f64);
+    let nearly_all = rising as f64 >= LEAK_TRIALS_MIN * slopes.len() as f64;
+    let sure = effect.t > 0.0 && effect.p / 2.0 <= alpha && nearly_all;
+    let typical = |of: fn(&Rise) -> f64| median(rises.iter().map(|one| of(one) as i64)).map(|one| one as f64);
     let (per_minute, bytes) = (typical(|rise| rise.bytes_per_minute)?, typical(|rise| rise.bytes)?);
     let (per_request, peak) = (typical(|rise| rise.bytes_per_request)?, typical(|rise| rise.peak as f64)?);
-    if !sure || bytes < LEAK_BYTES_MIN || per_minute <= LEAK_SHARE_MIN * peak {
-        return None;
-    }
-    let (of, chance) = (rises.len(), chance(effect.p / 2.0));
-    let doubles = peak / per_minute;
+    only_if(sure && bytes >= LEAK_BYTES_MIN && per_minute > LEAK_SHARE_MIN * peak)?;
+    let (of, chance, doubles) = (rises.len(), chance(effect.p / 2.0), peak / per_minute);
     let evidence = evidence!(
         "after the first third of a trial the memory of {service} rises by {per_request} a request, {per_minute} a minute of load, in \
          {rising} of {of} trials ({peak} at the end of one; by chance in {chance})";
         per_request = Quantity::bytes(per_request), per_minute = Quantity::bytes(per_minute), rising = Quantity::count(rising as u64),
         peak = Quantity::bytes(peak));
     let remedy = format!(
-        "at this pace it doubles in {:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on it is a \
-         leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds the memory",
-        doubles
+        "at this pace it doubles in {doubles:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on it is a \
+         leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds the memory"
     );
     Some(warning(evidence, remedy))
 }
@@ -380,9 +328,7 @@ fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
 /// The lines of least squares through what was held after each slice but those of the first third.
 fn rise(trial: &Trial, service: &str) -> Option<Rise> {
     let slices: Vec<&Slice> = trial.measured().collect();
-    if slices.len() < LEAK_SLICES_MIN {
-        return None;
-    }
+    only_if(slices.len() >= LEAK_SLICES_MIN)?;
     let held = |slice: &Slice| Some(slice.services.iter().find(|used| used.service == service)?.rss_bytes);
     let (mut requests, mut minutes) = (0.0, 0.0);
     let (mut by_request, mut by_minute, mut peak) = (Vec::new(), Vec::new(), 0);

@@ -7,7 +7,7 @@ use model::{FailureKind, Quantity, evidence};
 use plan::{Factor, Plan, Service};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{Run, Seen, Variant, total, void};
+use super::{Run, Seen, Variant, only_if, total, void};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
 const UNTREATED_SHARE_MIN: f64 = 0.95;
@@ -37,25 +37,24 @@ pub(super) fn treatment_not_applied(run: &Run<'_>, of: &Variant<'_>) -> Option<S
     };
     let instead = if matches!(failing.instead.as_str(), "absent" | "") { "none" } else { &failing.instead };
     let (header, accepted) = (failing.header, listed(failing.accepted));
-    let circumstances = circumstances(of, &failing);
+    let (circumstances, how) = circumstances(of, &failing);
     let evidence = evidence!(
         "{declared} {header} {accepted}, and {failed} of {responses} responses had {instead} instead{circumstances}";
         failed = Quantity::count(failing.failed), responses = Quantity::count(failing.of));
-    Some(void(evidence, remedy(of, &failing)))
+    let remedy = format!("what the variant is named for did not happen, so it was not measured; {how}");
+    Some(void(evidence, remedy))
 }
 
 /// What the load's responses lacked; outer `None` where there were none.
 fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<Failing<'a>>> {
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
     let of = total(&slices, |slice| slice.counts.responses);
-    if of == 0 {
-        return None;
-    }
+    only_if(of > 0)?;
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
+        let is_of_it =
+            |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if of.eq_ignore_ascii_case(header));
         let failures = slices.iter().flat_map(|slice| &slice.counts.contract_failures);
-        let failures: Vec<_> = failures
-            .filter(|failure| matches!(&failure.kind, FailureKind::Header(name) if name.eq_ignore_ascii_case(header)))
-            .collect();
+        let failures: Vec<_> = failures.filter(|failure| is_of_it(&failure.kind)).collect();
         let failed = failures.iter().map(|failure| failure.count).sum();
         let instead = failures.first()?.example.clone();
         Some(Failing { header, accepted, failed, of, instead })
@@ -78,10 +77,8 @@ fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
 
 /// Whether a response of this status is one that the variant is expected to give.
 pub(super) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
-    match variant.expect.status.as_slice() {
-        [] => (200..300).contains(&status),
-        expected => expected.contains(&status),
-    }
+    let expected = &variant.expect.status;
+    if expected.is_empty() { (200..300).contains(&status) } else { expected.contains(&status) }
 }
 
 pub(super) fn values<'a>(witness: &'a Witness, name: &str) -> Vec<&'a str> {
@@ -104,24 +101,21 @@ fn has(witness: &Witness, name: &str, accepted: &[String]) -> bool {
 fn declared_by<'a>(plan: &'a Plan, index: usize, header: &str) -> Option<(&'a Factor, &'a str)> {
     let variant = plan.variants.get(index)?;
     let differs = |factor: &&Factor| {
-        let mut others = plan.variants.iter().filter(|other| {
-            let alike = |(name, level): (&String, &String)| {
-                (*name == factor.name) != (other.levels.get(name) == Some(level))
-            };
-            variant.levels.iter().all(alike)
-        });
+        let alike = |other: &plan::Variant, name: &String, level: &String| {
+            (*name == factor.name) != (other.levels.get(name) == Some(level))
+        };
+        let is_other = |of: &&plan::Variant| variant.levels.iter().all(|(name, at)| alike(of, name, at));
+        let mut others = plan.variants.iter().filter(is_other);
         others.any(|other| other.expect.headers.get(header) != variant.expect.headers.get(header))
     };
     let factor = plan.factors.iter().find(differs)?;
     Some((factor, variant.levels.get(&factor.name)?))
 }
 
-fn listed(accepted: &[String]) -> String {
-    let word = |value: &String| if value.is_empty() { "none".to_owned() } else { value.clone() };
-    match accepted {
-        [] => "of any value".to_owned(),
-        values => values.iter().map(word).collect::<Vec<_>>().join(" or "),
-    }
+fn listed<'a>(accepted: &'a [String]) -> String {
+    let word = |value: &'a String| if value.is_empty() { "none" } else { value.as_str() };
+    let words: Vec<&str> = accepted.iter().map(word).collect();
+    if words.is_empty() { "of any value".to_owned() } else { words.join(" or ") }
 }
 
 /// What the requests say that they accept, the first of them that says anything.
@@ -139,45 +133,34 @@ fn body_bytes(of: &Variant<'_>) -> Option<u64> {
     longest.or_else(|| (answered > 0).then(|| total(&slices, |slice| slice.counts.body_bytes) / answered))
 }
 
-fn is_coding(failing: &Failing<'_>) -> bool {
-    failing.header.eq_ignore_ascii_case("content-encoding")
-}
-
-fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> String {
-    if !is_coding(failing) {
-        return String::new();
+/// What was seen besides, and what may help.
+fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static str) {
+    let elsewhere = "see in the record's logs and in the processes' environments whether the setting arrives";
+    if !failing.header.eq_ignore_ascii_case("content-encoding") {
+        return (String::new(), elsewhere);
     }
-    let accept = match accept_encoding(&of.plan.load) {
-        Some(value) => format!("; the requests said accept-encoding: {value}"),
-        None => "; the requests said no accept-encoding".to_owned(),
-    };
-    let body = body_bytes(of).map(|bytes| format!(", and bodies have {bytes} bytes")).unwrap_or_default();
-    accept + &body
-}
-
-fn remedy(of: &Variant<'_>, failing: &Failing<'_>) -> String {
-    let wants_coding = is_coding(failing) && !failing.accepted.iter().any(String::is_empty);
+    let (accept, bytes) = (accept_encoding(&of.plan.load), body_bytes(of));
+    let said = accept.map(|value| format!("accept-encoding: {value}"));
+    let body = bytes.map(|bytes| format!(", and bodies have {bytes} bytes")).unwrap_or_default();
+    let seen = format!("; the requests said {}{body}", said.as_deref().unwrap_or("no accept-encoding"));
     let named = |value: &str| {
         let mut words = value.split(',').map(|word| word.split(';').next().unwrap_or_default().trim());
         words.any(|word| word == "*" || failing.accepted.iter().any(|a| a.eq_ignore_ascii_case(word)))
     };
-    let how = match accept_encoding(&of.plan.load) {
-        _ if !wants_coding => {
-            "see in the record's logs and in the processes' environments whether the setting arrives"
-        }
+    let how = match accept {
+        _ if failing.accepted.iter().any(String::is_empty) => elsewhere,
         None => {
-            "a server compresses only for clients that say they can read it: set load.headers.accept-encoding"
+            "a server compresses only for clients that say they read it: set load.headers.accept-encoding"
         }
         Some(value) if !named(value) => "load.headers.accept-encoding does not name that coding: add it",
-        Some(_) if body_bytes(of).is_some_and(|bytes| bytes < COMPRESSED_BYTES_MIN) => {
+        Some(_) if bytes.is_some_and(|bytes| bytes < COMPRESSED_BYTES_MIN) => {
             "compression usually begins at 1024 bytes: ask for a longer body, or lower the server's threshold"
         }
         Some(_) => {
-            "the request would allow it, so see whether the service compresses this type of content at all, and whether the \
-                    setting reaches it"
+            "the request would allow it, so see whether the service compresses this type of content, and the setting reaches it"
         }
     };
-    format!("what the variant is named for did not happen, so it was not measured; {how}")
+    (seen, how)
 }
 
 /// Variables that are kept of every process, beside those that the experiment sets: they change from outside what runs.
@@ -197,20 +180,15 @@ pub const WATCHED_VARIABLES: [&str; 11] = [
 /// Variables that PM2's launcher sets for its own purposes.
 const OF_PM2: [&str; 4] = ["PATH", "PM2_HOME", "PM2_DISCRETE_MODE", "PM2_DISABLE_VERSION_CHECK"];
 
-/// A variable that a process does not have as the experiment sets it.
-struct Lost<'a> {
-    service: &'a str,
-    process: &'a ProcessSeen,
-    variable: &'a str,
-    wanted: String,
-}
+/// Of which service which process does not have which variable as the experiment sets it, and to what it does.
+type Lost<'a> = (&'a str, &'a ProcessSeen, &'a str, String);
 
 /// A process that serves with another value of a variable than the experiment sets, or none. It compares with the plan: variables whose value
 /// there has a placeholder differ from trial to trial and are not compared.
 pub(super) fn environment_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let trials = &variant.all_trials;
     let lost: Vec<Lost<'_>> = trials.iter().filter_map(|trial| lost_in(trial, variant.plan)).collect();
-    let Lost { service, process, variable, wanted } = lost.first()?;
+    let (service, process, variable, wanted) = lost.first()?;
     let seen = match process.environment.get(*variable) {
         Some(value) => format!("{variable}={value}"),
         None => format!("no {variable}"),
@@ -221,8 +199,7 @@ pub(super) fn environment_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<See
             "the experiment sets {variable}={wanted} for {service}, and its process ran with {seen} ({command}, pid {pid}), so in {hit} of \
              {trials} trials";
             hit = Quantity::count(lost.len() as u64), trials = Quantity::count(trials.len() as u64)),
-        "the variable is lost or overwritten on the way, by a wrapper or a script; start the program itself, or set the variable where \
-         it is set last",
+        "a wrapper or a script loses or overwrites it on the way; start the program itself, or set the variable where it is set last",
     ))
 }
 
@@ -231,11 +208,9 @@ fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<Lost<'a>>
         let service = variant.services.iter().find(|service| service.name == started.service)?;
         let at_end = trial.ended.as_ref().and_then(|ended| ended.processes_by_service.get(&started.service));
         let looks = [Some(&started.processes), at_end].into_iter().flatten();
-        let serving = looks.flat_map(|processes| serving(processes, started));
-        let processes: Vec<&ProcessSeen> = serving.collect();
-        processes.into_iter().find_map(|process| {
+        looks.flat_map(|processes| serving(processes, started)).find_map(|process| {
             let (variable, wanted) = asked(service).find(|(name, wanted)| is_lost(process, name, wanted))?;
-            Some(Lost { service: &service.name, process, variable, wanted })
+            Some((service.name.as_str(), process, variable, wanted))
         })
     })
 }
@@ -244,26 +219,20 @@ fn lost_in<'a>(trial: &'a Trial, variant: &'a plan::Variant) -> Option<Lost<'a>>
 /// known to listen, those without children. What else a service starts may have an environment to its own liking.
 fn serving<'a>(processes: &'a [ProcessSeen], started: &ServiceStarted) -> Vec<&'a ProcessSeen> {
     let is_parent = |one: &ProcessSeen| processes.iter().any(|other| other.parent == one.pid);
-    let childless = processes.iter().filter(|one| !is_parent(one));
-    let listening: Vec<&ProcessSeen> = processes.iter().filter(|process| process.listens).collect();
-    match (listening.is_empty(), started.workers.is_some()) {
-        (true, _) => childless.collect(),
-        (false, false) => listening,
-        (false, true) => {
-            let workers = childless.filter(|one| !one.listens);
-            listening.iter().copied().chain(workers).collect()
-        }
-    }
+    let any_listens = processes.iter().any(|process| process.listens);
+    let works = |one: &ProcessSeen| (!any_listens || started.workers.is_some()) && !is_parent(one);
+    let (mut serving, others): (Vec<_>, Vec<_>) = processes.iter().partition(|process| process.listens);
+    serving.extend(others.into_iter().filter(|one| works(one)));
+    serving
 }
 
 /// The variables that the experiment sets, with their values where those are the same in every trial.
 fn asked(service: &Service) -> impl Iterator<Item = (&str, String)> {
     let pm2 = service.command().is_some_and(|command| command.launcher.is_pm2());
     let own = move |name: &str| pm2 && OF_PM2.contains(&name);
-    let plain = |value: &str| plan::fill(value, |_| None).ok();
-    let set =
-        service.command().into_iter().flat_map(|command| &command.env).filter(move |(name, _)| !own(name));
-    set.filter_map(move |(name, value)| Some((name.as_str(), plain(value)?)))
+    let set = service.command().into_iter().flat_map(|command| &command.env);
+    let set = set.filter(move |(name, _)| !own(name));
+    set.filter_map(|(name, value)| Some((name.as_str(), plan::fill(value, |_| None).ok()?)))
 }
 
 /// Whether a process has another value, or provably none. What only surrounds the value is none of ours: folders before a `PATH`, a flag

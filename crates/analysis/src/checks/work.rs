@@ -1,15 +1,16 @@
 //! Whether variants did the work that was asked for, and compared ones the same: by what failed, by the responses before the load, content
 //! codings undone, and where a record does not say that, by the bytes that the load received.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use model::{Cause, Evidence, Phase, Quantity, evidence};
 use plan::{Comparison, Contract, Load};
-use record::{Slice, Witness};
+use record::{ContractFailure, Slice, Witness};
 
 use super::treatment::{accept_encoding, is_expected, values};
-use super::{Run, Seen, Variant, either, void, warning};
-use crate::no_success::{self, fruitless};
+use super::{Run, Seen, Variant, either, only_if, void, warning};
+use crate::failure::{self, fruitless};
+use crate::variant::counted;
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
 pub(super) const FAILED_SHARE_MAX: f64 = 0.001;
@@ -24,12 +25,10 @@ const CONTENT_BYTES_MIN: u64 = 64;
 pub(super) fn errors(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (due, failed) = (variant.sum(|slice| slice.counts.due()), variant.sum(|slice| slice.counts.failed()));
     let share = failed as f64 / due.max(1) as f64;
-    if share <= FAILED_SHARE_MAX {
-        return None;
-    }
-    let seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures).next();
-    let example =
-        seen.map(|seen| format!("; for example {}: {}", seen.kind, seen.example)).unwrap_or_default();
+    only_if(share > FAILED_SHARE_MAX)?;
+    let mut seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures);
+    let example = |of: &ContractFailure| format!("; for example {}: {}", of.kind, of.example);
+    let example = seen.next().map(example).unwrap_or_default();
     let (lost, limit) = (lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
     let evidence = evidence!(
         "{failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
@@ -46,7 +45,7 @@ pub(super) fn errors(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
 pub(super) fn no_success(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \
                   load.timeout, and what `expect` says";
-    Some(warning(no_success::measured(run.record, variant.index)?.answer, remedy))
+    Some(warning(failure::measured(run.record, variant.index)?.answer, remedy))
 }
 
 /// Bytes came where no response was awaited: after one that was complete, or between slices.
@@ -55,18 +54,15 @@ pub(super) fn unasked(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let unasked = errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
     let count: u64 = unasked.map(|error| error.count).sum();
     let evidence = evidence!("{count} times more came than the responses to what was requested"; count = Quantity::count(count));
-    let remedy = "two responses to one request, or bodies longer than their Content-Length: a response may have been taken for that to a later \
-                  request, and no figure holds";
+    let remedy = "two responses to one request, or bodies longer than their Content-Length: responses may be mixed up, and no figure holds";
     (count > 0).then(|| void(evidence, remedy))
 }
 
 /// Of what requests died, by cause and phase: `; 2 × reset (head)`. Connections that ended while idle took none with them.
 fn lost(slices: &[&Slice]) -> String {
-    let mut causes: BTreeMap<(Phase, Cause), u64> = BTreeMap::new();
     let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
-    for error in errors.filter(|error| error.phase != Phase::Idle && error.cause != Cause::Timeout) {
-        *causes.entry((error.phase, error.cause)).or_default() += error.count;
-    }
+    let errors = errors.filter(|error| error.phase != Phase::Idle && error.cause != Cause::Timeout);
+    let causes = counted(errors.map(|error| ((error.phase, error.cause), error.count)));
     causes.iter().map(|((phase, cause), count)| format!("; {count} × {cause} ({phase})")).collect()
 }
 
@@ -89,15 +85,11 @@ pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen
     let [one, other] = run.pair(asked)?;
     // Who expects different answers has said that they differ.
     let expects = |of: &Variant<'_>| (of.plan.expect.status.clone(), of.plan.expect.body_bytes);
-    if expects(one) != expects(other) {
-        return None;
-    }
+    only_if(expects(one) == expects(other))?;
     let (baseline, candidate) = (sent_bytes(one)?, sent_bytes(other)?);
     let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
     let as_in_load = |side: usize, bytes: f64| !differ([baseline, candidate][side], bytes);
-    if !differ(baseline, candidate) || Pair::of(run, asked).is_some_and(|pair| pair.explains(as_in_load)) {
-        return None;
-    }
+    only_if(differ(baseline, candidate) && !Pair::of(run, asked).is_some_and(|of| of.explains(as_in_load)))?;
     Some(warning(
         evidence!("{candidate} a response vs {baseline}";
             baseline = Quantity::bytes(baseline), candidate = Quantity::bytes(candidate)),
@@ -107,9 +99,8 @@ pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen
 
 /// Bytes of body for each response of the load; `None` where nothing succeeded.
 fn sent_bytes(variant: &Variant<'_>) -> Option<f64> {
-    let per =
-        || variant.sum(|s| s.counts.body_bytes) as f64 / variant.sum(|s| s.counts.responses).max(1) as f64;
-    (!fruitless(&variant.slices)).then(per)
+    let (bytes, responses) = (variant.sum(|of| of.counts.body_bytes), variant.sum(|of| of.counts.responses));
+    (!fruitless(&variant.slices)).then(|| bytes as f64 / responses.max(1) as f64)
 }
 
 /// Two compared variants with what they answered.
@@ -137,15 +128,13 @@ impl<'a> Pair<'a> {
     /// path what it may.
     fn requests(&self) -> impl Iterator<Item = (Looks<'a>, Looks<'a>)> {
         let single = self.loads().iter().all(|load| !load.is_mix());
-        let mut names: Vec<&str> = self.witnesses[0].iter().map(|witness| witness.request.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let looks = |side: usize, name: &str| -> Looks<'a> {
+        let names: BTreeSet<&str> = self.witnesses[0].iter().map(|of| of.request.as_str()).collect();
+        let looks = move |side: usize, name: &str| -> Looks<'a> {
             let all = self.witnesses[side].iter().copied();
             all.filter(|witness| single || witness.request == name).collect()
         };
-        let pairs: Vec<_> = names.into_iter().map(|name| (looks(0, name), looks(1, name))).collect();
-        pairs.into_iter().filter(|(_, other)| !other.is_empty())
+        let pairs = names.into_iter().map(move |name| (looks(0, name), looks(1, name)));
+        pairs.filter(|(_, other)| !other.is_empty())
     }
 
     /// How they differ in one request, and whether that voids.
@@ -154,9 +143,7 @@ impl<'a> Pair<'a> {
         let (status, other_status) = (status(one)?, status(other)?);
         let expected = |side: usize, status| is_expected(self.variants[side], status);
         // What is not expected counts as an error, and is told as such.
-        if !expected(0, status) || !expected(1, other_status) {
-            return None;
-        }
+        only_if(expected(0, status) && expected(1, other_status))?;
         let declared = self.declares(request);
         if status != other_status {
             let by_plan = self.variants[0].expect.status != self.variants[1].expect.status;
@@ -171,9 +158,7 @@ impl<'a> Pair<'a> {
             return Some((!declared && apart >= CONTENT_BYTES_MIN, evidence));
         }
         let (hash, other_hash) = (hash(one)?, hash(other)?);
-        if declared || hash == other_hash {
-            return None;
-        }
+        only_if(!declared && hash != other_hash)?;
         let (one, other) = (content_type(one), content_type(other));
         let types = if one == other { String::new() } else { format!(" (content-type {other} vs {one})") };
         let evidence = evidence!("the content of {request} is another, though as long ({length}){types}";
@@ -186,12 +171,9 @@ impl<'a> Pair<'a> {
     fn declares(&self, request: &str) -> bool {
         let [one, other] = self.loads();
         let [one_expects, other_expects] = self.variants.map(|variant| &variant.expect);
-        let headers = |expect: &'a Contract| {
-            let coded = |name: &str| {
-                name.eq_ignore_ascii_case("content-encoding") || name.eq_ignore_ascii_case("vary")
-            };
-            expect.headers.iter().filter(move |(name, _)| !coded(name))
-        };
+        let coded =
+            |name: &String| ["content-encoding", "vary"].iter().any(|of| name.eq_ignore_ascii_case(of));
+        let headers = |expect: &'a Contract| expect.headers.iter().filter(move |(name, _)| !coded(name));
         let expects_other = one_expects.status != other_expects.status
             || one_expects.body_bytes != other_expects.body_bytes
             || !headers(one_expects).eq(headers(other_expects));
@@ -207,16 +189,15 @@ impl<'a> Pair<'a> {
             let load = loads[side];
             let all = &self.witnesses[side];
             let one = all.iter().all(|look| as_in_load(side, look.body_bytes as f64));
-            let each =
-                load.requests.iter().all(|request| all.iter().any(|look| look.request == request.name));
+            let seen = |name: &String| all.iter().any(|look| look.request == *name);
+            let each = load.requests.iter().all(|request| seen(&request.name));
             all.iter().all(known) && if load.is_mix() { each } else { one }
         };
-        let coding =
-            |looks: &Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
-        let declared = |side: usize| self.variants[side].expect.headers.contains_key("content-encoding");
-        let codings_declared =
-            (declared(0) || declared(1) || accept_encoding(loads[0]) != accept_encoding(loads[1]))
-                || self.requests().all(|(one, other)| coding(&one) == coding(&other));
+        let coding = |looks: Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
+        let declared = |of: &plan::Variant| of.expect.headers.contains_key("content-encoding");
+        let codings_declared = self.variants.into_iter().any(declared)
+            || accept_encoding(loads[0]) != accept_encoding(loads[1])
+            || self.requests().all(|(one, other)| coding(one) == coding(other));
         covered(0) && covered(1) && codings_declared
     }
 }

@@ -5,8 +5,8 @@
 use model::{Quantity, evidence};
 use record::{Trial, WorkersLost};
 
-use super::{Run, Seen, Variant, either, void, warning};
-use crate::service::{Work, median, workers};
+use super::{Run, Seen, Variant, either, only_if, void, warning};
+use crate::variant::{Work, median, workers};
 
 /// Of the trials of a variant, the part with one serving process from which on the variant is another than was asked for.
 const ALONE_SHARE_VOID: f64 = 0.5;
@@ -65,9 +65,7 @@ pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<S
     let started = variant.trials.first()?.started.services.iter();
     let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
     let serving = median(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
-    if cpus == 0 || serving as usize <= cpus {
-        return None;
-    }
+    only_if(cpus > 0 && serving as usize > cpus)?;
     let plural = if cpus == 1 { "" } else { "s" };
     Some(warning(
         evidence!("{serving} processes of {service} did the work on {cpus} processor{plural}";
@@ -91,15 +89,11 @@ fn serving(trial: &Trial, service: &str) -> Option<u32> {
 pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<Seen> {
     let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
     let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
-    if works.is_empty() || works.iter().any(|work| work.serving() < asked) {
-        return None;
-    }
+    only_if(!works.is_empty() && works.iter().all(|work| work.serving() >= asked))?;
     let mut by_skew: Vec<(f64, &Work)> = works.iter().map(|work| (skew(work, asked), work)).collect();
     by_skew.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (typical, work) = by_skew[by_skew.len() / 2];
-    if typical <= UNEVEN_MAX {
-        return None;
-    }
+    only_if(typical > UNEVEN_MAX)?;
     let shares: Vec<String> =
         work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();
     let trials = works.len();
@@ -116,6 +110,5 @@ pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<See
 /// From 0, all alike, to 1, one does all.
 fn skew(work: &Work, workers: u32) -> f64 {
     let even = 1.0 / f64::from(workers);
-    let busiest = work.shares(workers).first().copied().unwrap_or(even);
-    (busiest - even) / (1.0 - even)
+    (work.shares(workers).first().copied().unwrap_or(even) - even) / (1.0 - even)
 }

@@ -12,6 +12,7 @@ use stats::{Latencies, Quantile};
 
 use super::Window;
 use crate::checks::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
+use crate::only_if;
 
 /// Into so many stretches a ramp is divided.
 pub const STRETCHES: usize = 10;
@@ -177,9 +178,7 @@ impl Window<'_> {
         let counts = &self.slice.counts;
         let at_s = |bucket: usize| (bucket as u64 * BUCKET_NS).min(counts.window_ns) as f64 / 1e9;
         let (from_s, to_s) = (at_s(buckets.start), at_s(buckets.end));
-        if to_s <= from_s {
-            return None;
-        }
+        only_if(to_s > from_s)?;
         let ok = counts.successful_per_100_ms[buckets].iter().map(|&ok| u64::from(ok)).sum();
         let due = |earlier_s: f64| {
             self.due_by(rate, (to_s - earlier_s).max(0.0)) - self.due_by(rate, (from_s - earlier_s).max(0.0))
@@ -224,9 +223,7 @@ impl Window<'_> {
 /// See [`Bend`]. A stretch that fell behind before one that kept up at a higher rate was a hiccup, and no bend.
 fn bend(rate: Rate, stretches: &[Stretch]) -> Option<Bend> {
     let Rate::Ramp { from_per_s, to_per_s, .. } = rate else { return None };
-    if stretches.len() < STRETCHES_MIN {
-        return None;
-    }
+    only_if(stretches.len() >= STRETCHES_MIN)?;
     let mut rising: Vec<&Stretch> = stretches.iter().collect();
     if to_per_s < from_per_s {
         rising.reverse();

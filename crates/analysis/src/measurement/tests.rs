@@ -37,60 +37,43 @@ fn counts() -> Counts {
     }
 }
 
-/// A window at a rate, with a connection free for all but so many, and nothing found in it yet.
-struct At {
-    slice: Slice,
+/// A slice at a rate, with a connection free for all but so many.
+fn at_rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> Slice {
+    let (intended, response) = (counts.sent, counts.latency.clone());
+    let mut open = OpenLoop { intended, sent_in_window: intended, queued, response, ..OpenLoop::default() };
+    (0..intended - queued).for_each(|n| open.schedule_lag.record(60_000 + n % 100 * 100));
+    counts.open = Some(Box::new(open));
+    let open = AskedOpen { ask: Ask::At(Level::PerSecond(rate.at(0.0))), rate, process, seed: 1 };
+    Slice {
+        block: 1,
+        variant: 0,
+        kind: SliceKind::Measured,
+        turns: 1,
+        connections: 32,
+        waits: false,
+        asked: Some(Asked { until: Until::Elapsed(Duration::from_secs(10)), open: Some(open) }),
+        counts,
+        generators: Vec::new(),
+        services: Vec::new(),
+        machine: MachineUse::default(),
+    }
 }
 
-impl At {
-    fn rate(mut counts: Counts, rate: Rate, process: Process, queued: u64) -> At {
-        let (intended, response) = (counts.sent, counts.latency.clone());
-        let mut open =
-            OpenLoop { intended, sent_in_window: intended, queued, response, ..OpenLoop::default() };
-        (0..intended - queued).for_each(|n| open.schedule_lag.record(60_000 + n % 100 * 100));
-        counts.open = Some(Box::new(open));
-        let ask = Ask::At(Level::PerSecond(rate.at(0.0)));
-        let open = Some(AskedOpen { ask, rate, process, seed: 1 });
-        let asked = Asked { until: Until::Elapsed(Duration::from_secs(10)), open };
-        let slice = Slice {
-            block: 1,
-            variant: 0,
-            kind: SliceKind::Measured,
-            turns: 1,
-            connections: 32,
-            waits: false,
-            asked: Some(asked),
-            counts,
-            generators: Vec::new(),
-            services: Vec::new(),
-            machine: MachineUse::default(),
-        };
-        At { slice }
-    }
+/// With nothing found in it yet.
+fn kept(slice: &Slice) -> Option<Kept> {
+    Window::alone(slice).kept()
+}
 
-    fn window(&self) -> Window<'_> {
-        Window::alone(&self.slice)
-    }
+fn bend(slice: &Slice) -> Option<Bend> {
+    Window::alone(slice).bend()
+}
 
-    fn kept(&self) -> Option<Kept> {
-        self.window().kept()
-    }
-
-    fn bend(&self) -> Option<Bend> {
-        self.window().bend()
-    }
-
-    fn counts(&mut self) -> &mut Counts {
-        &mut self.slice.counts
-    }
-
-    fn open(&mut self) -> &mut OpenLoop {
-        self.slice.counts.open.as_mut().expect("it is at a rate")
-    }
+fn open(slice: &mut Slice) -> &mut OpenLoop {
+    slice.counts.open.as_mut().expect("it is at a rate")
 }
 
 /// Ten seconds of a ramp on a service that can do so many requests a second at that time, and queues the others.
-fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) -> At {
+fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) -> Slice {
     let rate = Rate::Ramp { from_per_s, to_per_s, over: Duration::from_secs(10) };
     let (mut served, mut shown) = (0.0f64, 0.0f64);
     let mut buckets = Vec::new();
@@ -109,58 +92,58 @@ fn ramp((from_per_s, to_per_s): (f64, f64), limit_per_s: impl Fn(f64) -> f64) ->
         successful_per_100_ms: buckets,
         ..counts()
     };
-    let mut at = At::rate(counts, rate, Process::Constant, intended - ok);
-    at.open().sent_in_window = ok;
+    let mut at = at_rate(counts, rate, Process::Constant, intended - ok);
+    open(&mut at).sent_in_window = ok;
     at
 }
 
 /// 10,000 a second for ten seconds, evenly, with a success for each as it was due.
-fn even() -> At {
+fn even() -> Slice {
     let counts = Counts { successful_per_100_ms: vec![1000; 100], ..counts() };
-    At::rate(counts, Rate::Constant(10_000.0), Process::Constant, 0)
+    at_rate(counts, Rate::Constant(10_000.0), Process::Constant, 0)
 }
 
 #[test]
 fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
-    assert_eq!(even().kept(), Some(Kept::Up));
+    assert_eq!(kept(&even()), Some(Kept::Up));
 
     // Late by what the service takes, at the start alone.
     let mut slow = even();
-    slow.counts().successful_per_100_ms[..5].fill(0);
-    assert_eq!(slow.kept(), Some(Kept::Up));
+    slow.counts.successful_per_100_ms[..5].fill(0);
+    assert_eq!(kept(&slow), Some(Kept::Up));
 
     let mut unsent = even();
-    (unsent.open().sent_in_window, unsent.open().queued) = (98_000, 90_000);
-    assert_eq!(unsent.kept(), Some(Kept::Behind));
+    (open(&mut unsent).sent_in_window, open(&mut unsent).queued) = (98_000, 90_000);
+    assert_eq!(kept(&unsent), Some(Kept::Behind));
 
     // With connections for all that wait nothing is ever queued, and yet it falls behind.
     let mut waiting = even();
-    waiting.slice.connections = 100_000;
-    waiting.counts().successful_per_100_ms.fill(950);
-    assert_eq!(waiting.kept(), Some(Kept::Behind));
+    waiting.connections = 100_000;
+    waiting.counts.successful_per_100_ms.fill(950);
+    assert_eq!(kept(&waiting), Some(Kept::Behind));
 
     let mut bad = even();
-    bad.counts().successful = 98_000;
-    assert_eq!(bad.kept(), Some(Kept::Failing));
+    bad.counts.successful = 98_000;
+    assert_eq!(kept(&bad), Some(Kept::Failing));
 
     let mut late = even();
-    (0..5000).for_each(|_| late.open().schedule_lag.record(50_000_000));
-    assert_eq!(late.kept(), Some(Kept::ClientLate));
+    (0..5000).for_each(|_| open(&mut late).schedule_lag.record(50_000_000));
+    assert_eq!(kept(&late), Some(Kept::ClientLate));
     // A failure is one however late it was asked for.
-    late.counts().successful = 98_000;
-    assert_eq!(late.kept(), Some(Kept::Failing));
+    late.counts.successful = 98_000;
+    assert_eq!(kept(&late), Some(Kept::Failing));
 
     // A client at its limit that kept the rate all the same has measured it.
     let mut busy = even();
-    busy.counts().generator.cpu_ns = vec![9_900_000_000];
-    assert_eq!(busy.kept(), Some(Kept::Up));
-    busy.counts().successful_per_100_ms.fill(900);
-    assert_eq!(busy.kept(), Some(Kept::ClientLate));
+    busy.counts.generator.cpu_ns = vec![9_900_000_000];
+    assert_eq!(kept(&busy), Some(Kept::Up));
+    busy.counts.successful_per_100_ms.fill(900);
+    assert_eq!(kept(&busy), Some(Kept::ClientLate));
 
     let mut silent = even();
-    silent.counts().successful = 0;
-    silent.counts().responses = 0;
-    assert_eq!(silent.kept(), Some(Kept::NoSuccess));
+    silent.counts.successful = 0;
+    silent.counts.responses = 0;
+    assert_eq!(kept(&silent), Some(Kept::NoSuccess));
 }
 
 /// 500 of a Poisson process in the second half can be 450 by chance, and 400 cannot.
@@ -170,7 +153,7 @@ fn chance_is_no_falling_behind() {
         let successful_per_100_ms = vec![ok; 100];
         let counts =
             Counts { sent: 1000, responses: 1000, successful: 1000, successful_per_100_ms, ..counts() };
-        At::rate(counts, Rate::Constant(100.0), Process::Poisson, 0).kept()
+        kept(&at_rate(counts, Rate::Constant(100.0), Process::Poisson, 0))
     };
     assert_eq!([of(9), of(8)], [Some(Kept::Up), Some(Kept::Behind)]);
 }
@@ -182,9 +165,9 @@ fn counted_arrivals_leave_less_to_chance() {
         let mut counts = counts();
         (counts.sent, counts.responses, counts.successful) = (20_000, 20_000, 20_000);
         counts.successful_per_100_ms = vec![190; 100];
-        let mut at = At::rate(counts, Rate::Constant(2000.0), Process::Poisson, 0);
-        at.slice.counts.open.as_mut().expect("it has a rate").due_per_100_ms = vec![due; 100];
-        at.kept()
+        let mut at = at_rate(counts, Rate::Constant(2000.0), Process::Poisson, 0);
+        open(&mut at).due_per_100_ms = vec![due; 100];
+        kept(&at)
     };
     assert_eq!([of(190), of(200)], [Some(Kept::Up), Some(Kept::Behind)]);
 }
@@ -194,59 +177,56 @@ fn counted_arrivals_leave_less_to_chance() {
 fn a_ramp_bends_at_the_limit_of_the_service() {
     for limit in (1500..4400).step_by(100).map(f64::from) {
         for ends in [(1000.0, 5000.0), (5000.0, 1000.0)] {
-            let Some(Bend::At(per_s)) = ramp(ends, |_| limit).bend() else { panic!("{limit}: no bend") };
+            let Some(Bend::At(per_s)) = bend(&ramp(ends, |_| limit)) else { panic!("{limit}: no bend") };
             assert!(per_s > limit - 410.0 && per_s < limit + 1.0, "{limit}: {per_s} for {ends:?}");
         }
     }
-    assert_eq!(ramp((1000.0, 5000.0), |_| 6000.0).bend(), Some(Bend::NotUpTo(5000.0)));
-    assert_eq!(ramp((0.0, 5000.0), |_| 6000.0).bend(), Some(Bend::NotUpTo(5000.0)));
-    assert_eq!(ramp((5000.0, 0.0), |_| 6000.0).bend(), Some(Bend::NotUpTo(5000.0)));
-    assert_eq!(ramp((1000.0, 5000.0), |_| 900.0).bend(), Some(Bend::AtLowest(1000.0)));
-    assert_eq!(ramp((1000.0, 5000.0), |_| 4700.0).bend(), Some(Bend::Perhaps(4600.0)));
+    assert_eq!(bend(&ramp((1000.0, 5000.0), |_| 6000.0)), Some(Bend::NotUpTo(5000.0)));
+    assert_eq!(bend(&ramp((0.0, 5000.0), |_| 6000.0)), Some(Bend::NotUpTo(5000.0)));
+    assert_eq!(bend(&ramp((5000.0, 0.0), |_| 6000.0)), Some(Bend::NotUpTo(5000.0)));
+    assert_eq!(bend(&ramp((1000.0, 5000.0), |_| 900.0)), Some(Bend::AtLowest(1000.0)));
+    assert_eq!(bend(&ramp((1000.0, 5000.0), |_| 4700.0)), Some(Bend::Perhaps(4600.0)));
 }
 
 #[test]
 fn a_ramp_says_no_more_than_it_shows() {
     // A stall from which it recovers is no bend.
     let stalled = ramp((1000.0, 5000.0), |t| if (3.5..4.5).contains(&t) { 0.0 } else { 8000.0 });
-    assert!(stalled.window().stretches().iter().any(|stretch| !stretch.kept));
-    assert_eq!(stalled.bend(), Some(Bend::NotUpTo(5000.0)));
+    assert!(Window::alone(&stalled).stretches().iter().any(|stretch| !stretch.kept));
+    assert_eq!(bend(&stalled), Some(Bend::NotUpTo(5000.0)));
 
     // A service that gets faster as it goes was not held back by the rate.
     let warming = ramp((1000.0, 5000.0), |t| if t < 6.0 { 1500.0 } else { 3000.0 });
-    assert!(
-        matches!(warming.bend(), Some(Bend::Uneven { gave, .. }) if gave > 2900.0),
-        "{:?}",
-        warming.bend()
-    );
+    let uneven = bend(&warming);
+    assert!(matches!(uneven, Some(Bend::Uneven { gave, .. }) if gave > 2900.0), "{uneven:?}");
 
     // Responses that take 300 ms are not lost: they come 300 ms later.
     let mut slow = ramp((0.0, 5000.0), |_| 6000.0);
-    slow.counts().successful_per_100_ms.rotate_right(3);
-    slow.counts().successful_per_100_ms[..3].fill(0);
-    assert_ne!(slow.bend(), Some(Bend::NotUpTo(5000.0)));
-    slow.counts().latency = Latencies::new();
-    (0..10_000).for_each(|_| slow.counts().latency.record(300_000_000));
-    assert_eq!(slow.bend(), Some(Bend::NotUpTo(5000.0)));
+    slow.counts.successful_per_100_ms.rotate_right(3);
+    slow.counts.successful_per_100_ms[..3].fill(0);
+    assert_ne!(bend(&slow), Some(Bend::NotUpTo(5000.0)));
+    slow.counts.latency = Latencies::new();
+    (0..10_000).for_each(|_| slow.counts.latency.record(300_000_000));
+    assert_eq!(bend(&slow), Some(Bend::NotUpTo(5000.0)));
 
     // The half that there is of one that was stopped.
     let mut stopped = ramp((1000.0, 5000.0), |_| 4500.0);
-    stopped.counts().successful_per_100_ms.truncate(50);
-    stopped.counts().window_ns = 5_000_000_000;
-    assert_eq!((stopped.window().stretches().len(), stopped.bend()), (5, Some(Bend::NotUpTo(3000.0))));
+    stopped.counts.successful_per_100_ms.truncate(50);
+    stopped.counts.window_ns = 5_000_000_000;
+    assert_eq!((Window::alone(&stopped).stretches().len(), bend(&stopped)), (5, Some(Bend::NotUpTo(3000.0))));
 
     // A bend of the client's is none of the service's.
     let mut busy = ramp((1000.0, 5000.0), |_| 3000.0);
-    busy.counts().generator.cpu_ns = vec![9_900_000_000];
-    assert_eq!(busy.bend(), None);
+    busy.counts.generator.cpu_ns = vec![9_900_000_000];
+    assert_eq!(bend(&busy), None);
 }
 
 #[test]
 fn a_load_that_stood_still_is_no_measurement() {
     let mut at = even();
-    assert!(at.window().own().all(|finding| finding.check != Check::BlocksDropped));
-    at.counts().halted_ns = 2_000_000_000;
-    let mut window = at.window();
+    assert!(Window::alone(&at).own().all(|finding| finding.check != Check::BlocksDropped));
+    at.counts.halted_ns = 2_000_000_000;
+    let mut window = Window::alone(&at);
     window.findings = window.own().collect();
     let void = window.void().expect("it is invalid");
     assert_eq!((void.check, void.grade), (Check::BlocksDropped, Grade::Invalid));

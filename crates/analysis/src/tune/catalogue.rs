@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SERVER_FILE;
 use super::setting::{Change, Level, Setting};
+use crate::only_if;
 
 /// Libraries that items name, so that one look finds all.
 pub const LIBRARIES_SOUGHT: [&str; 6] = [
@@ -83,9 +84,6 @@ pub struct Catalogue {
 #[serde(deny_unknown_fields)]
 struct Item {
     name: String,
-    #[serde(rename = "for")]
-    runtime: Option<Runtime>,
-    #[serde(default)]
     when: When,
     cost: String,
     source: String,
@@ -104,6 +102,9 @@ struct Item {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct When {
+    /// This runs it; without it anything may.
+    #[serde(rename = "for")]
+    runtime: Option<Runtime>,
     /// The service does not have this variable.
     unset: Option<String>,
     /// Neither command nor options of the runtime have this text.
@@ -142,6 +143,7 @@ struct When {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Written {
+    /// Without one it is named by what it sets.
     name: String,
     env: BTreeMap<String, String>,
     /// For NODE_OPTIONS.
@@ -192,7 +194,7 @@ impl Catalogue {
     /// What applies to a service. `folder` is where the files lie that some settings take.
     pub fn chosen(&self, facts: &Facts, wish: &Wish, folder: &Path) -> Chosen {
         let mut chosen = Chosen::default();
-        let is_of = |item: &&Item| item.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
+        let is_of = |item: &&Item| item.when.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
         for item in self.items.iter().filter(is_of) {
             let named = wish.only.contains(&item.name);
             if wish.without.contains(&item.name) || !named && !wish.only.is_empty() {
@@ -207,63 +209,59 @@ impl Catalogue {
     }
 }
 
+/// Why what is asked for is not so; `None` where it is, or nothing is asked.
+fn unless<T>(asked: &Option<T>, lacks: impl Fn(&T) -> bool, why: impl Fn(&T) -> String) -> Option<String> {
+    asked.as_ref().filter(|asked| lacks(asked)).map(why)
+}
+
 impl When {
     /// Why it does not apply.
     fn lacks(&self, facts: &Facts, named: bool) -> Option<String> {
-        let set = self.unset.as_ref().filter(|name| facts.env.contains_key(*name));
-        if let Some(name) = set {
-            return Some(format!("{name} is set already"));
-        }
         let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| facts.env.get(name));
-        let has = |part: &&String| {
+        let has = |part: &String| {
             facts.words.iter().chain(options.into_iter().flatten()).any(|word| word.contains(part.as_str()))
         };
-        if let Some(part) = self.absent.as_ref().filter(has) {
-            return Some(format!("the command has {part} already"));
-        }
-        if let Some(cores) = self.cores.filter(|cores| facts.cores < *cores) {
-            return Some(format!("it takes {cores} processors, and there is {}", facts.cores));
-        }
         let version = |text: &String| {
             let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
             (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
         };
-        let node = facts.node.unwrap_or((0, 0));
-        if let Some(least) = self.node.as_ref().filter(|least| node < version(least)) {
-            return Some(format!("it takes Node.js {least}"));
-        }
-        if let Some(below) = self.node_below.as_ref().filter(|below| node >= version(below)) {
-            return Some(format!("Node.js {below} does it by itself"));
-        }
-        let is_so = |launcher: &&String| match launcher.as_str() {
-            "pm2" => facts.launcher.is_pm2(),
-            name => facts.launcher.name() == name,
+        let (node, launcher) = (facts.node.unwrap_or((0, 0)), facts.launcher.name());
+        let is_so = |name: &String| if name == "pm2" { facts.launcher.is_pm2() } else { launcher == name };
+        let otherwise = |name: &String| match name.as_str() {
+            "exec" => format!("it is started by {launcher} already"),
+            name => format!("it is not started by {name}"),
         };
-        if let Some(launcher) = self.launcher.as_ref().filter(|launcher| !is_so(launcher)) {
-            return Some(match launcher.as_str() {
-                "exec" => format!("it is started by {} already", facts.launcher.name()),
-                launcher => format!("it is not started by {launcher}"),
-            });
-        }
-        let is_program = |name: &String| {
-            facts
-                .words
-                .iter()
-                .take(3)
-                .any(|word| Path::new(word).file_name().is_some_and(|file| file == name.as_str()))
+        let starts = |name: &String| {
+            let mut first = facts.words.iter().take(3).filter_map(|word| Path::new(word).file_name());
+            first.any(|file| file == name.as_str())
         };
-        if !self.program.is_empty() && !self.program.iter().any(is_program) {
-            return Some(format!("it is not started by {}", self.program.join(" or ")));
-        }
-        if let Some(file) =
-            self.file.as_ref().filter(|file| !facts.files.iter().any(|name| name == file.as_str()))
-        {
-            return Some(format!("there is no {file}"));
-        }
-        if let Some(why) = self.idle(facts).filter(|_| !named) {
-            return Some(why);
-        }
-        self.lacking(facts, named).map(str::to_owned)
+        let programs = Some(&self.program).filter(|programs| !programs.is_empty());
+        let has_file = |file: &String| facts.files.iter().any(|name| name == file.as_str());
+        let reasons = [
+            unless(&self.unset, |name| facts.env.contains_key(name), |name| format!("{name} is set already")),
+            unless(&self.absent, has, |part| format!("the command has {part} already")),
+            unless(
+                &self.cores,
+                |cores| facts.cores < *cores,
+                |cores| format!("it takes {cores} processors, and there is {}", facts.cores),
+            ),
+            unless(&self.node, |least| node < version(least), |least| format!("it takes Node.js {least}")),
+            unless(
+                &self.node_below,
+                |below| node >= version(below),
+                |below| format!("Node.js {below} does it by itself"),
+            ),
+            unless(&self.launcher, |name| !is_so(name), otherwise),
+            unless(
+                &programs,
+                |names| !names.iter().any(starts),
+                |names| format!("it is not started by {}", names.join(" or ")),
+            ),
+            unless(&self.file, |file| !has_file(file), |file| format!("there is no {file}")),
+            self.idle(facts).filter(|_| !named),
+            self.lacking(facts, named).map(str::to_owned),
+        ];
+        reasons.into_iter().flatten().next()
     }
 
     fn lacking(&self, facts: &Facts, named: bool) -> Option<&'static str> {
@@ -303,8 +301,7 @@ impl Item {
         if let Some(why) = &self.untried {
             return Err(why.clone());
         }
-        let mut levels: Vec<Level> =
-            self.level.iter().filter_map(|level| level.read(facts, folder)).collect();
+        let mut levels: Vec<Level> = self.level.iter().filter_map(|of| of.read(facts, folder)).collect();
         if self.when.versions {
             levels.extend(facts.other_nodes.iter().map(|(program, version)| Level {
                 name: format!("Node.js {version}"),
@@ -316,9 +313,9 @@ impl Item {
         }
         // The screened level may be one that is not here.
         let screened = self.screened.min(levels.len() - 1);
-        let (name, cost, source) = (self.name.clone(), self.cost.clone(), self.source.clone());
-        let name = if levels.len() == 1 { levels[0].name.clone() } else { name };
-        Ok(Setting { name, levels, screened, cost, source, seen: self.seen.clone() })
+        let name = if levels.len() == 1 { levels[0].name.clone() } else { self.name.clone() };
+        let (cost, source, seen) = (self.cost.clone(), self.source.clone(), self.seen.clone());
+        Ok(Setting { name, levels, screened, cost, source, seen })
     }
 }
 
@@ -327,9 +324,7 @@ impl Written {
     fn read(&self, facts: &Facts, folder: &Path) -> Option<Level> {
         let is = |path: &&PathBuf, name: &str| path.file_name().is_some_and(|file| file == name);
         let library = self.library.iter().find_map(|name| facts.libraries.iter().find(|path| is(path, name)));
-        if !self.library.is_empty() && library.is_none() || self.nginx.is_some() && !facts.nginx {
-            return None;
-        }
+        only_if((self.library.is_empty() || library.is_some()) && (self.nginx.is_none() || facts.nginx))?;
         let library = library.map(|path| path.display().to_string()).unwrap_or_default();
         let fill = |text: &str| {
             let text = text.replace("{cores}", &facts.cores.to_string());
@@ -343,24 +338,29 @@ impl Written {
             value: fill(value),
         };
         let words = |words: &[String]| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
-        let mut changes: Vec<Change> =
-            self.env.iter().map(|(name, value)| Change::Env(name.clone(), fill(value))).collect();
-        changes.extend(self.options.iter().map(|value| append("NODE_OPTIONS", " ", value)));
-        changes.extend(self.java.iter().map(|value| append("JAVA_TOOL_OPTIONS", " ", value)));
-        if !library.is_empty() {
-            changes.push(append("LD_PRELOAD", ":", &library));
-        }
         let some = |list: &[String]| Some(words(list)).filter(|words| !words.is_empty());
-        changes.extend(some(&self.args).map(Change::Arguments));
-        changes.extend(some(&self.flags).map(Change::Flags));
-        changes.extend(some(&self.before).map(Change::Before));
+        // Each with what people call it.
+        let env = self.env.iter().map(|(name, value)| {
+            let value = fill(value);
+            (format!("{name}={value}"), Change::Env(name.clone(), value))
+        });
+        let mut all: Vec<(String, Change)> = env.collect();
+        let options = |value: &String| (format!("NODE_OPTIONS={value}"), append("NODE_OPTIONS", " ", value));
+        all.extend(self.options.iter().map(options));
+        all.extend(self.java.iter().map(|value| (value.clone(), append("JAVA_TOOL_OPTIONS", " ", value))));
+        if !library.is_empty() {
+            all.push((format!("LD_PRELOAD={library}"), append("LD_PRELOAD", ":", &library)));
+        }
+        all.extend(some(&self.args).map(|words| (words.join(" "), Change::Arguments(words))));
+        all.extend(some(&self.flags).map(|of| (format!("node {}", of.join(" ")), Change::Flags(of))));
+        all.extend(some(&self.before).map(|words| (words.join(" "), Change::Before(words))));
+        let (names, mut changes): (Vec<String>, Vec<Change>) = all.into_iter().unzip();
         changes.extend(self.cluster.iter().filter_map(|count| fill(count).parse().ok().map(Change::Cluster)));
         changes.extend(self.nginx.iter().map(|file| Change::Nginx(folder.join(file))));
         changes.extend(self.pm2_metrics.map(Change::Pm2Metrics));
-        if !self.overlay.is_empty() {
-            changes.push(Change::Overlay(self.overlay.clone()));
-        }
-        Some(Level { name: fill(&self.name), changes })
+        changes.extend((!self.overlay.is_empty()).then(|| Change::Overlay(self.overlay.clone())));
+        let name = if self.name.is_empty() { names.join(" ") } else { fill(&self.name) };
+        Some(Level { name, changes })
     }
 }
 
@@ -389,43 +389,29 @@ mod tests {
     #[test]
     fn the_catalogue_is_whole() {
         let catalogue = Catalogue::built_in();
-        let node = catalogue.items.iter().filter(|item| item.runtime.is_none_or(|of| of == Runtime::Node));
+        let node = catalogue.items.iter().filter(|one| one.when.runtime.is_none_or(|of| of == Runtime::Node));
         assert!(node.count() >= 14);
-        for item in &catalogue.items {
-            assert!(
-                item.screened <= item.level.len() && item.source.starts_with("https://"),
-                "{}",
-                item.name
-            );
+        for Item { name, screened, level, source, .. } in &catalogue.items {
+            assert!(*screened <= level.len() && source.starts_with("https://"), "{name}");
             let known = |name: &String| LIBRARIES_SOUGHT.contains(&name.as_str());
-            assert!(item.level.iter().flat_map(|level| &level.library).all(known), "{}", item.name);
+            assert!(level.iter().flat_map(|level| &level.library).all(known), "{name}");
         }
     }
 
     #[test]
     fn what_applies_is_tried_and_nothing_else() {
         let all = names(&node(), &Wish::default());
-        for name in [
-            "NODE_ENV=production",
-            "processes",
-            "semi-space",
-            "UV_THREADPOOL_SIZE",
-            "malloc",
-            "node --maglev",
-        ] {
-            assert!(all.contains(&name.to_owned()), "{name}: {all:?}");
-        }
+        let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
+        let some = ["NODE_ENV=production", "processes", "semi-space"];
+        let more = ["UV_THREADPOOL_SIZE", "malloc", "node --maglev"];
+        assert!(some.iter().chain(&more).all(|name| has(&all, name)), "{all:?}");
         assert!(!all.iter().any(|name| name.contains("GOGC") || name.contains("backlog")), "{all:?}");
         let mut facts = node();
         facts.env.insert("NODE_ENV".into(), "development".into());
         facts.env.insert("NODE_OPTIONS".into(), "--max-semi-space-size=8".into());
         facts.cores = 1;
         let fewer = names(&facts, &Wish::default());
-        assert!(
-            ["NODE_ENV=production", "semi-space", "processes"]
-                .iter()
-                .all(|name| !fewer.contains(&(*name).to_owned()))
-        );
+        assert!(!some.iter().any(|name| has(&fewer, name)), "{fewer:?}");
     }
 
     #[test]
@@ -449,12 +435,11 @@ mod tests {
             libraries: LIBRARIES_SOUGHT.map(PathBuf::from).to_vec(),
             ..Facts::default()
         };
-        for item in
-            Catalogue::built_in().items.iter().filter(|item| item.untried.is_none() && !item.level.is_empty())
-        {
-            let pm2 =
-                if item.when.launcher.as_deref() == Some("pm2") { "launcher = \"pm2-fork\"\n" } else { "" };
-            let text = format!("{exec}{pm2}");
+        let mut items = Catalogue::built_in().items;
+        items.retain(|item| item.untried.is_none() && !item.level.is_empty());
+        for item in items {
+            let is_pm2 = item.when.launcher.as_deref() == Some("pm2");
+            let text = format!("{exec}{}", if is_pm2 { "launcher = \"pm2-fork\"\n" } else { "" });
             let base = plan::parse(&text, folder.path()).unwrap();
             let setting = item.setting(&all, folder.path()).unwrap();
             for level in 1..=setting.levels.len() {

@@ -1,10 +1,12 @@
 //! The experiment of a step: the user's own file with one factor more, whose levels are the rows of the step.
 
-use plan::{Service, Variant};
+use std::path::PathBuf;
+
+use plan::{Command, Launcher, Variant, Workers};
 use toml::{Table, Value};
 
 use super::NGINX;
-use super::setting::{Change, Setting, Started};
+use super::setting::{Change, Level, Setting};
 use super::step::Row;
 
 /// The factor's name.
@@ -25,19 +27,14 @@ pub fn experiment(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]
         let name = name(row, settings).filter(|name| !names.contains(name));
         names.push(name.unwrap_or_else(|| format!("row {}", at + 1)));
     }
-    if let [row] = rows
-        && row.iter().all(|level| *level == 0)
-    {
+    if rows.len() == 1 && rows[0].iter().all(|level| *level == 0) {
         return (text.to_owned(), names);
     }
     let text = &with_nginx(text, base, settings, rows);
     let alone = (rows.len() == 1).then(|| (LEVEL.to_owned(), Table::new()));
     let rows = rows.iter().zip(&names).map(|(row, name)| (name.clone(), overlay(base, settings, row)));
-    let levels: Vec<String> = alone
-        .into_iter()
-        .chain(rows)
-        .map(|(name, level)| format!("{} = {}", Value::String(name), Value::Table(level)))
-        .collect();
+    let line = |(name, level)| format!("{} = {}", Value::String(name), Value::Table(level));
+    let levels: Vec<String> = alone.into_iter().chain(rows).map(line).collect();
     (format!("{}\n\n[factors.{FACTOR}]\n{}\n", text.trim_end(), levels.join("\n")), names)
 }
 
@@ -65,7 +62,7 @@ fn with_nginx(text: &str, base: &Variant, settings: &[Setting], rows: &[Row]) ->
 }
 
 /// Lays a value over what a table has of that key.
-pub(crate) fn merge(below: &mut Table, key: &str, value: Value) {
+fn merge(below: &mut Table, key: &str, value: Value) {
     match (below.get_mut(key), value) {
         (Some(Value::Table(below)), Value::Table(above)) => {
             above.into_iter().for_each(|(key, value)| merge(below, &key, value));
@@ -82,6 +79,7 @@ fn name(row: &Row, settings: &[Setting]) -> Option<String> {
     match (on.next(), on.next()) {
         (None, _) => Some(LEVEL.to_owned()),
         (Some((of, level)), None) => {
+            let plain = |c: char| if c.is_control() || c == '·' { ' ' } else { c };
             let name: String = settings[of].level(*level).chars().map(plain).take(NAME_CHARS_MAX).collect();
             Some(name.trim().to_owned())
         }
@@ -89,43 +87,76 @@ fn name(row: &Row, settings: &[Setting]) -> Option<String> {
     }
 }
 
-fn plain(c: char) -> char {
-    if c.is_control() || c == '·' { ' ' } else { c }
+/// How a service is started, with what stands beside it.
+#[derive(Debug, Clone, Default)]
+struct Started {
+    command: Command,
+    nginx: Option<PathBuf>,
+    overlay: Table,
+}
+
+impl Started {
+    /// With a level's changes.
+    fn with(mut self, level: &Level) -> Started {
+        let Command { command: words, env, launcher, workers, pmx, .. } = &mut self.command;
+        for change in level.changes.iter().cloned() {
+            match change {
+                Change::Env(name, value) => drop(env.insert(name, value)),
+                Change::Append { variable, by, value } => {
+                    let set = env.entry(variable).or_default();
+                    *set = if set.is_empty() { value } else { format!("{set}{by}{value}") };
+                }
+                Change::Arguments(more) => words.extend(more),
+                Change::Flags(flags) => {
+                    let behind = 1.min(words.len());
+                    words.splice(behind..behind, flags);
+                }
+                Change::Before(before) => drop(words.splice(..0, before)),
+                Change::Program(program) => words.iter_mut().take(1).for_each(|one| one.clone_from(&program)),
+                Change::Cluster(n) => (*launcher, *workers) = (Launcher::Cluster, Some(Workers::Number(n))),
+                Change::Pm2Metrics(metrics) => *pmx = metrics,
+                Change::Nginx(template) => self.nginx = Some(template),
+                Change::Overlay(table) => {
+                    table.into_iter().for_each(|(key, value)| merge(&mut self.overlay, &key, value));
+                }
+            }
+        }
+        self
+    }
 }
 
 /// What a row changes, as a level of the file has it.
 fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
-    let Some((service, before)) = base.entry_service().and_then(|service| Some((service, started(service)?)))
+    let Some((service, before)) =
+        base.entry_service().and_then(|service| Some((service, service.command()?)))
     else {
         return Table::new();
     };
     let levels = row.iter().zip(settings).filter_map(|(level, of)| of.levels.get(level.checked_sub(1)?));
-    let after = levels.fold(before.clone(), Started::with);
+    let started = Started { command: before.clone(), ..Started::default() };
+    let Started { command: after, nginx, overlay: mut table } = levels.fold(started, Started::with);
     let mut own = Table::new();
-    if after.words != before.words {
-        own.insert("command".into(), after.words.into());
+    if after.command != before.command {
+        own.insert("command".into(), after.command.into());
     }
     let changed = after.env.into_iter().filter(|(name, value)| before.env.get(name) != Some(value));
     let env: Table = changed.map(|(name, value)| (name, Value::String(value))).collect();
     if !env.is_empty() {
         own.insert("env".into(), env.into());
     }
-    if let Some(workers) = after.workers.filter(|workers| before.workers != Some(*workers)) {
+    if let (true, Some(Workers::Number(workers))) = (after.workers != before.workers, after.workers) {
         own.insert("launcher".into(), after.launcher.name().into());
         own.insert("workers".into(), i64::from(workers).into());
     }
     if after.pmx != before.pmx {
         own.insert("pmx".into(), after.pmx.into());
     }
-    let mut table = after.overlay;
-    if let Some(template) = after.nginx {
+    if let Some(template) = nginx {
         table.insert("entry".into(), NGINX.into());
         let file = Value::String(template.display().to_string());
         let templates = Table::from_iter([("nginx.conf".to_owned(), file)]);
-        table.insert(
-            NGINX.into(),
-            Table::from_iter([("templates".to_owned(), Value::Table(templates))]).into(),
-        );
+        let nginx = Table::from_iter([("templates".to_owned(), Value::Table(templates))]);
+        table.insert(NGINX.into(), nginx.into());
     }
     if !own.is_empty() {
         merge(&mut table, &service.name, Value::Table(own));
@@ -133,18 +164,28 @@ fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
     table
 }
 
-fn started(service: &Service) -> Option<Started> {
-    let command = service.command()?;
-    Some(Started {
-        words: command.command.clone(),
-        env: command.env.clone(),
-        launcher: command.launcher,
-        workers: match command.workers {
-            Some(plan::Workers::Number(number)) => Some(number),
-            Some(plan::Workers::Cores) | None => None,
-        },
-        pmx: command.pmx,
-        nginx: None,
-        overlay: Table::new(),
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_add_up() {
+        let append = |value: &str| {
+            let (variable, by) = ("NODE_OPTIONS".into(), " ".into());
+            Change::Append { variable, by, value: value.into() }
+        };
+        let level = |changes| Level { name: String::new(), changes };
+        let command = Command {
+            command: vec!["node".into(), "a.js".into()],
+            env: [("NODE_OPTIONS".to_owned(), "--x".to_owned())].into(),
+            ..Command::default()
+        };
+        let started = Started { command, ..Started::default() }
+            .with(&level(vec![append("--y"), Change::Flags(vec!["--z".into()])]))
+            .with(&level(vec![append("--w"), Change::Before(vec!["nice".into()]), Change::Cluster(2)]));
+        let Command { command, env, launcher, workers, .. } = started.command;
+        assert_eq!(command, ["nice", "node", "--z", "a.js"]);
+        assert_eq!(env["NODE_OPTIONS"], "--x --y --w");
+        assert_eq!((launcher, workers), (Launcher::Cluster, Some(Workers::Number(2))));
+    }
 }

@@ -10,11 +10,10 @@
 use model::Metric;
 use stats::{ScreenEffect, ScreenLooks, Screened};
 
-use super::figures::Figures;
-use super::race::{self, Race};
-use super::screening::{ALPHA, Half, Model, Screen, latency_pairs};
+use super::screening::{ALPHA, RACE_BLOCKS_MIN, Race, Screen, latency_pairs};
 use super::setting::Keep;
-use super::step::{Confirmation, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
+use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
+use crate::only_if;
 
 /// Numbers of mirrored pairs after which the screening is looked at, besides its last.
 const LOOKS: [u32; 5] = [2, 3, 4, 6, 9];
@@ -52,10 +51,14 @@ pub enum State {
 /// A tuning under way.
 #[derive(Debug, Clone)]
 pub struct Tuning {
-    spec: Spec,
-    states: Vec<State>,
-    /// Each setting's level, where it is settled or raced.
-    levels: Row,
+    /// What is asked.
+    pub spec: Spec,
+    /// What became of each setting.
+    pub states: Vec<State>,
+    /// The level of each setting that is advised, 0 for none; of one that is raced the level that stands for it.
+    pub chosen: Row,
+    /// What the confirmation came to: `None` before it, and where there was nothing to confirm; inside of it `None` where it is void.
+    pub confirmed: Option<Option<Confirmation>>,
     phase: Phase,
     spent_s: f64,
     trial_s: f64,
@@ -65,7 +68,6 @@ pub struct Tuning {
     race: Option<Race>,
     /// What is chosen, in open loop.
     latency: Screen,
-    confirmed: Option<Option<Confirmation>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +88,7 @@ impl Tuning {
         let count = spec.settings.len();
         Tuning {
             states: vec![State::Open; count],
-            levels: vec![0; count],
+            chosen: vec![0; count],
             phase: Phase::Baseline,
             spent_s: 0.0,
             trial_s: 0.0,
@@ -99,26 +101,6 @@ impl Tuning {
         }
     }
 
-    /// What is asked.
-    pub fn spec(&self) -> &Spec {
-        &self.spec
-    }
-
-    /// What became of each setting.
-    pub fn states(&self) -> &[State] {
-        &self.states
-    }
-
-    /// The level of each setting that is advised, 0 for none.
-    pub fn chosen(&self) -> &Row {
-        &self.levels
-    }
-
-    /// What the confirmation came to: `None` before it, and where there was nothing to confirm; inside of it `None` where it is void.
-    pub fn confirmed(&self) -> Option<&Option<Confirmation>> {
-        self.confirmed.as_ref()
-    }
-
     /// What is measured next; `None` where all is done.
     ///
     /// # Errors
@@ -129,8 +111,7 @@ impl Tuning {
             match self.phase {
                 Phase::Baseline => return Ok(Some(self.step(Purpose::Baseline, vec![vec![0; count]], 1))),
                 Phase::Smoke(of) if of < count => {
-                    let row = vec![self.alone(of)];
-                    return Ok(Some(self.step(Purpose::Smoke(of), row, 1)));
+                    return Ok(Some(self.step(Purpose::Smoke(of), vec![self.alone(of)], 1)));
                 }
                 Phase::Smoke(_) => {
                     self.phase = if self.open().is_empty() { Phase::Done } else { Phase::Screen };
@@ -151,7 +132,7 @@ impl Tuning {
                 Phase::Confirm | Phase::ConfirmLatency => {
                     let at_rate = self.phase == Phase::ConfirmLatency;
                     let purpose = if at_rate { Purpose::ConfirmLatency } else { Purpose::Confirm };
-                    let rows = vec![vec![0; count], self.levels.clone()];
+                    let rows = vec![vec![0; count], self.chosen.clone()];
                     return Ok(Some(self.step(purpose, rows, self.confirm_blocks())));
                 }
                 Phase::Done => return Ok(None),
@@ -186,10 +167,8 @@ impl Tuning {
             }
             (Phase::Race(of), _) => self.end_race(of),
             (Phase::Confirm, outcome) => {
-                self.confirmed = Some(match outcome {
-                    Outcome::Confirmed(confirmation) => confirmation,
-                    Outcome::Measured(..) | Outcome::Failed(_) => None,
-                });
+                let seen = if let Outcome::Confirmed(confirmation) = outcome { confirmation } else { None };
+                self.confirmed = Some(seen);
                 let at_rate = self.keeps_latency() && self.holds();
                 self.phase = if at_rate { Phase::ConfirmLatency } else { Phase::Done };
             }
@@ -215,19 +194,14 @@ impl Tuning {
     pub fn effect(&self, of: usize, metric: Metric) -> Option<Known> {
         let (screened, critical_t) = self.screened(metric)?;
         let effect = screened.effects.get(of).copied().flatten()?;
-        let half = critical_t * effect.error;
-        Some(Known {
-            ratio: effect.log.exp(),
-            low: (effect.log - half).exp(),
-            high: (effect.log + half).exp(),
-        })
+        let (log, half) = (effect.log, critical_t * effect.error);
+        Some(Known { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
     }
 
     /// The least effect that the screening finds in 8 of 10 runs, as a fraction; `None` where nothing was screened.
     pub fn findable(&self) -> Option<f64> {
         let (screened, critical_t) = self.screened(self.spec.metric)?;
-        let errors: Vec<f64> = screened.effects.iter().flatten().map(|effect| effect.error).collect();
-        let widest = errors.into_iter().reduce(f64::max)?;
+        let widest = screened.effects.iter().flatten().map(|effect| effect.error).reduce(f64::max)?;
         Some(((critical_t + POWER_Z) * widest).exp_m1())
     }
 
@@ -239,16 +213,16 @@ impl Tuning {
         // Either the interval leaves 1, or all of it comes to lie within the margin.
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
         let factor = (critical_t * error / wanted).powi(2);
-        let pair_s = self.screen.pairs as f64;
-        let rows =
-            self.screen.blocks.values().next()?.iter().map(Vec::len).sum::<usize>() as f64 / pair_s.max(1.0);
-        Some((factor - 1.0).max(0.5) * pair_s * 2.0 * rows * self.trial_s)
+        let pairs = f64::from(self.screen.pairs);
+        let rows = self.screen.blocks.values().next()?.iter().map(Vec::len).sum::<usize>();
+        let rows = rows as f64 / pairs.max(1.0);
+        Some((factor - 1.0).max(0.5) * pairs * 2.0 * rows * self.trial_s)
     }
 
     /// What the screening says of all that is chosen together, as a ratio.
     pub fn predicted(&self) -> Option<f64> {
         let chosen = self.on();
-        (!chosen.is_empty()).then(|| self.model(&chosen, self.spec.metric).log(&chosen).exp())
+        (!chosen.is_empty()).then(|| self.model(&chosen, self.spec.metric)(&chosen).exp())
     }
 
     /// Whether throughput was judged per core-second.
@@ -268,29 +242,28 @@ impl Tuning {
 
     fn step(&self, purpose: Purpose, rows: Vec<Row>, blocks: u32) -> Step {
         let trials = rows.len() as f64 * f64::from(blocks);
-        let seconds = match purpose {
-            _ if self.trial_s > 0.0 => trials * self.trial_s,
-            Purpose::Baseline => BASELINE_S,
-            Purpose::Smoke(_)
-            | Purpose::Screen { .. }
-            | Purpose::Race(_)
-            | Purpose::Latency { .. }
-            | Purpose::Confirm
-            | Purpose::ConfirmLatency => SMOKE_S,
-        };
+        let unknown_s = if purpose == Purpose::Baseline { BASELINE_S } else { SMOKE_S };
+        let seconds = if self.trial_s > 0.0 { trials * self.trial_s } else { unknown_s };
         let at_rate = matches!(purpose, Purpose::Latency { .. } | Purpose::ConfirmLatency);
         let rate_per_s = self.base_per_s.filter(|_| at_rate).map(|per_s| RATE_SHARE * per_s);
         Step { purpose, rows, blocks, seconds, rate_per_s }
     }
 
     fn alone(&self, of: usize) -> Row {
-        let mut row = vec![0; self.levels.len()];
-        row[of] = self.spec.settings[of].screened + 1;
-        row
+        (0..self.chosen.len()).map(|at| if at == of { self.screened_level(of) } else { 0 }).collect()
+    }
+
+    /// The level by which a setting is screened.
+    fn screened_level(&self, of: usize) -> usize {
+        self.spec.settings[of].screened + 1
+    }
+
+    fn in_state(&self, state: State) -> Vec<usize> {
+        (0..self.states.len()).filter(|of| self.states[*of] == state).collect()
     }
 
     fn open(&self) -> Vec<usize> {
-        (0..self.states.len()).filter(|of| self.states[*of] == State::Open).collect()
+        self.in_state(State::Open)
     }
 
     /// Time that so many trials took; 0 trials that tell nothing of how long others take.
@@ -338,11 +311,9 @@ impl Tuning {
         if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
     }
 
-    /// About how long racing takes of those settings that have several levels.
-    fn race_s(&self) -> f64 {
-        let levels =
-            self.spec.settings.iter().map(|setting| setting.levels.len()).filter(|levels| *levels > 1);
-        levels.sum::<usize>() as f64 * f64::from(race::BLOCKS_MIN) * self.trial_s
+    /// About how long racing so many levels takes.
+    fn race_s(&self, levels: usize) -> f64 {
+        levels as f64 * f64::from(RACE_BLOCKS_MIN) * self.trial_s
     }
 
     fn plan_pairs(&mut self) -> Result<(), TooShort> {
@@ -351,11 +322,12 @@ impl Tuning {
         let behind_s = self.confirm_s() + self.latency_s(open.min(HELPFUL_MAX));
         let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
         // A race is worth its time only where a screening has its own.
-        let pairs = if room(self.race_s()) >= 3.0 { room(self.race_s()) } else { room(0.0) };
+        let levels = self.spec.settings.iter().map(|setting| setting.levels.len());
+        let races_s = self.race_s(levels.filter(|levels| *levels > 1).sum());
+        let pairs = room(if room(races_s) >= 3.0 { races_s } else { 0.0 });
         let least = f64::from(LOOKS[0]);
         if open > 0 && pairs < least {
-            let needed_s = (self.spent_s + behind_s + least * pair_s) * 1.05;
-            return Err(TooShort { needed_s });
+            return Err(TooShort { needed_s: (self.spent_s + behind_s + least * pair_s) * 1.05 });
         }
         self.screen.pairs_max = (pairs as u32).min(LOOKS[LOOKS.len() - 1]);
         let before_last = LOOKS.into_iter().filter(|look| *look < self.screen.pairs_max);
@@ -366,8 +338,8 @@ impl Tuning {
 
     /// About how long a mirrored pair for so many settings takes.
     fn pair_s(&self, open: usize) -> f64 {
-        let rows: usize =
-            stats::designs(open.max(1), 0).map_or(0, |blocks| blocks.iter().map(Vec::len).sum());
+        let design = stats::designs(open.max(1), 0);
+        let rows: usize = design.map_or(0, |blocks| blocks.iter().map(Vec::len).sum());
         2.0 * rows as f64 * self.trial_s
     }
 
@@ -375,17 +347,15 @@ impl Tuning {
     fn half(&mut self) -> Option<Step> {
         if self.screen.wanted.is_empty() {
             let open = self.open();
-            if open.is_empty() || self.screen.pairs >= self.screen.pairs_max {
-                return None;
-            }
+            only_if(!open.is_empty() && self.screen.pairs < self.screen.pairs_max)?;
             // What took longer than foreseen costs pairs, never the confirmation.
             let pair_s = self.pair_s(open.len());
             if self.screen.pairs >= LOOKS[0] && self.left_s() < pair_s + self.confirm_s() {
                 self.look();
                 return None;
             }
-            let level = |of: usize| self.spec.settings[of].screened + 1;
-            self.screen.wanted = self.halves(&open, u64::from(self.screen.pairs), &level)?;
+            let number = u64::from(self.screen.pairs);
+            self.screen.wanted = self.halves(&open, number, &|of| self.screened_level(of))?;
         }
         let rows = self.screen.wanted.last()?;
         let purpose = Purpose::Screen { pair: self.screen.pairs + 1, of: self.screen.pairs_max };
@@ -398,7 +368,7 @@ impl Tuning {
         for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number)).ok()? {
             for mirrored in [true, false] {
                 let row = |signs: &Vec<bool>| {
-                    let mut row = self.levels.clone();
+                    let mut row = self.chosen.clone();
                     for (of, on) in among.iter().zip(signs) {
                         row[*of] = if *on != mirrored { level(*of) } else { 0 };
                     }
@@ -410,7 +380,7 @@ impl Tuning {
         Some(halves)
     }
 
-    /// Takes in half of a pair, and the pair where it is whole.
+    /// Takes in half of a pair, and the pair where it is whole; then looks at what is known if it is time.
     fn take_half(&mut self, outcome: Outcome) {
         let in_latency = self.phase == Phase::Latency;
         let screen = if in_latency { &mut self.latency } else { &mut self.screen };
@@ -421,27 +391,18 @@ impl Tuning {
             Outcome::Failed(_) | Outcome::Confirmed(_) => (vec![None; rows.len()], None),
         };
         let trials = rows.len();
-        screen.halves.push(Half { rows, figures });
+        screen.halves.push((rows, figures));
         let is_whole = screen.wanted.is_empty();
         if let Some(took) = took {
             self.spend(took, trials);
         }
-        match (is_whole, in_latency) {
-            (false, _) => {}
-            (true, false) => self.end_pair(),
-            (true, true) => {
-                let chosen = self.on();
-                self.latency.end_pair(&chosen);
+        if is_whole && in_latency {
+            self.latency.end_pair(&self.on());
+        } else if is_whole {
+            self.screen.end_pair(&self.open());
+            if LOOKS.contains(&self.screen.pairs) || self.screen.pairs == self.screen.pairs_max {
+                self.look();
             }
-        }
-    }
-
-    /// Looks at what is known if it is time.
-    fn end_pair(&mut self) {
-        let open = self.open();
-        self.screen.end_pair(&open);
-        if LOOKS.contains(&self.screen.pairs) || self.screen.pairs == self.screen.pairs_max {
-            self.look();
         }
     }
 
@@ -452,7 +413,7 @@ impl Tuning {
             let Some(Known { low, high, .. }) = self.gain(of) else { continue };
             if low > 1.0 && self.held_back(of).is_empty() {
                 self.states[of] = State::Better;
-                self.levels[of] = self.spec.settings[of].screened + 1;
+                self.chosen[of] = self.screened_level(of);
             } else if high < 1.0 {
                 self.states[of] = State::Worse;
             } else if low > 1.0 / margin && high < margin {
@@ -474,20 +435,25 @@ impl Tuning {
         if metric.quantile().is_some() { &self.latency } else { &self.screen }.screened(metric)
     }
 
-    /// What these settings do to a metric, alone and in pairs.
-    fn model(&self, among: &[usize], metric: Metric) -> Model {
+    /// What some of these settings do to a metric together, against none, as a logarithm: main effects, and what two of them surely do to
+    /// each other.
+    fn model(&self, among: &[usize], metric: Metric) -> impl Fn(&[usize]) -> f64 + use<> {
         let effects = self.screened(metric).map(|(screened, _)| screened.effects).unwrap_or_default();
-        let logs = effects.into_iter().map(|effect| effect.map_or(0.0, |effect| effect.log)).collect();
-        Model { logs, pairs: self.screen.interactions(among, metric) }
+        let pairs = self.screen.interactions(among, metric);
+        move |on| {
+            let sign = |of: &usize| if on.contains(of) { 1.0 } else { -1.0 };
+            let both = pairs.iter().map(|([one, other], log)| log * (sign(one) * sign(other) - 1.0));
+            let alone = |of: &usize| effects.get(*of).copied().flatten().map_or(0.0, |effect| effect.log);
+            on.iter().map(alone).sum::<f64>() + both.sum::<f64>()
+        }
     }
 
     /// Chooses among what helps, and goes on to levels.
     fn end_screen(&mut self) {
-        let better: Vec<usize> =
-            (0..self.states.len()).filter(|of| self.states[*of] == State::Better).collect();
+        let better = self.in_state(State::Better);
         let chosen = self.best_subset(&better);
         for of in better {
-            self.levels[of] = if chosen.contains(&of) { self.spec.settings[of].screened + 1 } else { 0 };
+            self.chosen[of] = if chosen.contains(&of) { self.screened_level(of) } else { 0 };
         }
         self.phase = if chosen.is_empty() { Phase::Done } else { self.next_race(0) };
     }
@@ -498,19 +464,17 @@ impl Tuning {
             return better.to_vec();
         }
         let sign = if self.spec.metric.wants_more() { 1.0 } else { -1.0 };
-        let limits = self.spec.keep.iter().filter_map(|keep| {
-            let metric = keep.figure.metric().filter(|metric| metric.quantile().is_none())?;
-            Some((keep, self.model(better, metric)))
-        });
-        let limits: Vec<(&Keep, Model)> = limits.collect();
-        let keeps = |on: &[usize]| limits.iter().all(|(keep, model)| keep.holds(model.log(on).exp()));
+        let limits = self.spec.keep.iter().filter(|keep| !keep.is_latency());
+        let limits = limits.filter_map(|keep| Some((keep, self.model(better, keep.figure.metric()?))));
+        let limits: Vec<_> = limits.collect();
+        let keeps = |on: &[usize]| limits.iter().all(|(keep, model)| keep.holds(model(on).exp()));
         let model = self.model(better, self.spec.metric);
         let subset = |bits: u32| -> Vec<usize> {
             better.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, of)| *of).collect()
         };
         let mut best: (f64, Vec<usize>) = (0.0, Vec::new());
         for on in (1..1_u32 << better.len()).map(subset).filter(|on| keeps(on)) {
-            let log = sign * model.log(&on);
+            let log = sign * model(&on);
             if log > best.0 {
                 best = (log, on);
             }
@@ -520,20 +484,18 @@ impl Tuning {
 
     /// Settings that are on.
     fn on(&self) -> Vec<usize> {
-        (0..self.levels.len()).filter(|of| self.levels[*of] > 0).collect()
+        (0..self.chosen.len()).filter(|of| self.chosen[*of] > 0).collect()
     }
 
     /// The next half of a pair in open loop; `None` where there is nothing to tell apart, no time, or enough of them.
     fn latency_half(&mut self) -> Option<Step> {
         if self.latency.wanted.is_empty() {
             let chosen = self.on();
-            let all = self.latency.pairs >= latency_pairs(chosen.len());
-            let enough = chosen.len() < 2 || all || !self.keeps_latency();
-            if enough || self.left_s() < self.pair_s(chosen.len()) + self.confirm_s() {
-                return None;
-            }
+            let wanted = self.latency.pairs < latency_pairs(chosen.len()) && self.keeps_latency();
+            let pair_s = self.pair_s(chosen.len());
+            only_if(chosen.len() > 1 && wanted && self.left_s() >= pair_s + self.confirm_s())?;
             let number = u64::from(self.screen.pairs_max + self.latency.pairs);
-            self.latency.wanted = self.halves(&chosen, number, &|of| self.levels[of])?;
+            self.latency.wanted = self.halves(&chosen, number, &|of| self.chosen[of])?;
         }
         let rows = self.latency.wanted.last()?.clone();
         Some(self.step(Purpose::Latency { pair: self.latency.pairs + 1 }, rows, 1))
@@ -547,7 +509,7 @@ impl Tuning {
         }
         for of in chosen {
             if self.held_back(of).iter().any(|(_, sure)| *sure) {
-                self.levels[of] = 0;
+                self.chosen[of] = 0;
             }
         }
         self.phase = if self.on().is_empty() { Phase::Done } else { Phase::Confirm };
@@ -555,30 +517,25 @@ impl Tuning {
 
     /// The next chosen setting from `from` on whose levels are raced, as far as there is time; else what comes behind the races.
     fn next_race(&self, from: usize) -> Phase {
-        let wants = |of: &usize| self.levels[*of] > 0 && self.spec.settings[*of].levels.len() > 1;
+        let wants = |of: &usize| self.chosen[*of] > 0 && self.spec.settings[*of].levels.len() > 1;
         let fits = |of: &usize| {
-            let race_s =
-                self.spec.settings[*of].levels.len() as f64 * f64::from(race::BLOCKS_MIN) * self.trial_s;
+            let race_s = self.race_s(self.spec.settings[*of].levels.len());
             self.left_s() >= race_s + self.confirm_s() + self.latency_s(self.on().len())
         };
-        (from..self.levels.len()).filter(wants).find(fits).map_or(Phase::Latency, Phase::Race)
+        (from..self.chosen.len()).filter(wants).find(fits).map_or(Phase::Latency, Phase::Race)
     }
 
     fn race_step(&mut self, of: usize) -> Option<Step> {
-        let levels = self.spec.settings[of].levels.len();
-        let race = self.race.get_or_insert_with(|| Race::of(levels));
+        let race = self.race.get_or_insert_with(|| Race::of(self.spec.settings[of].levels.len()));
         let racing = race.racing()?.to_vec();
         let behind_s = self.confirm_s() + self.latency_s(self.on().len());
-        if self.left_s() < racing.len() as f64 * self.trial_s + behind_s {
-            return None;
-        }
+        only_if(self.left_s() >= racing.len() as f64 * self.trial_s + behind_s)?;
         let row = |level: usize| {
-            let mut row = self.levels.clone();
+            let mut row = self.chosen.clone();
             row[of] = level + 1;
             row
         };
-        let rows = racing.into_iter().map(row).collect();
-        Some(self.step(Purpose::Race(of), rows, 1))
+        Some(self.step(Purpose::Race(of), racing.into_iter().map(row).collect(), 1))
     }
 
     /// The logarithm of a figure, so that more is better.
@@ -590,7 +547,7 @@ impl Tuning {
     /// Takes the cheapest of the levels that are about as good as the best.
     fn end_race(&mut self, of: usize) {
         if let Some(level) = self.race.take().and_then(|race| race.cheapest()) {
-            self.levels[of] = level + 1;
+            self.chosen[of] = level + 1;
         }
         self.phase = self.next_race(of + 1);
     }

@@ -1,12 +1,12 @@
-//! The figures of a screening as they come in: halves of mirrored pairs, whole pairs, and what settings do alone and in pairs. Pure.
+//! The figures of a screening as they come in: halves of mirrored pairs, whole pairs, and what settings do alone and in pairs. And a race of
+//! levels: all are measured block by block, and who is behind leaves. It finds the best, and claims nothing of how good it is. Pure.
 
 use std::collections::BTreeMap;
 
 use model::Metric;
 use stats::{Mirrored, ScreenEffect, ScreenLooks, Screened};
 
-use super::figures::Figures;
-use super::step::Row;
+use super::step::{Figures, Row};
 
 /// The error rate that all effects of a screening share.
 pub(crate) const ALPHA: f64 = 0.05;
@@ -17,11 +17,7 @@ pub(crate) fn latency_pairs(settings: usize) -> u32 {
 }
 
 /// Rows of a block, and what each came to.
-#[derive(Debug, Clone)]
-pub(crate) struct Half {
-    pub rows: Vec<Row>,
-    pub figures: Vec<Option<Figures>>,
-}
+pub(crate) type Half = (Vec<Row>, Vec<Option<Figures>>);
 
 /// The screening so far.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +39,7 @@ impl Screen {
     /// Puts the halves of a pair together, in which these settings varied.
     pub fn end_pair(&mut self, varied: &[usize]) {
         let halves = std::mem::take(&mut self.halves);
-        let all = halves.iter().flat_map(|half| half.figures.iter().flatten());
+        let all = halves.iter().flat_map(|(_, figures)| figures.iter().flatten());
         let per_core = all.clone().next().is_some() && all.clone().all(|figures| figures.per_core);
         self.per_core = Some(self.per_core.unwrap_or(true) && per_core);
         for metric in Metric::ALL.iter().copied() {
@@ -80,28 +76,114 @@ impl Screen {
     }
 }
 
-/// What settings do to a metric: main effects, and what two of them surely do to each other, as logarithms.
-pub(crate) struct Model {
-    pub logs: Vec<f64>,
-    pub pairs: Vec<([usize; 2], f64)>,
-}
-
-impl Model {
-    /// What these do together, against none.
-    pub fn log(&self, on: &[usize]) -> f64 {
-        let sign = |of: usize| if on.contains(&of) { 1.0 } else { -1.0 };
-        let both = self.pairs.iter().map(|([one, other], log)| log * (sign(*one) * sign(*other) - 1.0));
-        on.iter().map(|of| self.logs.get(*of).copied().unwrap_or(0.0)).sum::<f64>() + both.sum::<f64>()
-    }
-}
-
 /// The rows of one block and their mirror images, for a metric; rows of which one side has no figure are left out.
 fn mirrored(pair: &[Half], open: &[usize], metric: Metric) -> Vec<Mirrored> {
-    let [Half { rows, figures }, Half { figures: mirror, .. }] = pair else { return Vec::new() };
+    let [(rows, figures), (_, mirror)] = pair else { return Vec::new() };
     let value = |figures: &Option<Figures>| figures.as_ref()?.value(metric).map(f64::ln);
     let row = |((row, one), other): ((&Row, &Option<Figures>), &Option<Figures>)| {
         let on = (0..row.len()).map(|of| open.contains(&of).then(|| row[of] > 0)).collect();
         Some(Mirrored { on, logs: [value(one)?, value(other)?] })
     };
     rows.iter().zip(figures).zip(mirror).filter_map(row).collect()
+}
+
+/// Blocks before anybody leaves.
+pub(crate) const RACE_BLOCKS_MIN: u32 = 3;
+/// Most blocks.
+const RACE_BLOCKS_MAX: usize = 8;
+/// A cheaper level is taken where the best is no more than this better, as a logarithm.
+const NEAR: f64 = 0.02;
+/// Who is behind by so many standard errors of a difference leaves.
+const BEHIND: f64 = 2.0;
+
+/// A race under way, for levels from the cheapest on.
+#[derive(Debug, Clone)]
+pub(crate) struct Race {
+    /// Those that are still in it.
+    racing: Vec<usize>,
+    /// What each level came to in each block, as a logarithm of which more is better.
+    blocks: Vec<Vec<Option<f64>>>,
+    levels: usize,
+}
+
+impl Race {
+    /// A race of so many.
+    pub fn of(levels: usize) -> Race {
+        Race { racing: (0..levels).collect(), blocks: Vec::new(), levels }
+    }
+
+    /// Who is in the next block; `None` where the race is over.
+    pub fn racing(&self) -> Option<&[usize]> {
+        (self.racing.len() > 1 && self.blocks.len() < RACE_BLOCKS_MAX).then_some(&self.racing)
+    }
+
+    /// Takes in a block: what each came to of those that are still in the race. Who has no figure leaves.
+    pub fn take(&mut self, logs: Vec<Option<f64>>) {
+        let mut block = vec![None; self.levels];
+        for (level, log) in self.racing.iter().zip(logs) {
+            block[*level] = log;
+        }
+        self.racing.retain(|level| block[*level].is_some());
+        self.blocks.push(block);
+        if self.blocks.len() as u32 >= RACE_BLOCKS_MIN {
+            let means = self.means();
+            let n = self.blocks.len() as f64;
+            let behind = BEHIND * self.sd(&means) * (2.0 / n).sqrt();
+            let best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mut means = means.into_iter();
+            self.racing.retain(|_| means.next().is_some_and(|mean| best - mean <= behind));
+        }
+    }
+
+    /// The cheapest that is about as good as the best; `None` before the first block.
+    pub fn cheapest(&self) -> Option<usize> {
+        let means = self.means();
+        let best = means.iter().copied().reduce(f64::max)?;
+        self.racing.iter().zip(&means).find(|(_, mean)| best - *mean <= NEAR).map(|(level, _)| *level)
+    }
+
+    /// The mean of each that is still in the race; none before the first block.
+    fn means(&self) -> Vec<f64> {
+        let n = self.blocks.len() as f64;
+        let mean = |level: &usize| self.blocks.iter().filter_map(|block| block[*level]).sum::<f64>() / n;
+        self.racing.iter().filter(|_| n > 0.0).map(mean).collect()
+    }
+
+    /// The standard deviation of one figure, less what levels and blocks have in common.
+    fn sd(&self, means: &[f64]) -> f64 {
+        let count = self.racing.len() as f64;
+        let of_block = |block: &Vec<Option<f64>>| {
+            let rests = self.racing.iter().zip(means).filter_map(|(level, mean)| Some(block[*level]? - mean));
+            let rests: Vec<f64> = rests.collect();
+            let common = rests.iter().sum::<f64>() / count;
+            rests.into_iter().map(|rest| (rest - common).powi(2)).sum::<f64>()
+        };
+        let freedom = (count - 1.0) * (self.blocks.len() as f64 - 1.0);
+        (self.blocks.iter().map(of_block).sum::<f64>() / freedom.max(1.0)).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_behind_leaves_and_the_cheaper_of_two_alike_is_taken() {
+        let mut race = Race::of(4);
+        for noise in [0.0, 0.01, -0.01, 0.005] {
+            let logs = [0.0, 0.395 + noise, 0.4 - noise, 0.2];
+            let racing = race.racing().unwrap().to_vec();
+            race.take(racing.iter().map(|level| Some(logs[*level])).collect());
+        }
+        assert_eq!(race.racing(), Some(&[1, 2][..]));
+        assert_eq!(race.cheapest(), Some(1));
+    }
+
+    #[test]
+    fn who_falls_over_leaves_at_once() {
+        let mut race = Race::of(2);
+        assert_eq!(race.cheapest(), None);
+        race.take(vec![Some(0.0), None]);
+        assert_eq!((race.racing(), race.cheapest()), (None, Some(0)));
+    }
 }

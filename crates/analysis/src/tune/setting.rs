@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use plan::{Bound, Figure, Launcher, Limit};
-use serde::{Deserialize, Serialize};
-
-use super::overlay::merge;
+use plan::{Bound, Figure, Limit};
 
 /// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Setting {
     /// What reports call it.
     pub name: String,
@@ -17,18 +14,15 @@ pub struct Setting {
     /// Which of them stands for all while settings are screened.
     pub screened: usize,
     /// What it may cost besides what is measured.
-    #[serde(default)]
     pub cost: String,
     /// Where the advice comes from.
-    #[serde(default)]
     pub source: String,
     /// What our own experiments showed of it.
-    #[serde(default)]
     pub seen: String,
 }
 
 /// A level of a setting.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Level {
     /// What people set: `NODE_ENV=production`.
     pub name: String,
@@ -37,8 +31,7 @@ pub struct Level {
 }
 
 /// A change to how a service is started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// A variable gets a value.
     Env(String, String),
@@ -70,18 +63,16 @@ pub enum Change {
 }
 
 impl Setting {
-    /// A setting of one level.
-    fn of_one(name: &str, changes: Vec<Change>) -> Setting {
-        let levels = vec![Level { name: name.to_owned(), changes }];
+    fn of(name: &str, levels: Vec<Level>) -> Setting {
         Setting { name: name.to_owned(), levels, ..Setting::default() }
     }
 
     /// The variables that its levels set, with their values.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let changes = self.levels.iter().flat_map(|level| &level.changes);
-        changes.filter_map(|change| {
-            let Change::Env(name, value) = change else { return None };
-            Some((name.as_str(), value.as_str()))
+        changes.filter_map(|change| match change {
+            Change::Env(name, value) => Some((name.as_str(), value.as_str())),
+            _ => None,
         })
     }
 
@@ -102,28 +93,21 @@ pub fn tried(text: &str) -> Result<Setting, String> {
         Some(words) if !words.is_empty() => Ok(words),
         _ => Err(format!("there are no words in it, or a quote is not closed: {FORMS}")),
     };
-    if let Some(rest) = text.strip_prefix("flag:") {
-        return Ok(Setting::of_one(rest.trim(), vec![Change::Arguments(words(rest)?)]));
+    let level = |name: &str, change| Level { name: name.to_owned(), changes: vec![change] };
+    if let Some(rest) = text.strip_prefix("flag:").map(str::trim) {
+        return Ok(Setting::of(rest, vec![level(rest, Change::Arguments(words(rest)?))]));
     }
-    if let Some(rest) = text.strip_prefix("before:") {
-        return Ok(Setting::of_one(rest.trim(), vec![Change::Before(words(rest)?)]));
+    if let Some(rest) = text.strip_prefix("before:").map(str::trim) {
+        return Ok(Setting::of(rest, vec![level(rest, Change::Before(words(rest)?))]));
     }
     let (name, values) = text.split_once('=').ok_or_else(|| format!("there is no `=` in it: {FORMS}"))?;
-    let is_name = |name: &str| {
-        let mut letters = name.chars();
-        letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    if !is_name(name) {
+    let is_word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_word || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(format!("`{name}` is no name of a variable: {FORMS}"));
     }
-    let level = |value: &str| Level {
-        name: format!("{name}={value}"),
-        changes: vec![Change::Env(name.to_owned(), value.to_owned())],
-    };
-    let levels: Vec<Level> = values.split('|').map(level).collect();
-    let whole = if levels.len() == 1 { levels[0].name.clone() } else { name.to_owned() };
-    Ok(Setting { levels, ..Setting::of_one(&whole, Vec::new()) })
+    let of = |value: &str| level(&format!("{name}={value}"), Change::Env(name.to_owned(), value.to_owned()));
+    let levels: Vec<Level> = values.split('|').map(of).collect();
+    Ok(Setting::of(if levels.len() == 1 { text } else { name }, levels))
 }
 
 /// A limit that what is advised must respect, against the service as it is: `memory < +20%`.
@@ -158,62 +142,8 @@ impl Keep {
         let Limit { figure, bound } = plan::limit(named.as_deref().unwrap_or(text))?;
         match bound {
             Bound::Change(_) => Ok(Keep { figure, ratio: bound.value(), text: text.trim().to_owned() }),
-            Bound::Amount(..) => {
-                Err(format!("`{text}` is an amount; what is kept is a change, such as \"memory < +20%\""))
-            }
+            Bound::Amount(..) => Err(format!("`{text}` is an amount, no change such as \"memory < +20%\"")),
         }
-    }
-}
-
-/// How a service is started, as far as settings change it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Started {
-    pub words: Vec<String>,
-    pub env: std::collections::BTreeMap<String, String>,
-    pub launcher: Launcher,
-    pub workers: Option<u32>,
-    pub pmx: bool,
-    pub nginx: Option<PathBuf>,
-    pub overlay: toml::Table,
-}
-
-impl Started {
-    /// With a level's changes.
-    pub fn with(mut self, level: &Level) -> Started {
-        for change in &level.changes {
-            match change.clone() {
-                Change::Env(name, value) => {
-                    self.env.insert(name, value);
-                }
-                Change::Append { variable, by, value } => {
-                    let set = self.env.entry(variable).or_default();
-                    *set = if set.is_empty() { value } else { format!("{set}{by}{value}") };
-                }
-                Change::Arguments(words) => self.words.extend(words),
-                Change::Flags(words) => {
-                    let behind = 1.min(self.words.len());
-                    self.words.splice(behind..behind, words);
-                }
-                Change::Before(mut words) => {
-                    words.append(&mut self.words);
-                    self.words = words;
-                }
-                Change::Program(program) => {
-                    if let Some(first) = self.words.first_mut() {
-                        *first = program;
-                    }
-                }
-                Change::Cluster(workers) => {
-                    (self.launcher, self.workers) = (Launcher::Cluster, Some(workers));
-                }
-                Change::Pm2Metrics(pmx) => self.pmx = pmx,
-                Change::Nginx(template) => self.nginx = Some(template),
-                Change::Overlay(table) => {
-                    table.into_iter().for_each(|(key, value)| merge(&mut self.overlay, &key, value));
-                }
-            }
-        }
-        self
     }
 }
 
@@ -226,40 +156,13 @@ mod tests {
         let one = tried("GOGC=200").unwrap();
         assert_eq!((one.name.as_str(), one.levels.len()), ("GOGC=200", 1));
         let several = tried("POOL=2|4|8").unwrap();
-        assert_eq!(
-            (several.name.as_str(), several.level(3), several.level(0)),
-            ("POOL", "POOL=8", "as it is")
-        );
+        let names = (several.name.as_str(), several.level(3), several.level(0));
+        assert_eq!(names, ("POOL", "POOL=8", "as it is"));
         let flag = tried("flag: --workers 4").unwrap();
         assert_eq!(flag.levels[0].changes, [Change::Arguments(vec!["--workers".into(), "4".into()])]);
         for wrong in ["--workers 4", "2X=1", "flag:", "before: 'a"] {
             assert!(tried(wrong).unwrap_err().contains("NAME=value"), "{wrong}");
         }
-    }
-
-    #[test]
-    fn changes_add_up() {
-        let append = |value: &str| Change::Append {
-            variable: "NODE_OPTIONS".into(),
-            by: " ".into(),
-            value: value.into(),
-        };
-        let level = |changes| Level { name: String::new(), changes };
-        let base = Started {
-            words: vec!["node".into(), "a.js".into()],
-            env: [("NODE_OPTIONS".to_owned(), "--x".to_owned())].into(),
-            launcher: Launcher::Exec,
-            workers: None,
-            pmx: true,
-            nginx: None,
-            overlay: toml::Table::new(),
-        };
-        let started = base
-            .with(&level(vec![append("--y"), Change::Flags(vec!["--z".into()])]))
-            .with(&level(vec![append("--w"), Change::Before(vec!["nice".into()]), Change::Cluster(2)]));
-        assert_eq!(started.words, ["nice", "node", "--z", "a.js"]);
-        assert_eq!(started.env["NODE_OPTIONS"], "--x --y --w");
-        assert_eq!((started.launcher, started.workers), (Launcher::Cluster, Some(2)));
     }
 
     #[test]

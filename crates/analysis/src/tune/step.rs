@@ -1,10 +1,14 @@
 //! The words between a tuning and whoever carries its steps out: what is asked, what is to be measured, what came of it.
 
-use model::Metric;
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-use super::figures::Figures;
+use model::{Check, Metric};
+use record::{Record, Witness};
+use serde::Serialize;
+use stats::Estimate;
+
 use super::setting::{Keep, Setting};
+use crate::Conclusion;
 
 /// A level of each setting, in their order; 0 is the service as it is.
 pub type Row = Vec<usize>;
@@ -123,4 +127,69 @@ impl Known {
     pub fn is_better(&self, metric: Metric) -> bool {
         if metric.wants_more() { self.low > 1.0 } else { self.high < 1.0 }
     }
+}
+
+/// Share of requests without an expected response above which a row's figures mean nothing.
+const FAILED_SHARE_MAX: f64 = 0.001;
+
+/// What a row came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures {
+    /// The value of each metric that it has, in the metric's unit.
+    pub values: BTreeMap<Metric, f64>,
+    /// Whether all rows of its block had all their cores busy, so that throughput per core-second is the same question.
+    pub per_core: bool,
+}
+
+impl Figures {
+    /// A metric's value; `None` of what cannot be had in the loop that it was measured in.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        self.values.get(&metric).copied().filter(|value| *value > 0.0 && value.is_finite())
+    }
+}
+
+/// What each variant of a step came to, in the order of the plan.
+pub fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Option<Figures>> {
+    let per_core = crate::per_core(record);
+    let figures = |variant: &crate::Variant| {
+        let is_sound = variant.failed_share.is_some_and(|share| share <= FAILED_SHARE_MAX);
+        variant.throughput_per_s.filter(|_| is_sound)?;
+        let latencies = variant.response_time.iter().map(|time| (time.metric, time.us));
+        Some(Figures { values: variant.values.iter().copied().chain(latencies).collect(), per_core })
+    };
+    conclusion.variants.iter().map(figures).collect()
+}
+
+/// What a confirmation shows; `None` where a finding forbids a conclusion, or there are too few blocks.
+pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
+    let none = conclusion.is_void() || conclusion.finding(Check::TooFewBlocks).is_some();
+    let verdict = conclusion.comparisons.first().filter(|_| !none)?;
+    let own = verdict.estimate.as_ref().map(|estimate| (verdict.metric, estimate));
+    let others = verdict.exploratory.iter().filter(|other| other.metric != verdict.metric);
+    let all = own.into_iter().chain(others.map(|other| (other.metric, &other.estimate)));
+    Some(all.map(|(of, &Estimate { ratio, low, high, .. })| (of, Known { ratio, low, high })).collect())
+}
+
+/// Whether a service answers a setting's trial as it answered without it.
+///
+/// # Errors
+/// What is different.
+pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
+    for now in witnesses(after) {
+        let Some(was) = witnesses(before).find(|was| was.request == now.request) else { continue };
+        if was.status != now.status {
+            return Err(format!("{} responds with {} instead of {}", now.request, now.status, was.status));
+        }
+        let (Some(one), Some(other)) = (&was.decoded_sha256, &now.decoded_sha256) else { continue };
+        if was.repeats && now.repeats && one != other {
+            let bytes = |witness: &Witness| witness.decoded_bytes.unwrap_or(witness.body_bytes);
+            let (was, now, request) = (bytes(was), bytes(now), &now.request);
+            return Err(format!("{request} responds with another body ({now} bytes, {was} before)"));
+        }
+    }
+    Ok(())
+}
+
+fn witnesses(record: &Record) -> impl Iterator<Item = &Witness> {
+    record.trials().flat_map(|trial| &trial.started.witnesses)
 }

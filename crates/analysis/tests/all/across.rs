@@ -1,54 +1,44 @@
 //! Two records are compared where that means something, and what forbids it is said instead of a figure.
 
-use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, across, conclude};
-use record::{RateChosen, Record};
+use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, Shift, across, conclude};
+use record::{RateChosen, Record, Slice};
 
 use crate::given::{slices, sound};
 
 #[test]
-fn a_record_beside_itself_has_not_moved() {
-    let seen = across(&sound(), &sound(), &[]);
-    assert_eq!((seen.findings.len(), seen.left_out.len()), (0, 0), "{seen:?}");
-    assert!(!seen.shifts.is_empty());
-    for shift in seen.shifts {
-        assert!((shift.ratio - 1.0).abs() < 1e-12 && shift.interval.is_none(), "{shift:?}");
-    }
-}
-
-#[test]
-fn a_service_that_became_slower_shows_by_how_much() {
+fn a_service_that_became_slower_shows_by_how_much_and_a_record_beside_itself_has_not_moved() {
     let mut after = sound();
     slices(&mut after).for_each(|slice| slice.counts.window_ns *= 2);
     let seen = across(&sound(), &after, &[]);
     let slower = seen.shifts.iter().filter(|shift| shift.metric == plan::Metric::Throughput);
     let ratios: Vec<f64> = slower.map(|shift| shift.ratio).collect();
     assert!(!ratios.is_empty() && ratios.iter().all(|ratio| (ratio - 0.5).abs() < 1e-9), "{ratios:?}");
+    let same = across(&sound(), &sound(), &[]);
+    assert!(same.findings.is_empty() && same.left_out.is_empty() && !same.shifts.is_empty(), "{same:?}");
+    let still = |shift: &Shift| (shift.ratio - 1.0).abs() < 1e-12 && shift.interval.is_none();
+    assert!(same.shifts.iter().all(still), "{same:?}");
 }
 
 #[test]
 fn another_machine_voids_every_absolute_figure() {
-    let mut after = sound();
+    let (mut before, mut after) = (sound(), sound());
+    before.header.environment.cpu_model = Some("a processor".into());
     after.header.environment.cpu_model = Some("another processor".into());
     after.header.environment.cpus += 2;
-    let mut before = sound();
-    before.header.environment.cpu_model = Some("a processor".into());
     let seen = across(&before, &after, &[]);
     assert!(seen.shifts.is_empty(), "a number that is printed gets quoted");
     let finding = seen.findings.first().expect("a finding");
-    assert_eq!(
-        (finding.check.name(), finding.grade, finding.check.number()),
-        ("other_machine", Grade::Invalid, "V47")
-    );
+    let told = (finding.check.name(), finding.grade, finding.check.number());
+    assert_eq!(told, ("other_machine", Grade::Invalid, "V47"));
     assert!(finding.evidence.contains("a processor and another processor"), "{}", finding.evidence);
 }
 
 #[test]
 fn what_one_record_does_not_tell_is_no_difference() {
     let mut after = sound();
-    after.header.environment.kernel = None;
-    after.header.environment.libc = Some("glibc 2.41".into());
-    after.header.environment.memory_bytes =
-        after.header.environment.memory_bytes.map(|bytes| bytes + bytes / 100);
+    let there = &mut after.header.environment;
+    (there.kernel, there.libc) = (None, Some("glibc 2.41".into()));
+    there.memory_bytes = there.memory_bytes.map(|bytes| bytes + bytes / 100);
     assert!(across(&sound(), &after, &[]).findings.is_empty());
 }
 
@@ -69,9 +59,8 @@ fn another_load_is_left_out_and_named() {
 fn session(day: usize, faster: f64) -> Record {
     let mut record = sound();
     record.header.created = format!("2026-10-{day:02}T00:00:00Z");
-    slices(&mut record).for_each(|slice| {
-        slice.counts.window_ns = (slice.counts.window_ns as f64 / faster) as u64;
-    });
+    let window_ns = |slice: &Slice| (slice.counts.window_ns as f64 / faster) as u64;
+    slices(&mut record).for_each(|slice| slice.counts.window_ns = window_ns(slice));
     record
 }
 
@@ -79,12 +68,8 @@ fn session(day: usize, faster: f64) -> Record {
 fn how_much_other_runs_differ_is_the_interval() {
     let (before, after) = (session(1, 1.0), session(2, 1.03));
     let scattered = [1.02, 0.98, 1.01, 0.99, 1.0];
-    let kept: Vec<Essentials> = scattered
-        .iter()
-        .enumerate()
-        .map(|(day, faster)| session(10 + day, *faster))
-        .map(|record| Essentials::of(&record, &conclude(&record)))
-        .collect();
+    let sessions = (10..).zip(scattered).map(|(day, faster)| session(day, faster));
+    let kept: Vec<Essentials> = sessions.map(|of| Essentials::of(&of, &conclude(&of))).collect();
     let interval = |known: &[Essentials]| {
         let seen = across(&before, &after, known);
         let shift = seen.shifts.into_iter().find(|shift| shift.metric == plan::Metric::Throughput);
@@ -117,10 +102,7 @@ fn runs_at_other_rates_or_warmed_up_otherwise_are_not_compared() {
         assert!(across(&before, &after, &[]).left_out.is_empty());
         change(&mut after);
         let seen = across(&before, &after, &[]);
-        assert!(
-            seen.shifts.is_empty() && seen.left_out.iter().any(|line| line.contains(said)),
-            "{:?}",
-            seen.left_out
-        );
+        let is_told = seen.left_out.iter().any(|line| line.contains(said));
+        assert!(seen.shifts.is_empty() && is_told, "{:?}", seen.left_out);
     }
 }

@@ -1,14 +1,17 @@
 //! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
 
 use plan::{LookRule, Metric, Rate};
-use proofload_analysis::{Grade, Outcome, Standing, Unit, conclude};
+use proofload_analysis::Grade::{self, Invalid, Note, Warning};
+use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
 use record::{
-    Cause, ContractFailure, EndReason, Ended, ErrorCount, FailureKind, OpenLoop, Phase, Record, Slice,
+    Cause, ContractFailure, EndReason, Ended, ErrorCount, Event, FailureKind, OpenLoop, Phase, Record, Slice,
     TrialEnded, WorkersLost,
 };
 use stats::Latencies;
 
-use crate::given::{Plant, each_is_found, found, slices, slices_of, sound, trials_of};
+use crate::given::{
+    Plant, each, each_is_found, found, open_loop, saturate, slices, slices_of, sound, trials_of,
+};
 use crate::made::service_of;
 
 fn ends(record: &mut Record) -> impl Iterator<Item = &mut TrialEnded> {
@@ -26,44 +29,37 @@ fn a_sound_record_has_an_answer_and_no_finding() {
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
     let faults: [(&str, Grade, Plant); 11] = [
-        ("errors", Grade::Invalid, |record| {
-            slices_of(record, 1).for_each(|slice| slice.counts.successful -= slice.counts.successful / 500);
+        ("errors", Invalid, |record| {
+            each(record, 1, |slice| slice.counts.successful -= slice.counts.successful / 500);
         }),
-        ("unasked", Grade::Invalid, |record| {
+        ("unasked", Invalid, |record| {
             let error = ErrorCount { phase: Phase::Idle, cause: Cause::Malformed, count: 1 };
-            slices_of(record, 1).for_each(|slice| slice.counts.errors.push(error));
+            each(record, 1, |slice| slice.counts.errors.push(error));
         }),
-        ("generator_saturated", Grade::Invalid, |record| {
-            slices_of(record, 1).for_each(|slice| {
-                slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
+        ("generator_saturated", Invalid, |record| {
+            each(record, 1, |slice| {
+                saturate(slice);
                 slice.services[0].cpu_ns /= 2;
             });
         }),
-        ("generator_saturated", Grade::Warning, |record| {
-            slices_of(record, 1)
-                .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
-        }),
-        ("cores_shared", Grade::Warning, |record| {
+        ("generator_saturated", Warning, |record| each(record, 1, saturate)),
+        ("cores_shared", Warning, |record| {
             trials_of(record, 0).for_each(|trial| trial.started.cpus_shared = true);
         }),
-        ("different_bodies", Grade::Warning, |record| {
-            slices_of(record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
+        ("different_bodies", Warning, |record| each(record, 1, |slice| slice.counts.body_bytes /= 2)),
+        ("steal", Warning, |record| each(record, 0, |slice| slice.machine.steal_share = 0.03)),
+        ("idle_not_idle", Warning, |record| {
+            let idle_ns = |slice: &Slice| slice.counts.window_ns / 20;
+            each(record, 0, |slice| slice.machine.idle_trials_cpu_ns = idle_ns(slice));
         }),
-        ("steal", Grade::Warning, |record| {
-            slices_of(record, 0).for_each(|slice| slice.machine.steal_share = 0.03);
-        }),
-        ("idle_not_idle", Grade::Warning, |record| {
-            slices_of(record, 0)
-                .for_each(|slice| slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 20);
-        }),
-        ("left_over", Grade::Invalid, |record| {
+        ("left_over", Invalid, |record| {
             ends(record).for_each(|end| end.leftovers.push("node server.js (pid 9)".into()));
         }),
-        ("workers_lost", Grade::Invalid, |record| {
+        ("workers_lost", Invalid, |record| {
             let lost = WorkersLost { service: "api".into(), lost: 1 };
             ends(record).take(1).for_each(|end| end.workers_lost.push(lost.clone()));
         }),
-        ("killed", Grade::Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
+        ("killed", Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
     ];
     each_is_found(sound, faults);
 }
@@ -71,9 +67,9 @@ fn each_planted_fault_is_found_and_nothing_else() {
 #[test]
 fn what_nearly_is_a_fault_is_none() {
     let mut record = sound();
-    slices_of(&mut record, 1).for_each(|slice| {
-        slice.counts.generator.cpu_ns =
-            slice.counts.generator.wall_ns.iter().map(|wall| wall * 84 / 100).collect();
+    each(&mut record, 1, |slice| {
+        let wall_ns = slice.counts.generator.wall_ns.iter();
+        slice.counts.generator.cpu_ns = wall_ns.map(|wall| wall * 84 / 100).collect();
         slice.machine.steal_share = 0.019;
         slice.machine.idle_trials_cpu_ns = slice.counts.window_ns / 200;
         slice.counts.body_bytes -= slice.counts.body_bytes / 200;
@@ -85,7 +81,7 @@ fn what_nearly_is_a_fault_is_none() {
 fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     let mut record = sound();
     record.blocks.truncate(5);
-    assert_eq!(found(&record), [("too_few_blocks", Grade::Warning)]);
+    assert_eq!(found(&record), [("too_few_blocks", Warning)]);
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
     // While the run goes on there is nothing to blame it for, and still no verdict.
     record.ended = None;
@@ -97,9 +93,8 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
 #[test]
 fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_share_its_error() {
     assert_eq!(plan::VERDICTS_MAX, stats::COMPARISONS_MAX as usize);
-    for (looks, least) in
-        [(LookRule::EachBlock, 4), (LookRule::Once, 4), (LookRule::Planned, 6), (LookRule::Always, 6)]
-    {
+    use LookRule::{Always, EachBlock, Once, Planned};
+    for (looks, least) in [(EachBlock, 4), (Once, 4), (Planned, 6), (Always, 6)] {
         for blocks in 0..=6 {
             let mut record = sound();
             record.header.plan.design.looks = looks;
@@ -146,11 +141,11 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     if let Some(warm_up) = &mut record.warm_up {
         warm_up.steady_after_s[1] = None;
     }
-    assert_eq!(found(&record), [("never_steady", Grade::Warning)]);
+    assert_eq!(found(&record), [("never_steady", Warning)]);
 
     let mut record = sound();
     record.ended = Some(Ended { reason: EndReason::Void("nothing answers".into()), seconds: 1.0 });
-    assert_eq!(found(&record), [("pointless", Grade::Invalid)]);
+    assert_eq!(found(&record), [("pointless", Invalid)]);
 }
 
 #[test]
@@ -175,20 +170,9 @@ fn open(metric: Metric) -> Record {
         let unit_ns = 1_000_000 + 5_000 * u64::from(slice.block) * (1 + slice.variant as u64);
         let factor = if slice.variant == 1 { 1.5 } else { 1.0 };
         let mut response = Latencies::new();
-        let mut schedule_lag = Latencies::new();
-        for index in 0..2000 {
-            response.record((factor * (unit_ns + 2000 * index) as f64) as u64);
-            schedule_lag.record(20_000);
-        }
+        (0..2000).for_each(|index| response.record((factor * (unit_ns + 2000 * index) as f64) as u64));
         (slice.counts.sent, slice.counts.successful, slice.counts.successful_in_window) = (2000, 2000, 2000);
-        slice.counts.open = Some(Box::new(OpenLoop {
-            rate_per_s: 4000.0,
-            intended: 2000,
-            sent_in_window: 2000,
-            response,
-            schedule_lag,
-            ..OpenLoop::default()
-        }));
+        slice.counts.open = Some(open_loop(4000.0, 2000, response));
     }
     record
 }
@@ -212,19 +196,17 @@ fn a_longer_response_time_is_worse_and_throughput_is_not_compared() {
 #[test]
 fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
     let faults: [(&str, Metric, Grade, Plant); 7] = [
-        ("rate_not_kept", Metric::P99, Grade::Invalid, |record| {
+        ("rate_not_kept", Metric::P99, Invalid, |record| {
             opens(record, 1).for_each(|open| open.sent_in_window = 1970);
         }),
-        ("rate_not_kept", Metric::P99, Grade::Invalid, |record| {
+        ("rate_not_kept", Metric::P99, Invalid, |record| opens(record, 1).for_each(|open| open.queued = 30)),
+        ("rate_not_kept", Metric::CpuPerRequest, Warning, |record| {
             opens(record, 1).for_each(|open| open.queued = 30);
         }),
-        ("rate_not_kept", Metric::CpuPerRequest, Grade::Warning, |record| {
-            opens(record, 1).for_each(|open| open.queued = 30);
-        }),
-        ("client_late", Metric::P99, Grade::Warning, |record| late(record, 1_000_000)),
-        ("client_late", Metric::P99, Grade::Invalid, |record| late(record, 5_000_000)),
-        ("quantile_unresolved", Metric::P999, Grade::Invalid, |_| {}),
-        ("quantile_unresolved", Metric::P99, Grade::Invalid, |record| {
+        ("client_late", Metric::P99, Warning, |record| late(record, 1_000_000)),
+        ("client_late", Metric::P99, Invalid, |record| late(record, 5_000_000)),
+        ("quantile_unresolved", Metric::P999, Invalid, |_| {}),
+        ("quantile_unresolved", Metric::P99, Invalid, |record| {
             opens(record, 1).for_each(|open| (0..30).for_each(|_| open.response.censor(1000)));
         }),
     ];
@@ -234,7 +216,7 @@ fn an_open_loop_that_was_not_what_was_asked_for_is_found() {
         let found = found(&record);
         assert!(found.contains(&(check, grade)), "{check}: {found:?}");
         let void = conclude(&record).comparisons[0].outcome == Outcome::Invalid;
-        assert_eq!(void, grade == Grade::Invalid, "{check}");
+        assert_eq!(void, grade == Invalid, "{check}");
     }
     let mut record = open(Metric::P99);
     late(&mut record, 190_000);
@@ -273,9 +255,9 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
     assert_eq!(said(&[100, 95, 90, 80, 4]), (Some(4), None));
     let (serving, told) = said(&[97, 1, 1, 1]);
     let evidence = "level-1: 1 of 4 workers of api did 97 % of its work in 10 of 10 trials";
-    assert_eq!((serving, told), (Some(1), Some((Grade::Invalid, evidence.into()))));
+    assert_eq!((serving, told), (Some(1), Some((Invalid, evidence.into()))));
     let (serving, told) = said(&[50, 45, 5]);
-    assert_eq!((serving, told.map(|told| told.0)), (Some(3), Some(Grade::Warning)));
+    assert_eq!((serving, told.map(|told| told.0)), (Some(3), Some(Warning)));
     assert_eq!(said(&[]), (None, None), "a record that does not say accuses nobody");
 }
 
@@ -283,14 +265,12 @@ fn workers_that_do_nothing_are_counted_by_what_they_did() {
 fn what_shared_processors_cost_is_bounded_by_what_the_client_used() {
     let mut record = sound();
     trials_of(&mut record, 0).for_each(|trial| trial.started.cpus_shared = true);
-    let wall: u64 =
-        slices_of(&mut record, 1).map(|slice| slice.counts.window_ns + slice.counts.drain_ns).sum();
-    let used: u64 =
-        slices_of(&mut record, 1).map(|slice| slice.counts.generator.cpu_ns.iter().sum::<u64>()).sum();
+    let wall: u64 = slices_of(&mut record, 1).map(|slice| slice.counts.wall_ns()).sum();
+    let used: u64 = slices_of(&mut record, 1).flat_map(|slice| &slice.counts.generator.cpu_ns).sum();
     trials_of(&mut record, 0).for_each(|trial| trial.started.services = vec![service_of(2, None)]);
     let expected = used as f64 / wall as f64 / 2.0;
     let finding = conclude(&record).findings.remove(0);
-    assert_eq!((finding.check.name(), finding.grade), ("cores_shared", Grade::Warning));
+    assert_eq!((finding.check.name(), finding.grade), ("cores_shared", Warning));
     assert!(finding.evidence.contains("services on 0, 1, generator on 0"), "{finding:?}");
     let told = finding.evidence.split("up to ").nth(1).and_then(|rest| rest.split(' ').next());
     let told: f64 = told.and_then(|told| told.parse().ok()).expect("a share");
@@ -308,12 +288,8 @@ fn a_difference_comes_in_the_metrics_own_unit_with_the_sign_of_the_ratio() {
     assert_eq!(difference.unit, Unit::Us);
     assert!((difference.value - (us(1) - us(0))).abs() < 5.0, "{difference:?}");
     assert!(difference.low < difference.value && difference.value < difference.high && difference.high < 0.0);
-    assert!(
-        comparison
-            .exploratory
-            .iter()
-            .all(|other| other.metric != Metric::Throughput || other.difference.is_none())
-    );
+    let mut others = comparison.exploratory.iter();
+    assert!(others.all(|other| other.metric != Metric::Throughput || other.difference.is_none()));
 }
 
 #[test]
@@ -328,35 +304,81 @@ fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
             slice.counts.status.clear();
         }),
         ("level-1: 0 of 42369 succeeded: header content-encoding (absent)", |slice| {
-            slice.counts.contract_failures = vec![ContractFailure {
-                kind: FailureKind::Header("content-encoding".into()),
-                count: slice.counts.sent,
-                example: "absent".into(),
-            }];
+            let (kind, count) = (FailureKind::Header("content-encoding".into()), slice.counts.sent);
+            slice.counts.contract_failures = vec![ContractFailure { kind, count, example: "absent".into() }];
         }),
         ("level-1: no request could be sent: connect refused (1024 times)", |slice| {
             (slice.counts.sent, slice.counts.responses) = (0, 0);
             slice.counts.status.clear();
-            slice.counts.errors =
-                vec![ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 32 }];
+            let error = ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 32 };
+            slice.counts.errors = vec![error];
         }),
     ];
     for (answer, plant) in cases {
         let mut record = sound();
-        slices_of(&mut record, 1).for_each(|slice| {
+        each(&mut record, 1, |slice| {
             (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
             plant(slice);
         });
         let conclusion = conclude(&record);
         let comparison = &conclusion.comparisons[0];
-        assert_eq!(
-            (comparison.outcome, comparison.no_success.as_deref()),
-            (Outcome::NoSuccess, Some(answer))
-        );
-        assert_eq!(found(&record), [("no_success", Grade::Warning)]);
+        let told = (comparison.outcome, comparison.no_success.as_deref());
+        assert_eq!(told, (Outcome::NoSuccess, Some(answer)));
+        assert_eq!(found(&record), [("no_success", Warning)]);
         assert!(conclusion.is_decided() && conclusion.variants[1].throughput_per_s.is_none());
         // Two blocks are enough for what is no estimate.
         record.blocks.truncate(2);
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::NoSuccess, "{answer}");
     }
+}
+
+/// The sound record with these blocks dropped, in which all went wrong that can.
+fn dropped(blocks: &[u32]) -> Record {
+    let mut record = sound();
+    for &block in blocks {
+        let why = format!("the host gave {block}0 % of the CPU time to others");
+        record.apply(Event::BlockDropped { block, why });
+    }
+    for slice in slices(&mut record).filter(|slice| blocks.contains(&slice.block)) {
+        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
+        slice.counts.timed_out = slice.counts.sent;
+        slice.machine.steal_share = 0.5;
+    }
+    record
+}
+
+#[test]
+fn a_dropped_block_is_told_with_its_figures_and_has_no_part_in_anything_else() {
+    let conclusion = conclude(&dropped(&[3]));
+    let [finding] = &conclusion.findings[..] else { panic!("{:?}", conclusion.findings) };
+    assert_eq!((finding.check.name(), finding.grade), ("blocks_dropped", Warning));
+    let told = "1 of 10 blocks were dropped: in block 3 the host gave 30 % of the CPU time to others";
+    assert_eq!(finding.evidence.as_str(), told);
+    let comparison = &conclusion.comparisons[0];
+    let estimate = comparison.estimate.as_ref().expect("nine blocks give one");
+    assert_eq!((comparison.outcome, estimate.blocks, conclusion.blocks), (Outcome::Better, 9, 9));
+    assert!(conclusion.variants.iter().all(|variant| variant.failed == 0 && variant.no_success.is_none()));
+    assert_eq!(conclusion.blocks_dropped[0].block, 3);
+    assert!(conclude(&sound()).blocks_dropped.is_empty());
+}
+
+#[test]
+fn where_too_few_are_left_there_is_no_verdict_and_it_is_the_machine_that_is_named() {
+    let record = dropped(&[1, 2, 3, 4, 5, 6]);
+    let said = |record: &Record, check: &str| {
+        let findings = conclude(record).findings;
+        findings.into_iter().find(|finding| finding.check.name() == check).expect("it is found")
+    };
+    assert!(said(&record, "blocks_dropped").evidence.ends_with("; 3 more"));
+    assert!(said(&record, "too_few_blocks").evidence.starts_with("4 complete blocks"));
+    assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
+}
+
+#[test]
+fn a_calibration_is_of_the_blocks_that_count_and_tells_what_the_host_took_in_all() {
+    let all = Calibration::of(&sound()).expect("there are ten blocks");
+    let fewer = Calibration::of(&dropped(&[1, 7])).expect("there are eight blocks");
+    assert_eq!((all.blocks, fewer.blocks, all.steal.max_share, fewer.steal.max_share), (10, 8, 0.0, 0.5));
+    // The first block watched the warm-up, dropped or not.
+    assert_eq!(all.first_block_s, fewer.first_block_s);
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use proofload_analysis::{Grade, Outcome, conclude};
+use proofload_analysis::Grade::{self, Invalid, Note, Warning};
+use proofload_analysis::{Outcome, conclude};
 use record::{Deployed, PodSeen, Record, Trial};
 
-use crate::given::{said, sound, trials};
+use crate::given::{all, said, saturate, sound, trials};
 
 fn pod(name: &str, ready: bool, restarts: u32) -> PodSeen {
     PodSeen {
@@ -24,19 +25,13 @@ fn deployed() -> Record {
     let mut record = sound();
     for (index, variant) in record.header.plan.variants.iter_mut().enumerate() {
         let text = format!("name = \"x\"\n[services.api]\nkubernetes = {{ service = \"shop-{index}\" }}\n");
-        let made = plan::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR")))
-            .expect("it is an experiment")
-            .variants
-            .remove(0);
-        (variant.services, variant.entry) = (made.services, made.entry);
+        let one = plan::parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))).expect("it is an experiment");
+        (variant.services, variant.entry) = (one.variants[0].services.clone(), one.variants[0].entry.clone());
     }
     for trial in trials(&mut record) {
         let variant = trial.variant();
-        let pods = vec![
-            pod(&format!("a-{variant}"), true, 0),
-            pod(&format!("b-{variant}"), true, 3),
-            pod("broken", false, 9),
-        ];
+        let (a, b) = (format!("a-{variant}"), format!("b-{variant}"));
+        let pods = vec![pod(&a, true, 0), pod(&b, true, 3), pod("broken", false, 9)];
         trial.started.services.clear();
         trial.started.deployed = Some(Deployed {
             service: "api".into(),
@@ -81,17 +76,13 @@ fn pods_that_stay_are_told_with_what_that_means_and_nobody_claims_to_know_their_
     let record = deployed();
     let conclusion = conclude(&record);
     let [(check, grade, evidence)] = &said(&record)[..] else { panic!("one note: {:?}", said(&record)) };
-    assert_eq!((*check, *grade), ("already_running", Grade::Note));
-    assert!(
-        evidence.starts_with("kubernetes://prod/shop-0 (2 pods on n1) and kubernetes://prod/shop-1"),
-        "{evidence}"
-    );
+    assert_eq!((*check, *grade), ("already_running", Note));
+    let told = "kubernetes://prod/shop-0 (2 pods on n1) and kubernetes://prod/shop-1";
+    assert!(evidence.starts_with(told), "{evidence}");
     assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome != Outcome::Invalid));
     for variant in &conclusion.variants {
-        assert_eq!(
-            (variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request),
-            (None, None, None)
-        );
+        let costs = (variant.busy_cores, variant.peak_rss_bytes, variant.cpu_us_per_request);
+        assert_eq!(costs, (None, None, None));
         assert!(variant.services.is_empty() && variant.throughput_per_s.is_some());
     }
     let explored = conclusion.comparisons.iter().flat_map(|comparison| &comparison.exploratory);
@@ -113,11 +104,9 @@ fn a_change_within_a_trial_voids_its_variant() {
         second(&mut record, 3).for_each(|trial| change(end(trial)));
         second(&mut record, 4).for_each(|trial| change(begin(trial)));
         let (check, grade, evidence) = only(&record);
-        assert_eq!((check, grade), ("pods_changed", Grade::Invalid), "{evidence}");
+        assert_eq!((check, grade), ("pods_changed", Invalid), "{evidence}");
         assert!(evidence.contains(words) && evidence.contains("so it went in 1 of "), "{evidence}");
-        assert!(
-            conclude(&record).comparisons.iter().any(|comparison| comparison.outcome == Outcome::Invalid)
-        );
+        assert!(conclude(&record).comparisons.iter().any(|one| one.outcome == Outcome::Invalid));
     }
 }
 
@@ -129,7 +118,7 @@ fn a_change_between_trials_is_a_warning_unless_a_pod_was_started_again() {
         end(trial)[0] = pod("c-1", true, 0);
     }
     let (check, grade, evidence) = only(&replaced);
-    assert_eq!((check, grade), ("pods_changed", Grade::Warning));
+    assert_eq!((check, grade), ("pods_changed", Warning));
     assert!(evidence.ends_with("changed between trials: before block 4 a-1 went, c-1 came"), "{evidence}");
     // A cluster tells late of a program that died under load.
     let mut restarted = deployed();
@@ -137,7 +126,7 @@ fn a_change_between_trials_is_a_warning_unless_a_pod_was_started_again() {
         begin(trial)[0].restarts = Some(1);
         end(trial)[0].restarts = Some(1);
     }
-    assert_eq!(only(&restarted).1, Grade::Invalid);
+    assert_eq!(only(&restarted).1, Invalid);
 }
 
 #[test]
@@ -157,7 +146,7 @@ fn trials_at_whose_end_nobody_could_look_are_counted() {
     let mut record = deployed();
     second(&mut record, 1).take(2).for_each(|trial| trial.ended.as_mut().expect("it ended").pods = None);
     let (check, grade, evidence) = only(&record);
-    assert_eq!((check, grade), ("pods_changed", Grade::Warning));
+    assert_eq!((check, grade), ("pods_changed", Warning));
     assert!(evidence.contains("at the end of 2 of "), "{evidence}");
 }
 
@@ -169,26 +158,19 @@ fn two_services_with_the_same_pods_behind_them_are_told_as_such() {
         end(trial)[0] = pod("a-0", true, 0);
     }
     let (check, grade, evidence) = only(&record);
-    assert_eq!((check, grade), ("nothing_observable", Grade::Warning));
+    assert_eq!((check, grade), ("nothing_observable", Warning));
     assert!(evidence.contains("1 of the 2 pods behind kubernetes://prod/shop-1 stand behind"), "{evidence}");
 }
 
 #[test]
 fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_service() {
     let mut record = deployed();
-    for slice in trials(&mut record).flat_map(|trial| &mut trial.slices) {
-        slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
-    }
+    all(&mut record, saturate);
     let found = said(&record);
-    let voids: Vec<&String> = found
-        .iter()
-        .filter(|(check, ..)| *check == "generator_saturated")
-        .map(|(.., evidence)| evidence)
-        .collect();
-    assert!(!voids.is_empty() && voids[0].contains("CPU of the services is unknown"), "{found:?}");
-    assert!(
-        found.iter().any(|(check, grade, _)| (*check, *grade) == ("generator_saturated", Grade::Invalid))
-    );
+    let mut of_it = found.iter().filter(|(check, ..)| *check == "generator_saturated");
+    let (_, grade, evidence) = of_it.next().expect("it is found");
+    assert_eq!(*grade, Invalid, "{found:?}");
+    assert!(evidence.contains("CPU of the services is unknown"), "{found:?}");
 }
 
 #[test]
@@ -196,6 +178,6 @@ fn certificates_that_nobody_checked_are_told_with_whose_they_were() {
     let mut record = sound();
     record.header.plan.variants[1].load.tls = Some(plan::Tls { insecure: true, ..plan::Tls::default() });
     let (check, grade, evidence) = only(&record);
-    assert_eq!((check, grade), ("certificates_unchecked", Grade::Note));
+    assert_eq!((check, grade), ("certificates_unchecked", Note));
     assert!(evidence.contains("certificates were not checked"), "{evidence}");
 }

@@ -29,18 +29,19 @@ fn a_limit_is_kept_or_broken_by_the_interval_that_the_report_prints_and_open_wit
     let record = sound();
     let conclusion = conclude(&record);
     let estimate = conclusion.comparisons[0].estimate.expect("the kept record has one");
-    let at = |ratio: f64| format!("throughput > {:+.6}%", (ratio - 1.0) * 100.0);
-    assert_eq!(ruling(&record, &at(estimate.low - 1e-6)), Ruling::Pass);
-    assert_eq!(ruling(&record, &at(estimate.low + 1e-6)), Ruling::Inconclusive);
-    assert_eq!(ruling(&record, &at(estimate.ratio)), Ruling::Inconclusive);
-    assert_eq!(ruling(&record, &at(estimate.high - 1e-6)), Ruling::Inconclusive);
-    assert_eq!(ruling(&record, &at(estimate.high + 1e-6)), Ruling::Fail);
+    for (ratio, wanted) in [
+        (estimate.low - 1e-6, Ruling::Pass),
+        (estimate.low + 1e-6, Ruling::Inconclusive),
+        (estimate.ratio, Ruling::Inconclusive),
+        (estimate.high - 1e-6, Ruling::Inconclusive),
+        (estimate.high + 1e-6, Ruling::Fail),
+    ] {
+        assert_eq!(ruling(&record, &format!("throughput > {:+.6}%", (ratio - 1.0) * 100.0)), wanted);
+    }
     let judged = gate(&record, &["throughput > -3%"]).judgements.remove(0);
     let measured = judged.measured.expect("an interval");
-    assert_eq!(
-        (measured.value, measured.low, measured.high),
-        (estimate.ratio, estimate.low, Some(estimate.high))
-    );
+    let (value, ends) = (measured.value, (measured.low, measured.high));
+    assert_eq!((value, ends), (estimate.ratio, (estimate.low, Some(estimate.high))));
     // Another metric has no verdict in this experiment: its interval is the gate's own, and wider than one alone would be.
     let alone = gate(&record, &["cpu_per_request < +900%"]).judgements[0].measured.expect("an interval");
     let two = gate(&record, &["cpu_per_request < +900%", "peak_memory < +900%"]);
@@ -84,12 +85,12 @@ fn amounts_are_about_candidates_and_their_intervals_are_over_blocks() {
 fn failures_that_come_in_bursts_keep_no_limit_that_they_would_keep_if_they_were_independent() {
     let share = |burst: bool| {
         let mut record = sound();
-        let of_candidate: Vec<_> =
-            slices(&mut record, 1).filter(|slice| slice.kind == SliceKind::Measured).collect();
-        let every = of_candidate.len();
-        for (index, slice) in of_candidate.into_iter().enumerate() {
+        let of_it = slices(&mut record, 1).filter(|slice| slice.kind == SliceKind::Measured);
+        let of_it: Vec<_> = of_it.collect();
+        let first = if burst { of_it.len() as u64 } else { 1 };
+        for (index, slice) in of_it.into_iter().enumerate() {
             give(slice, 10_000);
-            let failed = if burst { if index == 0 { every as u64 } else { 0 } } else { 1 };
+            let failed = if index == 0 { first } else { u64::from(!burst) };
             (slice.counts.successful, slice.counts.timed_out) = (10_000 - failed, failed);
         }
         gate(&record, &["failed < 1%"]).judgements[0].measured.expect("an interval")
@@ -111,13 +112,7 @@ fn unanswered(each: u64) -> Record {
         }
         let censored = if slice.variant == 1 { each } else { 0 };
         (0..censored).for_each(|_| response.censor(2_000_000_000));
-        slice.counts.open = Some(Box::new(record::OpenLoop {
-            rate_per_s: 1000.0,
-            intended: 5000 + censored,
-            sent_in_window: 5000 + censored,
-            response,
-            ..Default::default()
-        }));
+        slice.counts.open = Some(given::open_loop(1000.0, 5000 + censored, response));
     }
     record
 }
@@ -149,8 +144,8 @@ fn nothing_is_judged_of_a_run_that_is_void_or_did_not_end_by_its_rule() {
     unfinished.ended = None;
     let mut void = sound();
     slices(&mut void, 1).for_each(|slice| {
-        (slice.counts.successful, slice.counts.timed_out) =
-            (slice.counts.successful - slice.counts.successful / 10, slice.counts.successful / 10)
+        slice.counts.timed_out = slice.counts.successful / 10;
+        slice.counts.successful -= slice.counts.timed_out;
     });
     let mut few = sound();
     few.blocks.truncate(4);

@@ -1,9 +1,10 @@
 //! What is the matter with one of several generators is found where it is planted in a sound record, with its name, and nowhere else.
 
-use proofload_analysis::{Grade, conclude};
+use proofload_analysis::Grade::{self, Invalid, Warning};
+use proofload_analysis::conclude;
 use record::{EndReason, Ended, Event, Generator, GeneratorLost, GeneratorPart, Record};
 
-use crate::given::{Plant, each_is_found, found, slices, sound};
+use crate::given::{Plant, all, each_is_found, found, saturate, slices, sound};
 
 /// The kept sound record, as if two generators had had their parts in each slice.
 fn shared() -> Record {
@@ -22,20 +23,15 @@ fn shared() -> Record {
         connections_opened: 0,
         lag_p99_ns: None,
     };
-    slices(&mut record).for_each(|slice| {
-        slice.generators = vec![
-            part("local", true, slice.counts.sent / 4),
-            part("ssh://b", false, slice.counts.sent - slice.counts.sent / 4),
-        ];
-    });
+    for slice in slices(&mut record) {
+        let (sent, quarter) = (slice.counts.sent, slice.counts.sent / 4);
+        slice.generators = vec![part("local", true, quarter), part("ssh://b", false, sent - quarter)];
+    }
     record
 }
 
 /// The second generator's part in each slice of these blocks.
-fn second(
-    record: &mut Record,
-    blocks: impl Fn(u32) -> bool,
-) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
+fn second(record: &mut Record, blocks: fn(u32) -> bool) -> impl Iterator<Item = (&mut GeneratorPart, u64)> {
     let slices = slices(record).filter(move |slice| blocks(slice.block));
     slices.map(|slice| (&mut slice.generators[1], slice.counts.window_ns))
 }
@@ -49,14 +45,13 @@ fn generators_that_did_their_part_are_told_with_their_shares_and_nothing_else() 
     let record = shared();
     let conclusion = conclude(&record);
     assert_eq!(conclusion.findings, []);
-    let shares: Vec<(&str, f64)> =
-        conclusion.generators.iter().map(|one| (one.name.as_str(), (one.share * 100.0).round())).collect();
-    assert_eq!(shares, [("local", 25.0), ("ssh://b", 75.0)]);
+    let shares = conclusion.generators.iter().map(|one| (one.name.as_str(), (one.share * 100.0).round()));
+    assert_eq!(shares.collect::<Vec<_>>(), [("local", 25.0), ("ssh://b", 75.0)]);
     let second = &conclusion.generators[1];
     assert_eq!((second.late_us_max, second.clock_error_us_max, second.lost), (40.0, 100.0, 0));
     assert_eq!((second.host.as_deref(), second.processors), (Some("h"), Some(2)));
     let mut without = record;
-    slices(&mut without).for_each(|slice| slice.generators.clear());
+    all(&mut without, |slice| slice.generators.clear());
     without.generators.clear();
     assert!(conclude(&without).generators.is_empty());
 }
@@ -64,30 +59,30 @@ fn generators_that_did_their_part_are_told_with_their_shares_and_nothing_else() 
 #[test]
 fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
     let faults: [(&str, Grade, &str, Plant); 7] = [
-        ("generator_lost", Grade::Warning, "in block 3 generator ssh://b ended", |record| {
+        ("generator_lost", Warning, "in block 3 generator ssh://b ended", |record| {
             record.apply(Event::GeneratorLost(lost(3, "generator ssh://b ended before it had answered")));
         }),
         // The blocks that were measured before stand.
-        ("generator_lost", Grade::Warning, "in block 11 generator ssh://b: gone", |record| {
+        ("generator_lost", Warning, "in block 11 generator ssh://b: gone", |record| {
             record.apply(Event::GeneratorLost(lost(11, "generator ssh://b: gone")));
             let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());
             record.ended = Some(Ended { reason, seconds: 1.0 });
         }),
-        ("generators_apart", Grade::Warning, "ssh://b began ", |record| {
+        ("generators_apart", Warning, "ssh://b began ", |record| {
             second(record, |block| block == 2).for_each(|(part, window_ns)| {
                 part.late_ns = window_ns / 50 + 10_000_000;
             });
         }),
-        ("generators_apart", Grade::Invalid, "ssh://b began ", |record| {
+        ("generators_apart", Invalid, "ssh://b began ", |record| {
             second(record, |_| true).for_each(|(part, window_ns)| part.late_ns = window_ns / 10);
         }),
-        ("generators_apart", Grade::Warning, "the clock of ssh://b could be compared", |record| {
+        ("generators_apart", Warning, "the clock of ssh://b could be compared", |record| {
             second(record, |_| true).for_each(|(part, window_ns)| part.clock_error_ns = window_ns / 10);
         }),
-        ("steal", Grade::Warning, "CPU steal on the machine of ssh://b was above 2 % in ", |record| {
+        ("steal", Warning, "CPU steal on the machine of ssh://b was above 2 % in ", |record| {
             second(record, |block| block == 4).for_each(|(part, _)| part.steal_share = Some(0.3));
         }),
-        ("generator_saturated", Grade::Warning, "a thread of ssh://b was busy 97 % of the time", |record| {
+        ("generator_saturated", Warning, "a thread of ssh://b was busy 97 % of the time", |record| {
             slices(record).filter(|slice| slice.variant == 1).for_each(|slice| {
                 slice.generators[1].busiest_share = Some(0.97);
             });
@@ -104,11 +99,10 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
 fn a_generator_whose_loss_left_too_few_blocks_is_why_there_is_no_verdict() {
     let mut record = shared();
     record.blocks.truncate(4);
-    record
-        .apply(Event::GeneratorLost(lost(5, "generator ssh://b: gone, and could not be had back: no route")));
+    record.apply(Event::GeneratorLost(lost(5, "generator ssh://b: gone, and not to be had back: no route")));
     let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());
     record.ended = Some(Ended { reason, seconds: 1.0 });
-    assert!(found(&record).contains(&("generator_lost", Grade::Invalid)), "{:?}", found(&record));
+    assert!(found(&record).contains(&("generator_lost", Invalid)), "{:?}", found(&record));
 }
 
 #[test]
@@ -126,8 +120,8 @@ fn the_saturated_one_of_several_voids_where_the_services_were_idle() {
     let mut record = shared();
     for slice in slices(&mut record).filter(|slice| slice.variant == 1) {
         slice.generators[1].busiest_share = Some(0.97);
-        slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
+        saturate(slice);
         slice.services.iter_mut().for_each(|service| service.cpu_ns /= 3);
     }
-    assert_eq!(found(&record), [("generator_saturated", Grade::Invalid)]);
+    assert_eq!(found(&record), [("generator_saturated", Invalid)]);
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use plan::{Command, Ready, Service, Source};
 use proofload_analysis::{Finding, Grade, Outcome, conclude};
-use record::{Record, Slice, Trial};
+use record::{OpenLoop, Record, Slice, Trial};
+use stats::Latencies;
 
 pub use crate::made::{slices as slices_of, sound};
 
@@ -22,6 +23,21 @@ pub fn trials_of(record: &mut Record, variant: usize) -> impl Iterator<Item = &m
 /// All slices.
 pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
     trials(record).flat_map(|trial| &mut trial.slices)
+}
+
+/// Changes each slice of a variant.
+pub fn each(record: &mut Record, variant: usize, change: impl FnMut(&mut Slice)) {
+    slices_of(record, variant).for_each(change);
+}
+
+/// Changes each slice.
+pub fn all(record: &mut Record, change: impl FnMut(&mut Slice)) {
+    slices(record).for_each(change);
+}
+
+/// Has the load generator at its limit.
+pub fn saturate(slice: &mut Slice) {
+    slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone();
 }
 
 /// The checks that speak of a record, with their grades.
@@ -55,13 +71,18 @@ pub fn each_is_found<const N: usize>(
         let mut conclusion = conclude(&record);
         let (void, comparison) = (grade == Grade::Invalid, &conclusion.comparisons[0]);
         assert_eq!(comparison.outcome == Outcome::Invalid, void, "{check}");
-        assert_eq!(
-            (comparison.estimate.is_none(), comparison.exploratory.is_empty()),
-            (void, void),
-            "{check}"
-        );
+        let nothing = (comparison.estimate.is_none(), comparison.exploratory.is_empty());
+        assert_eq!(nothing, (void, void), "{check}");
         conclusion.findings.remove(0)
     })
+}
+
+/// So many requests a slice in open loop, with these response times and a client that sends each 20 µs late.
+pub fn open_loop(rate_per_s: f64, requests: u64, response: Latencies) -> Box<OpenLoop> {
+    let mut schedule_lag = Latencies::new();
+    (0..requests).for_each(|_| schedule_lag.record(20_000));
+    let (intended, sent_in_window) = (requests, requests);
+    Box::new(OpenLoop { rate_per_s, intended, sent_in_window, response, schedule_lag, ..OpenLoop::default() })
 }
 
 /// A service of a plan.

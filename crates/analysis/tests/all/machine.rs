@@ -1,10 +1,13 @@
 //! What machine and network did to a run is found where it is planted in a sound record, and nowhere else.
 
 use plan::Service;
-use proofload_analysis::{Grade, conclude};
-use record::{Cause, ErrorCount, Phase, Record, Slice, SliceKind, TcpUse, Witness};
+use proofload_analysis::Grade::{self, Invalid, Warning};
+use proofload_analysis::{conclude, differences};
+use record::{Cause, Environment, ErrorCount, MachineUse, Phase, Record, Slice, SliceKind, TcpUse, Witness};
 
-use crate::given::{Plant, each_is_found, evidence, found, service, slices, slices_of, sound, trials};
+use crate::given::{
+    Plant, all, each, each_is_found, evidence, found, said, service, slices, slices_of, sound, trials,
+};
 
 /// TCP's counters of a slice, made where there were none.
 fn tcp(slice: &mut Slice) -> &mut TcpUse {
@@ -20,9 +23,7 @@ fn proxied(record: &mut Record) {
 
 /// Has the same arithmetic take this long in each block, in µs, and longer now and then.
 fn spin(record: &mut Record, us: impl Fn(u32) -> u64) {
-    let mut probe = 0;
-    for slice in slices(record) {
-        probe += 1;
+    for (probe, slice) in (1..).zip(slices(record)) {
         let disturbed = if probe % 3 == 0 { 2 } else { 1 };
         slice.machine.spin_ns = Some(us(slice.block) * 1000 * disturbed + probe);
     }
@@ -31,49 +32,44 @@ fn spin(record: &mut Record, us: impl Fn(u32) -> u64) {
 #[test]
 fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
     let faults: [(&str, Plant); 6] = [
-        ("throttled", |record| {
-            slices(record).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 50)
-        }),
+        ("throttled", |record| all(record, |slice| slice.machine.throttled_ns = slice.counts.window_ns / 50)),
         ("other_processes", |record| {
-            slices(record).for_each(|slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns / 10)
+            all(record, |slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns / 10)
         }),
         ("spin_varies", |record| spin(record, |block| if block <= 4 { 266 } else { 300 })),
-        ("paging", |record| slices(record).for_each(|slice| slice.machine.swapped_in_pages = 20)),
-        ("paging", |record| slices(record).for_each(|slice| slice.services[0].major_faults = 20)),
+        ("paging", |record| all(record, |slice| slice.machine.swapped_in_pages = 20)),
+        ("paging", |record| all(record, |slice| slice.services[0].major_faults = 20)),
         ("disk_reads", |record| {
-            slices_of(record, 1)
-                .filter(|slice| slice.block == 1)
-                .for_each(|slice| slice.services[0].read_bytes = 50_000_000);
+            let first = slices_of(record, 1).filter(|slice| slice.block == 1);
+            first.for_each(|slice| slice.services[0].read_bytes = 50_000_000);
         }),
     ];
-    each_is_found(sound, faults.map(|(check, plant)| (check, Grade::Warning, plant)));
+    each_is_found(sound, faults.map(|(check, plant)| (check, Warning, plant)));
 }
 
 #[test]
 fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
     let faults: [(&str, Grade, Plant); 6] = [
-        ("upstream_connections", Grade::Warning, |record| {
+        ("upstream_connections", Warning, |record| {
             proxied(record);
-            slices_of(record, 1).for_each(|slice| {
+            each(record, 1, |slice| {
                 tcp(slice).opened = slice.counts.responses * 6 / 10 + slice.counts.connections_opened
             });
         }),
-        ("ports_exhausted", Grade::Invalid, |record| {
+        ("ports_exhausted", Invalid, |record| {
             let error = ErrorCount { phase: Phase::Connect, cause: Cause::AddressExhausted, count: 1 };
             slices_of(record, 1).take(3).for_each(|slice| slice.counts.errors.push(error));
         }),
-        ("ports_exhausted", Grade::Warning, |record| {
-            slices_of(record, 1).for_each(|slice| tcp(slice).time_wait = 15_000);
+        ("ports_exhausted", Warning, |record| each(record, 1, |slice| tcp(slice).time_wait = 15_000)),
+        ("backlog_full", Invalid, |record| {
+            each(record, 1, |slice| tcp(slice).listen_drops = slice.counts.due() / 500);
         }),
-        ("backlog_full", Grade::Invalid, |record| {
-            slices_of(record, 1).for_each(|slice| tcp(slice).listen_drops = slice.counts.due() / 500);
+        ("backlog_full", Warning, |record| {
+            each(record, 1, |slice| tcp(slice).listen_overflows = u64::from(slice.block == 9));
         }),
-        ("backlog_full", Grade::Warning, |record| {
-            slices_of(record, 1).for_each(|slice| tcp(slice).listen_overflows = u64::from(slice.block == 9));
-        }),
-        ("connection_churn", Grade::Warning, |record| {
-            slices_of(record, 1)
-                .for_each(|slice| slice.counts.connections_opened = slice.counts.responses / 20 + 32);
+        ("connection_churn", Warning, |record| {
+            let opened = |slice: &Slice| slice.counts.responses / 20 + 32;
+            each(record, 1, |slice| slice.counts.connections_opened = opened(slice));
         }),
     ];
     assert!(each_is_found(sound, faults).iter().all(|finding| finding.variants == [1]));
@@ -95,13 +91,8 @@ fn what_nearly_is_a_fault_is_none() {
             if slice.variant == 0 { 50_000_000 } else { u64::from(slice.block) * 1000 };
         slice.services[0].major_faults = 1;
         let opened = slice.counts.connections_opened + slice.counts.responses / 3;
-        *tcp(slice) = TcpUse {
-            opened,
-            time_wait: 14_000,
-            syn_retransmits: 50,
-            local_ports: 28_232,
-            ..TcpUse::default()
-        };
+        let tcp = tcp(slice);
+        (tcp.opened, tcp.time_wait, tcp.syn_retransmits) = (opened, 14_000, 50);
     }
     assert_eq!(found(&record), []);
 }
@@ -118,8 +109,8 @@ fn in_turns(record: &mut Record) {
 fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another() {
     // Of two slices in turns each tells what happened in the time of both: 8 % of one is 4 % of both.
     let mut record = sound();
-    slices(&mut record).for_each(|slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
-    assert_eq!(found(&record), [("other_processes", Grade::Warning)]);
+    all(&mut record, |slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
+    assert_eq!(found(&record), [("other_processes", Warning)]);
     in_turns(&mut record);
     assert_eq!(found(&record), []);
 
@@ -127,21 +118,19 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
     let mut record = sound();
     proxied(&mut record);
     in_turns(&mut record);
-    slices(&mut record).for_each(|slice| tcp(slice).opened = 5000);
-    slices_of(&mut record, 1)
-        .filter(|slice| slice.kind == SliceKind::WarmUp)
-        .for_each(|slice| tcp(slice).opened = 0);
+    all(&mut record, |slice| tcp(slice).opened = 5000);
+    let warm_ups = |slice: &&mut Slice| slice.kind == SliceKind::WarmUp;
+    slices_of(&mut record, 1).filter(warm_ups).for_each(|slice| tcp(slice).opened = 0);
     assert_eq!(found(&record), []);
-    slices_of(&mut record, 1).filter(|slice| slice.kind == SliceKind::WarmUp).for_each(|slice| {
-        tcp(slice).opened = slice.counts.responses;
-    });
-    assert_eq!(found(&record), [("upstream_connections", Grade::Warning)]);
+    let warm_ups = slices_of(&mut record, 1).filter(warm_ups);
+    warm_ups.for_each(|slice| tcp(slice).opened = slice.counts.responses);
+    assert_eq!(found(&record), [("upstream_connections", Warning)]);
 
     // A line that was full then held up either.
     let mut record = sound();
     in_turns(&mut record);
-    slices(&mut record).for_each(|slice| tcp(slice).listen_drops = 50);
-    assert_eq!(found(&record), [("backlog_full", Grade::Invalid)]);
+    all(&mut record, |slice| tcp(slice).listen_drops = 50);
+    assert_eq!(found(&record), [("backlog_full", Invalid)]);
     assert_eq!(conclude(&record).findings[0].variants, [0, 1]);
 }
 
@@ -152,30 +141,100 @@ fn a_proxy_on_a_link_is_told_by_what_is_counted_there_alone() {
     in_turns(&mut record);
     let link = plan::Network { rate_bit_per_s: None, delay: None };
     record.header.plan.variants[1].load.network = Some(link);
-    slices(&mut record).for_each(|slice| tcp(slice).opened = slice.counts.responses * 6 / 10);
-    assert_eq!(found(&record), [("upstream_connections", Grade::Warning)]);
+    all(&mut record, |slice| tcp(slice).opened = slice.counts.responses * 6 / 10);
+    assert_eq!(found(&record), [("upstream_connections", Warning)]);
     assert!(evidence(&record).contains("0.600 for each"), "{}", evidence(&record));
 }
 
 #[test]
 fn ports_that_wait_void_what_failed_meanwhile() {
     let mut record = sound();
-    slices_of(&mut record, 1).for_each(|slice| {
+    each(&mut record, 1, |slice| {
         tcp(slice).time_wait = 15_000;
         slice.counts.successful -= slice.counts.successful / 500;
     });
-    assert!(found(&record).contains(&("ports_exhausted", Grade::Invalid)), "{:?}", found(&record));
+    assert!(found(&record).contains(&("ports_exhausted", Invalid)), "{:?}", found(&record));
 }
 
 #[test]
 fn connections_that_are_asked_to_be_closed_are_no_churn_and_a_service_that_closes_them_is_told() {
     let mut record = sound();
-    slices_of(&mut record, 1).for_each(|slice| slice.counts.connections_opened = slice.counts.responses);
+    each(&mut record, 1, |slice| slice.counts.connections_opened = slice.counts.responses);
     let headers = vec![("connection".into(), "Close".into())];
     let witness = Witness { status: 200, headers, repeats: true, ..Witness::default() };
     trials(&mut record).for_each(|trial| trial.started.witnesses = vec![witness.clone()]);
     assert!(evidence(&record).ends_with("; it responds with `connection: close`"), "{}", evidence(&record));
-    record.header.plan.variants[1].load.requests[0].headers =
-        vec![("Connection".into(), "keep-alive, close".into())];
+    let asked = vec![("Connection".into(), "keep-alive, close".into())];
+    record.header.plan.variants[1].load.requests[0].headers = asked;
     assert_eq!(found(&record), []);
+}
+
+// Services on other machines: each machine is judged by its own processors, and records of other machines are told apart.
+
+const HOST: &str = "ssh://bench-1";
+
+/// A sound record whose service ran on a machine of eight processors.
+fn elsewhere() -> Record {
+    let mut record = sound();
+    let there = Environment { cpus: 8, ..Environment::default() };
+    record.header.environment.hosts.insert(HOST.into(), there);
+    for service in trials(&mut record).flat_map(|trial| &mut trial.started.services) {
+        (service.host, service.cpus) = (Some(HOST.into()), (0..8).collect());
+    }
+    all(&mut record, |slice| there_mut(slice).steal_share = 0.0);
+    record
+}
+
+fn there_mut(slice: &mut Slice) -> &mut MachineUse {
+    slice.machine.hosts.entry(HOST.into()).or_default()
+}
+
+/// The checks that speak of the record once something was changed in each slice, with what they say.
+fn found_there(change: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade, String)> {
+    let mut record = elsewhere();
+    all(&mut record, change);
+    // On eight processors a service for one is at no limit, whatever else happens there.
+    let mut found = said(&record);
+    found.retain(|(check, ..)| *check != "service_not_saturated");
+    found
+}
+
+#[test]
+fn what_a_machine_elsewhere_does_is_found_by_its_own_measure() {
+    assert_eq!(found_there(|_| ()), []);
+    // A tenth of one processor, which would be much of this machine, and is little there.
+    assert_eq!(found_there(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns / 10), []);
+    let strangers = found_there(|slice| there_mut(slice).strangers_cpu_ns = slice.counts.window_ns);
+    assert_eq!((strangers.len(), strangers[0].0, strangers[0].1), (1, "other_processes", Warning));
+    assert!(strangers[0].2.ends_with("of 8 cores on ssh://bench-1"), "{strangers:?}");
+    type Change = fn(&mut Slice);
+    let changes: [(&str, Change); 3] = [
+        ("steal", |slice| there_mut(slice).steal_share = 0.2),
+        ("throttled", |slice| there_mut(slice).throttled_ns = slice.counts.window_ns / 10),
+        ("paging", |slice| there_mut(slice).swapped_in_pages = 100),
+    ];
+    for (check, change) in changes {
+        let found = found_there(change);
+        assert_eq!((found.len(), found[0].0, found[0].1), (1, check, Warning));
+    }
+    let spin_ns = |slice: &Slice| Some(if slice.block <= 4 { 266_000 } else { 400_000 });
+    let spun = found_there(|slice| there_mut(slice).spin_ns = spin_ns(slice));
+    assert!(spun.len() == 1 && spun[0].2.contains(" on ssh://bench-1, the extreme"), "{spun:?}");
+}
+
+#[test]
+fn records_of_which_the_services_ran_elsewhere_are_of_other_machines() {
+    let environment = |host: &str, kernel: Option<&str>| {
+        let there = Environment { kernel: kernel.map(str::to_owned), ..Environment::default() };
+        Environment { hosts: [(host.to_owned(), there)].into(), ..Environment::default() }
+    };
+    let (here, there) = (Environment::default(), environment(HOST, Some("6.1")));
+    assert_eq!(differences(&there, &there), Vec::<String>::new());
+    assert_eq!(differences(&here, &there), ["services on this machine alone and on ssh://bench-1"]);
+    let other = environment("ssh://bench-2", Some("6.1"));
+    assert_eq!(differences(&there, &other), ["services on ssh://bench-1 and on ssh://bench-2"]);
+    let updated = environment(HOST, Some("6.2"));
+    assert_eq!(differences(&there, &updated), ["on ssh://bench-1 kernel 6.1 and 6.2"]);
+    // What is not told there is no difference either.
+    assert_eq!(differences(&there, &environment(HOST, None)), Vec::<String>::new());
 }

@@ -3,8 +3,6 @@
 mod across;
 mod checks;
 mod deployed;
-mod dropped;
-mod elsewhere;
 mod gate;
 mod generators;
 mod given;

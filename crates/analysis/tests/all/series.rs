@@ -1,34 +1,22 @@
 //! Checks of figures over time and order: each finds what is planted and from which size on, and next to nothing in runs of which
-//! nothing is the matter but noise. `examples/series_rates.rs` has the same with more runs, as tables.
+//! nothing is the matter but noise. `examples/rates.rs` has the same with more runs, as tables.
 
 use crate::given;
-use crate::made::{Maker, Run, leak, slices, sound};
-use proofload_analysis::{Grade, conclude};
-use record::Record;
+use crate::made::{Maker, PLANTS, Plant, Run, slices, sound};
+use proofload_analysis::Grade::Warning;
+use proofload_analysis::conclude;
+use record::{Record, Slice};
 use stats::Latencies;
 
-const CHECKS: [&str; 10] = [
-    "order_effect",
-    "autocorrelated",
-    "drift",
-    "warm_up_inside",
-    "leak",
-    "service_not_saturated",
-    "same_stall",
-    "too_many_workers",
-    "workers_uneven",
-    "never_steady",
-];
+const CHECKS: &str = "order_effect autocorrelated drift warm_up_inside leak service_not_saturated same_stall too_many_workers \
+                      workers_uneven never_steady";
 
 /// The findings of these checks.
 fn found(record: &Record) -> Vec<&'static str> {
-    let findings = conclude(record).findings;
-    assert!(
-        findings
-            .iter()
-            .all(|finding| finding.grade == Grade::Warning || !CHECKS.contains(&finding.check.name()))
-    );
-    findings.iter().map(|finding| finding.check.name()).filter(|check| CHECKS.contains(check)).collect()
+    let mut found = given::found(record);
+    found.retain(|(check, _)| CHECKS.split(' ').any(|one| one == *check));
+    assert!(found.iter().all(|(_, grade)| *grade == Warning), "{found:?}");
+    found.into_iter().map(|(check, _)| check).collect()
 }
 
 fn evidence(record: &Record, check: &str) -> String {
@@ -64,24 +52,16 @@ fn finds(check: &str, seed: u64, make: impl Fn(&mut Maker) -> Record) -> usize {
 #[test]
 fn what_changes_with_order_or_time_is_found_from_a_size_on_and_not_below() {
     let run = Run::new(15, 0.01);
-    type Make = fn(&mut Maker, Run, f64) -> Record;
-    let planted: [(&str, f64, f64, Make); 5] = [
-        ("order_effect", 0.05, 0.005, |maker, run, size| maker.planted(run, |at| size * at.place)),
-        ("warm_up_inside", 0.10, 0.005, |maker, run, size| maker.planted(run, |at| size * at.time)),
-        ("drift", -0.25, -0.05, |maker, run, size| {
-            maker.planted(run, |at| if at.block > 9 { size } else { 0.0 })
-        }),
-        ("leak", 120.0, 20.0, |maker, run, size| {
-            let mut record = maker.clean(run);
-            leak(&mut record, 1, size);
-            record
-        }),
-        ("autocorrelated", 0.97, 0.1, |maker, run, size| maker.alike(Run { blocks: 60, ..run }, size)),
-    ];
-    for (check, large, small, make) in planted {
+    let drift: Plant = ("after block 9 slower by", "drift", |maker, run, size| {
+        maker.planted(run, |at| if at.block > 9 { size } else { 0.0 })
+    });
+    let others = PLANTS.into_iter().filter(|(_, check, _)| *check != "drift");
+    let sizes = [(-0.25, -0.05), (0.05, 0.005), (0.10, 0.005), (120.0, 20.0), (0.97, 0.1)];
+    for ((name, check, make), (large, small)) in [drift].into_iter().chain(others).zip(sizes) {
+        let run = if check == "autocorrelated" { Run { blocks: 60, ..run } } else { run };
         let finds_of = |size: f64| finds(check, 2, |maker| make(maker, run, size));
-        assert!(finds_of(large) >= 9, "{check}: {} of 10 at {large}", finds_of(large));
-        assert!(finds_of(small) == 0, "{check}: {} of 10 at {small}", finds_of(small));
+        assert!(finds_of(large) >= 9, "{name}: {} of 10 at {large}", finds_of(large));
+        assert!(finds_of(small) == 0, "{name}: {} of 10 at {small}", finds_of(small));
     }
 }
 
@@ -129,14 +109,18 @@ fn of_trials_of_one_slice_the_counts_of_100_ms_tell() {
         let mut record = maker.clean(Run { slices: 1, ..Run::new(8, 0.01) });
         for (number, slice) in slices(&mut record, 1).enumerate() {
             slice.counts.window_ns = 3_000_000_000;
-            (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) =
-                (2_900_000_000, vec![2_900_000_000]);
-            slice.counts.successful_per_100_ms =
-                (0..30).map(|at| if at < 10 { 200 } else { last } + (number as u32 + at) % 3).collect();
+            uses(slice, 2_900_000_000);
+            let count = |at| if at < 10 { 200 } else { last } + (number as u32 + at) % 3;
+            slice.counts.successful_per_100_ms = (0..30).map(count).collect();
         }
         record
     };
     assert_eq!((found(&made(200)), found(&made(220))), (vec![], vec!["warm_up_inside"]));
+}
+
+/// Has the service be one process that used so much.
+fn uses(slice: &mut Slice, cpu_ns: u64) {
+    (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) = (cpu_ns, vec![cpu_ns]);
 }
 
 /// A run in which variants wait: so much of a core, this median response in ms, and throughput by Little's law.
@@ -149,8 +133,7 @@ fn waiting(cores: f64, ms: [f64; 2]) -> Record {
             (0..100).for_each(|index| latency.record(((ms + 0.002 * f64::from(index)) * 1e6) as u64));
             crate::made::give(slice, (32.0 / ms * 500.0) as u64);
             (slice.counts.latency, slice.counts.first_byte) = (latency.clone(), latency);
-            let cpu_ns = ((slice.counts.window_ns + slice.counts.drain_ns) as f64 * cores) as u64;
-            (slice.services[0].cpu_ns, slice.services[0].cpu_by_process_ns) = (cpu_ns, vec![cpu_ns]);
+            uses(slice, (slice.counts.wall_ns() as f64 * cores) as u64);
         }
     }
     record
@@ -179,8 +162,7 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     given::slices(&mut held).for_each(|slice| slice.machine.throttled_ns = slice.counts.window_ns / 10);
     assert_eq!(found(&held), [""; 0]);
     let mut client = waiting(0.3, [20.0, 12.0]);
-    given::slices(&mut client)
-        .for_each(|slice| slice.counts.generator.cpu_ns = slice.counts.generator.wall_ns.clone());
+    given::slices(&mut client).for_each(given::saturate);
     assert_eq!(found(&client), [""; 0]);
 }
 
@@ -194,11 +176,8 @@ fn a_pause_that_both_make_is_told_instead() {
     assert_eq!(found(&waiting(0.95, [40.5, 41.5])), [""; 0], "a queue at a service that works takes as long");
     let mut churning = waiting(0.1, [40.5, 41.5]);
     given::slices(&mut churning).for_each(|slice| slice.counts.connections_opened = slice.counts.sent);
-    assert_eq!(
-        found(&churning),
-        [unsaturated, unsaturated],
-        "without connections that are kept there is no such pause"
-    );
+    let why = "without connections that are kept there is no such pause";
+    assert_eq!(found(&churning), [unsaturated, unsaturated], "{why}");
 }
 
 #[test]
@@ -228,9 +207,8 @@ fn cluster(workers: Option<u32>, cpus: usize, shares: &[u64]) -> Record {
         for slice in &mut trial.slices {
             let used = &mut slice.services[0];
             used.cpu_ns *= cpus.max(1) as u64;
-            let all = used.cpu_ns;
-            used.cpu_by_process_ns =
-                shares.iter().map(|share| all / shares.iter().sum::<u64>() * share).collect();
+            let unit = used.cpu_ns / shares.iter().sum::<u64>();
+            used.cpu_by_process_ns = shares.iter().map(|share| unit * share).collect();
         }
     }
     record
@@ -240,19 +218,14 @@ fn cluster(workers: Option<u32>, cpus: usize, shares: &[u64]) -> Record {
 fn workers_are_held_against_processors_and_against_each_other() {
     let many = "too_many_workers";
     assert_eq!(found(&cluster(Some(4), 2, &[25, 25, 25, 24])), [many]);
-    assert_eq!(
-        found(&cluster(Some(2), 2, &[50, 48, 10])),
-        [""; 0],
-        "the first process of a cluster is no worker"
-    );
+    let primary = cluster(Some(2), 2, &[50, 48, 10]);
+    assert_eq!(found(&primary), [""; 0], "the first process of a cluster is no worker");
     assert_eq!(found(&cluster(None, 1, &[50, 48])), [many]);
     assert_eq!(found(&cluster(None, 1, &[90, 20])), [""; 0], "a helper is none either");
     assert_eq!(found(&cluster(Some(4), 0, &[25, 25, 25, 24])), [""; 0], "not pinned, so nobody knows");
-    assert_eq!(found(&cluster(Some(4), 4, &[70, 10, 10, 10])), ["workers_uneven"]);
-    assert!(
-        evidence(&cluster(Some(4), 4, &[70, 10, 10, 10]), "workers_uneven")
-            .contains("70 %, 10 %, 10 %, 10 %")
-    );
+    let uneven = cluster(Some(4), 4, &[70, 10, 10, 10]);
+    assert_eq!(found(&uneven), ["workers_uneven"]);
+    assert!(evidence(&uneven, "workers_uneven").contains("70 %, 10 %, 10 %, 10 %"));
     assert_eq!(found(&cluster(Some(4), 4, &[40, 30, 20, 10])), [""; 0]);
     assert_eq!(found(&cluster(Some(2), 2, &[74, 26])), [""; 0]);
 }

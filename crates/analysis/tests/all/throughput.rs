@@ -30,8 +30,8 @@ fn slice(turns: u32, window_s: f64, draw: Draw, random: &mut Pcg64) -> Slice {
         busy_s += at_s;
     }
     (slice.counts.successful, slice.counts.successful_in_window) = (done, in_window);
-    (slice.counts.in_flight_ns, slice.counts.window_ns) =
-        ((busy_s * 1e9) as u64, (f64::from(turns) * window_s * 1e9) as u64);
+    slice.counts.in_flight_ns = (busy_s * 1e9) as u64;
+    slice.counts.window_ns = (f64::from(turns) * window_s * 1e9) as u64;
     slice
 }
 
@@ -75,12 +75,10 @@ fn busy(warm_up: f64, measured: [f64; 2]) -> Record {
     for (number, trial) in trials(&mut record).enumerate() {
         trial.started.cpus_shared = false;
         let share = measured[trial.variant()];
-        for service in &mut trial.started.services {
-            service.cpus.truncate(1);
-        }
+        trial.started.services.iter_mut().for_each(|service| service.cpus.truncate(1));
         for slice in &mut trial.slices {
             let share = if slice.kind == SliceKind::WarmUp { warm_up } else { share };
-            let wall_ns = (slice.counts.window_ns + slice.counts.drain_ns) as f64;
+            let wall_ns = slice.counts.wall_ns() as f64;
             slice.machine.steal_share = 0.0;
             let used = &mut slice.services[0];
             (used.cpu_ns, used.run_delay_ns) = (((share - 0.001 * (number % 3) as f64) * wall_ns) as u64, 0);
@@ -95,8 +93,8 @@ fn services_at_their_limit_are_judged_per_core_second() {
     let record = busy(0.97, [0.97, 0.96]);
     let conclusion = conclude(&record);
     let found = &conclusion.comparisons[0];
-    let cpu =
-        found.exploratory.iter().find(|other| other.metric == Metric::CpuPerRequest).expect("it is measured");
+    let mut others = found.exploratory.iter();
+    let cpu = others.find(|other| other.metric == Metric::CpuPerRequest).expect("it is measured");
     let estimate = found.estimate.as_ref().expect("it is judged");
     assert!(per_core(&record) && (estimate.ratio * cpu.estimate.ratio - 1.0).abs() < 1e-9);
     let plain = found.per_second.as_ref().expect("it is shown").ratio;
@@ -108,12 +106,8 @@ fn services_at_their_limit_are_judged_per_core_second() {
 
 #[test]
 fn services_with_time_to_spare_are_judged_by_the_clock() {
-    let mut records = [
-        busy(0.8, [0.97, 0.97]),
-        busy(0.97, [0.97, 0.97]),
-        busy(0.97, [0.97, 0.97]),
-        busy(0.97, [0.97, 0.7]),
-    ];
+    let both = busy(0.97, [0.97, 0.97]);
+    let mut records = [busy(0.8, [0.97, 0.97]), both.clone(), both, busy(0.97, [0.97, 0.7])];
     records[1].header.plan.design.per_core = false;
     records[2].blocks[0].trials[1].started.cpus_shared = true;
     for record in records {
@@ -126,14 +120,13 @@ fn waiting(shares: [f64; 2], delay: f64) -> Vec<usize> {
     let mut record = busy(0.97, [0.97, 0.97]);
     for trial in &mut record.blocks[0].trials {
         let share = shares[trial.variant()];
-        let mut early =
-            trial.slices.iter().find(|slice| slice.kind == SliceKind::WarmUp).cloned().expect("one");
+        trial.slices.retain(|slice| slice.kind == SliceKind::WarmUp);
+        let mut early = trial.slices[0].clone();
         // Compiling.
         early.counts.generator.cpu_ns.clear();
         trial.slices.insert(0, early);
-        trial.slices.retain(|slice| slice.kind == SliceKind::WarmUp);
-        for slice in trial.slices.iter_mut().skip(1).filter(|slice| slice.kind == SliceKind::WarmUp) {
-            let wall_ns = (slice.counts.window_ns + slice.counts.drain_ns) as f64;
+        for slice in trial.slices.iter_mut().skip(1) {
+            let wall_ns = slice.counts.wall_ns() as f64;
             slice.counts.generator.cpu_ns.clear();
             (slice.machine.strangers_cpu_ns, slice.machine.idle_trials_cpu_ns) = (0, 0);
             let used = &mut slice.services[0];

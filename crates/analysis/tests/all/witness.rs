@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use plan::Variant;
-use proofload_analysis::{Finding, Grade, Outcome, conclude};
-use record::{ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, TrialStarted, Witness};
+use proofload_analysis::Grade::{Invalid, Warning};
+use proofload_analysis::{Finding, Outcome, conclude};
+use record::{
+    ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, Slice, TrialStarted, Witness,
+};
 
-use crate::given::{found, map, service, slices_of, trials_of};
+use crate::given::{each, found, map, service, slices_of, trials_of};
 use crate::made;
 
 fn starts(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut TrialStarted> {
@@ -38,6 +41,15 @@ fn process(pid: u32, environment: &[(&str, &str)]) -> ProcessSeen {
     }
 }
 
+fn field(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+/// Has a variant be expected to send a coding.
+fn declare_gzip(record: &mut Record, index: usize) {
+    variant(record, index).expect.headers = [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
+}
+
 /// The sound record with all that can be seen of a variant: level 0 runs with MODE=a, level 1 with MODE=b, and they are as they were asked.
 fn sound() -> Record {
     let mut record = crate::given::sound();
@@ -52,10 +64,7 @@ fn sound() -> Record {
             started.witnesses = vec![Witness {
                 request: "GET /".into(),
                 status: 200,
-                headers: vec![
-                    ("content-type".into(), "text/plain".into()),
-                    ("date".into(), format!("now {number}")),
-                ],
+                headers: vec![field("content-type", "text/plain"), field("date", &format!("now {number}"))],
                 body_bytes: 1000,
                 decoded_bytes: Some(1000),
                 decoded_sha256: Some("aa".repeat(32)),
@@ -101,13 +110,10 @@ fn a_sound_record_that_tells_all_has_no_finding() {
 
 /// Level 1 is to be compressed, and no response is.
 fn uncompressed(record: &mut Record) {
-    let variant = variant(record, 1);
-    variant.expect.headers = [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
-    slices_of(record, 1).for_each(|slice| {
-        let example = "absent".into();
-        let kind = FailureKind::Header("content-encoding".into());
-        slice.counts.contract_failures =
-            vec![ContractFailure { kind, count: slice.counts.responses, example }];
+    declare_gzip(record, 1);
+    each(record, 1, |slice| {
+        let (kind, count) = (FailureKind::Header("content-encoding".into()), slice.counts.responses);
+        slice.counts.contract_failures = vec![ContractFailure { kind, count, example: "absent".into() }];
         (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     });
 }
@@ -117,7 +123,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     let mut record = sound();
     uncompressed(&mut record);
     let finding = only(&record);
-    assert_eq!((finding.check.name(), finding.grade), ("treatment_not_applied", Grade::Invalid));
+    assert_eq!((finding.check.name(), finding.grade), ("treatment_not_applied", Invalid));
     for part in [
         "level-1: level level-1 of setting declares content-encoding gzip, and ",
         "responses had none instead; the requests said no accept-encoding, and bodies have 1000 bytes",
@@ -128,8 +134,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     let comparison = &conclude(&record).comparisons[0];
     assert_eq!((comparison.outcome, &comparison.no_success), (Outcome::Invalid, &None));
 
-    let asks = ("Accept-Encoding".to_owned(), "br, gzip;q=0.5".to_owned());
-    variant(&mut record, 1).load.requests[0].headers = vec![asks];
+    variant(&mut record, 1).load.requests[0].headers = vec![field("Accept-Encoding", "br, gzip;q=0.5")];
     let remedy = only(&record).remedy;
     assert!(remedy.contains("begins at 1024 bytes"), "{remedy}");
     witnesses(&mut record, 1).for_each(|witness| witness.decoded_bytes = Some(1024));
@@ -139,9 +144,8 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     record.blocks.truncate(1);
     record.blocks[0].seconds = None;
     trials_of(&mut record, 1).for_each(|trial| trial.slices.clear());
-    assert!(found(&record).contains(&("treatment_not_applied", Grade::Invalid)));
-    let coded = ("content-encoding".to_owned(), "GZIP".to_owned());
-    witnesses(&mut record, 1).for_each(|witness| witness.headers.push(coded.clone()));
+    assert!(found(&record).contains(&("treatment_not_applied", Invalid)));
+    witnesses(&mut record, 1).for_each(|witness| witness.headers.push(field("content-encoding", "GZIP")));
     assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
 }
 
@@ -149,12 +153,12 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
 fn a_header_that_is_lost_now_and_then_is_an_error_and_no_lost_treatment() {
     let mut record = sound();
     uncompressed(&mut record);
-    slices_of(&mut record, 1).for_each(|slice| {
+    each(&mut record, 1, |slice| {
         slice.counts.contract_failures[0].count = slice.counts.responses * 9 / 10;
         slice.counts.successful = slice.counts.responses / 10;
         slice.counts.successful_in_window = slice.counts.successful;
     });
-    assert!(found(&record).contains(&("errors", Grade::Invalid)), "{:?}", found(&record));
+    assert!(found(&record).contains(&("errors", Invalid)), "{:?}", found(&record));
     assert!(!found(&record).iter().any(|found| found.0 == "treatment_not_applied"));
 }
 
@@ -175,19 +179,13 @@ fn a_variable_that_did_not_arrive_is_found_in_the_process_that_serves() {
     for (said, plant) in cases {
         let mut record = sound();
         processes(&mut record, 1).for_each(plant);
-        match said {
-            None => assert_eq!(found(&record), []),
-            Some(said) => {
-                let finding = only(&record);
-                assert_eq!(
-                    (finding.check.name(), finding.grade),
-                    ("environment_lost", Grade::Invalid),
-                    "{said}"
-                );
-                assert!(finding.evidence.contains(said), "{}", finding.evidence);
-                assert!(finding.evidence.contains("in 10 of 10 trials"), "{}", finding.evidence);
-            }
-        }
+        let Some(said) = said else {
+            assert_eq!(found(&record), []);
+            continue;
+        };
+        assert_eq!(found(&record), [("environment_lost", Invalid)], "{said}");
+        let evidence = only(&record).evidence;
+        assert!(evidence.contains(said) && evidence.contains("in 10 of 10 trials"), "{evidence}");
     }
 }
 
@@ -206,8 +204,8 @@ fn of_a_cluster_primary_and_workers_are_judged_and_helpers_of_a_single_server_ar
         found(&record)
     };
     assert_eq!(lost(None, true), [], "a child that a server starts with variables to its own liking");
-    assert_eq!(lost(Some(2), true), [("environment_lost", Grade::Invalid)]);
-    assert_eq!(lost(None, false), [("environment_lost", Grade::Invalid)], "nobody is known to listen");
+    assert_eq!(lost(Some(2), true), [("environment_lost", Invalid)]);
+    assert_eq!(lost(None, false), [("environment_lost", Invalid)], "nobody is known to listen");
 }
 
 #[test]
@@ -216,7 +214,7 @@ fn another_server_on_the_port_voids() {
     let ended = trials_of(&mut record, 0).filter_map(|trial| trial.ended.as_mut());
     ended.take(1).for_each(|ended| ended.strangers_listening.push("node old.js (pid 9)".into()));
     let finding = only(&record);
-    assert_eq!((finding.check.name(), finding.grade), ("stale_server", Grade::Invalid));
+    assert_eq!((finding.check.name(), finding.grade), ("stale_server", Invalid));
     assert!(finding.evidence.contains("node old.js (pid 9) (block 1; so in 1 of 10"), "{}", finding.evidence);
 }
 
@@ -228,19 +226,17 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
         alike(&mut record);
         command(&mut record, 1).command = ["./start.sh", "fast"].map(str::to_owned).into();
         // As alike as two copies come out.
-        let cost: Vec<(u64, u64)> = slices_of(&mut record, 0)
-            .map(|slice| (slice.services[0].cpu_ns, slice.counts.successful))
-            .collect();
-        for (slice, (cpu_ns, ok)) in slices_of(&mut record, 1).zip(cost) {
-            slice.services[0].cpu_ns =
-                (cpu_ns as f64 * 1.03 * slice.counts.successful as f64 / ok as f64) as u64;
+        let cost = |slice: &mut Slice| slice.services[0].cpu_ns as f64 / slice.counts.successful as f64;
+        let costs: Vec<f64> = slices_of(&mut record, 0).map(cost).collect();
+        for (slice, cost) in slices_of(&mut record, 1).zip(costs) {
+            slice.services[0].cpu_ns = (cost * 1.03 * slice.counts.successful as f64) as u64;
         }
         plant(&mut record);
         found(&record)
     };
-    assert_eq!(planted(|_| {}), [("nothing_observable", Grade::Warning)]);
+    assert_eq!(planted(|_| {}), [("nothing_observable", Warning)]);
     let silent: [Plant; 6] = [
-        |record| slices_of(record, 1).for_each(|slice| slice.services[0].cpu_ns *= 2),
+        |record| each(record, 1, |slice| slice.services[0].cpu_ns *= 2),
         |record| processes(record, 1).for_each(|process| process.command.push_str(" fast")),
         |record| {
             starts(record, 1)
@@ -260,71 +256,68 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
 #[test]
 fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
     type Plant = fn(&mut Record);
-    let length = |bytes: u64| {
-        move |record: &mut Record| {
-            witnesses(record, 1).for_each(|witness| witness.decoded_bytes = Some(bytes))
-        }
-    };
-    let graded = |plant: &dyn Fn(&mut Record), declare: Plant| {
+    let graded = |plant: Plant, declare: Plant| {
         let mut record = sound();
         plant(&mut record);
         declare(&mut record);
         found(&record)
     };
-    let (void, warned) = ([("different_work", Grade::Invalid)], [("different_work", Grade::Warning)]);
-    assert_eq!(graded(&length(1100), |_| {}), void);
-    assert_eq!(graded(&length(1005), |_| {}), [], "within one per cent");
-    assert_eq!(graded(&length(1030), |_| {}), warned, "a few words more");
-    assert_eq!(
-        graded(&length(1100), |record| variant(record, 1).load.requests[0].path = "/other".into()),
-        warned
-    );
-    assert_eq!(graded(&length(1100), |record| variant(record, 1).expect.body_bytes = Some(1100)), warned);
+    let of_length = |bytes: u64, declare: Plant| {
+        let mut record = sound();
+        witnesses(&mut record, 1).for_each(|witness| witness.decoded_bytes = Some(bytes));
+        declare(&mut record);
+        found(&record)
+    };
+    let (void, warned) = ([("different_work", Invalid)], [("different_work", Warning)]);
+    assert_eq!(of_length(1100, |_| {}), void);
+    assert_eq!(of_length(1005, |_| {}), [], "within one per cent");
+    assert_eq!(of_length(1030, |_| {}), warned, "a few words more");
+    assert_eq!(of_length(1100, |record| variant(record, 1).load.requests[0].path = "/other".into()), warned);
+    assert_eq!(of_length(1100, |record| variant(record, 1).expect.body_bytes = Some(1100)), warned);
     let changing: Plant = |record| witnesses(record, 1).for_each(|witness| witness.repeats = false);
-    assert_eq!(graded(&length(1100), changing), [], "it is never the same");
+    assert_eq!(of_length(1100, changing), [], "it is never the same");
 
-    let other_status = |record: &mut Record| {
+    let other_status: Plant = |record| {
         for index in [0, 1] {
             variant(record, index).expect.status = vec![200, 204];
         }
         witnesses(record, 1).for_each(|witness| witness.status = 204);
     };
-    assert_eq!(graded(&other_status, |_| {}), void);
-    assert_eq!(graded(&other_status, |record| variant(record, 1).expect.status = vec![204]), []);
+    assert_eq!(graded(other_status, |_| {}), void);
+    assert_eq!(graded(other_status, |record| variant(record, 1).expect.status = vec![204]), []);
 
-    let other_hash = |record: &mut Record| {
+    let other_hash: Plant = |record| {
         witnesses(record, 1).for_each(|witness| witness.decoded_sha256 = Some("bb".repeat(32)));
     };
-    assert_eq!(graded(&other_hash, |_| {}), warned);
+    assert_eq!(graded(other_hash, |_| {}), warned);
     let of_its_own: Plant = |record| {
         for (number, witness) in witnesses(record, 1).enumerate() {
             witness.decoded_sha256 = Some(format!("{number:064}"));
         }
     };
-    assert_eq!(graded(&other_hash, of_its_own), [], "each process says something of its own");
+    assert_eq!(graded(other_hash, of_its_own), [], "each process says something of its own");
 }
 
 #[test]
 fn fewer_bytes_on_the_wire_are_no_other_work_where_a_declared_coding_explains_them() {
     let coded = |declare: bool| {
         let mut record = sound();
-        slices_of(&mut record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
+        each(&mut record, 1, |slice| slice.counts.body_bytes /= 2);
         witnesses(&mut record, 1).for_each(|witness| {
             witness.body_bytes = 500;
-            witness.headers.push(("content-encoding".into(), "gzip".into()));
+            witness.headers.push(field("content-encoding", "gzip"));
         });
         if declare {
-            variant(&mut record, 1).expect.headers =
-                [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into();
+            declare_gzip(&mut record, 1);
         }
         record
     };
     assert_eq!(found(&coded(true)), []);
-    assert_eq!(found(&coded(false)), [("different_bodies", Grade::Warning)], "nobody asked for it");
+    assert_eq!(found(&coded(false)), [("different_bodies", Warning)], "nobody asked for it");
     // What was seen before the load is not what the load got.
     let mut record = coded(true);
-    slices_of(&mut record, 1).for_each(|slice| slice.counts.body_bytes /= 2);
-    assert_eq!(found(&record), [("different_bodies", Grade::Warning)]);
+    each(&mut record, 1, |slice| slice.counts.body_bytes /= 2);
+    assert_eq!(found(&record), [("different_bodies", Warning)]);
 }
 
 #[test]
@@ -335,7 +328,7 @@ fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_n
             process.command = command.into();
             process.environment.extend(map(environment));
         }
-        found(&record).contains(&("profiler_on", Grade::Invalid))
+        found(&record).contains(&("profiler_on", Invalid))
     };
     for command in [
         "node --cpu-prof server.js",
@@ -374,5 +367,5 @@ fn a_profiler_is_found_in_a_command_and_in_variables_and_what_resembles_one_is_n
     command(&mut record, 1).command = profiled.clone().into();
     assert_eq!(found(&record), []);
     command(&mut record, 0).command = profiled.into();
-    assert_eq!(found(&record), [("profiler_on", Grade::Invalid), ("profiler_on", Grade::Invalid)]);
+    assert_eq!(found(&record), [("profiler_on", Invalid), ("profiler_on", Invalid)]);
 }

@@ -30,18 +30,15 @@ pub struct Rates {
 impl Course<'_> {
     pub fn rates(&self, seed: u64, runs: u32) -> Rates {
         let mut maker = Maker::new(seed);
+        let all: Vec<(Ruling, u32)> = (0..runs).map(|_| self.run(&mut maker)).collect();
         let share = |count: u32| f64::from(count) / f64::from(runs);
-        let (mut broken, mut kept, mut open, mut blocks) = (0, 0, 0, 0);
-        for _ in 0..runs {
-            let (ruling, took) = self.run(&mut maker);
-            blocks += took;
-            match ruling {
-                Ruling::Fail => broken += 1,
-                Ruling::Pass => kept += 1,
-                Ruling::Inconclusive => open += 1,
-            }
+        let of = |wanted| share(all.iter().filter(|(ruling, _)| *ruling == wanted).count() as u32);
+        Rates {
+            broken: of(Ruling::Fail),
+            kept: of(Ruling::Pass),
+            open: of(Ruling::Inconclusive),
+            blocks: share(all.iter().map(|(_, blocks)| blocks).sum()),
         }
-        Rates { broken: share(broken), kept: share(kept), open: share(open), blocks: share(blocks) }
     }
 
     fn run(&self, maker: &mut Maker) -> (Ruling, u32) {

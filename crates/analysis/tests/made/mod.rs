@@ -50,6 +50,28 @@ pub struct At {
     pub time: f64,
 }
 
+/// What is the matter with a run, the check that is to see it, and how one is made that has so much of it.
+pub type Plant = (&'static str, &'static str, fn(&mut Maker, Run, f64) -> Record);
+
+pub const PLANTS: [Plant; 6] = [
+    ("the last place slower by", "order_effect", |maker, run, size| maker.planted(run, |at| size * at.place)),
+    ("the end of a trial faster by", "warm_up_inside", |maker, run, size| {
+        maker.planted(run, |at| size * at.time)
+    }),
+    ("from the middle on slower by", "drift", |maker, run, size| {
+        maker.planted(run, |at| if at.block > run.blocks / 2 { size } else { 0.0 })
+    }),
+    ("evenly slower by", "drift", |maker, run, size| {
+        maker.planted(run, |at| size * f64::from(at.block) / f64::from(run.blocks))
+    }),
+    ("MiB more at the end of a trial", "leak", |maker, run, size| {
+        let mut record = maker.clean(run);
+        leak(&mut record, 1, size);
+        record
+    }),
+    ("neighbours alike", "autocorrelated", Maker::alike),
+];
+
 /// The kept sound record.
 pub fn sound() -> Record {
     record::open(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1")))
@@ -66,9 +88,7 @@ pub struct Maker {
 impl Maker {
     pub fn new(seed: u64) -> Maker {
         let template = sound();
-        let measured =
-            template.blocks.iter().flat_map(|block| &block.trials).flat_map(Trial::measured).next();
-        let slice = measured.expect("it has slices").clone();
+        let slice = template.trials().flat_map(Trial::measured).next().expect("it has slices").clone();
         Maker { template, slice, noise: Noise::new(seed) }
     }
 
@@ -89,13 +109,12 @@ impl Maker {
     /// One whose blocks' ratios of variant 1 to the others resemble their neighbours', so much (AR(1)).
     pub fn alike(&mut self, run: Run, correlation: f64) -> Record {
         let mut state = self.noise.normal();
-        let states: Vec<f64> = (0..run.blocks)
-            .map(|_| {
-                let fresh = self.noise.normal() * (1.0 - correlation * correlation).sqrt();
-                state = correlation * state + fresh;
-                state * run.between * std::f64::consts::SQRT_2
-            })
-            .collect();
+        let next = |_| {
+            let fresh = self.noise.normal() * (1.0 - correlation * correlation).sqrt();
+            state = correlation * state + fresh;
+            state * run.between * std::f64::consts::SQRT_2
+        };
+        let states: Vec<f64> = (0..run.blocks).map(next).collect();
         let quiet = Run { between: run.between / 10.0, within: run.within / 10.0, ..run };
         self.planted(quiet, |at| if at.variant == 1 { states[at.block as usize - 1] } else { 0.0 })
     }
@@ -103,10 +122,8 @@ impl Maker {
     fn variants(&self, record: &mut Record, variants: usize) {
         let plan = &mut record.header.plan;
         let (variant, comparison) = (plan.variants[0].clone(), plan.comparisons[0].clone());
-        plan.variants = (0..variants).map(|_| variant.clone()).collect();
-        for (index, variant) in plan.variants.iter_mut().enumerate() {
-            variant.name = format!("level-{index}");
-        }
+        let named = |index| plan::Variant { name: format!("level-{index}"), ..variant.clone() };
+        plan.variants = (0..variants).map(named).collect();
         let against = |candidate| plan::Comparison {
             candidate,
             label: format!("level-{candidate} vs level-0"),
@@ -132,7 +149,7 @@ impl Maker {
             self.trial(run, at, machine, added)
         };
         let trials = places.into_iter().map(trial).collect();
-        Block { number, order, trials, seconds: Some(10.0), paused_s: 0.0, dropped: None }
+        Block { number, order, trials, seconds: Some(10.0), ..Block::default() }
     }
 
     fn trial(&mut self, run: Run, at: At, machine: f64, added: &impl Fn(At) -> f64) -> Trial {

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use explain::Source;
 
-use super::{Files, read_bounded};
+use super::Files;
 
 #[test]
 fn a_record_that_names_files_outside_of_it_gets_none() {
@@ -52,14 +52,4 @@ fn versions_and_source_maps_are_found_where_scripts_say() {
     for name in ["remote.js", "none.js", "missing.js"] {
         assert_eq!(files.source_map(&path(name)), None, "{name}");
     }
-}
-
-#[test]
-fn what_is_too_large_says_how_large_and_what_may_be() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("large");
-    fs::write(&path, vec![0; 2000]).expect("a file");
-    let error = read_bounded(&path, 1000).expect_err("it is too large").to_string();
-    assert!(error.contains("2.00 kB") && error.contains("1.00 kB"), "{error}");
-    assert!(read_bounded(folder.path(), 1000).is_err());
 }

@@ -5,7 +5,6 @@
 use analysis::{Comparison, Outcome};
 use anstyle::{AnsiColor, Style};
 use report::{count, micros, rate, seconds, share};
-use stats::Estimate;
 use unicode_width::UnicodeWidthStr;
 
 use super::screen::{Shown, Wish};
@@ -42,7 +41,7 @@ pub type Span = (String, Style);
 pub type Line = Vec<Span>;
 
 /// What is drawn.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Frame<'a> {
     /// The run so far.
     pub state: &'a State,
@@ -220,13 +219,11 @@ fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
     let room = room.saturating_sub(comparisons.len());
     if variants.len() > room {
         let fit = room.saturating_sub(2).min(state.variants.len());
-        let mut latest: Vec<usize> = (0..state.variants.len()).collect();
-        latest.sort_by_key(|index| std::cmp::Reverse(state.variants[*index].touched));
         let mut row = 0..;
         // The heading, and in their own order those measured last.
         variants.retain(|_| match row.next() {
             Some(0) | None => fit > 0,
-            Some(row) => latest[..fit].contains(&(row - 1)),
+            Some(row) => state.latest[..fit].contains(&(row - 1)),
         });
         variants.extend((room > 0).then(|| more(state.variants.len() - fit, "variant")));
     }
@@ -234,8 +231,8 @@ fn body(state: &State, width: usize, room: usize) -> [Vec<Line>; 2] {
 }
 
 fn more(number: usize, what: &str) -> Line {
-    let plural = if number == 1 { "" } else { "s" };
-    vec![span(format!("and {number} more {what}{plural}, which this terminal has no room for"), FAINT)]
+    let more = model::quantity::many(number as u64, &format!("more {what}"));
+    vec![span(format!("and {more}, which this terminal has no room for"), FAINT)]
 }
 
 /// A comparison in one line, or in two where it is narrow: label, drawing, words.
@@ -245,16 +242,8 @@ fn comparison(
     comparison: &Comparison,
     (width, widest): (usize, usize),
 ) -> Vec<Line> {
-    let drawn = Drawn::of(state, comparison);
+    let drawn = drawn(state, comparison);
     let style = style(comparison.outcome, drawn, state.is_withheld());
-    let mark = |(cell, mark): (char, Mark)| {
-        let style = match mark {
-            Mark::Axis => FAINT,
-            Mark::Interval => style,
-            Mark::Point => style.bold(),
-        };
-        span(cell.to_string(), style)
-    };
     let text = report::known(&state.conclusion, comparison);
     let text = text.unwrap_or_else(|| "no block is complete yet".to_owned());
     let one_line = width >= ONE_LINE_FROM;
@@ -262,84 +251,61 @@ fn comparison(
     let room = width.saturating_sub(before + 2 + AXIS + 2 + text.width() + 2);
     let label = cut(label, if one_line { widest } else { width });
     let mut spans = vec![span(if one_line { padded(&label, widest) } else { String::new() } + "  ", PLAIN)];
-    spans.extend(axis(drawn, state.plan().design.margin, AXIS).into_iter().map(mark));
+    spans.extend(axis(drawn, state.plan().design.margin, AXIS, style));
     spans.extend([span("  ", PLAIN), span(text, style)]);
     spans.extend(standing(comparison, room).map(|text| span(format!("  {text}"), FAINT)));
     if one_line { vec![spans] } else { vec![vec![span(label, PLAIN)], spans] }
 }
 
-fn style(outcome: Outcome, drawn: Drawn<'_>, withheld: bool) -> Style {
+fn style(outcome: Outcome, drawn: Option<Drawn>, withheld: bool) -> Style {
     match (outcome, drawn) {
         (Outcome::NoSuccess | Outcome::Invalid, _) => BAD,
         _ if withheld => FAINT,
         (Outcome::Worse, _) => BAD,
         (Outcome::Better, _) => GOOD,
         (Outcome::Equivalent, _) => CYAN,
-        (Outcome::Inconclusive, Drawn::Nothing) => FAINT,
-        (Outcome::Inconclusive, Drawn::Ratio(_)) => PLAIN,
-        (Outcome::Inconclusive, Drawn::Interval(_)) => WARN,
+        (Outcome::Inconclusive, None) => FAINT,
+        (Outcome::Inconclusive, Some((_, None))) => PLAIN,
+        (Outcome::Inconclusive, Some((_, Some(_)))) => WARN,
     }
 }
 
 /// What the interval says, for who does not see colours, in so many columns.
-fn standing(comparison: &Comparison, room: usize) -> Option<String> {
+fn standing(comparison: &Comparison, room: usize) -> Option<&'static str> {
     comparison.estimate?;
-    let words = match comparison.outcome {
-        Outcome::Better => vec!["better".to_owned()],
-        Outcome::Worse => vec!["worse".to_owned()],
-        Outcome::Equivalent => vec!["equivalent".to_owned()],
-        Outcome::Inconclusive => vec!["inconclusive so far".to_owned(), "unclear".to_owned()],
-        Outcome::NoSuccess | Outcome::Invalid => Vec::new(),
+    let words: &[&str] = match comparison.outcome {
+        Outcome::Better => &["better"],
+        Outcome::Worse => &["worse"],
+        Outcome::Equivalent => &["equivalent"],
+        Outcome::Inconclusive => &["inconclusive so far", "unclear"],
+        Outcome::NoSuccess | Outcome::Invalid => &[],
     };
-    words.into_iter().find(|words| words.width() <= room)
+    words.iter().find(|words| words.width() <= room).copied()
 }
 
-/// What stands on an axis of ratios.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Drawn<'a> {
-    /// Nothing yet, or nothing that may be shown.
-    Nothing,
-    /// A ratio alone.
-    Ratio(f64),
-    /// A ratio with its interval.
-    Interval(&'a Estimate),
-}
+/// What stands on an axis of ratios: a ratio, with its interval once there is one.
+type Drawn = (f64, Option<(f64, f64)>);
 
-impl Drawn<'_> {
-    fn of<'a>(state: &State, comparison: &'a Comparison) -> Drawn<'a> {
-        let hidden = matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Invalid);
-        if hidden || state.is_withheld() {
-            return Drawn::Nothing;
-        }
-        let ratio = comparison.without_spread.or(comparison.ratio_so_far);
-        match &comparison.estimate {
-            Some(estimate) => Drawn::Interval(estimate),
-            None => ratio.map_or(Drawn::Nothing, Drawn::Ratio),
-        }
+/// `None` where there is nothing yet, or nothing that may be shown.
+fn drawn(state: &State, comparison: &Comparison) -> Option<Drawn> {
+    let hidden = matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Invalid);
+    if hidden || state.is_withheld() {
+        return None;
     }
-}
-
-/// Part of an interval's drawing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    /// The axis, no difference and the margin on it.
-    Axis,
-    /// The interval.
-    Interval,
-    /// The estimate.
-    Point,
+    let estimate = comparison.estimate.as_ref().map(|of| (of.ratio, Some((of.low, of.high))));
+    let ratio = comparison.without_spread.or(comparison.ratio_so_far);
+    estimate.or(ratio.map(|ratio| (ratio, None)))
 }
 
 /// The axis of ratios around 1, `width` columns of it (an odd number has a middle): the margin on both sides, and what is drawn on
 /// it. The axis is logarithmic, and reaches two, four, eight, … margins to either side: as far as it must, so that an interval that
 /// tightens is seen to, until it lies within the margin.
-fn axis(drawn: Drawn<'_>, margin: f64, width: usize) -> Vec<(char, Mark)> {
+fn axis(drawn: Option<Drawn>, margin: f64, width: usize, style: Style) -> Vec<Span> {
     let margin = margin.max(1e-4).ln_1p();
-    let (low, point, high) = match drawn {
-        Drawn::Nothing => (0.0, None, 0.0),
-        Drawn::Ratio(ratio) => (ratio.ln(), Some(ratio.ln()), ratio.ln()),
-        Drawn::Interval(estimate) => (estimate.low.ln(), Some(estimate.ratio.ln()), estimate.high.ln()),
-    };
+    let point = drawn.map(|(ratio, _)| ratio.ln());
+    let interval = drawn.and_then(|(_, interval)| interval);
+    let alone = point.unwrap_or(0.0);
+    let (low, high) = interval.map_or((alone, alone), |(low, high)| (low.ln(), high.ln()));
     let reach = low.abs().max(high.abs());
     let mut half = margin * 2.0;
     while half < reach && half < f64::MAX / 4.0 {
@@ -350,18 +316,17 @@ fn axis(drawn: Drawn<'_>, margin: f64, width: usize) -> Vec<(char, Mark)> {
         (share * (width.saturating_sub(1)) as f64).round() as usize
     };
     let ticks = [at(-margin), at(margin)];
-    let interval = matches!(drawn, Drawn::Interval(_));
     let cell = |place: usize| {
-        let covered = interval && (at(low)..=at(high)).contains(&place);
+        let covered = interval.is_some() && (at(low)..=at(high)).contains(&place);
         if point.map(at) == Some(place) {
-            return ('●', Mark::Point);
+            return span("●", style.bold());
         }
         match (place == at(0.0), ticks.contains(&place), covered) {
-            (true, _, true) | (_, true, true) => ('┿', Mark::Interval),
-            (_, _, true) => ('━', Mark::Interval),
-            (true, _, _) => ('│', Mark::Axis),
-            (_, true, _) => ('┊', Mark::Axis),
-            _ => ('·', Mark::Axis),
+            (true, _, true) | (_, true, true) => span("┿", style),
+            (_, _, true) => span("━", style),
+            (true, _, _) => span("│", FAINT),
+            (_, true, _) => span("┊", FAINT),
+            _ => span("·", FAINT),
         }
     };
     (0..width).map(cell).collect()
@@ -396,11 +361,9 @@ impl Table {
 
     fn heading(&self) -> Line {
         let column = self.spark + FIGURE;
-        let time = match (self.open_loop, self.percent) {
-            (false, _) => "median time".to_owned(),
-            (true, percent) => format!("p{percent} response time"),
-        };
-        let time = if self.both { format!("  {:>column$}", cut(&time, column)) } else { String::new() };
+        let response = format!("p{} response time", self.percent);
+        let time = if self.open_loop { response.as_str() } else { "median time" };
+        let time = if self.both { format!("  {:>column$}", cut(time, column)) } else { String::new() };
         let name = format!("{:1$}", "variant", self.name);
         vec![span(format!("{name}  {:>column$}{time}", "throughput"), FAINT)]
     }
@@ -468,33 +431,24 @@ fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    for letter in text.chars() {
-        kept.push(letter);
-        if kept.width() >= columns {
-            kept.pop();
-            break;
-        }
+    let mut kept = text.to_owned();
+    while kept.width() >= columns.max(1) {
+        kept.pop();
     }
-    if columns > 0 { format!("{kept}…") } else { String::new() }
+    if columns > 0 { format!("{kept}…") } else { kept }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn drawn(low: f64, ratio: f64, high: f64) -> String {
-        let estimate = Estimate { blocks: 6, ratio, low, high, sd_log: 0.1, critical_t: 3.0 };
-        axis(Drawn::Interval(&estimate), 0.03, 25).iter().map(|(cell, _)| cell).collect()
-    }
-
     #[test]
     fn an_interval_tightens_against_the_margin_and_the_axis_holds_it() {
-        let empty: String = axis(Drawn::Nothing, 0.03, 25).iter().map(|(cell, _)| cell).collect();
-        let ratio: String = axis(Drawn::Ratio(16.7), 0.03, 25).iter().map(|(cell, _)| cell).collect();
+        let axis = |drawn| axis(drawn, 0.03, 25, PLAIN).into_iter().map(|(cell, _)| cell).collect::<String>();
+        let drawn = |low, ratio, high| axis(Some((ratio, Some((low, high)))));
         insta::assert_snapshot!([
-            empty,
-            ratio,
+            axis(None),
+            axis(Some((16.7, None))),
             drawn(0.80, 1.05, 1.38),
             drawn(0.93, 1.03, 1.14),
             drawn(0.99, 1.01, 1.03),

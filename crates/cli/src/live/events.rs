@@ -5,9 +5,8 @@
 
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use analysis::{Comparison, Conclusion, Outcome};
 use lab::{Connecting, Doing, News, Progress, Update};
@@ -26,7 +25,7 @@ use super::{Figures, SliceQuantile, State};
 const VERSION: u32 = 1;
 
 /// One line.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 pub struct Line {
     /// Version of this form, in the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,9 +38,9 @@ pub struct Line {
 }
 
 /// What happened. Ratios are candidate over baseline, shares are parts of 1.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum What {
+pub enum What {
     /// The run begins; always the first line.
     Started {
         /// Version of Proofload.
@@ -253,8 +252,8 @@ enum What {
 }
 
 /// A comparison that is asked for.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Asked {
+#[derive(Serialize, JsonSchema)]
+pub struct Asked {
     /// Reads as "candidate vs baseline".
     label: String,
     /// The baseline's name.
@@ -264,9 +263,9 @@ struct Asked {
 }
 
 /// How requests follow each other.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Loop {
+pub enum Loop {
     /// Each connection sends its next request when the last one is done.
     Closed,
     /// Requests are due at times fixed beforehand.
@@ -274,9 +273,9 @@ enum Loop {
 }
 
 /// What is done about data.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum PreparingNow {
+pub enum PreparingNow {
     /// Another run is making it.
     Waiting,
     /// It is being made.
@@ -337,17 +336,8 @@ pub fn ended(record: &Record) -> Line {
     afterwards(record, What::Ended { reason, text, needed_s })
 }
 
-/// The last line of a run.
-pub fn report(record: &Record, report: Value) -> Line {
-    afterwards(record, What::Report { report })
-}
-
-/// What follows it where there is a gate.
-pub fn gate(record: &Record, gate: Value) -> Line {
-    afterwards(record, What::Gate { gate })
-}
-
-fn afterwards(record: &Record, what: What) -> Line {
+/// A line that follows the run.
+pub fn afterwards(record: &Record, what: What) -> Line {
     let elapsed_s = record.ended.as_ref().map_or(0.0, |ended| ended.seconds);
     Line { events_version: None, what, elapsed_s }
 }
@@ -389,11 +379,11 @@ fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
             What::Connecting { waiting: waiting.to_vec(), for_s: for_now.as_secs_f64() }
         }
         Progress::Preparing { name, doing } => {
-            let (doing, for_now) = match doing {
-                Preparing::Waiting => (PreparingNow::Waiting, Duration::ZERO),
-                Preparing::Making(for_now) => (PreparingNow::Making, for_now),
+            let (doing, for_s) = match doing {
+                Preparing::Waiting => (PreparingNow::Waiting, 0.0),
+                Preparing::Making(for_now) => (PreparingNow::Making, for_now.as_secs_f64()),
             };
-            What::Preparing { name: name.to_owned(), doing, for_s: for_now.as_secs_f64() }
+            What::Preparing { name: name.to_owned(), doing, for_s }
         }
         Progress::Trial { doing, variant } => What::Trial { block, variant: named(variant), doing },
         Progress::Pausing => What::Paused { block },
@@ -456,7 +446,6 @@ fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
 }
 
 /// Events on their way out.
-#[derive(Debug)]
 pub struct Stream {
     lines: Sender<Vec<u8>>,
     thread: JoinHandle<io::Result<()>>,
@@ -468,10 +457,12 @@ impl Stream {
     /// # Errors
     /// If no thread can be had.
     pub fn begin() -> io::Result<Stream> {
-        let (lines, received) = channel();
-        let thread =
-            thread::Builder::new().name("events".into()).spawn(move || write_all(&received, io::stdout()))?;
-        Ok(Stream { lines, thread })
+        let (lines, received) = channel::<Vec<u8>>();
+        let write = move || {
+            let mut out = io::stdout();
+            received.into_iter().try_for_each(|line| out.write_all(&line).and_then(|()| out.flush()))
+        };
+        Ok(Stream { lines, thread: thread::Builder::new().name("events".into()).spawn(write)? })
     }
 
     /// Sends a line.
@@ -494,13 +485,6 @@ impl Stream {
             _ => Ok(()),
         }
     }
-}
-
-fn write_all(lines: &Receiver<Vec<u8>>, mut out: impl Write) -> io::Result<()> {
-    for line in lines {
-        out.write_all(&line).and_then(|()| out.flush())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

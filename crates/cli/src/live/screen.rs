@@ -38,17 +38,15 @@ const LOGS_MAX: usize = 4;
 const BYTES_MAX: u64 = 4096;
 
 /// What the lab's thread, signals and the view have in common.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Screen(Arc<Shared>);
 
-#[derive(Debug)]
 struct Shared {
     inner: Mutex<Inner>,
     /// Wakes the view by any byte. Never waits: where many bytes lie already, one more tells nothing new.
     wake: UnixStream,
 }
 
-#[derive(Debug)]
 struct Inner {
     state: State,
     /// When the state took in its last update.
@@ -67,9 +65,8 @@ impl Screen {
     /// If no socket can be had.
     pub fn new(state: State) -> io::Result<(Screen, UnixStream)> {
         let (wake, woken) = UnixStream::pair()?;
-        for end in [&wake, &woken] {
-            end.set_nonblocking(true)?;
-        }
+        wake.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
         let (noticed, shown) = (Instant::now(), Shown::default());
         let inner = Mutex::new(Inner { state, noticed, shown, said: Vec::new(), drawn: false });
         Ok((Screen(Arc::new(Shared { inner, wake })), woken))
@@ -102,7 +99,6 @@ impl Screen {
         inner.state.take_in(update);
         inner.noticed = Instant::now();
         let seen = look(&inner.state);
-        drop(inner);
         // What happened is shown along with what is done next.
         if let News::Progress(_) = update.news {
             self.wake();
@@ -113,13 +109,12 @@ impl Screen {
     /// Says a text above the view; on stderr where there is none.
     pub fn say(&self, text: &str) {
         let mut inner = self.lock();
-        if inner.drawn {
-            inner.said.push(text.to_owned());
+        if !inner.drawn {
             drop(inner);
-            return self.wake();
+            return talk(text);
         }
-        drop(inner);
-        talk(text);
+        inner.said.push(text.to_owned());
+        self.wake();
     }
 
     /// Says likewise that the run stops, and shows it: whether that came by a key or by a signal.
@@ -240,14 +235,16 @@ impl Painter {
             // Nobody is there any more.
             Ok(0) | Err(_) => return self.keys = false,
         };
-        let acts = self.screen.lock().shown.press(&bytes[..count]);
-        for act in acts {
-            match act {
-                Act::SetPaused(paused) => self.stop.set_paused(paused),
-                // The very same as a Ctrl-C, so that there is one way to stop.
-                Act::Interrupt => _ = kill_process(getpid(), Signal::INT),
-            }
+        let mut inner = self.screen.lock();
+        let stops = inner.shown.press(&bytes[..count]);
+        let wish = inner.shown.wish;
+        drop(inner);
+        // Who stops does not wait.
+        if wish != Wish::Stop {
+            self.stop.set_paused(wish == Wish::Pause);
         }
+        // The very same as a Ctrl-C, so that there is one way to stop.
+        (0..stops).for_each(|_| _ = kill_process(getpid(), Signal::INT));
     }
 }
 
@@ -284,42 +281,28 @@ pub struct Shown {
     pub help: bool,
 }
 
-/// What is to be done beyond showing something else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Act {
-    /// What a Ctrl-C does: the first stops, the second leaves.
-    Interrupt,
-    /// The run is to wait, or to go on.
-    SetPaused(bool),
-}
-
 impl Shown {
-    /// Takes in what was read at once, and tells what is to be done. Cursor keys and the like begin with an escape and mean nothing, as
-    /// does what was pasted.
-    fn press(&mut self, bytes: &[u8]) -> Vec<Act> {
+    /// Takes in what was read at once, and tells how many of the keys are what a Ctrl-C is: the first stops, the second leaves. Cursor keys
+    /// and the like begin with an escape and mean nothing, as does what was pasted.
+    fn press(&mut self, bytes: &[u8]) -> usize {
         if bytes.contains(&ESCAPE) || bytes.len() >= PASTED_FROM {
-            return Vec::new();
+            return 0;
         }
-        bytes.iter().filter_map(|byte| self.key(*byte)).collect()
+        bytes.iter().filter(|byte| self.key(byte.to_ascii_lowercase())).count()
     }
 
-    fn key(&mut self, letter: u8) -> Option<Act> {
-        match letter.to_ascii_lowercase() {
-            b'q' | b's' => {
-                self.wish = Wish::Stop;
-                return Some(Act::Interrupt);
-            }
-            // Who stops does not wait.
-            b'p' if self.wish != Wish::Stop => {
-                let paused = self.wish == Wish::None;
-                self.wish = if paused { Wish::Pause } else { Wish::None };
-                return Some(Act::SetPaused(paused));
-            }
+    /// Takes in a key, and tells whether it asks for an end.
+    fn key(&mut self, letter: u8) -> bool {
+        let stops = matches!(letter, b'q' | b's');
+        match letter {
+            _ if stops => self.wish = Wish::Stop,
+            b'p' if self.wish == Wish::None => self.wish = Wish::Pause,
+            b'p' if self.wish == Wish::Pause => self.wish = Wish::None,
             b'l' => self.logs = !self.logs,
             b'?' | b'h' => self.help = !self.help,
             _ => {}
         }
-        None
+        stops
     }
 }
 
@@ -384,14 +367,13 @@ mod tests {
         for nothing in
             [&b"\x1b[A"[..], b"\x1bOP", b"\x1b[200~qps\x1b[201~", b"make quick", b"x\n\xc3\xa9", b""]
         {
-            assert_eq!((shown.press(nothing), &shown), (vec![], &Shown::default()), "{nothing:?}");
+            assert_eq!((shown.press(nothing), &shown), (0, &Shown::default()), "{nothing:?}");
         }
         // A pause is ended by the same key, and nothing pauses what stops.
-        assert_eq!(shown.press(b"pP"), [Act::SetPaused(true), Act::SetPaused(false)]);
-        assert_eq!(shown, Shown::default());
-        assert_eq!(shown.press(b"l?"), []);
+        assert_eq!((shown.press(b"p"), shown.wish), (0, Wish::Pause));
+        assert_eq!((shown.press(b"P"), &shown), (0, &Shown::default()));
+        assert_eq!(shown.press(b"l?"), 0);
         assert!(shown.logs && shown.help);
-        assert_eq!(shown.press(b"qps"), [Act::Interrupt, Act::Interrupt]);
-        assert_eq!(shown.wish, Wish::Stop);
+        assert_eq!((shown.press(b"qps"), shown.wish), (2, Wish::Stop));
     }
 }

@@ -111,14 +111,13 @@ const BEGIN: &str = "\x1b[?2026h";
 const END: &str = "\x1b[?2026l";
 
 /// A line as it is on the screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 struct Painted {
     text: String,
     columns: usize,
 }
 
 /// What renews itself at the end of a terminal.
-#[derive(Debug)]
 pub struct Surface {
     lines: Vec<Painted>,
     /// Of the terminal, when they were painted.
@@ -168,25 +167,11 @@ impl Surface {
         self.lines.clear();
     }
 
-    /// The bytes that write anew what is different.
+    /// The bytes that write over what is there: nothing is cleared before, so that nothing flickers.
     fn renewed(&self, lines: &[Painted]) -> String {
-        let mut out = up(self.lines.len());
-        for (row, line) in lines.iter().enumerate() {
-            if row > 0 {
-                out += "\r\n";
-            }
-            if self.lines.get(row) != Some(line) {
-                out += &line.text;
-                out += TO_END_OF_LINE;
-            } else if row + 1 == lines.len() {
-                // The cursor is to be at its end.
-                out += &line.text;
-            }
-        }
-        if lines.len() < self.lines.len() {
-            out += TO_END_OF_SCREEN;
-        }
-        out
+        let texts: Vec<String> = lines.iter().map(|line| format!("{}{TO_END_OF_LINE}", line.text)).collect();
+        let rest = if lines.len() < self.lines.len() { TO_END_OF_SCREEN } else { "" };
+        format!("{}{}{rest}", up(self.lines.len()), texts.join("\r\n"))
     }
 }
 
@@ -223,13 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_different_is_written_and_nothing_is_cleared_before() {
+    fn what_is_there_is_written_over_and_nothing_is_cleared_before() {
         let mut surface = Surface::new(false);
         assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two", "three"]), 80)), "one|two|three");
         assert_eq!(surface.paint(&[], &lines(&["one", "two", "three"]), 80), "");
-        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "2", "three"]), 80)), "\r^[2A|2^[K|three");
-        assert_eq!(shown(&surface.paint(&[], &lines(&["one"]), 80)), "\r^[2Aone^[J");
-        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two"]), 80)), "\r|two^[K");
+        assert_eq!(
+            shown(&surface.paint(&[], &lines(&["one", "2", "three"]), 80)),
+            "\r^[2Aone^[K|2^[K|three^[K"
+        );
+        assert_eq!(shown(&surface.paint(&[], &lines(&["one"]), 80)), "\r^[2Aone^[K^[J");
+        assert_eq!(shown(&surface.paint(&[], &lines(&["one", "two"]), 80)), "\rone^[K|two^[K");
     }
 
     #[test]

@@ -2,26 +2,25 @@
 //!
 //! Each group checks its own flags; what two groups have to do with each other is checked where they meet, in `load`.
 
-mod request;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, ValueEnum};
-use load::DriverChoice;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use load::{DriverChoice, Values};
 use model::{Contract, Digest, Protocol, Rates};
-use plan::{Limit, Place, Setting, Tls, Url};
+use plan::{Limit, Place, Request, Setting, Tls, Url};
 use report::Form;
 
+use crate::compare::{self, setting};
 use crate::exit::Failed;
+use crate::experiment;
 use crate::explanation::read_bounded;
 use crate::print::{AmountArgs, FormArgs};
-
-pub use request::Asking;
 
 /// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
@@ -81,52 +80,140 @@ pub struct Pace {
     #[arg(long, default_value = "5s", value_parser = plan::duration)]
     pub timeout: Duration,
     /// What moves the bytes
-    #[arg(long, value_enum, default_value_t = Driver::Auto)]
-    pub driver: Driver,
+    #[arg(long, value_parser = drivers(), default_value = "auto")]
+    pub driver: DriverChoice,
 }
 
-/// [`DriverChoice`] as a flag.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Driver {
-    /// io_uring where the kernel grants it, else epoll
-    Auto,
-    /// epoll
-    Readiness,
-    /// io_uring, or epoll where it is refused
-    Completion,
+/// What moves the bytes, by name and with what is said of it.
+const DRIVERS: [(&str, DriverChoice, &str); 3] = [
+    ("auto", DriverChoice::Auto, "io_uring where the kernel grants it, else epoll"),
+    ("readiness", DriverChoice::Readiness, "epoll"),
+    ("completion", DriverChoice::Completion, "io_uring, or epoll where it is refused"),
+];
+
+fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
+    let values = DRIVERS.map(|(name, _, help)| PossibleValue::new(name).help(help));
+    let named = |name| DRIVERS.iter().find(|(known, ..)| *known == name).map(|(_, driver, _)| *driver);
+    PossibleValuesParser::new(values).try_map(move |name: String| named(name).ok_or("no such driver"))
 }
 
 impl Pace {
     /// What is measured, as the file of a plan has it.
     pub fn measure(&self) -> Vec<Setting> {
-        let set = |key, value: toml::Value, flag: String| Setting::new(&["measure", key], value, flag);
+        let set = |key: &str, value: toml::Value| setting(&["measure", key], &format!("--{key}"), value);
         let length = match self.requests {
             // More than a file can say is as much as there is time for.
-            Some(requests) => {
-                let requests = i64::try_from(requests).unwrap_or(i64::MAX);
-                set("requests", requests.into(), format!("--requests {requests}"))
-            }
-            None => {
-                let duration = format!("{}ms", self.duration.as_millis());
-                set("duration", duration.clone().into(), format!("--duration {duration}"))
-            }
+            Some(requests) => set("requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
+            None => set("duration", format!("{}ms", self.duration.as_millis()).into()),
         };
-        let rate = self.rate.as_ref().map(Rates::written);
-        let rate = rate.map(|rate| set("rate", rate.clone().into(), format!("--rate {rate}")));
-        let arrivals =
-            set("arrivals", self.arrivals.as_str().into(), format!("--arrivals {}", self.arrivals));
-        [Some(length), rate, Some(arrivals)].into_iter().flatten().collect()
+        let rate = self.rate.as_ref().map(|rate| set("rate", rate.written().into()));
+        let arrivals = set("arrivals", self.arrivals.as_str().into());
+        [length, arrivals].into_iter().chain(rate).collect()
     }
 }
 
-impl From<Driver> for DriverChoice {
-    fn from(driver: Driver) -> DriverChoice {
-        match driver {
-            Driver::Auto => DriverChoice::Auto,
-            Driver::Readiness => DriverChoice::Readiness,
-            Driver::Completion => DriverChoice::Completion,
+/// More than any mix, and more than the engine takes of values.
+const MIX_BYTES_MAX: u64 = 64 << 20;
+const VALUES_BYTES_MAX: u64 = 1 << 30;
+
+/// Flags about requests.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub struct Asking {
+    /// The request's method [default: GET, or POST with a body]
+    #[arg(short = 'X', long)]
+    method: Option<String>,
+    /// A request header, NAME: VALUE; may be repeated. With --mix for all requests that do not have it
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = compare::header)]
+    headers: Vec<(String, String)>,
+    /// The request's body: its text, or @FILE for what a file contains
+    #[arg(short, long, value_name = "TEXT|@FILE")]
+    body: Option<String>,
+    /// Rows of values, .csv or .jsonl: {column} in path, headers and body stands for the value of a row drawn at random
+    #[arg(long, value_name = "FILE")]
+    values: Option<PathBuf>,
+    /// Several requests, each as often as its weight says; the URL says the host. `proofload mix access.log` makes one, see docs/mix-file.md
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["method", "body", "values"])]
+    mix: Option<PathBuf>,
+}
+
+impl Asking {
+    /// What is requested of the host of `url`, at least one.
+    ///
+    /// # Errors
+    /// If a file cannot be read or has problems, which are shown then.
+    pub fn requests(&self, url: &Url) -> anyhow::Result<Vec<Request>> {
+        let host = ("Host".to_owned(), url.authority());
+        let mut requests = match &self.mix {
+            None => vec![self.single(url)?],
+            Some(_) if url.path != "/" => {
+                let problem = format!("{url} has a path, and so has each request of --mix");
+                return Err(Failed::usage(problem).hint(format!("{}, or no --mix", url.origin())).into());
+            }
+            Some(mix) => several(mix)?,
+        };
+        for request in &mut requests {
+            for (name, value) in self.headers.iter().chain([&host]) {
+                if self.mix.is_none() && name != "Host" {
+                    continue;
+                }
+                if !request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                    request.headers.push((name.clone(), value.clone()));
+                }
+            }
         }
+        Ok(requests)
     }
+
+    fn single(&self, url: &Url) -> Result<Request, Failed> {
+        let (body, body_file) = match self.body.as_deref().map(|text| (text, text.strip_prefix('@'))) {
+            None => (String::new(), None),
+            Some((_, Some(path))) => (String::new(), Some(readable("the body", Path::new(path))?)),
+            Some((text, None)) => (text.to_owned(), None),
+        };
+        let default_method = if self.body.is_some() { "POST" } else { "GET" };
+        let method = self.method.clone().unwrap_or_else(|| default_method.to_owned());
+        let values = self.values.as_deref().map(checked_values).transpose().map_err(Failed::usage)?;
+        let (path, headers) = (url.path.clone(), self.headers.clone());
+        Ok(Request { method, path, headers, body, body_file, values, ..Request::default() })
+    }
+}
+
+/// The requests of a mix file. All that is wrong is shown at its place in the file.
+fn several(path: &Path) -> anyhow::Result<Vec<Request>> {
+    let unreadable = |error| Failed::usage(format!("cannot read the mix {}: {error}", path.display()));
+    let text = read_bounded(path, MIX_BYTES_MAX).and_then(|text| {
+        String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+    });
+    let text = text.map_err(unreadable)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let requests = plan::mix(&text, folder).map_err(|found| experiment::shown(path, &text, &found))?;
+    let values: BTreeSet<&PathBuf> = requests.iter().filter_map(|request| request.values.as_ref()).collect();
+    values.into_iter().try_for_each(|path| checked_values(path).map(drop)).map_err(Failed::usage)?;
+    Ok(requests)
+}
+
+/// The path of a file with rows of values, absolute; the name of the file says in which form.
+///
+/// # Errors
+/// What is wrong with the file or in it.
+fn checked_values(path: &Path) -> Result<PathBuf, String> {
+    let shown = path.display();
+    let read: fn(&[u8]) -> _ = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Values::csv,
+        Some("jsonl" | "ndjson") => Values::jsonl,
+        _ => return Err(format!("values {shown}: the name must end in .csv or .jsonl")),
+    };
+    let text = plan::read_file(path, VALUES_BYTES_MAX)
+        .map_err(|error| format!("cannot read the values {shown}: {error}"))?;
+    read(&text).map_err(|error| format!("values {shown}: {error}"))?;
+    path.canonicalize().map_err(|error| format!("cannot read the values {shown}: {error}"))
+}
+
+/// The absolute path of a file that can be read.
+fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
+    let absolute = plan::open_file(path).and_then(|_| path.canonicalize());
+    absolute.map_err(|error| Failed::usage(format!("cannot read {what} from {}: {error}", path.display())))
 }
 
 /// Browsers have about as many under way; servers allow 100 and more.
@@ -380,13 +467,5 @@ mod tests {
         let expected = BTreeMap::from(expected);
         assert_eq!(by_name(&given), expected);
         assert!(header(": x").is_err());
-    }
-
-    #[test]
-    fn a_digest_is_taken_or_told_what_it_lacks() {
-        let abc = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(content(abc).unwrap(), Digest::of(b"abc"));
-        assert!(content("sha256:ba78").unwrap_err().message.contains("64 hexadecimal digits"));
-        assert!(content("/nowhere/at/all").unwrap_err().message.contains("cannot read /nowhere/at/all"));
     }
 }

@@ -4,10 +4,10 @@
 //! once, at the beginning, and a calendar that is set meanwhile shifts nothing.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::time::{Duration, SystemTime};
 
-use model::{Counts, EndpointCounts};
+use analysis::Window;
 use record::Record;
 use stats::{IntervalLog, Latencies, Tag};
 
@@ -42,89 +42,29 @@ impl Clocks {
 pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> {
     let title = record.header.plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default();
     let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
-    let slices: Vec<&Counts> = measured.iter().map(|window| &window.slice.counts).collect();
     let unwritable = |error| Failed::new(SELF, format!("--hdr: cannot write it: {error}"));
-    log(BufWriter::new(file), clocks, (&title, &slices)).map_err(unwritable)?;
-    Ok(())
+    Ok(log(file, clocks, &title, &measured).map_err(unwritable)?)
 }
 
-fn log<W: Write>(out: W, clocks: Clocks, (title, slices): (&str, &[&Counts])) -> io::Result<W> {
-    let began_ns = slices.first().map_or(clocks.monotonic_ns, |slice| slice.started_ns);
+fn log(file: File, clocks: Clocks, title: &str, windows: &[Window<'_>]) -> io::Result<()> {
+    let began_ns = windows.first().map_or(clocks.monotonic_ns, |first| first.slice.counts.started_ns);
     let by = format!("Written by proofload {}", env!("CARGO_PKG_VERSION"));
-    let mut log = IntervalLog::begin(out, clocks.calendar_at(began_ns), &[&by, title])?;
-    for slice in slices {
-        let interval = (
-            Duration::from_nanos(slice.started_ns.saturating_sub(began_ns)),
-            Duration::from_nanos(slice.window_ns),
-        );
-        for endpoint in &slice.endpoints {
-            write_endpoint(&mut log, endpoint, interval)?;
+    let mut log = IntervalLog::begin(BufWriter::new(file), clocks.calendar_at(began_ns), &[&by, title])?;
+    for counts in windows.iter().map(|window| &window.slice.counts) {
+        let start = Duration::from_nanos(counts.started_ns.saturating_sub(began_ns));
+        let length = Duration::from_nanos(counts.window_ns);
+        for (endpoint, outcome) in
+            counts.endpoints.iter().flat_map(|of| of.outcomes.iter().map(move |outcome| (of, outcome)))
+        {
+            let status = outcome.status.map_or("none".to_owned(), |status| status.to_string());
+            let tag = Tag::new().with("endpoint", &endpoint.name).with("status", &status);
+            // Response time is empty where nothing was due.
+            let times: [(&str, &Latencies); 2] =
+                [("service", &outcome.latency), ("response", &outcome.response)];
+            for (time, latencies) in times.into_iter().filter(|(_, latencies)| !latencies.is_empty()) {
+                log.interval(&tag.with("time", time), start, length, latencies)?;
+            }
         }
     }
-    log.finish()
-}
-
-/// Response time is empty where nothing was due.
-fn write_endpoint<W: Write>(
-    log: &mut IntervalLog<W>,
-    endpoint: &EndpointCounts,
-    (start, length): (Duration, Duration),
-) -> io::Result<()> {
-    let tag = Tag::new().with("endpoint", &endpoint.name);
-    for outcome in &endpoint.outcomes {
-        let status = outcome.status.map_or("none".to_owned(), |status| status.to_string());
-        let tag = tag.with("status", &status);
-        let times: [(&str, &Latencies); 2] = [("service", &outcome.latency), ("response", &outcome.response)];
-        for (time, latencies) in times.into_iter().filter(|(_, latencies)| !latencies.is_empty()) {
-            log.interval(&tag.with("time", time), start, length, latencies)?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use model::EndpointOutcome;
-
-    use super::*;
-
-    #[test]
-    fn steps_are_intervals_that_begin_when_they_did() {
-        let mut latency = Latencies::new();
-        latency.record(1_000_000);
-        let of = |status, response: &Latencies| EndpointOutcome {
-            status,
-            response: response.clone(),
-            latency: latency.clone(),
-        };
-        let endpoint = EndpointCounts {
-            name: "GET /a b".into(),
-            sent: 2,
-            successful: 1,
-            successful_in_window: 1,
-            body_bytes: 0,
-            outcomes: vec![of(Some(200), &latency), of(None, &Latencies::new())],
-            contents: vec![],
-        };
-        let step = |started_ns| Counts {
-            started_ns,
-            window_ns: 10_000_000_000,
-            endpoints: vec![endpoint.clone()],
-            ..Counts::default()
-        };
-        let steps = [step(5_000_000_000), step(16_250_000_000)];
-        let clocks =
-            Clocks { calendar: Duration::from_millis(1_795_237_229_250), monotonic_ns: 3_000_000_000 };
-        let text = String::from_utf8(log(Vec::new(), clocks, ("GET /a b", &[&steps[0], &steps[1]])).unwrap())
-            .unwrap();
-        assert!(text.contains("#[StartTime: 1795237231.250 "), "{text}");
-        let lines = text.lines().filter(|line| line.starts_with("Tag="));
-        let lines: Vec<&str> = lines.map(|line| line.rsplitn(3, ',').last().unwrap()).collect();
-        let tag = "Tag=endpoint=GET%20/a%20b;status";
-        let of_step = |at: &str| {
-            ["=200;time=service", "=200;time=response", "=none;time=service"]
-                .map(|rest| format!("{tag}{rest},{at},10.000"))
-        };
-        assert_eq!(lines, [of_step("0.000"), of_step("11.250")].concat());
-    }
+    log.finish().map(drop)
 }

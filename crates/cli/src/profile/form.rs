@@ -86,6 +86,7 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
 }
 
 const EVERY: &[Unit] = &[Unit::MicrosPerRequest, Unit::Nanoseconds, Unit::BytesPerRequest, Unit::Bytes];
+const BYTES: &[Unit] = &[Unit::BytesPerRequest, Unit::Bytes];
 const THOUSAND: &str =
     "times are those of a thousand requests: a millisecond stands for a microsecond of each";
 
@@ -95,11 +96,7 @@ const HINTS: [(Form, &[Unit], &str); 5] = [
     (Form::Speedscope, EVERY, "to open it: drop the file on speedscope.app"),
     (Form::Firefox, &[Unit::MicrosPerRequest], THOUSAND),
     (Form::Cpuprofile, &[Unit::MicrosPerRequest], THOUSAND),
-    (
-        Form::Cpuprofile,
-        &[Unit::BytesPerRequest, Unit::Bytes],
-        "the format has times alone: a microsecond stands for a byte",
-    ),
+    (Form::Cpuprofile, BYTES, "the format has times alone: a microsecond stands for a byte"),
 ];
 
 /// Trees in a form for other tools, with a hint how to open it.
@@ -151,15 +148,14 @@ fn retain(
     subjects: &mut Vec<Subject>,
     of: fn(&Subject) -> &str,
 ) -> Result<(), Failed> {
-    let mut there: Vec<String> = subjects.iter().map(|subject| format!("`{}`", of(subject))).collect();
-    there.dedup();
+    let there: Vec<String> = subjects.iter().map(|subject| of(subject).to_owned()).collect();
     subjects.retain(|subject| of(subject) == name);
     if !subjects.is_empty() {
         return Ok(());
     }
-    let there = there.join(", ");
-    let hint = if there.is_empty() { "there is none".to_owned() } else { format!("there are {there}") };
-    Err(Failed::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
+    let there = model::distinct(there.iter().map(String::as_str));
+    Err(Failed::usage(format!("{flag}: no profile of `{name}`"))
+        .hint(plan::did_you_mean(name, "profiles", there)))
 }
 
 /// The one tree that a form has room for.
@@ -170,9 +166,11 @@ fn one<'a>(form: Form, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree
         [] => Err(Failed::usage(format!("--format {form}: there is no profile"))),
         several => {
             let names: Vec<String> = several.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let message = format!("--format {form} has room for one profile, and there are {}", names.len());
-            Err(Failed::usage(message)
-                .hint(format!("name one with --variant and --service: {}", names.join(", "))))
+            Err(Failed::usage(format!(
+                "--format {form} has room for one profile, and there are {}",
+                names.len()
+            ))
+            .hint(format!("name one with --variant and --service: {}", names.join(", "))))
         }
     }
 }

@@ -1,34 +1,17 @@
 //! A run whose load comes from hosts by SSH: every request accounted for, and what becomes of it when a host crashes.
 
 use crate::hosts::Hosts;
-use crate::{SERVICE, accounted_for, ended};
+use crate::place::Draft;
+use crate::{accounted_for, ended};
 
-const SHORT: &str = "budget = \"90s\"\nslice = \"500ms\"\nslices = 1\nblocks = 6";
+const SHORT: &str = "budget = \"90s\"\nslice = \"500ms\"";
 /// Long enough for whatever is to happen meanwhile.
-const LONG: &str = "budget = \"10m\"\nslice = \"2s\"\nslices = 10";
+const LONG: &str = "budget = \"10m\"\nslice = \"2s\"\nslices = 10\nblocks = 100";
 
 /// A service beside Proofload, which these hosts load.
 fn experiment(ssh: &[&str], design: &str) -> String {
-    format!(
-        r#"name = "from-elsewhere"
-[services.api]
-command = ["node", "{SERVICE}"]
-ready = "/healthz"
-env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
-[generators]
-local = 0
-ssh = {ssh:?}
-address = "10.77.0.1"
-[load]
-connections = 5
-timeout = "1s"
-[design]
-# All hosts are this machine, which is never one's own.
-drop_disturbed = false
-warmup = "200ms"
-{design}
-"#
-    )
+    let more = format!("[generators]\nlocal = 0\nssh = {ssh:?}\naddress = \"10.77.0.1\"");
+    Draft { more: &more, load: "connections = 5", design, ..Draft::default() }.text()
 }
 
 #[test]

@@ -47,20 +47,13 @@ impl Hosts {
         let folder = tempfile::tempdir().expect("a folder for the hosts");
         // Others than root log in there, too.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let mut holder = Command::new(SCRIPT)
-            .args(["hold", &number.to_string()])
-            .arg(folder.path())
-            .env("CLOCKS", clocks)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("scripts/test-hosts starts");
+        let mut holder = Command::new(SCRIPT);
+        holder.args(["hold", &number.to_string()]).arg(folder.path()).env("CLOCKS", clocks);
+        holder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut holder = holder.spawn().expect("scripts/test-hosts starts");
         let stdin = holder.stdin.take();
-        let mut line = String::new();
-        BufReader::new(holder.stdout.take().expect("it has a stdout"))
-            .read_line(&mut line)
-            .expect("it says something");
+        let (mut line, stdout) = (String::new(), holder.stdout.take().expect("it has a stdout"));
+        BufReader::new(stdout).read_line(&mut line).expect("it says something");
         if line != "ready\n" {
             let output = holder.wait_with_output().expect("it ends");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -95,8 +88,8 @@ impl Hosts {
         let network = self.namespace("controller", "net");
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
-                move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
-                    .expect("root may");
+                let kind = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(network.as_fd(), kind).expect("root may");
                 job()
             });
             there.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -149,16 +142,10 @@ impl Hosts {
     /// Does something in the mounts of a host, and with its processes.
     pub fn on(&self, host: u32, command: &str) {
         let pid = self.pid(host);
-        let status = Command::new("nsenter")
-            .args([
-                &format!("--mount=/proc/{pid}/ns/mnt"),
-                &format!("--net=/proc/{pid}/ns/net"),
-                "sh",
-                "-c",
-                command,
-            ])
-            .status();
-        assert!(status.expect("nsenter starts").success(), "on h{host}: {command}");
+        let [mounts, network] = ["mnt", "net"].map(|kind| format!("/proc/{pid}/ns/{kind}"));
+        let mut nsenter = Command::new("nsenter");
+        nsenter.args([format!("--mount={mounts}"), format!("--net={network}")]).args(["sh", "-c", command]);
+        assert!(nsenter.status().expect("nsenter starts").success(), "on h{host}: {command}");
     }
 
     /// Pulls the cable of a host, or plugs it in.
@@ -177,8 +164,8 @@ impl Hosts {
 
     /// Command lines of the processes of a host that its shells and programs left: all but its first process, which is its sshd.
     pub fn processes(&self, host: u32) -> Vec<String> {
-        let theirs =
-            fs::read_link(format!("/proc/{}/ns/pid_for_children", self.pid(host))).expect("h is there");
+        let own = format!("/proc/{}/ns/pid_for_children", self.pid(host));
+        let theirs = fs::read_link(own).expect("h is there");
         let all = fs::read_dir("/proc").expect("/proc is there").flatten();
         let of_it = all.filter(|entry| {
             let first = fs::read_to_string(entry.path().join("status")).is_ok_and(|status| {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::hosts::Hosts;
+use crate::place::Draft;
 use crate::{SERVICE, accounted_for, ended, said, within};
 
 /// An experiment whose api runs on h1 and needs what runs on `db_host`.
@@ -17,38 +18,20 @@ fn experiment(hosts: &Hosts, db_host: &str, design: &str) -> String {
             fs::copy(SERVICE, home.join("shop/service.js")).expect("the service is there");
         }
     }
-    format!(
-        r#"name = "elsewhere"
-entry = "api"
-[services.db]
-command = ["node", "service.js"]
-directory = "~/shop"
-host = "ssh://{db_host}"
-ready = "/healthz"
-env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
-[services.api]
-command = ["node", "service.js", "{{db.address}}:{{db.port}}"]
-directory = "~/shop"
-host = "ssh://h1"
-needs = ["db"]
-ready = "/healthz"
-env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
-[factors.spin]
-one = {{ api.env.SPIN_MS = 1 }}
-three = {{ api.env.SPIN_MS = 3 }}
-[load]
-connections = 4
-[design]
-# All hosts are this machine, which is never one's own.
-drop_disturbed = false
-{design}
-"#
-    )
+    let service = "command = [\"node\", \"service.js\", \"{db.address}:{db.port}\"]\ndirectory = \"~/shop\"\n\
+                   host = \"ssh://h1\"\nneeds = [\"db\"]";
+    let more = format!(
+        "[services.db]\ncommand = [\"node\", \"service.js\"]\ndirectory = \"~/shop\"\nhost = \"ssh://{db_host}\"\n\
+         ready = \"/healthz\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}\n\
+         [factors.spin]\none = {{ api.env.SPIN_MS = 1 }}\nthree = {{ api.env.SPIN_MS = 3 }}"
+    );
+    let text = Draft { service, more: &more, design, ..Draft::default() }.text();
+    text.replace("name = \"test\"", "name = \"elsewhere\"\nentry = \"api\"")
 }
 
-const SHORT: &str = "budget = \"90s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\nblocks = 6";
+const SHORT: &str = "budget = \"90s\"";
 /// Long enough for whatever is to happen meanwhile.
-const LONG: &str = "budget = \"10m\"\nwarmup = \"200ms\"\nslice = \"500ms\"\nslices = 20";
+const LONG: &str = "budget = \"10m\"\nslice = \"500ms\"\nslices = 20\nblocks = 100";
 
 /// Processes of a host that are services or look after them.
 fn ours(hosts: &Hosts, host: u32) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::place::{Place, Run, SERVICE};
+use crate::place::{Draft, Place, Run, SERVICE};
 
 /// A repository whose service takes the time that its own package `dep` says; that package is installed from the lock file, without
 /// a network. One commit, and an experiment in it.
@@ -17,26 +17,11 @@ const LOCK: &str = r#"{"name":"api","version":"1.0.0","lockfileVersion":3,"requi
 "":{"name":"api","version":"1.0.0","dependencies":{"dep":"file:dep"}},
 "dep":{"version":"1.0.0"},"node_modules/dep":{"resolved":"dep","link":true}}}"#;
 
-const EXPERIMENT: &str = r#"name = "shop"
-question = "Is it slower?"
-[services.api]
-directory = "../api"
-command = ["node", "server.js"]
-ready = "/healthz"
-stop_timeout = "1s"
-env = { PORT = "{port}" }
-[load]
-connections = 4
-timeout = "1s"
-[design]
-drop_disturbed = false
-budget = "60s"
-seed = 1
-warmup = "200ms"
-slice = "200ms"
-slices = 1
-blocks = 6
-"#;
+fn experiment() -> String {
+    let service = "directory = \"../api\"\ncommand = [\"node\", \"server.js\"]\nenv = { PORT = \"{port}\" }";
+    let text = Draft { service, design: "seed = 1", ..Draft::default() }.text();
+    text.replace("name = \"test\"", "name = \"shop\"\nquestion = \"Is it slower?\"")
+}
 
 impl Shop {
     fn new() -> Shop {
@@ -49,7 +34,7 @@ impl Shop {
             ("api/package-lock.json", LOCK),
             ("api/dep/package.json", r#"{"name":"dep","version":"1.0.0"}"#),
             ("api/dep/index.js", "module.exports = 1;\n"),
-            ("bench/shop.toml", EXPERIMENT),
+            ("bench/shop.toml", &experiment()),
             (".gitignore", "node_modules\n"),
         ] {
             place.write(&format!("shop/{file}"), text);

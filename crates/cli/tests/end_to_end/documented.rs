@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::place::{KEPT, Place, Run, Running, SERVICE, free};
+use crate::place::{KEPT, Place, Run, SERVICE, proofload, service};
 
-#[path = "../../src/documented/pages.rs"]
-mod pages;
-
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const OUTPUT: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/corpus/tools/wrk-4.1.0-plain.txt");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../explain/tests/data/auth.cpuprofile");
@@ -78,10 +77,45 @@ fn is_blank(word: &str) -> bool {
     word.contains('…') || word.split('/').any(is_blank)
 }
 
+/// Each page with its path and text.
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut folders = vec![Path::new(ROOT).join("docs")];
+    let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "npm/README.md"]
+        .map(|name| Path::new(ROOT).join(name))
+        .into();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder of pages").flatten() {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path if path.extension().is_some_and(|it| it == "md") => paths.push(path),
+                _ => {}
+            }
+        }
+    }
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a page");
+        (path, text)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The lines of a page's blocks of shell, and the words in backticks outside of all blocks.
+fn shell_and_codes(page: &str) -> (Vec<String>, Vec<String>) {
+    let (mut shell, mut codes) = (Vec::new(), Vec::new());
+    for (place, part) in page.split("```").enumerate() {
+        if place % 2 == 0 {
+            codes.extend(part.split('`').skip(1).step_by(2).map(str::to_owned));
+        } else if let Some(script) = part.strip_prefix("sh\n") {
+            shell.extend(script.replace("\\\n", " ").lines().map(str::to_owned));
+        }
+    }
+    (shell, codes)
+}
+
 fn documented() -> BTreeSet<Vec<String>> {
     let mut all = BTreeSet::new();
-    for (_, page) in pages::pages() {
-        let (shell, codes) = pages::shell_and_codes(&page);
+    for (_, page) in pages() {
+        let (shell, codes) = shell_and_codes(&page);
         all.extend(shell.iter().flat_map(|line| calls(line)));
         all.extend(
             codes.iter().flat_map(|code| calls(code)).filter(|call| !call.iter().any(|word| is_blank(word))),
@@ -171,10 +205,7 @@ fn carry(place: &Place, address: &str, call: &[String]) -> Option<String> {
 #[test]
 fn every_call_in_the_pages_is_run_or_says_why_not() {
     let place = folder();
-    let address = free();
-    let mut service = Command::new("node");
-    service.arg(SERVICE).env("PORT", address.port().to_string()).stdout(Stdio::null());
-    let _service = Running::start(&mut service, address);
+    let (_service, address) = service(&[]);
     let calls = documented();
     assert!(calls.len() > 60, "{} calls are few: how are they found?", calls.len());
     let wrong: Vec<String> =
@@ -185,4 +216,61 @@ fn every_call_in_the_pages_is_run_or_says_why_not() {
         .filter(|(begin, _)| !calls.iter().any(|call| format!("{}$", call.join(" ")).starts_with(begin)));
     let needless: Vec<&str> = rows.map(|(begin, _)| *begin).collect();
     assert!(needless.is_empty(), "no page has such calls: {needless:?}");
+}
+
+/// The flags of a call within a sentence that its command does not have, by its help. Words in capitals stand for what a reader puts there.
+fn unknown(call: &[String]) -> Option<String> {
+    let help = |words: &[&str]| proofload().args(words).arg("--help").said();
+    let words: Vec<&str> = call.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+    // A second word may be a subcommand, and in capitals is none.
+    let deep = words.len() > 1 && words[1].bytes().all(|it| it.is_ascii_lowercase());
+    let of_two = deep.then(|| help(&words[..2])).filter(|said| said.code == Some(0));
+    let first = words.iter().take(1).filter(|word| !word.starts_with('-')).copied();
+    let said = of_two.unwrap_or_else(|| help(&first.collect::<Vec<_>>()));
+    let flags =
+        words.iter().filter(|word| word.starts_with("--")).map(|word| word.split('=').next().unwrap_or(word));
+    let unknown: Vec<&str> = flags.filter(|flag| !said.out.contains(flag)).collect();
+    (said.code != Some(0) || !unknown.is_empty())
+        .then(|| format!("proofload {}: {unknown:?}", call.join(" ")))
+}
+
+#[test]
+fn each_call_in_a_sentence_has_names_of_commands_and_flags_that_there_are() {
+    let codes = pages().into_iter().flat_map(|(_, page)| shell_and_codes(&page).1);
+    let calls: BTreeSet<Vec<String>> = codes
+        .flat_map(|code| calls(&code))
+        .filter(|call| call.first().is_some_and(|it| !is_blank(it)))
+        .collect();
+    assert!(calls.len() > 40, "{} calls are few: how are they found?", calls.len());
+    let wrong: Vec<String> = calls.iter().filter_map(|call| unknown(call)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_target_of_make_and_each_script_in_the_pages_is_there() {
+    let root = Path::new(ROOT);
+    let makefile = fs::read_to_string(root.join("Makefile")).expect("it is there");
+    let is_target = |word: &str| {
+        let of_pattern = word.split_once('-').map(|(begin, _)| format!("\n{begin}-%:"));
+        makefile.contains(&format!("\n{word}:")) || of_pattern.is_some_and(|line| makefile.contains(&line))
+    };
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for (path, page) in pages() {
+        let (shell, codes) = shell_and_codes(&page);
+        for line in shell.iter().chain(&codes) {
+            let line = line.split('#').next().unwrap_or_default();
+            let mut words = line.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
+            let known = match words.next() {
+                Some("make") => words.all(is_target),
+                Some(script) if ["scripts/", "bench/"].iter().any(|it| script.starts_with(it)) => {
+                    root.join(script).exists()
+                }
+                _ => continue,
+            };
+            seen += 1;
+            wrong.extend((!known).then(|| format!("{}: `{line}`", path.display())));
+        }
+    }
+    assert!(seen > 30, "{seen} are few: how are they found?");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

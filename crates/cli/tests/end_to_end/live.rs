@@ -65,10 +65,6 @@ impl Terminal {
         self.screen.lock().expect("nobody panicked").clone()
     }
 
-    fn file(&self, name: &str) -> String {
-        self.place.read(name)
-    }
-
     /// Waits until the screen has had this.
     fn shows(&self, part: &str) {
         wait_until(part, || self.screen().contains(part));
@@ -76,8 +72,8 @@ impl Terminal {
 
     /// Whether the modes are as they were found, the cursor is seen, and nothing runs any more.
     fn is_left_well(&self) {
-        wait_until("the shell is back", || !self.file("after").is_empty());
-        assert_eq!(self.file("before"), self.file("after"), "the terminal's modes");
+        wait_until("the shell is back", || !self.place.read("after").is_empty());
+        assert_eq!(self.place.read("before"), self.place.read("after"), "the terminal's modes");
         let screen = self.screen();
         assert!(screen.rfind("\x1b[?25h") > screen.rfind("\x1b[?25l"), "the cursor is hidden: {screen:?}");
         wait_until("nothing is left", || self.place.left_running().is_empty());
@@ -131,7 +127,7 @@ fn on_a_terminal_a_run_pauses_goes_on_and_stops_by_keys() {
     terminal.shows("stop with what there is");
     terminal.press("p");
     terminal.shows("nothing is measured");
-    let events = || terminal.file("record/events.jsonl");
+    let events = || terminal.place.read("record/events.jsonl");
     let before = events();
     thread::sleep(Duration::from_millis(600));
     assert_eq!(events(), before, "something happened in the pause");
@@ -143,10 +139,10 @@ fn on_a_terminal_a_run_pauses_goes_on_and_stops_by_keys() {
     terminal.press("l");
     terminal.shows("last words");
     terminal.press("q");
-    wait_until("it ended", || terminal.file("code").ends_with('\n'));
-    assert_eq!(terminal.file("code"), "130\n", "{:?}", terminal.screen());
+    wait_until("it ended", || terminal.place.read("code").ends_with('\n'));
+    assert_eq!(terminal.place.read("code"), "130\n", "{:?}", terminal.screen());
     terminal.is_left_well();
-    let (report, screen) = (terminal.file("report"), terminal.screen());
+    let (report, screen) = (terminal.place.read("report"), terminal.screen());
     assert!(report.contains("0 blocks in ") && report.contains(", interrupted · "), "{report}");
     assert!(screen.contains("stopping: the services are ended"), "{screen:?}");
     let record = terminal.place.opened();
@@ -163,7 +159,7 @@ fn who_does_not_wait_gets_the_terminal_back_as_it_was() {
         thread::sleep(Duration::from_millis(5));
     }
     terminal.is_left_well();
-    assert_eq!(terminal.file("code"), "130\n");
+    assert_eq!(terminal.place.read("code"), "130\n");
     terminal.place.opened();
     terminal.press("");
 }

@@ -3,11 +3,9 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
-use std::process::Command;
+use std::process::{Child, Command};
 
-use serde_json::Value;
-
-use crate::place::{Run, Running, SERVICE, Said, ended, free, proofload, signal};
+use crate::place::{Place, Run, Running, Said, ended, proofload, service, signal};
 
 /// `service.js` in a mode of its, stopped when dropped.
 pub struct Service {
@@ -17,10 +15,8 @@ pub struct Service {
 
 impl Service {
     pub fn start(mode: &str) -> Service {
-        let address = free();
-        let mut node = Command::new("node");
-        node.arg(SERVICE).env("PORT", address.port().to_string()).env("MODE", mode).env("SPIN_MS", "1");
-        Service { address, _process: Running::start(&mut node, address) }
+        let (_process, address) = service(&[("MODE", mode), ("SPIN_MS", "1")]);
+        Service { address, _process }
     }
 
     pub fn load(&self, flags: &[&str]) -> Command {
@@ -108,26 +104,29 @@ fn a_share_is_of_a_capacity_that_was_measured() {
 }
 
 #[test]
-fn without_a_good_answer_there_is_no_capacity_and_no_share_of_it() {
-    let service = Service::start("500");
-    let document = service.run(&["--rate", "25%,50%", "--duration", "1s", "--json"]).ends(4).json();
-    assert_eq!(document["steps"], Value::Array(vec![]));
-    assert!(document["void"].is_string(), "{document}");
-    assert!(document["capacity"]["status"]["500"].as_u64().is_some_and(|answers| answers > 0));
+fn what_never_responds_is_in_the_interval_log_too() {
+    let (service, place) = (Service::start("silent"), Place::new());
+    let file = place.path("l.hlog").display().to_string();
+    service.run(&["--timeout", "100ms", "-d", "300ms", "--hdr", &file]).ends(4);
+    assert!(place.read("l.hlog").contains(";status=none;time=service,0.000,0.300,"));
+}
+
+/// What is said first on stderr, and the rest of it.
+fn first_line(child: &mut Child) -> (String, impl Read + use<>) {
+    let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));
+    let mut first = String::new();
+    talk.read_line(&mut first).expect("stderr is readable");
+    (first, talk)
 }
 
 #[test]
 fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let service = Service::start("ok");
-    let mut command = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json"]);
-    let mut child = command.begun();
-    let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));
-    let mut first = String::new();
-    talk.read_line(&mut first).expect("stderr is readable");
+    let mut child = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json"]).begun();
+    let (first, mut talk) = first_line(&mut child);
     assert!(first.starts_with("step 1 of 3, 50/s: "), "{first}");
     signal(child.id(), "-INT");
-    let mut rest = String::new();
-    talk.read_to_string(&mut rest).expect("stderr is readable");
+    std::io::copy(&mut talk, &mut std::io::sink()).expect("stderr is readable");
     let document = ended(child).ends(130).json();
     assert_eq!((&document["interrupted"], &document["asked_steps"]), (&true.into(), &3.into()));
     let steps = document["steps"].as_array().expect("steps");
@@ -142,9 +141,7 @@ fn a_url_that_is_waited_for_is_told_by_its_url() {
     rustix::net::listen(&listener, 0).expect("it listens");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let mut child = proofload().arg("load").arg(&url).args(["--duration", "100ms"]).begun();
-    let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));
-    let mut first = String::new();
-    talk.read_line(&mut first).expect("stderr is readable");
+    let (first, _) = first_line(&mut child);
     assert_eq!(first, format!("waiting for {url} to be ready, for up to 30s\n"));
     signal(child.id(), "-INT");
     ended(child).ends(130);

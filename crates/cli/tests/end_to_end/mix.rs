@@ -1,9 +1,7 @@
 //! `proofload run` with several requests of which one is judged, on processors that generator and service share; and with responses
 //! that take longer than a slice.
 
-use std::process::{Command, Stdio};
-
-use crate::place::{Draft, Place, Running, SERVICE, counted, free};
+use crate::place::{Draft, Place, counted, service};
 
 #[test]
 fn a_log_becomes_a_mix_that_is_sent_and_no_value_of_it_is_kept_unasked() {
@@ -18,10 +16,7 @@ fn a_log_becomes_a_mix_that_is_sent_and_no_value_of_it_is_kept_unasked() {
     assert!(text.contains("path = \"/%7Benv.HOME%7D\"") && !(text + &rows).contains("a.b"), "{rows}");
     place.said(&["mix", "access.log"]).ends(2).tells(&["it is there already"]);
     place.said(&["mix", "mix.toml", "--out", "b.toml"]).ends(2).tells(&["neither an access log"]);
-    let address = free();
-    let mut service = Command::new("node");
-    service.arg(SERVICE).env("PORT", address.port().to_string()).stdout(Stdio::null());
-    let _service = Running::start(&mut service, address);
+    let (_service, address) = service(&[]);
     let url = format!("http://{address}");
     let words = ["load", &url, "--mix", "mix.toml", "-d", "300ms", "-c", "4", "--json"];
     let report = place.said(&words).ends(0).json();
@@ -63,18 +58,13 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
         assert!(trial.started.generator_cpus.iter().all(|cpu| services.contains(cpu)), "{:?}", trial.started);
         assert!(trial.ended.as_ref().is_some_and(|ended| ended.peak_rss_bytes_by_service["api"] > 10 << 20));
         for slice in trial.measured() {
-            let [fast, slow] = &slice.counts.endpoints[..] else {
-                panic!("two requests: {:?}", slice.counts.endpoints)
-            };
+            let [fast, slow] = &slice.counts.endpoints[..] else { panic!("two requests: {slice:?}") };
             assert_eq!((fast.sent + slow.sent, fast.failed(), slow.failed()), (slice.counts.sent, 0, 0));
             let open = slice.counts.open.as_ref().expect("it is at a rate");
             assert_eq!((open.response.count(), open.intended), (slow.sent, slice.counts.sent + open.unsent));
             let busiest = slice.services[0].cpu_by_process_ns.first().expect("it worked");
-            assert!(
-                *busiest > 0 && *busiest <= slice.services[0].cpu_ns + 30_000_000,
-                "{:?}",
-                slice.services
-            );
+            let most_ns = slice.services[0].cpu_ns + 30_000_000;
+            assert!((1..=most_ns).contains(busiest), "{:?}", slice.services);
         }
     }
     // All variants of a block get the same requests in the same order, so the same number of each.

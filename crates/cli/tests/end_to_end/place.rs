@@ -114,6 +114,24 @@ fn with_defaults(lines: &str, defaults: &str) -> String {
     rest.chain(lines.lines()).collect::<Vec<_>>().join("\n")
 }
 
+impl Draft<'_> {
+    pub fn text(&self) -> String {
+        let service = format!(
+            "command = [\"node\", \"{SERVICE}\"]\nready = \"/healthz\"\nready_timeout = \"20s\"\n\
+             stop_timeout = \"1s\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}"
+        );
+        // Tests run beside one another, so that the machine is never one's own, and nothing is dropped for that.
+        let design = "drop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\nblocks = 6";
+        format!(
+            "name = \"test\"\n[services.api]\n{}\n{}\n[load]\n{}\n[design]\n{}\n",
+            with_defaults(self.service, &service),
+            self.more,
+            with_defaults(self.load, "connections = 4\ntimeout = \"1s\""),
+            with_defaults(self.design, design)
+        )
+    }
+}
+
 pub struct Place {
     folder: tempfile::TempDir,
 }
@@ -140,25 +158,7 @@ impl Place {
 
     /// An experiment, short and cheap unless something else is said.
     pub fn experiment(&self, draft: &Draft<'_>) -> PathBuf {
-        // Tests run beside one another, so that the machine is never one's own, and nothing is dropped for that.
-        let text = format!(
-            "name = \"test\"\n[services.api]\n{}\n{}\n[load]\n{}\n[design]\n{}\n",
-            with_defaults(
-                draft.service,
-                &format!(
-                    "command = [\"node\", \"{SERVICE}\"]\nready = \"/healthz\"\nready_timeout = \"20s\"\n\
-                     stop_timeout = \"1s\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}"
-                )
-            ),
-            draft.more,
-            with_defaults(draft.load, "connections = 4\ntimeout = \"1s\""),
-            with_defaults(
-                draft.design,
-                "drop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\n\
-                 blocks = 6"
-            ),
-        );
-        self.write("experiment.toml", text)
+        self.write("experiment.toml", draft.text())
     }
 
     /// Two variants whose levels set these variables; with more of the design.
@@ -359,6 +359,14 @@ impl Running {
         wait_until("it listens", || std::net::TcpStream::connect(address).is_ok());
         running
     }
+}
+
+/// `service.js` with these variables, at an address of its own.
+pub fn service(env: &[(&str, &str)]) -> (Running, std::net::SocketAddr) {
+    let address = free();
+    let mut node = Command::new("node");
+    node.arg(SERVICE).env("PORT", address.port().to_string()).envs(env.iter().copied());
+    (Running::start(&mut node, address), address)
 }
 
 impl Drop for Running {

@@ -22,10 +22,6 @@ fn with_cache(place: &Place, mut command: Command) -> Command {
     command
 }
 
-fn kept(place: &Place) -> usize {
-    fs::read_dir(place.path("cache/proofload")).map_or(0, Iterator::count)
-}
-
 #[test]
 fn data_is_made_for_the_first_run_and_found_by_the_next() {
     let place = Place::new();
@@ -46,15 +42,4 @@ fn data_is_made_for_the_first_run_and_found_by_the_next() {
         fs::remove_dir_all(place.record()).expect("the record is there");
     }
     place.is_quiet();
-}
-
-#[test]
-fn data_that_cannot_be_made_ends_the_run_before_any_service() {
-    let place = Place::new();
-    let file = experiment(&place, "echo half >$1/data; echo no such table; exit 3");
-    let said = with_cache(&place, place.command(&file)).said();
-    said.ends(3).tells(&["prepare.zips ended with status 3", "no such table"]);
-    assert_eq!(said.out, "", "what never ran has no report");
-    let logs: Vec<String> = place.logs().into_keys().collect();
-    assert_eq!((logs, kept(&place)), (vec!["prepare-zips.log".to_owned()], 0));
 }

@@ -49,44 +49,11 @@ fn a_service_that_fails_is_told_with_its_last_words() {
 }
 
 #[test]
-#[ignore = "slow: make check-slow"]
-fn services_that_only_answer_wrongly_are_told_so_instead_of_any_number_and_others_are_judged() {
-    let modes = [
-        ("500", "succeeded: status 500"),
-        ("garbage", "succeeded: head malformed"),
-        ("short", "succeeded: body closed-early"),
-        ("silent", "silent: no response within 1s (0 of "),
-    ];
-    let place = Place::new();
-    let levels = modes.map(|(mode, _)| format!("\"{mode}\" = {{ api.env.MODE = \"{mode}\" }}\n")).concat();
-    let spins = "baseline = { api.env.SPIN_MS = 1 }\ncandidate = { api.env.SPIN_MS = 3 }";
-    let more = format!("[factors.setting]\n{spins}\n{levels}");
-    let experiment = place.experiment(&Draft { more: &more, ..Draft::default() });
-    let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
-    said.prints(&["SLOWER candidate vs baseline"]);
-    for (mode, part) in modes {
-        said.prints(&[&format!("NO SUCCESS {mode} vs baseline {mode}: "), part]);
-    }
-}
-
-#[test]
 fn an_experiment_in_which_nothing_succeeds_is_void_at_once() {
     let place = Place::new();
     let said = place.run(&place.two("api.env.MODE = \"500\"", "api.env.MODE = \"silent\"", ""));
     said.ends(4).prints(&["succeeded: status 500; candidate: no response within 1s"]);
     assert_eq!(place.opened().complete_blocks().count(), 0);
-}
-
-#[test]
-fn a_service_that_closes_or_floods_is_measured_all_the_same() {
-    for mode in ["close", "flood"] {
-        let place = Place::new();
-        let experiment = place.two("", &format!("api.env.MODE = \"{mode}\""), "");
-        let Some(_) = place.run_well(&experiment, "") else { continue };
-        let largest = fs::read_dir(place.record().join("logs")).expect("logs").flatten();
-        let largest = largest.filter_map(|log| Some(log.metadata().ok()?.len())).max();
-        assert!(largest.is_some_and(|bytes| bytes < 3 << 20), "{mode}: a log of {largest:?} bytes");
-    }
 }
 
 /// Starts a long run and waits until a service of it lives.

@@ -30,9 +30,13 @@ fn has(story: Option<String>, parts: &[&str]) {
     parts.iter().for_each(|part| assert!(story.contains(part), "{part} is not in: {story}"));
 }
 
-/// What is told of one row of calls has these parts.
-fn told(stack: &[&Frame], us: f64, pool_us: f64, parts: &str) {
+/// What is told of one row of calls that takes so much, and of the pool, has these parts.
+fn told_of(stack: &[&Frame], us: f64, pool_us: f64, parts: &str) {
     has(story(calls(stack, us), pool_us), &parts.split(" | ").collect::<Vec<_>>());
+}
+
+fn told(stack: &[&Frame], parts: &str) {
+    told_of(stack, 300.0, 0.0, parts);
 }
 
 #[test]
@@ -46,9 +50,9 @@ fn synchronous_crypto_is_named_with_its_caller() {
     ];
     let crypto = "main thread: pbkdf2Sync (node:internal/crypto/pbkdf2:5), called by check (users.js:31) for (anonymous server.js:49), takes \
                   0 µs/request in plain, 4.80 ms in changed: 100 % of the difference";
-    told(&stack, 4800.0, 0.0, crypto);
+    told_of(&stack, 4800.0, 0.0, crypto);
     // The same function of the service's own, without crypto in it: only named as what it is.
-    told(&stack[..3], 4800.0, 0.0, "One function makes most of the difference: check (users.js:31)");
+    told_of(&stack[..3], 4800.0, 0.0, "One function makes most of the difference: check (users.js:31)");
 }
 
 #[test]
@@ -97,48 +101,38 @@ fn templates_that_are_compiled_are_named_with_their_engine() {
     let lexer = packaged("pug-lexer", "Lexer.callLexerFunction", "index.js", Kind::Middleware);
     let begin = [&app("page", 17), &render, &pug("exports.renderFile")];
     let compiled = [begin[0], begin[1], begin[2], &pug("exports.compile"), &lexer, &native("RegExp: x")];
-    told(
-        &compiled,
-        900.0,
-        0.0,
-        "Templates are compiled | pug@1.2.3 | called by page (server.js:17) | NODE_ENV",
-    );
+    told(&compiled, "Templates are compiled | pug@1.2.3 | called by page (server.js:17) | NODE_ENV");
     // Filling one in is no compiling.
     let filled =
         [begin[0], begin[1], begin[2], &packaged("pug", "template", "lib/index.js (eval)", Kind::Middleware)];
-    told(&filled, 900.0, 0.0, "One function | template | pug@1.2.3");
+    told(&filled, "One function | template | pug@1.2.3");
     let lookup = packaged("express", "View.lookup", "lib/view.js", Kind::Framework);
     let looked_up = [begin[0], begin[1], &lookup, &core("statSync", "node:fs")];
-    told(&looked_up, 900.0, 0.0, "Views are looked up in the file system");
+    told(&looked_up, "Views are looked up in the file system");
 }
 
 #[test]
 fn compression_counts_on_the_main_thread_and_on_the_pool() {
     let stream =
         [&core("BrotliCompress", "node:zlib"), &core("processChunk", "node:zlib"), &native("write (native)")];
-    told(&stream, 100.0, 900.0, "with Brotli | 90 % of it on the thread pool | 100 % of the difference");
+    told_of(&stream, 100.0, 900.0, "with Brotli | 90 % of it on the thread pool | 100 % of the difference");
     let zopfli = native("BrotliCreateZopfliBackwardReferences");
-    told(&[stream[0], stream[1], &zopfli], 100.0, 900.0, "levels 10 and 11");
+    told_of(&[stream[0], stream[1], &zopfli], 100.0, 900.0, "levels 10 and 11");
     // The same pool with nothing that asks it to compress.
     let reads = [&core("readFile", "node:fs")];
     assert_eq!(story(calls(&reads, 100.0), 900.0), None);
     // What a compressor calls back into is not its cost.
     let middleware = packaged("compression", "compression", "index.js", Kind::Middleware);
     let next = [&middleware, &packaged("router", "next", "index.js", Kind::Framework), &app("handler", 10)];
-    told(&next, 900.0, 0.0, "One function | handler (server.js:10)");
+    told(&next, "One function | handler (server.js:10)");
 }
 
 #[test]
 fn json_logging_and_monitoring_are_known_by_their_functions() {
     let stringify = packaged("express", "stringify", "lib/response.js", Kind::Framework);
-    told(
-        &[&app("list", 8), &stringify],
-        300.0,
-        0.0,
-        "JSON: stringify | express@1.2.3 | called by list (server.js:8)",
-    );
+    told(&[&app("list", 8), &stringify], "JSON: stringify | express@1.2.3 | called by list (server.js:8)");
     let send = packaged("express", "send", "lib/response.js", Kind::Framework);
-    told(&[&app("list", 8), &send], 300.0, 0.0, "One function | send");
+    told(&[&app("list", 8), &send], "One function | send");
 
     let log = [
         &app("log", 3),
@@ -146,24 +140,24 @@ fn json_logging_and_monitoring_are_known_by_their_functions() {
         &core("log", "node:internal/console/constructor"),
         &native("writeUtf8String (native)"),
     ];
-    told(&log, 300.0, 0.0, "Writing log lines: console.log | called by log (server.js:3)");
+    told(&log, "Writing log lines: console.log | called by log (server.js:3)");
     let write = [&app("log", 3), &core("write", "node:net"), &native("writeUtf8String (native)")];
     assert_eq!(story(calls(&write, 300.0), 0.0).filter(|story| story.contains("log lines")), None);
     let pino = packaged("pino", "LOG", "lib/tools.js", Kind::Middleware);
-    told(&[&app("log", 3), &pino], 300.0, 0.0, "Writing log lines: pino@1.2.3");
+    told(&[&app("log", 3), &pino], "Writing log lines: pino@1.2.3");
 
     let apm = packaged("@pm2/io", "wrapped", "build/main/metrics.js", Kind::Middleware);
-    told(&[&apm, &core("emit", "node:events")], 300.0, 0.0, "PM2's monitoring | --no-pmx");
-    told(&[&apm, &app("handler", 10)], 300.0, 0.0, "One function | handler");
+    told(&[&apm, &core("emit", "node:events")], "PM2's monitoring | --no-pmx");
+    told(&[&apm, &app("handler", 10)], "One function | handler");
     let inside = packaged("pm2", "update", "modules/pm2-io-bpm/utils/EDS.js", Kind::Middleware);
-    told(&[&inside], 300.0, 0.0, "PM2's monitoring | pm2@1.2.3");
+    told(&[&inside], "PM2's monitoring | pm2@1.2.3");
     let runs_it = packaged("pm2", "run", "lib/ProcessContainerFork.js", Kind::Middleware);
-    told(&[&runs_it], 300.0, 0.0, "One function | run");
+    told(&[&runs_it], "One function | run");
 }
 
 #[test]
 fn garbage_collection_is_told_and_nothing_where_nothing_is_clear() {
-    told(&[&function("(garbage collector)", "", 0, Kind::Gc)], 300.0, 0.0, "Garbage collection makes most");
+    told(&[&function("(garbage collector)", "", 0, Kind::Gc)], "Garbage collection makes most");
     let many: Vec<Tree> = (0..5).map(|line| calls(&[&app("f", line)], 60.0)).collect();
     assert_eq!(story(together(&many), 0.0), None);
     assert_eq!(story(calls(&[&native("(program)")], 300.0), 0.0), None, "that is no function");

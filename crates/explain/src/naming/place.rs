@@ -170,12 +170,9 @@ fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
 /// A path without `.` and `..`.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
         match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
+            ".." => parts.truncate(parts.len().saturating_sub(1)),
             part => parts.push(part),
         }
     }
@@ -228,7 +225,6 @@ fn shared_folder<'a>(one: &'a str, other: &'a str) -> &'a str {
 }
 
 /// A file of a package.
-#[derive(Debug, PartialEq, Eq)]
 struct InPackage<'a> {
     /// The package's name.
     name: &'a str,
@@ -287,22 +283,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_out_of_addresses() {
-        for (url, path) in [
-            ("file:///srv/my%20app/a.mjs?v=1#x", Some("/srv/my app/a.mjs")),
-            ("file:///C:/app/a.js", Some("C:/app/a.js")),
-            ("C:\\app\\a.js", Some("C:/app/a.js")),
-            ("/srv/100%/a.js", Some("/srv/100%/a.js")),
-            ("file:///srv/100%/%e9.js", Some("/srv/100%/%e9.js")),
-            ("evalmachine.<anonymous>", None),
-            ("https://localhost/a.js", None),
-            ("", None),
-        ] {
-            assert_eq!(path_of(url).as_deref(), path, "{url}");
-        }
-    }
-
-    #[test]
     fn files_outside_are_named_from_here_where_they_are_near() {
         for (path, folder, expected) in [
             ("/srv/mono/app/src/a.js", "/srv/mono/app", "src/a.js"),
@@ -335,37 +315,6 @@ mod tests {
             ("/link/a", "/srv/a/node_modules/e/i.js /tmp/proofload-1/agent.cjs", "/link/a"),
         ] {
             assert_eq!(directory(given, urls.split(' ')), expected, "{given} {urls:?}");
-        }
-    }
-
-    #[test]
-    fn every_package_manager_says_where_a_file_belongs() {
-        let pnpm = "/a/node_modules/.pnpm/@babel+core@7.20.0_x@1/node_modules/@babel/core";
-        let yarn = "/a/.yarn/cache/ms-npm-2.1.0-beta.1-bb15ff679a-3c4b9b0767.zip/node_modules/ms";
-        let nested = "/a/node_modules/x/node_modules/@s/y";
-        for (folder, file, name, version) in [
-            ("/a/node_modules/express", "lib/a.js", "express", None),
-            (nested, "i.js", "@s/y", None),
-            (pnpm, "i.js", "@babel/core", Some("7.20.0")),
-            (yarn, "index.js", "ms", Some("2.1.0-beta.1")),
-            ("/usr/share/nodejs/qs", "lib/parse.js", "qs", None),
-            ("/p/node_modules/pm2", "lib/ProcessContainer.js", "pm2", None),
-        ] {
-            let path = format!("{folder}/{file}");
-            assert_eq!(in_package(&path), Some(InPackage { name, folder, file, version }), "{path}");
-        }
-        let pm2 = |folder, file| Some(InPackage { name: PM2, folder, file, version: None });
-        let inside = in_package("/p/node_modules/pm2/node_modules/@pm2/io/b.js");
-        assert_eq!(inside, pm2("/p/node_modules/pm2", "@pm2/io/b.js"));
-        assert_eq!(in_package("/p/node_modules/@pm2/io/b.js"), pm2("", "b.js"));
-        for path in [
-            "/a/server.js",
-            "/node_modules/",
-            "/node_modules/x.js",
-            "/node_modules//x.js",
-            "/node_modules/@a/b",
-        ] {
-            assert_eq!(in_package(path), None, "{path}");
         }
     }
 }

@@ -54,33 +54,44 @@ fn shown(frame: &Frame) -> String {
 
 #[test]
 fn functions_of_scripts() {
-    for (function, url, line, expected) in [
-        ("handle", "file:///srv/app/src/my%20server.js", 12, "handle | src/my server.js:12 | application"),
-        ("", "/srv/app/server.js", 3, "(anonymous server.js:3) | server.js:3 | application"),
-        ("(anonymous)", "/srv/app/a.js", 3, "(anonymous a.js:3) | a.js:3 | application"),
-        ("x", "file:///srv/lib/a.mjs?v=2", 3, "x | ../lib/a.mjs:3 | application"),
-        ("x", "[eval]", 1, "x | [eval]:1 | application"),
-        (
-            "next",
-            "/srv/app/node_modules/express/lib/router.js",
-            9,
-            "next | lib/router.js:9 | framework express@5.1.0",
-        ),
-        (
-            "f",
-            "/elsewhere/node_modules/.pnpm/find-my-way@9.3.0/node_modules/find-my-way/index.js",
-            1,
-            "f | index.js:1 | framework find-my-way@9.3.0",
-        ),
-        ("x", "/srv/lib/a.js?v=2", 3, "x | ../lib/a.js?v=2:3 | application"),
-        ("f", "/srv/app/node_modules/@koa/router/i.js", 1, "f | i.js:1 | framework @koa/router@?"),
-        ("f", "webpack-internal:///./src/a.ts", 4, "f | src/a.ts:4 | application"),
-        ("f", "webpack-internal:///./node_modules/koa/lib/a.js", 4, "f | lib/a.js:4 | framework koa@?"),
-        ("emit", "node:events", 466, "emit | node:events:466 | Node core"),
-        ("emit", "internal/timers.js", 4, "emit | node:internal/timers:4 | Node core"),
-        ("f", "/tmp/proofload-1-2-3/agent.cjs", 4, "f | agent.cjs:4 | middleware proofload-agent@?"),
+    let yarn = "/x/.yarn/cache/ms-npm-2.1.0-beta.1-bb15ff679a-3c4b9b0767.zip/node_modules/ms/index.js";
+    let pnpm = "/x/node_modules/.pnpm/find-my-way@9.3.0/node_modules/find-my-way/index.js";
+    let scoped = "/x/node_modules/.pnpm/@babel+core@7.20.0_x@1/node_modules/@babel/core/i.js";
+    for (url, expected) in [
+        ("file:///srv/app/src/my%20server.js?v=1#x", "src/my server.js:3 | application"),
+        ("file:///srv/app/100%/%e9.js", "100%/%e9.js:3 | application"),
+        ("file:///C:/app/a.js", "C:/app/a.js:3 | application"),
+        ("C:\\app\\a.js", "C:/app/a.js:3 | application"),
+        ("file:///srv/lib/a.mjs?v=2", "../lib/a.mjs:3 | application"),
+        ("/srv/lib/a.js?v=2", "../lib/a.js?v=2:3 | application"),
+        ("[eval]", "[eval]:3 | application"),
+        ("evalmachine.<anonymous>", "evalmachine.<anonymous>:3 | application"),
+        ("https://localhost/a.js", "localhost/a.js:3 | application"),
+        ("/srv/app/node_modules/express/lib/router.js", "lib/router.js:3 | framework express@5.1.0"),
+        ("/srv/app/node_modules/a/node_modules/b/i.js", "i.js:3 | middleware b@2.0.0"),
+        ("/srv/app/node_modules/@koa/router/i.js", "i.js:3 | framework @koa/router@?"),
+        ("/srv/app/node_modules/pm2/lib/x.js", "lib/x.js:3 | middleware pm2@6.0.8"),
+        ("/srv/app/node_modules/pm2/node_modules/@pm2/io/b.js", "@pm2/io/b.js:3 | middleware pm2@6.0.8"),
+        ("/srv/app/node_modules/@pm2/io/b.js", "b.js:3 | middleware pm2@?"),
+        (pnpm, "index.js:3 | framework find-my-way@9.3.0"),
+        (scoped, "i.js:3 | middleware @babel/core@7.20.0"),
+        (yarn, "index.js:3 | middleware ms@2.1.0-beta.1"),
+        ("/usr/share/nodejs/qs/lib/parse.js", "lib/parse.js:3 | middleware qs@?"),
+        ("/node_modules/x.js", "/node_modules/x.js:3 | application"),
+        ("/node_modules//x.js", "/node_modules//x.js:3 | application"),
+        ("/node_modules/@a/b", "/node_modules/@a/b:3 | application"),
+        ("webpack-internal:///./src/a.ts", "src/a.ts:3 | application"),
+        ("webpack-internal:///./node_modules/koa/lib/a.js", "lib/a.js:3 | framework koa@?"),
+        ("node:events", "node:events:3 | Node core"),
+        ("internal/timers.js", "node:internal/timers:3 | Node core"),
+        ("/tmp/proofload-1-2-3/agent.cjs", "agent.cjs:3 | middleware proofload-agent@?"),
     ] {
-        assert_eq!(shown(&key(&CallFrame::at(function, url, line, 0), None)), expected, "{url}");
+        let found = Namer::of(&NAMING, &[]).name(&CallFrame::at("f", url, 3, 0), None);
+        assert_eq!(shown(&found), format!("f | {expected}"), "{url}");
+    }
+    for name in ["", "(anonymous)"] {
+        let found = shown(&key(&CallFrame::at(name, "/srv/app/a.js", 3, 0), None));
+        assert_eq!(found, "(anonymous a.js:3) | a.js:3 | application");
     }
 }
 

@@ -126,20 +126,15 @@ fn perf_event_open(_: Attributes, _: libc::c_int, _: libc::c_int) -> io::Result<
 }
 
 fn attributes(mode: Mode) -> Attributes {
-    let mut flags = DISABLED | INHERIT | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL;
-    if !mode.kernel {
-        flags |= EXCLUDE_KERNEL;
-    }
-    if mode.threads_only {
-        flags |= INHERIT_THREAD;
-    }
+    let kernel = if mode.kernel { 0 } else { EXCLUDE_KERNEL };
+    let threads_only = if mode.threads_only { INHERIT_THREAD } else { 0 };
     Attributes {
         kind: TYPE_SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: CPU_CLOCK,
         sample_period: mode.period_ns,
         sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CALLCHAIN,
-        flags,
+        flags: DISABLED | INHERIT | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL | kernel | threads_only,
         ..Attributes::default()
     }
 }

@@ -42,8 +42,7 @@ pub(crate) struct Binary {
 }
 
 /// The files of all processes, by device and number on it.
-#[derive(Debug, Default)]
-pub(crate) struct Binaries(IndexMap<(String, u64), Binary>);
+pub(crate) type Binaries = IndexMap<(String, u64), Binary>;
 
 /// More files than any process maps; the rest go without names.
 const OPEN_MAX: usize = 512;
@@ -93,9 +92,22 @@ impl<'t> Mapping<'t> {
         } else if self.inode == 0 || !self.path.starts_with('/') || is_shared_memory {
             (Origin::RunTime(pid), 0)
         } else {
-            (Origin::File(binaries.index(pid, &self)), start.wrapping_sub(self.offset))
+            (Origin::File(self.index(pid, binaries)), start.wrapping_sub(self.offset))
         };
         Code { start, end, base, origin }
+    }
+
+    /// The index of its file.
+    fn index(&self, pid: u32, binaries: &mut Binaries) -> usize {
+        let has_room = binaries.len() < OPEN_MAX;
+        let entry = binaries.entry((self.device.to_owned(), self.inode));
+        let index = entry.index();
+        entry.or_insert_with(|| {
+            let path = self.path.strip_suffix(DELETED).unwrap_or(&self.path);
+            let module = path.rsplit('/').next().unwrap_or(path).to_owned();
+            Binary { module, file: if has_room { self.open(pid) } else { None } }
+        });
+        index
     }
 
     fn open(&self, pid: u32) -> Option<File> {
@@ -111,25 +123,6 @@ impl<'t> Mapping<'t> {
             true => open_regular(&program, 0),
             false => open_regular(&format!("/proc/{pid}/map_files/{:x}-{:x}", self.start, self.end), 0),
         }
-    }
-}
-
-impl Binaries {
-    /// The index of a mapping's file.
-    fn index(&mut self, pid: u32, mapping: &Mapping<'_>) -> usize {
-        let key = (mapping.device.to_owned(), mapping.inode);
-        if let Some(known) = self.0.get_index_of(&key) {
-            return known;
-        }
-        let file = if self.0.len() < OPEN_MAX { mapping.open(pid) } else { None };
-        let path = mapping.path.strip_suffix(DELETED).unwrap_or(&mapping.path);
-        let module = path.rsplit('/').next().unwrap_or(path).to_owned();
-        self.0.insert_full(key, Binary { module, file }).0
-    }
-
-    /// The files, by index.
-    pub fn into_list(self) -> Vec<Binary> {
-        self.0.into_values().collect()
     }
 }
 
@@ -252,7 +245,7 @@ fn jit_names(pid: u32) -> Option<File> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
 
     const MAPS: &str = "\
@@ -284,7 +277,7 @@ cut off
         for made in [0x7f00_0000_0000, 0x7f00_0000_2000, 0x7f00_0000_6000] {
             assert_eq!(at(made), Some((Origin::RunTime(u32::MAX), made)));
         }
-        let modules: Vec<String> = binaries.into_list().into_iter().map(|binary| binary.module).collect();
+        let modules: Vec<String> = binaries.into_values().map(|binary| binary.module).collect();
         assert_eq!(modules, ["node", "lib a.so"]);
     }
 

@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 use machine::process;
 
 use super::records::{Record, read};
-use super::space::{Binaries, Origin, Place, Space, has_address};
+use super::space::{Binaries, Binary, Origin, Place, Space, has_address};
 use super::symbols;
 use crate::{NativeFrame, NativeStack};
 
@@ -136,7 +136,7 @@ impl Names {
                 }
             }
         }
-        let mut binaries = binaries.into_list();
+        let mut binaries: Vec<Binary> = binaries.into_values().collect();
         let names = |(origin, wanted): (Origin, BTreeSet<u64>)| {
             let names = match &origin {
                 Origin::Kernel => symbols::of_kernel(&fs::read_to_string("/proc/kallsyms").ok()?, &wanted)?,

@@ -252,7 +252,7 @@ mod tests {
         let space = Space::of(std::process::id(), &mut binaries);
         let place = space.place(landmark as fn(u64) -> u64 as usize as u64 + 1).expect("code");
         let Origin::File(index) = place.origin else { panic!("no file at {place:?}") };
-        let binary = binaries.into_list().swap_remove(index);
+        let binary = binaries.swap_remove_index(index).expect("its file").1;
         let program = std::env::current_exe().unwrap();
         assert_eq!(Some(binary.module.as_str()), program.file_name().unwrap().to_str());
         let names = of_program(binary.file.unwrap(), &BTreeSet::from([place.at, u64::MAX]));

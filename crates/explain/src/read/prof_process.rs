@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::v8::Sample;
-use super::{CallFrame, Calls, CpuProfile, NODES_MAX, PROFILE_BYTES_MAX, ReadError, bounded};
+use super::{CallFrame, Calls, CpuProfile, NODES_MAX, ReadError, parsed};
 use crate::doubt::Note;
 
 const FORMAT: &str = "output of --prof-process --preprocess";
@@ -25,8 +25,7 @@ const OWN_US: i64 = 1000;
 /// # Errors
 /// If it is cut off, not JSON, or beyond a limit.
 pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
-    let bytes = bounded(FORMAT, bytes, PROFILE_BYTES_MAX)?;
-    let file: File = serde_json::from_slice(bytes).map_err(|error| ReadError::json(FORMAT, bytes, &error))?;
+    let file: File = parsed(FORMAT, bytes)?;
     let mut growing =
         Growing { functions: vec![None; file.code.len()], code: file.code, ..Growing::default() };
     let mut ticks = file.ticks;
@@ -39,16 +38,14 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     for (index, tick) in ticks.iter().enumerate() {
         samples.push(Sample { at_us: after(index), node: growing.place(tick)? });
     }
-    let mut notes = Vec::new();
-    if !ticks.is_empty() {
-        let text = format!(
-            "ticks of --prof come irregularly: each counts as {usual} µs, the usual time between two"
-        );
-        notes.push(Note::remark(text));
-    }
-    if growing.nameless > 0 {
-        notes.push(Note::remark(format!("{} calls in stacks have no name: left out", growing.nameless)));
-    }
+    let nameless = growing.nameless;
+    let notes = [
+        (!ticks.is_empty()).then(|| {
+            format!("ticks of --prof come irregularly: each counts as {usual} µs, the usual time between two")
+        }),
+        (nameless > 0).then(|| format!("{nameless} calls in stacks have no name: left out")),
+    ];
+    let notes = notes.into_iter().flatten().map(Note::remark).collect();
     let end_us = after(ticks.len());
     Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, start_us, end_us, summed: true, notes })
 }
@@ -99,24 +96,21 @@ struct Growing {
 impl Growing {
     /// The place of a tick's innermost function.
     fn place(&mut self, tick: &Tick) -> Result<u32, ReadError> {
-        if let Some((_, name)) = STATES.iter().find(|(state, _)| *state == tick.vm) {
-            let call = self.calls.number(CallFrame::named(name));
-            return self.below(None, call);
-        }
+        let state = STATES.iter().find(|(state, _)| *state == tick.vm).map(|(_, name)| *name);
         let mut at = None;
-        for code in tick.s.iter().step_by(2).rev() {
+        for code in tick.s.iter().step_by(2).rev().filter(|_| state.is_none()) {
             match self.function(*code) {
                 Some(call) => at = Some(self.below(at, call)?),
                 None => self.nameless += 1,
             }
         }
-        at.map_or_else(
-            || {
-                let call = self.calls.number(CallFrame::named("(program)"));
+        match at {
+            Some(place) => Ok(place),
+            None => {
+                let call = self.calls.number(CallFrame::named(state.unwrap_or("(program)")));
                 self.below(None, call)
-            },
-            Ok,
-        )
+            }
+        }
     }
 
     fn below(&mut self, parent: Option<u32>, call: u32) -> Result<u32, ReadError> {

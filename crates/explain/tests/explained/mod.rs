@@ -1,128 +1,44 @@
 //! A made-up explanation that looks like a real one: a log-in service by Express behind a proxy of its own, which hashes passwords
-//! on the main thread, in the thread pool, or asks a cache first. The same at every run.
+//! on the main thread, in the thread pool, or asks a cache first. Its trees are of a real profile. The same at every run.
 
 use std::collections::BTreeMap;
 
 use explain::{
-    Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, Node, Package, Subject, Tax,
-    Tree, compare_trees,
+    Comparison, Cost, CpuProfile, Doubt, DoubtKind, Explanation, Frame, HeapProfile, Interval, Kind, Naming,
+    Node, Source, Subject, Tax, Tree, compare_trees, cpu_tree, heap_tree, merge,
 };
 
-/// Id, function, file, line and package, `-` for none.
-const FRAMES: &str = "\
-parse parserOnIncoming node:_http_server 1043 -
-emit emit node:events 466 -
-handle handle lib/application.js 152 express@5.1.0
-next next index.js 185 router@2.2.0
-dispatch dispatch lib/route.js 98 router@2.2.0
-logger logger index.js 102 morgan@1.10.0
-query parse lib/parse.js 311 qs@6.14.0
-auth auth server.js 58 -
-auth2 auth2 server.js 71 -
-check checkSync users.js 24 -
-check2 checkAsync users.js 37 -
-cached lookUp cache.js 12 -
-pbkdf2s pbkdf2Sync node:internal/crypto/pbkdf2 63 -
-pbkdf2 pbkdf2 node:internal/crypto/pbkdf2 32 -
-json json lib/response.js 233 express@5.1.0
-send send lib/response.js 125 express@5.1.0
-store _storeHeader node:_http_outgoing 443 -
-kwrite __libc_write [kernel] 0 -
-gc (garbage_collector) - 0 -
-program (program) - 0 -
-pool libuv-worker - 0 -
-sha sha512_block_data_order_avx2 libcrypto.so.3 0 -
-idle (idle) - 0 -";
+const CPU: &[u8] = include_bytes!("../data/auth.cpuprofile");
+const HEAP: &[u8] = include_bytes!("../data/auth.heapprofile");
+/// As if it had served so many meanwhile.
+const REQUESTS: f64 = 5000.0;
 
-const TO_ROUTE: &str = "parse emit handle next dispatch";
+struct Nowhere;
 
-/// Path, ROUTE standing for the way to the route, and own time in µs per request by the main thread, by the pool, and with a cache.
-const STACKS: &str = "\
-parse 5.1 5.3 5.0
-parse emit handle 2.2 2.0 2.1
-parse emit handle next 3.4 3.1 3.3
-parse emit handle next query 6.6 6.7 6.7
-parse emit handle next logger 8.9 9.3 9.1
-ROUTE 1.2 1.1 1.3
-ROUTE auth 1.8 0 1.9
-ROUTE auth check 2.4 0 0.4
-ROUTE auth check pbkdf2s 218.2 0 22.0
-ROUTE auth cached 0 0 3.1
-ROUTE auth json send 10.6 0 10.7
-ROUTE auth json send store 7.9 0 8.1
-ROUTE auth json send kwrite 24.0 0 23.2
-ROUTE auth2 0 1.7 0
-ROUTE auth2 check2 pbkdf2 0 15.7 0
-ROUTE auth2 json send store 0 8.2 0
-ROUTE auth2 json send kwrite 0 25.1 0
-gc 11.2 14.9 10.8
-program 18.3 21.0 17.9
-idle 31.0 260.0 45.0
-pool 0 2.8 0
-pool sha 0 203.0 0";
+impl Source for Nowhere {}
 
-/// Small application functions, to make a tree as wide as real ones.
-const RULES: usize = 160;
+const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &Nowhere };
 
 pub const VARIANTS: [&str; 3] = ["hash=sync", "hash=pool", "hash=sync cache=on"];
 
-/// A tree from paths with their own time.
-#[derive(Default)]
-pub struct Grown {
-    pub tree: Tree,
-    known: BTreeMap<(Option<usize>, usize), usize>,
-}
-
-impl Grown {
-    /// Adds time to a path of frames, callers first, and tells the node.
-    pub fn add(&mut self, path: &[Frame], own: f64) -> Option<usize> {
-        let mut at = None;
-        for frame in path {
-            let number = self.tree.frames.iter().position(|known| known == frame).unwrap_or_else(|| {
-                self.tree.frames.push(frame.clone());
-                self.tree.frames.len() - 1
-            });
-            let nodes = &mut self.tree.nodes;
-            at = Some(*self.known.entry((at, number)).or_insert_with(|| {
-                nodes.push(Node { frame: number, parent: at, self_value: 0.0, lines: BTreeMap::new() });
-                nodes.len() - 1
-            }));
-        }
-        if let Some(node) = at {
-            self.tree.nodes[node].self_value += own;
-        }
-        at
-    }
+/// A tree of paths, callers first, each with what its last function took itself.
+pub fn grown(paths: impl IntoIterator<Item = (Vec<Frame>, f64)>) -> Tree {
+    let row = |(frames, own): (Vec<Frame>, f64)| {
+        let node = |frame: usize| {
+            let parent = frame.checked_sub(1);
+            Node { frame, parent, self_value: 0.0, lines: BTreeMap::new() }
+        };
+        let mut nodes: Vec<Node> = (0..frames.len()).map(node).collect();
+        nodes.last_mut().expect("a function").self_value = own;
+        (Tree { frames, nodes }, 1.0)
+    };
+    let rows: Vec<(Tree, f64)> = paths.into_iter().map(row).collect();
+    merge(&rows.iter().map(|(tree, weight)| (tree, *weight)).collect::<Vec<_>>())
 }
 
 /// A function of the service's own.
 pub fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
     Frame { function: function.into(), file: file.into(), line, kind, package: None }
-}
-
-fn known(id: &str) -> Frame {
-    let mut rows = FRAMES.lines().map(|row| row.split(' ').collect::<Vec<_>>());
-    let row = rows.find(|row| row[0] == id).expect("a frame of the table");
-    let [_, function, file, line, package] = row[..] else { panic!("{row:?}") };
-    let package = package.split_once('@');
-    let kind = match (id, package) {
-        ("gc", _) => Kind::Gc,
-        ("idle", _) => Kind::Waiting,
-        ("kwrite", _) => Kind::Kernel,
-        ("pool" | "sha", _) => Kind::ThreadPool,
-        ("program", _) => Kind::Native,
-        (_, Some(("express" | "router", _))) => Kind::Framework,
-        (_, Some(_)) => Kind::Middleware,
-        _ if file.starts_with("node:") => Kind::Core,
-        _ => Kind::Application,
-    };
-    let package = package.map(|(name, version)| Package { name: name.into(), version: Some(version.into()) });
-    let function = function.replace('_', if id == "gc" { " " } else { "_" });
-    Frame { package, ..frame(&function, file.trim_matches('-'), line.parse().expect("a line"), kind) }
-}
-
-fn path(ids: &str) -> Vec<Frame> {
-    ids.replace("ROUTE", TO_ROUTE).split_whitespace().map(known).collect()
 }
 
 /// A number from 0 to 1 that looks random and is not.
@@ -134,46 +50,27 @@ pub fn noise(seed: usize) -> f64 {
 
 /// The service's own tree in a variant.
 pub fn service(variant: usize) -> Tree {
-    let mut grown = Grown::default();
-    for row in STACKS.lines() {
-        let figures = row.rsplit(' ').take(3).map(|own| own.parse().expect("a figure"));
-        let own: Vec<f64> = figures.collect();
-        if own[2 - variant] > 0.0 {
-            grown.add(&path(row.rsplitn(4, ' ').last().expect("a path")), own[2 - variant]);
-        }
+    let whole = cpu_tree(&CpuProfile::read(CPU).expect("a profile"), None, &NAMING).tree;
+    let mut tree = merge(&[(&whole, 1e-3 / REQUESTS)]);
+    let (on_main, on_pool) = [(1.0, 0.0), (0.0, 0.95), (0.1, 0.0)][variant];
+    let mut hashed = 0.0;
+    for node in tree.nodes.iter_mut().filter(|node| tree.frames[node.frame].function == "pbkdf2Sync") {
+        hashed += node.self_value;
+        node.self_value *= on_main;
+        node.lines.values_mut().for_each(|line| *line *= on_main);
     }
-    let route = if variant == 1 { "auth2" } else { "auth" };
-    let handler = path(&format!("{TO_ROUTE} {route}"));
-    for rule in 0..RULES {
-        let depth = 1 + (noise(rule) * 6.0) as usize;
-        let rules = (0..depth).map(|level| {
-            let number = (rule / 7_usize.pow(u32::try_from(depth - level).expect("small"))) * 10 + level;
-            frame(&format!("checkRule{number}"), "rules/rules.js", 10 + number as u32, Kind::Application)
-        });
-        let below: Vec<Frame> = handler.iter().cloned().chain(rules).collect();
-        grown.add(&below, 0.05 + 1.2 * noise(rule * 31 + 7).powi(4) + 0.03 * noise(rule + 1000 * variant));
-    }
-    if let Some(node) = grown.add(&path(&format!("{TO_ROUTE} auth check")), 0.0).filter(|_| variant != 1) {
-        grown.tree.nodes[node].lines = [(27, 2.1), (28, 0.3)].into();
-    }
-    grown.tree
+    let pool = grown([(vec![frame("libuv-worker", "", 0, Kind::ThreadPool)], hashed * on_pool)]);
+    if on_pool > 0.0 { merge(&[(&tree, 1.0), (&pool, 1.0)]) } else { tree }
 }
 
 fn proxy(variant: usize) -> Tree {
-    let mut grown = Grown::default();
-    let forward = [known("parse"), known("emit"), frame("forward", "proxy.js", 31, Kind::Application)];
-    grown.add(&forward, 11.0 + variant as f64);
-    grown.add(&[&forward[..], &path("send kwrite")].concat(), 22.0 + noise(variant));
-    grown.add(&path("gc"), 2.0);
-    grown.tree
+    let [forward, send] = ["forward", "send"].map(|name| frame(name, "proxy.js", 31, Kind::Application));
+    grown([(vec![forward.clone()], 11.0 + variant as f64), (vec![forward, send], 22.0)])
 }
 
 fn heap(variant: usize) -> Tree {
-    let mut grown = Grown::default();
-    grown.add(&path("parse emit handle next query"), 1_210.0);
-    grown.add(&path(&format!("{TO_ROUTE} auth cached")), if variant == 2 { 4_096.0 } else { 0.0 });
-    grown.add(&path("program"), 310.0);
-    grown.tree
+    let whole = heap_tree(&HeapProfile::read(HEAP).expect("a profile"), &NAMING).tree;
+    merge(&[(&whole, (1.0 + variant as f64) / REQUESTS)])
 }
 
 pub fn about(value: f64, part: f64) -> Interval {
@@ -244,26 +141,12 @@ pub fn full() -> Explanation {
     explanation
 }
 
-/// A tree of 60,000 places whose functions have long names.
-pub fn vast_tree(seed: usize) -> Tree {
-    const NODES: usize = 60_000;
-    const FUNCTIONS: usize = 9_000;
-    let frames = (0..FUNCTIONS).map(|number| {
-        let kind = if number % 3 == 0 { Kind::Middleware } else { Kind::Application };
-        frame(&format!("f{number}{}", "x".repeat(number % 400)), &format!("lib/{number}.js"), 1, kind)
-    });
-    let node = |number: usize| Node {
-        frame: (number * 7) % FUNCTIONS,
-        parent: (number > 20).then(|| number - 1 - (noise(number) * number.min(300) as f64) as usize),
-        self_value: noise(number + seed).powi(12) * 100.0,
-        lines: BTreeMap::new(),
-    };
-    Tree { frames: frames.collect(), nodes: (0..NODES).map(node).collect() }
-}
-
-/// Four variants with trees as large as minutes of profiling make them.
+/// Four variants with trees of so many functions, with so long names, that their drawings have no room together.
 pub fn vast() -> Explanation {
-    let names = ["a", "b", "c", "d"].into_iter().enumerate();
-    let subjects = names.map(|(seed, name)| subject(name, "api", vast_tree(seed), None));
-    Explanation { subjects: subjects.collect(), comparisons: vec![], ..simple() }
+    let path = |number: usize| {
+        (vec![frame(&format!("f{number}{}", "x".repeat(200)), "lib/index.js", 1, Kind::Core)], 1.0)
+    };
+    let tree = grown((0..3000).map(path));
+    let subjects = ["a", "b", "c", "d"].map(|name| subject(name, "api", tree.clone(), None));
+    Explanation { subjects: subjects.to_vec(), comparisons: vec![], ..simple() }
 }

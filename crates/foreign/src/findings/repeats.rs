@@ -160,33 +160,3 @@ pub fn connection_per_request(of: &Sight<'_>) -> Vec<(Grade, Case)> {
     });
     slow.collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pairs_are_counted_as_if_one_by_one() {
-        let rates: Vec<f64> = (0..40).map(|i| 100.0 * (1.0 + f64::from(i * i % 37) / 11.0)).collect();
-        let group = |index: usize, single: bool| Group {
-            label: index.to_string(),
-            path: Vec::new(),
-            runs: vec![index],
-            rates: if single { vec![1.0] } else { vec![1.0, 2.0] },
-            pooled: None,
-        };
-        let groups: Vec<Group> = (0..rates.len()).map(|index| group(index, index % 3 > 0)).collect();
-        let rated: Vec<(&Group, f64)> = groups.iter().zip(rates).collect();
-        let (mut all, mut near) = (0, 0);
-        for (at, (one, slow)) in rated.iter().enumerate() {
-            for (other, fast) in &rated[at + 1..] {
-                if one.rates.len() == 1 || other.rates.len() == 1 {
-                    all += 1;
-                    near += u64::from((fast / slow).max(slow / fast) <= 1.0 + HAND_WIDE);
-                }
-            }
-        }
-        let pairs = Pairs::of(&rated);
-        assert_eq!((pairs.all, pairs.near), (all, near));
-    }
-}

@@ -6,7 +6,7 @@ use model::quantity::{count, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{Seen, graded, share};
-use crate::run::Run;
+use crate::run::{Run, parts};
 use crate::tools::{Divides, Pace, RateOf};
 
 /// A runtime compiles and caches fill during the first seconds: Proofload's own warm-ups take 2 to 6 s.
@@ -51,19 +51,15 @@ pub fn short(run: &Run) -> Option<Seen> {
 /// wrk opens the same number of connections on each thread, hey the same number of requests on each connection.
 pub fn uneven(run: &Run) -> Option<Seen> {
     let load = &run.load;
-    let (all, into, did, parts) = match run.tool.row().divides {
+    let (all, into, did, noun) = match run.tool.row().divides {
         Divides::ConnectionsByThreads => (load.connections, load.threads, "opened", "threads"),
         Divides::RequestsByConnections => (load.requests, load.connections, "sent", "connections"),
         Divides::Nothing => return None,
     };
     let (asked, into) = (all?, into.filter(|into| *into > 0)?);
     let done = asked / into * into;
-    let words = format!(
-        "{} {did}, not {}: {into} {parts} with {} each",
-        count(done),
-        count(asked),
-        count(asked / into)
-    );
+    let [done_told, asked_told, each] = [done, asked, asked / into].map(count);
+    let words = format!("{done_told} {did}, not {asked_told}: {into} {noun} with {each} each");
     let figures = [(did, Quantity::count(done)), ("asked", Quantity::count(asked))];
     (done != asked).then(|| (Grade::Note, Evidence::new(words, figures)))
 }
@@ -116,11 +112,9 @@ pub fn cut_off(run: &Run) -> Option<Seen> {
 
 /// Client and service on one machine.
 pub fn same_machine(run: &Run) -> Option<Seen> {
-    let url = run.url.as_ref()?;
-    let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let (host, _) = parts(run.url.as_deref()?);
     let local = ["127.", "localhost", "[::1]", "0.0.0.0"].iter().any(|start| host.starts_with(start));
     // The port tells nothing here, and a bracket belongs to an address of version 6.
-    let host = host.split('/').next().unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
     local.then(|| (Grade::Note, host.into()))
 }
@@ -142,25 +136,16 @@ pub fn statuses(run: &Run) -> Option<Seen> {
 /// Connections that failed.
 pub fn connections(run: &Run) -> Option<Seen> {
     let all = run.failures.socket();
-    let kinds = [
-        ("connect", run.failures.connect),
-        ("read", run.failures.read),
-        ("write", run.failures.write),
-        ("other", run.failures.other),
-    ];
-    let kinds = kinds.iter().filter_map(|(name, number)| {
-        number.filter(|number| *number > 0).map(|number| format!("{} {name}", count(number)))
-    });
-    let kinds: Vec<String> = kinds.collect();
+    let of = &run.failures;
+    let kinds = [(of.connect, "connect"), (of.read, "read"), (of.write, "write"), (of.other, "other")];
+    let kinds = kinds.iter().filter_map(|(number, name)| Some((number.filter(|number| *number > 0)?, name)));
+    let kinds: Vec<String> = kinds.map(|(number, name)| format!("{} {name}", count(number))).collect();
     let part = run.requests.map_or(1.0, |requests| share(all, requests.saturating_add(all)));
-    let beside = run
-        .requests
-        .map(|requests| format!(" beside {} ({})", many(requests, "request"), Quantity::share(part)));
-    let seen = Evidence::new(
-        kinds.join(", ") + &beside.unwrap_or_default(),
-        [("failed", Quantity::count(all)), ("failed_share", Quantity::share(part))],
-    );
-    (all > 0).then(|| (graded(part), seen))
+    let beside = |requests| format!(" beside {} ({})", many(requests, "request"), Quantity::share(part));
+    let beside = run.requests.map(beside);
+    let words = kinds.join(", ") + &beside.unwrap_or_default();
+    let figures = [("failed", Quantity::count(all)), ("failed_share", Quantity::share(part))];
+    (all > 0).then(|| (graded(part), Evidence::new(words, figures)))
 }
 
 /// ab's failures that are none.
@@ -229,12 +214,10 @@ pub fn timeouts(run: &Run) -> Option<Seen> {
 fn wait(run: &Run) -> String {
     let closed = !run.is_open_loop();
     match (run.connections_opened(), run.rate()) {
-        (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => format!(
-            "; {} at {} wait {} each",
-            many(connections, "connection"),
-            Quantity::per_s(rate),
-            Quantity::seconds(connections as f64 / rate)
-        ),
+        (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => {
+            let (rate, each) = (Quantity::per_s(rate), Quantity::seconds(connections as f64 / rate));
+            format!("; {} at {rate} wait {each} each", many(connections, "connection"))
+        }
         _ => String::new(),
     }
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use model::quantity::count;
 
 use super::{Beginning, Meaning, Row, Tool, percent, starts, usual};
-use crate::compatibility::{Grammar, Refusal, Translation, When, getopt, has_header, period, whole};
+use crate::compatibility::{Given, Grammar, Refusal, Translation, When, getopt, has_header, period, whole};
 use crate::draft::{Draft, Part, Taken, keep};
 use crate::number::{self, Lone};
 
@@ -160,27 +160,14 @@ const GRAMMAR: Grammar = Grammar {
 const REQUESTS_OF_TIME_LIMIT: u64 = 50_000;
 
 /// A checked command line.
-#[derive(Debug, Default)]
-struct Asked {
+struct Asked<'a> {
+    given: &'a Given,
     requests: u64,
     concurrency: u64,
     /// Zero: none.
     time_limit_s: u64,
     timeout_s: u64,
-    keep_alive: bool,
-    percentiles: bool,
-    any_length: bool,
-    goes_on: bool,
-    html: bool,
-    verbose: bool,
     method: Option<String>,
-    body: Option<String>,
-    content_type: Option<String>,
-    cookies: Vec<String>,
-    credentials: Vec<String>,
-    headers: Vec<String>,
-    source: Option<String>,
-    url: String,
 }
 
 /// What a command line of ab means here.
@@ -188,75 +175,53 @@ fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
     let refused = |problem: String, hint: String| Err(Refusal::new(Tool::Ab, problem).hint(hint));
     let given =
         getopt(&GRAMMAR, arguments).map_err(|problem| Refusal::new(Tool::Ab, problem).hint(OPTIONS))?;
-    let url = match given.plain.as_slice() {
-        [url] => url.clone(),
+    match given.plain.as_slice() {
+        [_] => {}
         [] => return refused("there is no URL".into(), format!("for example ab {EXAMPLE}")),
         [url, more, ..] => {
             let problem = format!("{more:?} comes after the URL, {url}");
             return refused(problem, "ab takes its options before the URL, and one URL".into());
         }
-    };
-    let mut asked =
-        Asked { requests: 1, concurrency: 1, timeout_s: 30, percentiles: true, url, ..Asked::default() };
-    for (key, value) in given.options {
-        asked.option(key, value)?;
     }
-    asked.check()?;
+    let mut asked =
+        Asked { given: &given, requests: 1, concurrency: 1, time_limit_s: 0, timeout_s: 30, method: None };
+    for (key, value) in &given.options {
+        asked.option(*key, value)?;
+    }
+    let Asked { requests, concurrency, .. } = asked;
+    if concurrency > requests {
+        let problem = format!("-c {concurrency} is more than -n {requests} requests in all");
+        return refused(problem, "without -n or -t it is one request; ab refuses this too".into());
+    }
     let mut translation = Translation::default();
     asked.write(&mut translation);
     translation.differs(asked.differences());
     Ok(translation)
 }
 
-impl Asked {
-    fn option(&mut self, key: char, value: String) -> Result<(), Refusal> {
+impl Asked<'_> {
+    fn option(&mut self, key: char, value: &str) -> Result<(), Refusal> {
         match key {
-            'n' => self.requests = number_of(key, &value, 1)?,
-            'c' => self.concurrency = number_of(key, &value, 1)?,
-            't' => (self.time_limit_s, self.requests) = (number_of(key, &value, 0)?, REQUESTS_OF_TIME_LIMIT),
-            's' => self.timeout_s = number_of(key, &value, 1)?,
-            'k' => self.keep_alive = true,
-            'd' => self.percentiles = false,
-            'l' => self.any_length = true,
-            'r' => self.goes_on = true,
-            'w' | 'x' | 'y' | 'z' => self.html = true,
-            'v' => self.verbose = true,
-            'T' => self.content_type = Some(value),
-            'C' => self.cookies.push(value),
-            'A' => self.credentials.push(value.trim_start().to_owned()),
-            'H' => self.headers.push(value),
-            'B' => self.source = Some(value),
-            'm' => self.method = Some(value),
+            'n' => self.requests = number_of(key, value, 1)?,
+            'c' => self.concurrency = number_of(key, value, 1)?,
+            't' => (self.time_limit_s, self.requests) = (number_of(key, value, 0)?, REQUESTS_OF_TIME_LIMIT),
+            's' => self.timeout_s = number_of(key, value, 1)?,
+            'm' => self.method = Some(value.to_owned()),
             'i' => self.only_method(key, "HEAD")?,
-            'p' | 'u' => {
-                self.only_method(key, if key == 'p' { "POST" } else { "PUT" })?;
-                self.body = Some(value);
-            }
-            // Progress is shown on terminals only, and ab's estimators of confidence are not printed in any case.
-            'q' | 'S' => {}
-            refused => return Err(refusal(refused, &value)),
+            'p' => self.only_method(key, "POST")?,
+            'u' => self.only_method(key, "PUT")?,
+            // Progress (-q) is shown on terminals only, and ab's estimators of confidence (-S) are not printed in any case.
+            _ if "kdlrwxyzvTCAHBqS".contains(key) => {}
+            refused => return Err(refusal(refused, value)),
         }
         Ok(())
     }
 
     /// -i, -p and -u decide the method, so that no other may have done so; -m may come later.
     fn only_method(&mut self, key: char, method: &str) -> Result<(), Refusal> {
-        match self.method.replace(method.to_owned()) {
-            None => Ok(()),
-            Some(other) => {
-                let problem = format!("-{key} makes it a {method}, but it is a {other} already");
-                Err(Refusal::new(Tool::Ab, problem)
-                    .hint("ab takes one of -i, -p and -u, and -m only after it"))
-            }
-        }
-    }
-
-    fn check(&self) -> Result<(), Refusal> {
-        if self.concurrency <= self.requests {
-            return Ok(());
-        }
-        let problem = format!("-c {} is more than -n {} requests in all", self.concurrency, self.requests);
-        Err(Refusal::new(Tool::Ab, problem).hint("without -n or -t it is one request; ab refuses this too"))
+        let Some(other) = self.method.replace(method.to_owned()) else { return Ok(()) };
+        let problem = format!("-{key} makes it a {method}, but it is a {other} already");
+        Err(Refusal::new(Tool::Ab, problem).hint("ab takes one of -i, -p and -u, and -m only after it"))
     }
 
     fn write(&self, translation: &mut Translation) {
@@ -266,40 +231,49 @@ impl Asked {
         }
         translation.flag_with("-c", self.concurrency);
         translation.flag_with("--timeout", period(self.timeout_s));
+        let given = self.given;
         // The table of percentiles is what -d takes away.
-        for (is_so, flag) in [(!self.keep_alive, "--no-keepalive"), (self.percentiles, "--latency")] {
+        for (is_so, flag) in [(!given.has("k"), "--no-keepalive"), (!given.has("d"), "--latency")] {
             if is_so {
                 translation.flag(flag);
             }
         }
-        self.source.iter().for_each(|source| translation.flag_with("--source", source));
-        let by_itself = if self.body.is_some() { "POST" } else { "GET" };
+        given
+            .values('B')
+            .next_back()
+            .into_iter()
+            .for_each(|source| translation.flag_with("--source", source));
+        let body = given.values('p').chain(given.values('u')).next();
+        let by_itself = if body.is_some() { "POST" } else { "GET" };
         if let Some(method) = self.method.as_deref().filter(|&method| method != by_itself) {
             translation.flag_with("-X", method);
         }
         let mut headers = Vec::new();
-        if let Some(file) = &self.body {
+        if let Some(file) = body {
             translation.flag_with("--body", format!("@{file}"));
-            let kind = self.content_type.as_deref().unwrap_or("text/plain");
+            let kind = given.values('T').next_back().unwrap_or("text/plain");
             headers.push(format!("Content-Type: {kind}"));
         }
-        if !self.cookies.is_empty() {
-            headers.push(format!("Cookie: {}", self.cookies.join("; ")));
+        if given.has("C") {
+            headers.push(format!("Cookie: {}", given.values('C').collect::<Vec<_>>().join("; ")));
         }
-        let basic = |credentials| format!("Authorization: Basic {}", STANDARD.encode(credentials));
-        headers.extend(self.credentials.iter().map(basic));
-        headers.extend(self.headers.iter().cloned());
-        if !has_header(&self.headers, "accept") {
+        let basic =
+            |credentials: &str| format!("Authorization: Basic {}", STANDARD.encode(credentials.trim_start()));
+        headers.extend(given.values('A').map(basic));
+        headers.extend(given.values('H').map(str::to_owned));
+        if !has_header(given.values('H'), "accept") {
             headers.push("Accept: */*".to_owned());
         }
         headers.iter().for_each(|line| translation.flag_with("-H", line));
-        translation.unchecked_tls(&self.url);
-        translation.flag(&self.url);
+        let url = &given.plain[0];
+        translation.unchecked_tls(url);
+        translation.flag(url);
     }
 
     fn differences(&self) -> [(bool, When, String); 11] {
-        let agent =
-            if has_header(&self.headers, "user-agent") { "" } else { ", and its User-Agent is ApacheBench" };
+        let given = self.given;
+        let names_itself = !has_header(given.values('H'), "user-agent");
+        let agent = if names_itself { ", and its User-Agent is ApacheBench" } else { "" };
         [
             (self.time_limit_s > 0, When::AnsweredOver(self.requests), format!(
                 "ab would have stopped after {} requests, before -t was over.", count(self.requests)
@@ -308,8 +282,8 @@ impl Asked {
                 "Requests are HTTP/1.1. ab's are HTTP/1.0{agent}: a service may answer those otherwise, without chunks, or \
                  closing the connection."
             )),
-            (self.cookies.len() > 1, When::Always, "All cookies are sent. ab sends the last -C only.".into()),
-            (!self.any_length, When::Always,
+            (given.values('C').count() > 1, When::Always, "All cookies are sent. ab sends the last -C only.".into()),
+            (!given.has("l"), When::Always,
                 "ab counts a response whose length is not the first one's as failed (Length). Here lengths are not compared, as \
                  with its -l.".into()),
             (true, When::NotGood,
@@ -318,14 +292,14 @@ impl Asked {
                 "ab ends the whole run once nothing at all has come for {}. Here each request has that time to itself.",
                 period(self.timeout_s)
             )),
-            (!self.goes_on, When::Lost,
+            (!given.has("r"), When::Lost,
                 "Without -r ab ends the whole run when a connection is reset. Here it is counted and opened again.".into()),
             (true, When::Always,
                 "ab's Time per request is computed from its throughput. The latencies here were measured, one by one.".into()),
             (true, When::Always, "Transfer is in units of 1000 bytes. ab's Kbytes are of 1024.".into()),
-            (self.html, When::Always,
+            (given.has("wxyz"), When::Always,
                 "-w, -x, -y and -z do nothing: there is no HTML. --json, given before the --, prints everything.".into()),
-            (self.verbose, When::Always, "-v does nothing: responses are not printed. curl -v shows one.".into()),
+            (given.has("v"), When::Always, "-v does nothing: responses are not printed. curl -v shows one.".into()),
         ]
     }
 }

@@ -7,7 +7,7 @@ use super::{
     usual,
 };
 use crate::draft::{Draft, Taken, keep};
-use crate::number::{self, Kilo, Lone};
+use crate::number::{self, Lone};
 use crate::run::Run;
 
 /// What autocannon prints.
@@ -144,7 +144,7 @@ fn total(text: &str, draft: &mut Draft) -> Taken {
     let taken =
         if exact { Taken::Ours } else { draft.requests(text.split_whitespace().next().unwrap_or_default()) };
     if taken == Taken::Ours {
-        take_total(text, draft, Lone::Decimal, Kilo::Decimal);
+        take_total(text, draft, Lone::Decimal, 1000.0);
         draft.whole = true;
     }
     taken

@@ -2,7 +2,7 @@
 
 use super::{Beginning, Meaning, Row, Tool, between, named_counts, starts, usual};
 use crate::draft::{Draft, Taken, add, keep};
-use crate::number::{self, Kilo, Lone};
+use crate::number::{self, Lone};
 
 /// What h2load prints.
 pub static H2LOAD: Row = Row {
@@ -38,7 +38,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "traffic" => {
             // `traffic: 1.15MB (1202030) total, …`: the exact count stands in brackets.
             let exact = between(value, "(", ")").and_then(|count| number::figure(count, Lone::Thousands));
-            let rounded = || words.first().and_then(|size| number::bytes(size, Kilo::Binary));
+            let rounded = || words.first().and_then(|size| number::bytes(size, 1024.0));
             draft.run.bytes = exact.or_else(rounded);
         }
         "time for request" => {

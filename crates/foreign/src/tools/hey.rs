@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Beginning, Divides, Meaning, Row, Tool, at, count_at, ended, keys_at, percent, usual};
 use crate::draft::{Draft, Part, Taken, add, keep};
-use crate::number::{self, Kilo, Lone};
+use crate::number::{self, Lone};
 use crate::run::Run;
 
 /// What hey prints.
@@ -86,7 +86,7 @@ fn summary(text: &str, draft: &mut Draft) -> Taken {
             draft.moments(time_us(value), None, max);
         }
         "Requests/sec" => return draft.rate(value, Lone::Decimal),
-        "Total data" => run.bytes = number::bytes(value, Kilo::Binary),
+        "Total data" => run.bytes = number::bytes(value, 1024.0),
         _ => return Taken::Foreign,
     }
     Taken::Ours

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Meaning, Pace, Row, Tool, at, ended, starts, usual};
+use super::{Beginning, Meaning, Pace, Row, Tool, at, ended, starts, usual, whole};
 use crate::draft::{Draft, Taken, keep};
-use crate::number::{self, Kilo};
+use crate::number;
 use crate::run::Run;
 
 /// What k6 prints.
@@ -55,18 +55,14 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "http_req_duration" if run.latency.mean_us.is_some() => return Taken::Again,
         "http_req_duration" => durations(&words, draft),
         "http_req_failed" => run.failures.status = failed(&words),
-        "vus_max" => keep_number(&mut run.load.connections, first),
+        "vus_max" => run.load.connections = number::whole(first).or(run.load.connections),
         "data_received" => {
             let size = words.get(..2).map(|pair| pair.concat());
-            run.bytes = size.and_then(|size| number::bytes(&size, Kilo::Decimal));
+            run.bytes = size.and_then(|size| number::bytes(&size, 1000.0));
         }
         _ => {}
     }
     Taken::Ours
-}
-
-fn keep_number(into: &mut Option<u64>, text: &str) {
-    *into = number::whole(text).or(*into);
 }
 
 /// `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`
@@ -134,8 +130,7 @@ fn from_json(value: &Value) -> Option<Run> {
     let figure = |metric: &str, key: &str| {
         at(metrics, &[metric, "values", key]).or_else(|| at(metrics, &[metric, key]))
     };
-    let count =
-        |metric: &str, key: &str| figure(metric, key).filter(|n| *n <= 1e15).map(|n| n.round() as u64);
+    let count = |metric: &str, key: &str| whole(figure(metric, key)?);
     let run = &mut draft.run;
     run.requests = count("http_reqs", "count");
     run.requests_per_s = figure("http_reqs", "rate");

@@ -51,12 +51,24 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let value =
         |name: &str| names.iter().position(|known| *known == name).and_then(|at| values.get(at)).copied();
     match title.trim() {
-        "Requests" => return requests(&value, draft),
+        "Requests" => {
+            let taken = draft.requests(value("total").unwrap_or_default());
+            if taken == Taken::Ours {
+                let rate = |name| value(name).and_then(number::decimal);
+                draft.run.load.rate_per_s = rate("rate").filter(|rate| *rate > 0.0);
+                draft.run.requests_per_s = rate("throughput").or_else(|| rate("rate"));
+            }
+            return taken;
+        }
         "Duration" => {
             draft.run.duration_s = value("total").and_then(number::seconds);
             keep(&mut draft.run.load.duration_s, value("attack").and_then(number::seconds));
         }
-        "Latencies" => latencies(&names, &value, draft),
+        "Latencies" => {
+            let us = |name: &str| value(name).and_then(number::us);
+            draft.moments(us("mean"), None, us("max"));
+            names.iter().for_each(|name| draft.quantile(number::decimal(name), us(name)));
+        }
         "Bytes In" => draft.run.bytes = value("total").and_then(number::decimal),
         "Bytes Out" | "Success" => {}
         // `[code:count]  0:535  200:665`
@@ -68,24 +80,6 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         _ => return Taken::Foreign,
     }
     Taken::Ours
-}
-
-fn requests<'t>(value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) -> Taken {
-    let taken = draft.requests(value("total").unwrap_or_default());
-    if taken == Taken::Ours {
-        let rate = |name| value(name).and_then(number::decimal);
-        draft.run.load.rate_per_s = rate("rate").filter(|rate| *rate > 0.0);
-        draft.run.requests_per_s = rate("throughput").or_else(|| rate("rate"));
-    }
-    taken
-}
-
-fn latencies<'t>(names: &[&str], value: &impl Fn(&str) -> Option<&'t str>, draft: &mut Draft) {
-    let us = |name: &str| value(name).and_then(number::us);
-    draft.moments(us("mean"), None, us("max"));
-    for name in names {
-        draft.quantile(number::decimal(name), us(name));
-    }
 }
 
 /// Responses by status; 0 stands for requests without one.

@@ -6,10 +6,10 @@ use super::{
     take_total, usual,
 };
 use crate::compatibility::{
-    Grammar, Refusal, Translation, When, getopt, has_header, metric, period, seconds,
+    Given, Grammar, Refusal, Translation, When, getopt, has_header, metric, period, seconds,
 };
 use crate::draft::{Draft, Part, Taken};
-use crate::number::{self, Kilo, Lone};
+use crate::number::{self, Lone};
 
 /// What wrk prints, and what its command lines mean.
 pub static WRK: Row =
@@ -112,7 +112,7 @@ fn is_corrected(text: &str, draft: &mut Draft) -> bool {
 fn total(text: &str, draft: &mut Draft) -> Taken {
     let taken = draft.requests(text.split_whitespace().next().unwrap_or_default());
     if taken == Taken::Ours {
-        take_total(text, draft, Lone::Thousands, Kilo::Binary);
+        take_total(text, draft, Lone::Thousands, 1024.0);
     }
     taken
 }
@@ -155,19 +155,16 @@ const GRAMMAR_LONG: &[(&str, char)] = &[
 const CALIBRATION_S: u64 = 10;
 
 /// A checked command line.
-#[derive(Debug, Default)]
-struct Asked {
+struct Asked<'a> {
     tool: Tool,
+    given: &'a Given,
     threads: u64,
     connections: u64,
     duration_s: u64,
     timeout_s: u64,
     /// Requests per second; wrk2 only, and required there.
     rate: Option<u64>,
-    latency: bool,
-    batches: bool,
-    headers: Vec<String>,
-    url: String,
+    url: &'a str,
 }
 
 /// What a command line of wrk or wrk2 means here.
@@ -175,11 +172,12 @@ fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
     let grammar = if tool == Tool::Wrk2 { GRAMMAR_WRK2 } else { GRAMMAR_WRK };
     let given = getopt(&grammar, arguments).map_err(|problem| unknown(tool, &problem))?;
     // What follows the URL is for scripts.
-    let url = given.plain.into_iter().next().unwrap_or_default();
+    let url = given.plain.first().map_or("", String::as_str);
     let (threads, connections, duration_s, timeout_s) = (2, 10, 10, 2);
-    let mut asked = Asked { tool, threads, connections, duration_s, timeout_s, url, ..Asked::default() };
-    for (key, value) in given.options {
-        asked.option(key, value)?;
+    let mut asked =
+        Asked { tool, given: &given, threads, connections, duration_s, timeout_s, rate: None, url };
+    for (key, value) in &given.options {
+        asked.option(*key, value)?;
     }
     asked.check()?;
     let mut translation = Translation::default();
@@ -190,8 +188,8 @@ fn translate(tool: Tool, arguments: &[String]) -> Result<Translation, Refusal> {
     Ok(translation)
 }
 
-impl Asked {
-    fn option(&mut self, key: char, value: String) -> Result<(), Refusal> {
+impl Asked<'_> {
+    fn option(&mut self, key: char, value: &str) -> Result<(), Refusal> {
         let number = |form: &str, read: Option<u64>| {
             let name = if key == 'T' { "--timeout".to_owned() } else { format!("-{key}") };
             let number = read.filter(|&number| number > 0);
@@ -199,17 +197,14 @@ impl Asked {
         };
         let refused = |problem: String, hint| Err(Refusal::new(self.tool, problem).hint(hint));
         match key {
-            't' => self.threads = number(COUNT, metric(&value))?,
-            'c' => self.connections = number(COUNT, metric(&value))?,
-            'd' => self.duration_s = number(TIME, seconds(&value))?,
-            'T' => self.timeout_s = number(TIME, seconds(&value))?,
-            'R' => self.rate = Some(number(COUNT, metric(&value))?),
-            'L' | 'U' => self.latency = true,
-            'B' => self.batches = true,
-            'H' => self.headers.push(value),
+            't' => self.threads = number(COUNT, metric(value))?,
+            'c' => self.connections = number(COUNT, metric(value))?,
+            'd' => self.duration_s = number(TIME, seconds(value))?,
+            'T' => self.timeout_s = number(TIME, seconds(value))?,
+            'R' => self.rate = Some(number(COUNT, metric(value))?),
             's' => return refused(format!("-s {value}: Lua scripts cannot be run"), SCRIPTS),
             'h' => return refused("its help is its own".to_owned(), "proofload load --help has ours"),
-            // Its version belongs to no result of ours.
+            // The rest is looked for where it is needed; its version belongs to no result of ours.
             _ => {}
         }
         Ok(())
@@ -240,13 +235,13 @@ impl Asked {
             translation.flag_with("--arrivals", "constant");
         }
         translation.flag_with("--timeout", period(self.timeout_s));
-        if self.latency {
+        if self.given.has("LU") {
             translation.flag("--latency");
         }
-        let headers = self.headers.iter().filter(|line| line.contains(':'));
+        let headers = self.given.values('H').filter(|line| line.contains(':'));
         headers.for_each(|line| translation.flag_with("-H", line));
-        translation.unchecked_tls(&self.url);
-        translation.flag(&self.url);
+        translation.unchecked_tls(self.url);
+        translation.flag(self.url);
     }
 
     /// How what is sent differs.
@@ -259,7 +254,7 @@ impl Asked {
                 When::Always,
                 format!(
                     "Asked for {connections} connections, {tool} opens {opened}, a multiple of its {threads} threads, \
-                     whatever it prints."
+                 whatever it prints."
                 ),
             ),
             (
@@ -267,7 +262,7 @@ impl Asked {
                 When::ProcessorsBelow(threads),
                 format!(
                     "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours does tens of \
-                     thousands of requests a second: -t 1 leaves more to the service."
+                 thousands of requests a second: -t 1 leaves more to the service."
                 ),
             ),
         ]
@@ -275,16 +270,21 @@ impl Asked {
 
     fn header_differences(&self) -> Vec<(bool, When, String)> {
         let tool = self.tool.name();
-        let odd = self.headers.iter().filter_map(|line| match line.split_once(':') {
+        let odd = self.given.values('H').filter_map(|line| match line.split_once(':') {
             None => Some(format!("-H {line:?} has no colon and is left out, as {tool} does without a word.")),
             Some((_, value)) if value.starts_with(' ') => None,
             Some(_) => Some(format!(
                 "-H {line:?} is sent. {tool} leaves it out, for it wants a space after the colon."
             )),
         });
-        let twice = twice(&self.headers)
-            .map(|name| format!("All {name} headers are sent. {tool} sends the last only."));
-        let agent = (!has_header(&self.headers, "user-agent"))
+        // Letter for letter, as wrk compares them.
+        let names = self.given.values('H').filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+        let names: Vec<&str> = names.collect();
+        let mut places = names.iter().enumerate();
+        let twice = places.find(|(at, name)| names[at + 1..].contains(name));
+        let twice =
+            twice.map(|(_, name)| format!("All {name} headers are sent. {tool} sends the last only."));
+        let agent = (!has_header(self.given.values('H'), "user-agent"))
             .then(|| format!("Requests have a User-Agent, which {tool} does not send; -H sets another."));
         odd.chain(twice).chain(agent).map(|text| (true, When::Always, text)).collect()
     }
@@ -311,7 +311,7 @@ impl Asked {
             )),
             (wrk2, When::TimedOut,
                 "wrk2 waits on after --timeout. Here the request ends then, and is in the percentiles as at least that long (≥).".into()),
-            (wrk2 && self.batches, When::Always,
+            (wrk2 && self.given.has("B"), When::Always,
                 "-B says nothing here: a connection has one request at a time, and each is measured.".into()),
             (wrk, When::TimedOut,
                 "wrk waits on after --timeout, and leaves such a response out of its percentiles. Here the request ends then, and is \
@@ -341,11 +341,4 @@ fn unknown(tool: Tool, problem: &str) -> Refusal {
     };
     Refusal::new(tool, problem)
         .hint(format!("{}'s are {letters}; flags of proofload go before the --", tool.name()))
-}
-
-/// The first name that stands in several of these header lines, letter for letter as wrk compares them.
-fn twice(headers: &[String]) -> Option<&str> {
-    let names: Vec<_> =
-        headers.iter().filter_map(|line| line.split_once(':')).map(|(name, _)| name).collect();
-    names.iter().enumerate().find(|(index, name)| names[index + 1..].contains(name)).map(|(_, name)| *name)
 }

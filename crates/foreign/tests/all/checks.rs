@@ -1,7 +1,7 @@
 //! Each check on an output that has its fault, and on one that nearly has it.
 
+use crate::audit;
 use model::{Code, Grade};
-use proofload_foreign::{Audit, Reader};
 
 /// A run of wrk on another machine, of 30 s, with the lines of failures that are given.
 fn wrk(label: &str, requests: u64, size: u64, failures: &str) -> String {
@@ -14,9 +14,7 @@ fn wrk(label: &str, requests: u64, size: u64, failures: &str) -> String {
 
 /// The grades that a check gives on a text.
 fn grades(text: &str, check: &str) -> Vec<Grade> {
-    let mut reader = Reader::new("notes.md");
-    reader.feed(text.as_bytes());
-    let audit = Audit::of(vec![reader.finish()]);
+    let audit = audit("notes.md", text.as_bytes());
     audit.findings.iter().filter(|found| found.check.code() == check).map(|found| found.grade).collect()
 }
 
@@ -45,21 +43,15 @@ fn compression_is_missed_only_where_it_is_missing() {
         |with: u64, name: &str| wrk("no compression", 20_000, 134_000, "") + &wrk(name, 20_000, with, "");
     assert_eq!(grades(&pair(134_300, "gzip"), "no_compression"), [Grade::Invalid]);
     assert_eq!(grades(&pair(21_000, "gzip"), "no_compression"), []);
-    assert_eq!(
-        grades(&pair(134_300, "cluster"), "no_compression"),
-        [],
-        "nothing says that it was to be compressed"
-    );
+    // Nothing says that it was to be compressed.
+    assert_eq!(grades(&pair(134_300, "cluster"), "no_compression"), []);
     let prose = "We switched on gzip in the second run.\n".to_owned();
     let silent = wrk("before", 20_000, 134_000, "") + &wrk("after", 20_000, 134_100, "");
     assert_eq!(grades(&(prose.clone() + &silent), "no_compression"), [Grade::Warning]);
     assert_eq!(grades(&silent, "no_compression"), []);
     let asked = "`wrk -t2 -c64 -d30s -H 'Accept-Encoding: gzip' http://192.0.2.7/items`\n";
-    assert_eq!(
-        grades(&(prose + asked + &silent), "no_compression"),
-        [],
-        "the request asked, and nothing is known of the rest"
-    );
+    // The request asked, and nothing is known of the rest.
+    assert_eq!(grades(&(prose + asked + &silent), "no_compression"), []);
 }
 
 #[test]
@@ -122,9 +114,7 @@ fn runs_that_a_line_between_them_tells_apart_are_not_pooled() {
     let run = |requests| wrk("x", requests, 500, "").replace("## x\n", "");
     let labels = |one: &str, other: &str| {
         let text = format!("# Results\n{one}\n{}\n{other}\n{}", run(100_000), run(101_000));
-        let mut reader = Reader::new("notes.md");
-        reader.feed(text.as_bytes());
-        Audit::of(vec![reader.finish()]).groups.iter().map(|group| group.label.clone()).collect::<Vec<_>>()
+        audit("notes.md", text.as_bytes()).groups.iter().map(|group| group.label.clone()).collect::<Vec<_>>()
     };
     assert_eq!(labels("without the cache", "with the cache").len(), 2);
     assert_eq!(labels("first run", "second run").len(), 1);

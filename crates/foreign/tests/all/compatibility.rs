@@ -38,7 +38,7 @@ fn refused(tool: Tool, line: &str) -> String {
 }
 
 #[test]
-fn command_lines_of_wrk_become_ours() {
+fn command_lines_become_ours() {
     for (theirs, ours) in [
         ("u", "-t 2 -c 10 -d 10s --timeout 2s u"),
         ("-t12 -c400 -d30s --latency -H 'A: b' u", "-t 12 -c 400 -d 30s --timeout 2s --latency -H 'A: b' u"),
@@ -49,16 +49,38 @@ fn command_lines_of_wrk_become_ours() {
     ] {
         assert_eq!(shown(&translated(Tool::Wrk, theirs).arguments), ours, "{theirs}");
     }
-    let wrk2 = translated(Tool::Wrk2, "-t2 -c100 -d30s -R2k -U -B u");
-    assert_eq!(
-        shown(&wrk2.arguments),
-        "-t 2 -c 100 -d 30s --rate 2000 --arrivals constant --timeout 2s --latency u"
-    );
+    let wrk2 = shown(&translated(Tool::Wrk2, "-t2 -c100 -d30s -R2k -U -B u").arguments);
+    assert_eq!(wrk2, "-t 2 -c 100 -d 30s --rate 2000 --arrivals constant --timeout 2s --latency u");
+    // Of ab: what comes before the header that each has, and behind it if that is not the URL alone.
+    for (theirs, before, behind) in [
+        ("u", "-n 1 -c 1 --timeout 30s --no-keepalive --latency", ""),
+        ("-k -n 10000 -c 50 u", "-n 10000 -c 50 --timeout 30s --latency", ""),
+        ("-kdqSlrn5 -c2 -s 5 u", "-n 5 -c 2 --timeout 5s", ""),
+        ("-k -n 9 -t 60 -c 50 u", "-d 1m -c 50 --timeout 30s --latency", ""),
+        ("-kd -t0 u", "-n 50000 -c 1 --timeout 30s", ""),
+        ("-kdp f u", "-n 1 -c 1 --timeout 30s --body @f -H 'Content-Type: text/plain'", ""),
+        ("-kdu f -T a/b u", "-n 1 -c 1 --timeout 30s -X PUT --body @f -H 'Content-Type: a/b'", ""),
+        ("-kd https://h/", "-n 1 -c 1 --timeout 30s", "--insecure https://h/"),
+        // Without a body there is no Content-Type.
+        ("-kd -i -T a/b u", "-n 1 -c 1 --timeout 30s -X HEAD", ""),
+        (
+            "-kd -A 'u:p' -C a=1 -C b=2 -B ::1 u",
+            "-n 1 -c 1 --timeout 30s --source ::1 -H 'Cookie: a=1; b=2' -H 'Authorization: Basic dTpw'",
+            "",
+        ),
+    ] {
+        let behind = if behind.is_empty() { "u" } else { behind };
+        let ours = format!("{before} -H 'Accept: */*' {behind}");
+        assert_eq!(shown(&translated(Tool::Ab, theirs).arguments), ours, "{theirs}");
+    }
+    let patch = shown(&translated(Tool::Ab, "-kd -p f -m PATCH -H accept:x u").arguments);
+    let plain = "-X PATCH --body @f -H 'Content-Type: text/plain' -H accept:x u";
+    assert_eq!(patch, format!("-n 1 -c 1 --timeout 30s {plain}"));
 }
 
 #[test]
-fn what_wrk_or_we_cannot_do_is_refused_by_name() {
-    for (theirs, problem) in [
+fn what_a_tool_or_we_cannot_do_is_refused_by_name() {
+    let wrk = [
         ("-t2", "no URL"),
         ("--rate 10 u", "no option --rate; wrk's are"),
         ("-R10 u", "no option -R"),
@@ -75,73 +97,8 @@ fn what_wrk_or_we_cannot_do_is_refused_by_name() {
         ("-t3 -c2 u", "2 connections are too few for 3 threads"),
         ("-s post.lua u", "Lua scripts cannot be run; what scripts mostly set has a flag"),
         ("-h", "proofload load --help"),
-    ] {
-        let refused = refused(Tool::Wrk, theirs);
-        assert!(refused.starts_with("wrk: ") && refused.contains(problem), "{theirs}: {refused}");
-    }
-    assert!(refused(Tool::Wrk2, "u").contains("-R"), "wrk2 does not run without a rate");
-}
-
-#[test]
-fn a_difference_from_wrk_is_told_where_it_makes_one() {
-    let fine = Came { answered: 1000, processors: 16, ..Came::default() };
-    let plain = told(Tool::Wrk, "-t4 -c400 -H 'User-Agent: me' u", &fine);
-    for silent in ["opens", "processors", "Requests/sec", "waits on", "User-Agent", "-H"] {
-        assert!(!plain.contains(silent), "{silent}: {plain}");
-    }
-    for told in ["1024", "coordinated omission", "Stdev"] {
-        assert!(plain.contains(told), "{told}: {plain}");
-    }
-    for (line, came, expected) in [
-        ("-t12 -c400 u", fine, "Asked for 400 connections, wrk opens 396"),
-        ("-t12 -c12 u", Came { processors: 2, ..fine }, "12 threads"),
-        ("u", Came { not_good: 1, ..fine }, "whatever its status"),
-        ("u", Came { timed_out: 1, ..fine }, "leaves such a response out of its percentiles"),
-        ("u", fine, "User-Agent, which wrk does not send"),
-        ("-H A:b u", fine, "-H \"A:b\" is sent"),
-        ("-H none u", fine, "-H \"none\" has no colon"),
-        ("-H 'A: b' -H 'A: c' u", fine, "All A headers are sent"),
-    ] {
-        let told = told(Tool::Wrk, line, &came);
-        assert!(told.contains(expected), "{line}: {told}");
-    }
-    let wrk2 = |line| told(Tool::Wrk2, line, &fine);
-    assert!(!wrk2("-R1 u").contains("coordinated omission") && wrk2("-R1 u").contains("\"response\""));
-    assert!(!wrk2("-R1 -d10s u").contains("calibrates") && wrk2("-R1 -d11s u").contains("calibrates"));
-}
-
-#[test]
-fn command_lines_of_ab_become_ours() {
-    let accept = "-H 'Accept: */*'";
-    for (theirs, ours) in [
-        ("u", format!("-n 1 -c 1 --timeout 30s --no-keepalive --latency {accept} u")),
-        ("-k -n 10000 -c 50 u", format!("-n 10000 -c 50 --timeout 30s --latency {accept} u")),
-        ("-kdqSlrn5 -c2 -s 5 u", format!("-n 5 -c 2 --timeout 5s {accept} u")),
-        ("-k -n 9 -t 60 -c 50 u", format!("-d 1m -c 50 --timeout 30s --latency {accept} u")),
-        ("-kd -t0 u", format!("-n 50000 -c 1 --timeout 30s {accept} u")),
-        ("-kdp f u", format!("-n 1 -c 1 --timeout 30s --body @f -H 'Content-Type: text/plain' {accept} u")),
-        (
-            "-kdu f -T a/b u",
-            format!("-n 1 -c 1 --timeout 30s -X PUT --body @f -H 'Content-Type: a/b' {accept} u"),
-        ),
-        ("-kd -p f -m PATCH -H accept:x u", {
-            "-n 1 -c 1 --timeout 30s -X PATCH --body @f -H 'Content-Type: text/plain' -H accept:x u".into()
-        }),
-        ("-kd https://h/", format!("-n 1 -c 1 --timeout 30s {accept} --insecure https://h/")),
-        // Without a body there is no Content-Type.
-        ("-kd -i -T a/b u", format!("-n 1 -c 1 --timeout 30s -X HEAD {accept} u")),
-        ("-kd -A 'u:p' -C a=1 -C b=2 -B ::1 u", {
-            let headers = "-H 'Cookie: a=1; b=2' -H 'Authorization: Basic dTpw'";
-            format!("-n 1 -c 1 --timeout 30s --source ::1 {headers} {accept} u")
-        }),
-    ] {
-        assert_eq!(shown(&translated(Tool::Ab, theirs).arguments), ours, "{theirs}");
-    }
-}
-
-#[test]
-fn what_ab_or_we_cannot_do_is_refused_by_name() {
-    for (theirs, problem) in [
+    ];
+    let ab = [
         ("-n 5", "no URL"),
         ("u -n 5", "\"-n\" comes after the URL, u; ab takes its options before"),
         ("--json u", "no option --json; ab -h lists its options; flags of proofload go before"),
@@ -157,36 +114,66 @@ fn what_ab_or_we_cannot_do_is_refused_by_name() {
         ("-b 4096 u", "buffers"),
         ("-e out.csv u", "--json"),
         ("-g out.dat u", "--json"),
-        ("-V", "proofload --version"),
-    ] {
-        let refused = refused(Tool::Ab, if theirs == "-V" { "-V u" } else { theirs });
-        assert!(refused.starts_with("ab: ") && refused.contains(problem), "{theirs}: {refused}");
+        ("-V u", "proofload --version"),
+    ];
+    // wrk2 does not run without a rate.
+    for (tool, table) in
+        [(Tool::Wrk, wrk.as_slice()), (Tool::Ab, ab.as_slice()), (Tool::Wrk2, [("u", "-R")].as_slice())]
+    {
+        for (theirs, problem) in table {
+            let refused = refused(tool, theirs);
+            let begins = refused.starts_with(&format!("{}: ", tool.name()));
+            assert!(begins && refused.contains(problem), "{theirs}: {refused}");
+        }
     }
 }
 
 #[test]
-fn a_difference_from_ab_is_told_where_it_makes_one() {
-    let fine = Came { answered: 50_000, processors: 1, ..Came::default() };
-    let plain = told(Tool::Ab, "-l -t 5 u", &fine);
-    for silent in
-        ["stopped", "Length", "whatever its status", "once nothing", "Without -r", "cookies", "-v", "-w"]
-    {
-        assert!(!plain.contains(silent), "{silent}: {plain}");
-    }
-    for (line, came, expected) in [
-        ("u", fine, "HTTP/1.0"),
-        ("u", fine, "(Length)"),
-        ("-t 5 u", Came { answered: 50_001, ..fine }, "after 50,000 requests"),
-        ("-t 5 -n 7 u", fine, "after 7 requests"),
-        ("u", Came { not_good: 1, ..fine }, "whatever its status"),
-        ("-s 7 u", Came { timed_out: 1, ..fine }, "has come for 7s"),
-        ("u", Came { lost: 1, ..fine }, "Without -r"),
-        ("-C a=1 -C b=2 u", fine, "the last -C only"),
-        ("-w u", fine, "no HTML"),
-        ("-v 2 u", fine, "curl -v"),
+fn a_difference_is_told_where_it_makes_one() {
+    let fine = Came { answered: 1000, processors: 16, ..Came::default() };
+    let many = Came { answered: 50_000, ..fine };
+    let (not_good, timed_out) = (Came { not_good: 1, ..fine }, Came { timed_out: 1, ..fine });
+    let lost = Came { lost: 1, ..fine };
+    let (wrk, wrk2, ab) = (Tool::Wrk, Tool::Wrk2, Tool::Ab);
+    for (tool, line, came, expected) in [
+        (wrk, "u", fine, "1024"),
+        (wrk, "u", fine, "coordinated omission"),
+        (wrk, "u", fine, "Stdev"),
+        (wrk, "-t12 -c400 u", fine, "Asked for 400 connections, wrk opens 396"),
+        (wrk, "-t12 -c12 u", Came { processors: 2, ..fine }, "12 threads"),
+        (wrk, "u", not_good, "whatever its status"),
+        (wrk, "u", timed_out, "leaves such a response out of its percentiles"),
+        (wrk, "u", fine, "User-Agent, which wrk does not send"),
+        (wrk, "-H A:b u", fine, "-H \"A:b\" is sent"),
+        (wrk, "-H none u", fine, "-H \"none\" has no colon"),
+        (wrk, "-H 'A: b' -H 'A: c' u", fine, "All A headers are sent"),
+        (wrk2, "-R1 u", fine, "\"response\""),
+        (wrk2, "-R1 -d11s u", fine, "calibrates"),
+        (ab, "u", fine, "HTTP/1.0"),
+        (ab, "u", fine, "(Length)"),
+        (ab, "-t 5 u", Came { answered: 50_001, ..fine }, "after 50,000 requests"),
+        (ab, "-t 5 -n 7 u", many, "after 7 requests"),
+        (ab, "u", not_good, "whatever its status"),
+        (ab, "-s 7 u", timed_out, "has come for 7s"),
+        (ab, "u", lost, "Without -r"),
+        (ab, "-C a=1 -C b=2 u", fine, "the last -C only"),
+        (ab, "-w u", fine, "no HTML"),
+        (ab, "-v 2 u", fine, "curl -v"),
     ] {
-        let told = told(Tool::Ab, line, &came);
+        let told = told(tool, line, &came);
         assert!(told.contains(expected), "{line}: {told}");
     }
-    assert!(!told(Tool::Ab, "-r u", &Came { lost: 1, ..fine }).contains("Without -r"));
+    let ab_silent =
+        ["stopped", "Length", "whatever its status", "once nothing", "Without -r", "cookies", "-v", "-w"];
+    for (tool, line, came, silent) in [
+        (wrk, "-t4 -c400 -H 'User-Agent: me' u", fine, WRK_SILENT.as_slice()),
+        (wrk2, "-R1 -d10s u", fine, ["coordinated omission", "calibrates"].as_slice()),
+        (ab, "-l -t 5 u", many, ab_silent.as_slice()),
+        (ab, "-r u", lost, ["Without -r"].as_slice()),
+    ] {
+        let told = told(tool, line, &came);
+        assert!(silent.iter().all(|words| !told.contains(words)), "{line}: {told}");
+    }
 }
+
+const WRK_SILENT: [&str; 6] = ["opens", "processors", "Requests/sec", "waits on", "User-Agent", "-H"];

@@ -6,15 +6,11 @@ use proofload_foreign::{Audit, LINE_BYTES_MAX, RUNS_MAX, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-fn audit(bytes: &[u8]) -> Audit {
-    let mut reader = Reader::new("input");
-    reader.feed(bytes);
-    Audit::of(vec![reader.finish()])
-}
+use crate::audit;
 
 /// Everything that follows from a text: findings, and each comparison that can be asked for.
 fn everything(bytes: &[u8]) -> Audit {
-    let audit = audit(bytes);
+    let audit = audit("input", bytes);
     for candidate in 0..audit.groups.len().min(8) {
         let _ = proofload_foreign::compare(&audit, 0, candidate);
     }
@@ -46,46 +42,25 @@ static PRINTED: LazyLock<Vec<String>> = LazyLock::new(|| {
 
 /// What tools print, numbers of all kinds, and what people and terminals put between.
 fn piece() -> impl Strategy<Value = String> {
-    let odd = [
-        "nan%",
-        "-nan",
-        "1e999",
-        "99999999999999999999",
-        "-5",
-        "1,234.5",
-        "4k",
-        "0",
-        "Running 1e999s test @ ",
-        "{",
-        "}",
-        "\"",
-        "\\",
-        "[",
-        "]",
-        "```\n",
-        "# heading\n",
-        "**bold**\n",
-        "nginx:\n",
-        "gzip",
-        "no compression\n",
-        "$ wrk -t0 -c0 -d0s -R",
-        "ab -c ",
-        "\n",
-        "\n\n",
-        "\r",
-        "\t",
-        "\x1b[31m",
-        "\x1b",
-        "\0",
-        "> ",
-        "| ",
-        "é",
-        "…",
+    let signs = [
+        "{", "}", "\"", "\\", "[", "]", "\n", "\n\n", "\r", "\t", "\x1b", "\0", "> ", "| ", "é", "…",
         "\u{202f}",
     ];
+    let numbers =
+        ["nan%", "-nan", "1e999", "-5", "1,234.5", "4k", "0", "ab -c ", "gzip", "nginx:\n", "```\n"];
+    let words = [
+        "99999999999999999999",
+        "Running 1e999s test @ ",
+        "# heading\n",
+        "**bold**\n",
+        "no compression\n",
+        "$ wrk -t0 -c0 -d0s -R",
+        "\x1b[31m",
+    ];
+    let odd = [signs.as_slice(), &numbers, &words].concat();
     prop_oneof![
         6 => prop::sample::select(PRINTED.as_slice()),
-        4 => prop::sample::select(odd.to_vec()).prop_map(str::to_owned),
+        4 => prop::sample::select(odd).prop_map(str::to_owned),
         1 => ".{0,20}",
         1 => any::<f64>().prop_map(|number| number.to_string()),
     ]
@@ -123,18 +98,10 @@ proptest! {
 
 #[test]
 fn nothing_known_is_no_run() {
-    for text in [
-        "",
-        "\n",
-        "hello\nworld\n",
-        "Summary:\n\nit was fast\n",
-        "{\"a\": 1}\n",
-        "Running out of time\n",
-        "-",
-        "nan",
-        "1e999",
-    ] {
-        assert!(audit(text.as_bytes()).runs.is_empty(), "{text:?}");
+    let short = ["", "\n", "-", "nan", "1e999", "{\"a\": 1}\n"];
+    let long = ["hello\nworld\n", "Summary:\n\nit was fast\n", "Running out of time\n"];
+    for text in short.into_iter().chain(long) {
+        assert!(audit("input", text.as_bytes()).runs.is_empty(), "{text:?}");
     }
 }
 

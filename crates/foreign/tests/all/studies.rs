@@ -3,17 +3,13 @@
 use std::path::PathBuf;
 
 use model::{Code, Grade};
-use proofload_foreign::{About, Audit, Check, Found, Pick, Reader, Sides};
+use proofload_foreign::{About, Audit, Check, Found, Pick, Sides};
+
+use crate::audit;
 
 fn study(name: &str) -> Audit {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/studies").join(name);
-    read(name, &std::fs::read(path).unwrap())
-}
-
-fn read(name: &str, bytes: &[u8]) -> Audit {
-    let mut reader = Reader::new(name);
-    reader.feed(bytes);
-    Audit::of(vec![reader.finish()])
+    audit(name, &std::fs::read(path).unwrap())
 }
 
 fn found<'a>(audit: &'a Audit, check: &str) -> &'a Found {
@@ -25,26 +21,27 @@ fn labels(audit: &Audit) -> Vec<&str> {
     audit.groups.iter().map(|group| group.label.as_str()).collect()
 }
 
+/// That a check found so many cases, of which the first begins so.
+fn finds<'a>(audit: &'a Audit, check: &str, grade: Grade, cases: usize, first: &str) -> &'a Found {
+    let found = found(audit, check);
+    assert_eq!((found.grade, found.cases.len()), (grade, cases), "{found:#?}");
+    assert!(found.cases[0].evidence.starts_with(first), "{found:#?}");
+    found
+}
+
 #[test]
 fn a_compression_that_never_was() {
     let audit = study("express-modes.md");
     assert_eq!((audit.runs.len(), audit.groups.len()), (12, 12));
     assert_eq!(audit.groups[4].label, "NODE_ENV=development · PM2 cluster · compression, default level");
     assert_eq!(audit.runs[4].requests_per_s, Some(1250.93));
-    let compression = found(&audit, "no_compression");
-    assert_eq!(
-        (compression.grade, compression.check.about(), compression.cases.len()),
-        (Grade::Invalid, About::Comparison, 8)
-    );
+    let compression = finds(&audit, "no_compression", Grade::Invalid, 8, "");
     assert!(compression.remedy.contains("sends no Accept-Encoding"), "{}", compression.remedy);
-    let timeouts = found(&audit, "timeouts");
-    assert_eq!(
-        (timeouts.grade, timeouts.check.about(), timeouts.cases.len()),
-        (Grade::Invalid, About::Latency, 6)
-    );
+    let timeouts = finds(&audit, "timeouts", Grade::Invalid, 6, "");
+    let about = [compression, timeouts].map(|found| found.check.about());
+    assert_eq!(about, [About::Comparison, About::Latency]);
     assert_eq!(found(&audit, "connections_failed").cases.len(), 6);
-    let one_run = found(&audit, "one_run");
-    assert_eq!(one_run.grade, Grade::Invalid);
+    let one_run = finds(&audit, "one_run", Grade::Invalid, 1, "");
     assert!(one_run.cases[0].evidence.contains("of 66 pairs 30 differ by less"), "{one_run:#?}");
     assert!(found(&audit, "uneven").cases[0].evidence.starts_with("396 opened, not 400"));
 }
@@ -53,39 +50,27 @@ fn a_compression_that_never_was() {
 fn resets_and_times_that_say_nothing_in_another_language() {
     let audit = study("pbkdf2.md");
     assert_eq!(labels(&audit), ["Synchron", "Asynchron", "Synchron, 200 Verbindungen"]);
-    let gave_up = found(&audit, "gave_up");
-    assert_eq!((gave_up.grade, gave_up.cases.len()), (Grade::Invalid, 1));
-    assert_eq!(
-        gave_up.cases[0].evidence.as_str(),
-        "apr_socket_recv: Connection reset by peer (104) after 153 requests"
-    );
-    let little = found(&audit, "closed_loop_latency");
-    assert_eq!(little.cases[0].evidence.as_str(), "20 / 12.4/s = 1.61 s; printed: 1.61 s");
+    let reset = "apr_socket_recv: Connection reset by peer (104) after 153 requests";
+    finds(&audit, "gave_up", Grade::Invalid, 1, reset);
+    let first = |check: &str| found(&audit, check).cases[0].evidence.to_string();
+    assert_eq!(first("closed_loop_latency"), "20 / 12.4/s = 1.61 s; printed: 1.61 s");
+    assert_eq!(first("tail"), "p99 is a matter of 2.5 of 250 requests; it takes 1,000");
     let comparison = proofload_foreign::compare(&audit, 0, 1).unwrap();
     let Sides::Invalid { reasons } = &comparison.answer else { panic!("{comparison:#?}") };
     assert!(reasons[0].starts_with("one run a side: 12.4/s and 12.3/s, −0.8 %"), "{reasons:?}");
-    assert_eq!(
-        found(&audit, "tail").cases[0].evidence.as_str(),
-        "p99 is a matter of 2.5 of 250 requests; it takes 1,000"
-    );
 }
 
 #[test]
 fn a_latency_that_was_never_measured_in_a_shell_transcript() {
     let audit = study("data-endpoints.txt");
     assert_eq!(labels(&audit), ["net, stream", "net, promise", "disk, stream", "disk, promise"]);
-    let never = found(&audit, "latency_never_measured");
-    assert_eq!((never.grade, never.check.about(), never.cases.len()), (Grade::Invalid, About::Latency, 3));
-    assert!(
-        never.cases[0].evidence.starts_with("291 of 291 requests timed out; latency printed as 0 or nan")
-    );
+    let all = "291 of 291 requests timed out; latency printed as 0 or nan";
+    let never = finds(&audit, "latency_never_measured", Grade::Invalid, 3, all);
+    assert_eq!(never.check.about(), About::Latency);
     assert!(never.cases[0].evidence.contains("396 connections at 6.46/s wait 61.3 s each"), "{never:#?}");
     assert_eq!(audit.runs[0].lines.first, 10);
-    let most = &found(&audit, "timeouts").cases[0];
-    assert!(
-        most.evidence.starts_with("1,141 of 1,175 requests (97 %)") && most.evidence.contains("other 34"),
-        "{most:#?}"
-    );
+    let most = &found(&audit, "timeouts").cases[0].evidence;
+    assert!(most.starts_with("1,141 of 1,175 requests (97 %)") && most.contains("other 34"), "{most}");
     assert_eq!(found(&audit, "start_up").grade, Grade::Invalid);
 }
 
@@ -93,14 +78,13 @@ fn a_latency_that_was_never_measured_in_a_shell_transcript() {
 fn three_seconds_once() {
     let audit = study("node-env.txt");
     assert_eq!(labels(&audit), ["NODE_ENV=development node server.js", "NODE_ENV=production node server.js"]);
-    assert_eq!((audit.runs[0].requests, audit.runs[1].requests), (Some(124), Some(209)));
-    assert_eq!(
-        (audit.runs[0].latency.quantile(99.0), audit.runs[1].latency.mean_us),
-        (Some(298e3), Some(143_823.0))
-    );
-    assert_eq!(found(&audit, "short").cases.len(), 2);
-    assert_eq!(found(&audit, "tail").cases.len(), 2);
-    assert_eq!(found(&audit, "new_connections").cases.len(), 2);
+    let [development, production] = audit.runs.as_slice() else { panic!("{:?}", audit.runs) };
+    assert_eq!((development.requests, production.requests), (Some(124), Some(209)));
+    assert_eq!(development.latency.quantile(99.0), Some(298e3));
+    assert_eq!(production.latency.mean_us, Some(143_823.0));
+    for check in ["short", "tail", "new_connections"] {
+        assert_eq!(found(&audit, check).cases.len(), 2, "{check}");
+    }
     assert!(found(&audit, "one_run").cases[0].evidence.starts_with("+68."));
     let reasons = proofload_foreign::compare(&audit, 0, 1).unwrap().answer;
     assert!(reasons.is_void(), "{reasons:?}");
@@ -112,8 +96,7 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
     assert_eq!(labels(&audit), ["Origin", "Node proxy", "nginx"]);
     let pooled = audit.groups[1].pooled.unwrap();
     assert_eq!((pooled.runs, pooled.low_per_s.round(), pooled.high_per_s.round()), (3, 5384.0, 5652.0));
-    let proxied = found(&audit, "connection_per_request");
-    assert_eq!((proxied.grade, proxied.cases.len()), (Grade::Warning, 2));
+    let proxied = finds(&audit, "connection_per_request", Grade::Warning, 2, "");
     assert!(proxied.cases[1].evidence.contains("a factor of 5.8"), "{proxied:#?}");
     found(&audit, "in_a_row");
     found(&audit, "same_machine");
@@ -121,10 +104,8 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
     // scipy's Welch interval of the logarithms.
     let Sides::Interval { ratio, low, high, .. } = comparison.answer else { panic!("{comparison:#?}") };
     assert_eq!([ratio, low, high].map(|ratio| (ratio * 1e4).round()), [14_890.0, 14_023.0, 15_811.0]);
-    assert_eq!(proofload_foreign::pick(&audit.groups, "node"), Pick::One(1));
-    assert_eq!(proofload_foreign::pick(&audit.groups, "#3"), Pick::One(2));
-    assert_eq!(proofload_foreign::pick(&audit.groups, "n"), Pick::Several(vec![0, 1, 2]));
-    assert_eq!(proofload_foreign::pick(&audit.groups, "haproxy"), Pick::None);
+    let picked = ["node", "#3", "n", "haproxy"].map(|name| proofload_foreign::pick(&audit.groups, name));
+    assert_eq!(picked, [Pick::One(1), Pick::One(2), Pick::Several(vec![0, 1, 2]), Pick::None]);
 }
 
 #[test]
@@ -132,7 +113,7 @@ fn a_clean_run_gives_no_warning() {
     let text = "Running 30s test @ http://192.0.2.7:3000/\n  2 threads and 64 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
                 Latency     9.02ms    2.10ms  31.00ms   88.00%\n    Req/Sec     3.55k   120.00     3.90k    70.00%\n  \
                 213010 requests in 30.01s, 30.00MB read\nRequests/sec:   7098.00\nTransfer/sec:      1.00MB\n";
-    let audit = read("one.txt", text.as_bytes());
+    let audit = audit("one.txt", text.as_bytes());
     let checks: Vec<Check> = audit.findings.iter().map(|found| found.check).collect();
     assert_eq!(checks, [Check::ClosedLoopLatency]);
     assert!(!audit.is_void());
@@ -143,14 +124,11 @@ fn decimal_commas_and_truncated_runs() {
     let text = "**mit gzip**\nRunning 10s test @ http://localhost/\n  2 threads and 10 connections\n  Latency   1,50ms    0,30ms  12,00ms   88,00%\n  \
                 66655 requests in 10,00s, 85,00MB read\nRequests/sec:  6.665,55\nTransfer/sec:  8,50MB\n\
                 **ohne gzip**\nRunning 10s test @ http://localhost/\n  2 threads and 10 connections\n";
-    let audit = read("messung.md", text.as_bytes());
+    let audit = audit("messung.md", text.as_bytes());
     assert_eq!(labels(&audit), ["mit gzip", "ohne gzip"]);
     let run = &audit.runs[0];
-    assert_eq!(
-        (run.requests_per_s, run.latency.mean_us, run.duration_s),
-        (Some(6665.55), Some(1500.0), Some(10.0))
-    );
-    assert_eq!(run.bytes, Some(85.0 * 1024.0 * 1024.0));
+    assert_eq!((run.requests_per_s, run.latency.mean_us), (Some(6665.55), Some(1500.0)));
+    assert_eq!((run.duration_s, run.bytes), (Some(10.0), Some(85.0 * 1024.0 * 1024.0)));
     let cut = found(&audit, "cut_off");
     assert_eq!((cut.cases.len(), cut.cases[0].label.as_str()), (1, "ohne gzip"));
 }
@@ -162,22 +140,13 @@ fn lines_of_few_words_name_runs_where_there_are_no_headings() {
             "  Latency 9.02ms 2.10ms 31.00ms 88.00%\n  {rate}0 requests in 10.00s, 30.00MB read\nRequests/sec: {rate}.00\nTransfer/sec: 1.00MB\n"
         )
     };
-    let text = format!(
-        "Hello all. This is what I got.\n\nBefore\n\n{}\nAfter the change\n\n{}",
-        run(7000),
-        run(8000)
-    );
-    assert_eq!(labels(&read("mail.txt", text.as_bytes())), ["Before", "After the change"]);
-    let text = format!(
-        "$ node server.js\nlistening\n$ wrk -d10s http://a/\n{}ready\n$ wrk -d10s http://a/\n{}",
-        run(7000),
-        run(8000)
-    );
-    assert_eq!(
-        labels(&read("log.txt", text.as_bytes())),
-        ["node server.js"],
-        "what programs print is no heading"
-    );
+    let (one, other) = (run(7000), run(8000));
+    let text = format!("Hello all. This is what I got.\n\nBefore\n\n{one}\nAfter the change\n\n{other}");
+    assert_eq!(labels(&audit("mail.txt", text.as_bytes())), ["Before", "After the change"]);
+    // What programs print is no heading.
+    let wrk = "$ wrk -d10s http://a/\n";
+    let text = format!("$ node server.js\nlistening\n{wrk}{one}ready\n{wrk}{other}");
+    assert_eq!(labels(&audit("log.txt", text.as_bytes())), ["node server.js"]);
 }
 
 #[test]
@@ -188,12 +157,8 @@ fn an_output_that_was_pasted_twice() {
         )
     };
     let text = |one: &str, other: &str| format!("before:\n{}after:\n{}", run(one), run(other));
-    let audit = read("notes.txt", text("7098.00", "7098.00").as_bytes());
-    let same = found(&audit, "same_output");
-    assert_eq!(
-        (same.grade, same.cases[0].evidence.as_str()),
-        (Grade::Invalid, "2 runs with 7,100/s, in lines 2, 8")
-    );
-    let audit = read("notes.txt", text("7098.00", "7098.01").as_bytes());
+    let audit = audit("notes.txt", text("7098.00", "7098.00").as_bytes());
+    finds(&audit, "same_output", Grade::Invalid, 1, "2 runs with 7,100/s, in lines 2, 8");
+    let audit = crate::audit("notes.txt", text("7098.00", "7098.01").as_bytes());
     assert!(audit.findings.iter().all(|found| found.check != Check::SameOutput));
 }

@@ -16,20 +16,15 @@ trap 'kill "$service"; sort -u service.log; rm -f service.log' EXIT
 until grep -q ready service.log; do sleep 0.1; done
 url=http://127.0.0.1:$PORT
 
-# keep NAME.EXT COMMAND...: what a command prints, on both of its outputs as one sees it in a terminal.
+# keep NAME.EXT COMMAND...: what a command prints, on both of its outputs as one sees it in a terminal; as JSON what it writes for programs.
 keep() {
     local file=$1
     shift
     echo "$file: $*" >&2
-    "$@" >"tools/$file" 2>&1 || true
-}
-
-# keep_data NAME.EXT COMMAND...: what a command writes for programs.
-keep_data() {
-    local file=$1
-    shift
-    echo "$file: $*" >&2
-    "$@" >"tools/$file" 2>/dev/null || true
+    case $file in
+    *.json) "$@" >"tools/$file" 2>/dev/null || true ;;
+    *) "$@" >"tools/$file" 2>&1 || true ;;
+    esac
 }
 
 has() { command -v "$1" >/dev/null || { echo "$1 is not here" >&2; return 1; }; }
@@ -62,10 +57,10 @@ fi
 if has oha; then
     version=$(oha --version | sed 's/oha //')
     keep "oha-$version-plain.txt" oha --no-tui -c 10 -n 2000 "$url/small"
-    keep_data "oha-$version-plain.json" oha --no-tui -c 10 -n 2000 --output-format json "$url/small"
+    keep "oha-$version-plain.json" oha --no-tui -c 10 -n 2000 --output-format json "$url/small"
     keep "oha-$version-timeouts.txt" oha --no-tui -c 4 -n 8 -t 1s "$url/slow"
     keep "oha-$version-errors.txt" oha --no-tui -c 4 -n 200 "$url/error"
-    keep_data "oha-$version-rate.json" oha --no-tui -c 4 -z 2s -q 200 --latency-correction --output-format json "$url/small"
+    keep "oha-$version-rate.json" oha --no-tui -c 4 -z 2s -q 200 --latency-correction --output-format json "$url/small"
     oha --no-tui -c 1 -n 1 "$url/headers" >/dev/null
 fi
 if has hey; then
@@ -80,9 +75,9 @@ for folder in $(tr : ' ' <<<"${AUTOCANNONS:-}"); do
     program=$folder/node_modules/autocannon
     version=$(node -p "require('$program/package.json').version")
     keep "autocannon-$version-plain.txt" node "$program/autocannon.js" -c 10 -d 2 "$url/small"
-    keep_data "autocannon-$version-plain.json" node "$program/autocannon.js" -j -c 10 -d 2 "$url/small"
+    keep "autocannon-$version-plain.json" node "$program/autocannon.js" -j -c 10 -d 2 "$url/small"
     keep "autocannon-$version-errors.txt" node "$program/autocannon.js" -c 4 -d 1 "$url/error"
-    keep_data "autocannon-$version-timeouts.json" node "$program/autocannon.js" -j -c 4 -d 4 -t 1 "$url/slow"
+    keep "autocannon-$version-timeouts.json" node "$program/autocannon.js" -j -c 4 -d 4 -t 1 "$url/slow"
     node "$program/autocannon.js" -c 1 -a 1 "$url/headers" 2>/dev/null
 done
 if has vegeta; then
@@ -90,7 +85,7 @@ if has vegeta; then
     results=$(mktemp)
     echo "GET $url/small" | vegeta attack -rate=200 -duration=2s >"$results"
     keep "vegeta-$version-plain.txt" vegeta report "$results"
-    keep_data "vegeta-$version-plain.json" vegeta report -type=json "$results"
+    keep "vegeta-$version-plain.json" vegeta report -type=json "$results"
     echo "GET $url/error" | vegeta attack -rate=100 -duration=1s >"$results"
     keep "vegeta-$version-errors.txt" vegeta report "$results"
     echo "GET $url/slow" | vegeta attack -rate=10 -duration=1s -timeout=1s >"$results"

@@ -4,28 +4,18 @@
 // output for /headers. It must not listen beyond this machine.
 
 const http = require('node:http');
-const zlib = require('node:zlib');
 
-const JSON_BODY = Buffer.from(JSON.stringify({ items: 'x'.repeat(20_000) }));
-const PACKED_BODY = zlib.gzipSync(JSON_BODY);
 const SMALL_BODY = 'x'.repeat(1000);
 // Longer than the limit of every tool as make.sh calls it.
 const SLOW_MS = 2500;
 
 const ANSWERS = {
   '/small': (request, response) => response.end(SMALL_BODY),
-  '/json': answerJson,
   '/slow': (request, response) => setTimeout(() => response.end('late'), SLOW_MS),
   '/error': (request, response) => response.writeHead(500).end(SMALL_BODY),
   '/reset': (request) => request.socket.resetAndDestroy(),
   '/headers': tellHeaders,
 };
-
-function answerJson(request, response) {
-  const gzip = /\bgzip\b/.test(request.headers['accept-encoding'] || '');
-  if (gzip) response.setHeader('content-encoding', 'gzip');
-  response.end(gzip ? PACKED_BODY : JSON_BODY);
-}
 
 function tellHeaders(request, response) {
   const { httpVersion, headers } = request;

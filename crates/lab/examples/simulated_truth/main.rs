@@ -19,7 +19,7 @@ mod world;
 use std::io::{Error, Result, Write};
 
 use machine::Kind;
-use tally::{Cell, Share, Tally, simulate};
+use tally::{Cell, Tally, simulate};
 use world::Service;
 
 const SEED: u64 = 20_261_123;
@@ -55,11 +55,7 @@ struct Asked {
 
 fn main() -> Result<()> {
     let asked = asked(std::env::args().skip(1))?;
-    // Records are written and synced, which needs no disk here.
-    if std::path::Path::new("/dev/shm").is_dir() {
-        tempfile::env::override_temp_dir(std::path::Path::new("/dev/shm"))
-            .map_err(|_| Error::other("/dev/shm"))?;
-    }
+    environment::write_to_memory();
     let mut out = std::io::stdout().lock();
     if !asked.json {
         writeln!(out, "{} runs a cell.\n\n{HEAD}", asked.runs)?;
@@ -128,17 +124,20 @@ const HEAD: &str = "| noise | effects | variants | all intervals hold | false ve
     |---|---|---|---|---|---|---|---|---|---|";
 
 fn write_row(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Result<()> {
-    let text = |share: Share| format!("{:.1} ± {:.1} %", 100.0 * share.value, 100.0 * share.error);
+    let text = |count: u64| {
+        let share = tally.share(count);
+        format!("{:.1} ± {:.1} %", 100.0 * share.value, 100.0 * share.error)
+    };
     let (blocks, dropped) = tally.blocks();
     writeln!(
         out,
         "| {name} | {} | {} | {} | {} | {} | {} | {blocks:.1}, {dropped:.1} | {:.0} of {} s |",
         cell.services.len(),
-        text(tally.all_hold()),
-        text(tally.false_verdict()),
-        text(tally.wrong_sign()),
-        text(tally.decided()),
-        text(tally.invalid()),
+        text(tally.all_hold),
+        text(tally.false_verdict),
+        text(tally.wrong_sign),
+        text(tally.decided),
+        text(tally.invalid),
         tally.seconds(),
         cell.budget_s,
     )
@@ -147,10 +146,11 @@ fn write_row(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Re
 /// One object a line; shares are of 1.
 fn write_json(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Result<()> {
     let (blocks, dropped) = tally.blocks();
+    let share = |count: u64| tally.share(count).value;
     let line = serde_json::json!({
-        "cell": name.replace('*', ""), "variants": cell.services.len(), "runs": tally.runs, "all_hold": tally.all_hold().value,
-        "false_verdict": tally.false_verdict().value, "wrong_sign": tally.wrong_sign().value, "decided": tally.decided().value,
-        "invalid": tally.invalid().value, "blocks": blocks, "dropped": dropped, "seconds": tally.seconds(),
+        "cell": name.replace('*', ""), "variants": cell.services.len(), "runs": tally.runs, "all_hold": share(tally.all_hold),
+        "false_verdict": share(tally.false_verdict), "wrong_sign": share(tally.wrong_sign), "decided": share(tally.decided),
+        "invalid": share(tally.invalid), "blocks": blocks, "dropped": dropped, "seconds": tally.seconds(),
     });
     writeln!(out, "{line}")
 }

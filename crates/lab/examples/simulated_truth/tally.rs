@@ -24,11 +24,16 @@ pub struct Cell {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     pub runs: u64,
-    all_hold: u64,
-    false_verdict: u64,
-    wrong_sign: u64,
-    decided: u64,
-    invalid: u64,
+    /// Runs in which the intervals of all comparisons at all looks hold the truth.
+    pub all_hold: u64,
+    /// Runs in which any comparison's verdict is false.
+    pub false_verdict: u64,
+    /// Runs in which any comparison's verdict has the wrong sign.
+    pub wrong_sign: u64,
+    /// Runs in which every comparison has a verdict.
+    pub decided: u64,
+    /// Runs of which nothing may be concluded.
+    pub invalid: u64,
     blocks: u64,
     dropped: u64,
     tenths_of_seconds: u64,
@@ -112,31 +117,6 @@ impl Tally {
         self.tenths_of_seconds += other.tenths_of_seconds;
     }
 
-    /// Runs in which the intervals of all comparisons at all looks hold the truth.
-    pub fn all_hold(&self) -> Share {
-        self.share(self.all_hold)
-    }
-
-    /// Runs in which any comparison's verdict is false.
-    pub fn false_verdict(&self) -> Share {
-        self.share(self.false_verdict)
-    }
-
-    /// Runs in which any comparison's verdict has the wrong sign.
-    pub fn wrong_sign(&self) -> Share {
-        self.share(self.wrong_sign)
-    }
-
-    /// Runs in which every comparison has a verdict.
-    pub fn decided(&self) -> Share {
-        self.share(self.decided)
-    }
-
-    /// Runs of which nothing may be concluded.
-    pub fn invalid(&self) -> Share {
-        self.share(self.invalid)
-    }
-
     /// Blocks of a run that count, and such as were dropped, mean.
     pub fn blocks(&self) -> (f64, f64) {
         (self.blocks as f64 / self.runs as f64, self.dropped as f64 / self.runs as f64)
@@ -147,7 +127,8 @@ impl Tally {
         self.tenths_of_seconds as f64 / 10.0 / self.runs as f64
     }
 
-    fn share(&self, count: u64) -> Share {
+    /// So many of the runs.
+    pub fn share(&self, count: u64) -> Share {
         let value = count as f64 / self.runs as f64;
         Share { value, error: (value * (1.0 - value) / self.runs as f64).sqrt() }
     }

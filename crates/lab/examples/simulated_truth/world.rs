@@ -4,7 +4,7 @@
 
 use model::Until;
 use plan::{Plan, Preparation};
-use proofload_lab::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
+use proofload_lab::{CaptureSpec, Environment, Failure, SliceSpec, Start, Turn};
 use record::{Capture, Prepared, Slice, SliceKind, TrialEnded, TrialStarted};
 use services::Preparing;
 use stats::Latencies;
@@ -161,10 +161,6 @@ impl World {
 impl Environment for World {
     fn now_s(&mut self) -> f64 {
         self.now_s
-    }
-
-    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
-        self.base.connect(watch)
     }
 
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {

@@ -199,13 +199,11 @@ impl Dispatcher<'_> {
     }
 
     fn at_limit_per_s(&self, variant: usize) -> Result<f64> {
-        self.trial(variant).and_then(at_limit_per_s).ok_or_else(|| {
-            let name = &self.plan.variants[variant].name;
-            Failure::Pointless(format!(
-                "{name} had no successful response in closed loop, so there is no rate to begin with; look at what it does with \
-                 `proofload load`"
-            ))
-        })
+        let name = &self.plan.variants[variant].name;
+        let why = "had no successful response in closed loop, so there is no rate to begin with; look at what it does with \
+                   `proofload load`";
+        let none = || Failure::Pointless(format!("{name} {why}"));
+        self.trial(variant).and_then(at_limit_per_s).ok_or_else(none)
     }
 
     /// What counts of a trial, in random order with the steps beside it; and once for each variant an overload behind all that.

@@ -66,13 +66,7 @@ impl Dispatcher<'_> {
     pub(super) fn capture_alone(&mut self, rounds: u32, trials: Trials) -> Result<(), LabError> {
         let outcome = self.connect().and_then(|()| self.prepare()).and_then(|()| self.settle_rate());
         let outcome = outcome.and_then(|()| self.capture_rounds(rounds, trials));
-        let stopped = self.stop_all();
-        let (reason, result) = match outcome.and(stopped) {
-            Ok(()) => (EndReason::Measured, Ok(())),
-            Err(failure) => self.ending(failure)?,
-        };
-        self.end(reason)?;
-        result
+        self.close(outcome.map(|()| EndReason::Measured))?.1
     }
 
     fn capture_rounds(&mut self, rounds: u32, trials: Trials) -> Result<()> {
@@ -86,7 +80,7 @@ impl Dispatcher<'_> {
             let order = self.schedule.order(Schedule::block_of_round(round));
             for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
                 for (number, kinds) in (1..).zip(trials.iter().copied()) {
-                    self.pause_captures_if_wanted()?;
+                    self.pause_if_wanted()?;
                     self.capture_trial(Place { round, variant, number }, kinds, &captures)?;
                     left_s -= captures.trial_s(kinds);
                     self.captures_left_s = Some(left_s.max(0.0));
@@ -123,7 +117,7 @@ impl Dispatcher<'_> {
         let block = Schedule::block_of_round(round);
         let padding_bytes = self.schedule.padding_bytes(block)[variant];
         let requests_seed = self.schedule.requests_seed(block);
-        self.connect_for_captures()?;
+        self.connect()?;
         self.tell_trial(Doing::Starting, variant);
         self.environment.start(Start {
             block: round,

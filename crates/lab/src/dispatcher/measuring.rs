@@ -16,15 +16,14 @@ impl Dispatcher<'_> {
         self.block = 1;
         self.keep(Event::BlockStarted { block: self.block, order: vec![0] })?;
         self.start(0)?;
-        let ended = match self.measure_slices(measure) {
-            Ok(()) => Ok(EndReason::Measured),
-            Err(Failure::Interrupted) => Err(Failure::Interrupted),
-            Err(failure) => return Err(failure),
-        };
+        let ended = self.measure_slices(measure);
+        if !matches!(ended, Ok(()) | Err(Failure::Interrupted)) {
+            return ended.map(|()| EndReason::Measured);
+        }
         self.stop_all()?;
         let seconds = self.elapsed_s() - began_s;
         self.keep(Event::BlockEnded { block: self.block, seconds })?;
-        ended
+        ended.map(|()| EndReason::Measured)
     }
 
     fn measure_slices(&mut self, measure: &Measure) -> Result<()> {
@@ -56,8 +55,7 @@ impl Dispatcher<'_> {
 
     /// Successful responses per second of the slice just kept.
     fn capacity_per_s(&self) -> f64 {
-        let trial = self.writer.record().blocks.last().and_then(|block| block.trials.last());
-        let counts = trial.and_then(|trial| trial.slices.last()).map(|slice| &slice.counts);
+        let counts = self.trial(0).and_then(|trial| trial.slices.last()).map(|slice| &slice.counts);
         counts.map_or(0.0, |counts| counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64)
     }
 

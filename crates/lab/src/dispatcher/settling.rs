@@ -1,18 +1,26 @@
-//! What the first blocks settle for the later ones: warm-up, slices, blocks. From times and variances, blind to outcomes.
+//! What follows from a block that ended. The first ones settle warm-up, slices and blocks for the later ones: from times and variances,
+//! blind to outcomes.
 //!
-//! Blocks that were dropped count for nothing here either, except that the first has watched the warm-up.
+//! Some count for nothing, because the machine was not ours while they ran, or generators did not begin together: found by rules that see
+//! nothing of what was measured in them, kept as dropped, and replaced. They settle nothing, except that the first has watched the
+//! warm-up. Must not: drop a block that nothing can take the place of.
 
-use record::{Event, WarmUp};
+use record::{Block, Event, WarmUp};
 
 use super::Dispatcher;
+use crate::disturbance::{Taken, begun_apart, stood_still};
 use crate::environment::{Failure, Result};
-use crate::tuning::{self, BLOCKS_MIN};
+use crate::schedule::take_turns;
+use crate::tuning::{self, BLOCKS_AIM, BLOCKS_MIN};
 
 /// The block after which slices and blocks are settled from measurements, of those that count.
 const SETTLED_AFTER: u32 = 3;
 
 /// Share of the time left that the blocks aimed at may fill: the next ones may take a little longer.
 const SLACK: f64 = 0.97;
+
+/// So many blocks may be dropped whatever their share.
+const DROPPED_MIN: u32 = 3;
 
 impl Dispatcher<'_> {
     /// Settles warm-up and length of slices after the first whole block, which watched the warm-up whether it counts or not; the number of
@@ -72,13 +80,10 @@ impl Dispatcher<'_> {
         let Some(costs) = self.costs else { return Ok(()) };
         let mut allocation = tuning::allocation(self.writer.record(), &self.settings, &costs);
         if let Some(given) = self.plan.design.slices {
-            allocation.slices = given;
-            allocation.measured = false;
+            (allocation.slices, allocation.measured) = (given, false);
         } else {
-            let variants = self.measured.len();
-            let left_s = self.left_s();
-            let kept = self.blocks_kept();
-            let most = self.settings.slices_within(left_s * SLACK, kept, variants, &costs);
+            let (left_s, kept) = (self.left_s() * SLACK, self.blocks_kept());
+            let most = self.settings.slices_within(left_s, kept, self.measured.len(), &costs);
             allocation.slices = allocation.slices.min(most);
         }
         let first = self.writer.record().allocation.is_none();
@@ -102,5 +107,56 @@ impl Dispatcher<'_> {
             return Err(Failure::BudgetTooSmall { needed_s: (needed_s * 1.1).ceil() as u64 });
         }
         self.keep(Event::BlocksChosen { blocks: most.min(stats::BLOCKS_MAX) })
+    }
+
+    /// Drops the block that just ended, if something was the matter with it and another can take its place; whether it was dropped.
+    pub(super) fn drop_if_disturbed(&mut self) -> Result<bool> {
+        let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
+        let Some(block) = block else { return Ok(false) };
+        // A block without load is none, whether or not another can take its place.
+        let halted = stood_still(block);
+        let Some(why) = halted.clone().or_else(|| self.fault_of(block)) else { return Ok(false) };
+        if halted.is_none() && !self.is_replaceable() {
+            return Ok(false);
+        }
+        self.keep(Event::BlockDropped { block: self.block, why })?;
+        Ok(true)
+    }
+
+    /// Whether the run can do without the block that just ended. On a machine that is disturbed all the time another would be no better,
+    /// and a wide interval is an answer where none is none.
+    fn is_replaceable(&mut self) -> bool {
+        let others = self.blocks_kept().saturating_sub(1);
+        // A tenth more: it is no gain to drop one if the next does not fit after all.
+        let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
+        let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_AIM);
+        self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
+    }
+
+    /// Blocks that are complete and count.
+    pub(super) fn blocks_kept(&self) -> u32 {
+        self.writer.record().blocks_kept()
+    }
+
+    /// Why a block should count for nothing: what was taken from it, where such blocks are to be dropped, or generators that did not
+    /// begin together.
+    fn fault_of(&self, block: &Block) -> Option<String> {
+        let turns = block.trials.len() > 1 && take_turns(&self.plan);
+        let taken = || Taken::of(block, turns, &self.writer.record().header.environment).why();
+        let taken = if self.plan.design.drop_disturbed { taken() } else { None };
+        taken.or_else(|| begun_apart(block))
+    }
+
+    /// Whether one more block may be dropped, with so many others that count: few were, or at most one for two that count, on a machine that
+    /// is quiet at times.
+    pub(super) fn may_drop_one_more(&self, others: u32) -> bool {
+        let dropped = self.writer.record().blocks_dropped();
+        dropped < DROPPED_MIN || dropped < others / 2 && self.was_quiet()
+    }
+
+    /// Whether a block before this one had nothing the matter.
+    fn was_quiet(&self) -> bool {
+        let mut others = self.writer.record().complete_blocks().filter(|block| block.number != self.block);
+        others.any(|block| self.fault_of(block).is_none())
     }
 }

@@ -4,7 +4,6 @@
 //! Between two looks at what threads have used there is the load and nothing else. What could not be had is in the capture as missing; only
 //! what makes the load itself impossible is a failure.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use model::{
 };
 use plan::Secrets;
 use remote::services::ServiceHandle;
-use services::{Agent, Arming, Error, ProcessThreads, Role, Take, ThreadCpu, Wanted};
+use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, ThreadCpu, Wanted};
 
 use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line, cut_at};
 use super::services::{check_alive, failed_on};
@@ -69,8 +68,12 @@ impl RealEnvironment {
         let services = &mut self.living_of(variant)?.services;
         let after = looks(services)?;
         services.iter_mut().try_for_each(check_alive)?;
-        let mut stacks = stop_stacks(native);
-        let results = disarm(services, armings, &stopped);
+        let stacks = native.map(Sampler::stop).unwrap_or_default();
+        let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
+            let armed = service.agent().zip(arming);
+            armed.map(|(host, arming)| host.disarm(arming, &stopped)).unwrap_or_default()
+        };
+        let results: Vec<Vec<Outcome>> = services.iter().zip(armings).map(disarm).collect();
         let looks = before.into_iter().zip(after).zip(results);
         let observed = services.iter().zip(looks).map(|(service, ((before, after), results))| {
             let (armed, folder, secrets) = (wanted_of(wanted.kind).is_some(), &folder, &plan.secrets);
@@ -84,7 +87,7 @@ impl RealEnvironment {
                 processes: observation.processes(),
             };
             match service.host() {
-                None => stacks.keep(&mut captured, folder, &name),
+                None => keep_stacks(&stacks, &mut captured, folder, &name),
                 Some(host) if wanted.kind == CaptureKind::Native => {
                     let why = format!("it runs on {host}, and native stacks are sampled here alone");
                     captured.missing.push(Missing::new(Absence::Other, why));
@@ -145,26 +148,6 @@ fn arm(
     services.iter().map(arm).collect()
 }
 
-/// Begins to sample stacks of all processes, where they are what is captured; else why the kernel refuses.
-fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<Sampler>, String> {
-    let here = services.iter().filter_map(|service| service.here());
-    let processes = here.flat_map(|service| service.processes(&[]));
-    start(kind, &processes.map(|process| process.id.pid).collect::<Vec<u32>>())
-}
-
-/// Has agents end: their results, by service.
-fn disarm(
-    services: &[ServiceHandle],
-    armings: Vec<Option<Arming>>,
-    stopped: &dyn Fn() -> bool,
-) -> Vec<Vec<Outcome>> {
-    let disarm = |(service, arming): (&ServiceHandle, Option<Arming>)| {
-        let results = service.agent().zip(arming).map(|(host, arming)| host.disarm(arming, stopped));
-        results.unwrap_or_default()
-    };
-    services.iter().zip(armings).map(disarm).collect()
-}
-
 /// The folder of a round's profiles.
 struct Folder {
     /// Relative to the record.
@@ -202,14 +185,14 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
 /// A little more than a millisecond of CPU time, so as not to keep step with what happens every one.
 const PERIOD: Duration = Duration::from_micros(1001);
 
-/// What came of it, by process.
-struct Stacks(BTreeMap<u32, NativeProfile>);
-
-/// Begins to sample these processes, where that is what is captured.
+/// Begins to sample stacks of all processes here, where they are what is captured.
 ///
 /// # Errors
 /// Why it cannot be done, with what to do about it.
-fn start(kind: CaptureKind, pids: &[u32]) -> Result<Option<Sampler>, String> {
+fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<Sampler>, String> {
+    let here = services.iter().filter_map(ServiceHandle::here);
+    let pids: Vec<u32> =
+        here.flat_map(|service| service.processes(&[])).map(|process| process.id.pid).collect();
     // Where all services run on other machines there is nothing to sample here.
     if kind != CaptureKind::Native || pids.is_empty() {
         return Ok(None);
@@ -218,26 +201,18 @@ fn start(kind: CaptureKind, pids: &[u32]) -> Result<Option<Sampler>, String> {
         let hint = error.hint().map(|hint| format!("; {hint}"));
         format!("no native stacks: {error}{}", hint.unwrap_or_default())
     };
-    Sampler::start(pids, PERIOD).map(Some).map_err(refused)
+    Sampler::start(&pids, PERIOD).map(Some).map_err(refused)
 }
 
-/// Ends sampling, where there is any.
-fn stop_stacks(sampler: Option<Sampler>) -> Stacks {
-    let profiles = sampler.map(Sampler::stop).unwrap_or_default();
-    Stacks(profiles.into_iter().map(|profile| (profile.pid, profile)).collect())
-}
-
-impl Stacks {
-    /// Writes those of a service's processes; what cannot be written is missing.
-    pub fn keep(&mut self, service: &mut CapturedService, folder: &Folder, variant: &str) {
-        for process in &mut service.processes {
-            let Some(profile) = self.0.remove(&process.pid) else { continue };
-            let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
-            let file = folder.path.join(name);
-            match written(&profile, &file) {
-                Ok(bytes) => process.native = Some(ProfileFile { path: folder.named(&file), bytes }),
-                Err(reason) => service.missing.push(Missing::new(Absence::Other, reason)),
-            }
+/// Writes the stacks of a service's processes; what cannot be written is missing.
+fn keep_stacks(stacks: &[NativeProfile], service: &mut CapturedService, folder: &Folder, variant: &str) {
+    for process in &mut service.processes {
+        let Some(profile) = stacks.iter().find(|profile| profile.pid == process.pid) else { continue };
+        let name = format!("{variant}-{}-{}.native.json", service.service, process.pid);
+        let file = folder.path.join(name);
+        match written(profile, &file) {
+            Ok(bytes) => process.native = Some(ProfileFile { path: folder.named(&file), bytes }),
+            Err(reason) => service.missing.push(Missing::new(Absence::Other, reason)),
         }
     }
 }
@@ -279,6 +254,12 @@ impl Observation<'_> {
     /// Its processes with what their threads used and their agents reported, parents first.
     pub fn processes(&self) -> Vec<CapturedProcess> {
         let agents = self.agents();
+        let used = |of: ThreadCpu| ThreadUse {
+            id: of.id,
+            name: of.name,
+            cpu_ns: of.cpu_ns,
+            waited_ns: of.waited_ns,
+        };
         let process = |now: &ProcessThreads| {
             let before = self.before.iter().find(|before| before.id == now.id);
             let inside = agents.iter().filter(|(agent, _)| agent.pid == now.id.pid);
@@ -286,7 +267,7 @@ impl Observation<'_> {
                 pid: now.id.pid,
                 parent: now.parent,
                 command: command_line(&now.argv, self.secrets, COMMAND_BYTES_MAX),
-                threads: now.used_since(before).into_iter().map(thread).collect(),
+                threads: now.used_since(before).into_iter().map(used).collect(),
                 agents: inside.map(|(agent, result)| self.seen(agent, *result)).collect(),
                 native: None,
             }
@@ -298,7 +279,7 @@ impl Observation<'_> {
     fn agents(&self) -> Vec<(Agent, Option<&Taken>)> {
         let mut agents: Vec<(Agent, Option<&Taken>)> =
             self.results.iter().map(|(agent, result)| (agent.clone(), Some(result))).collect();
-        let there = self.service.agent().map(|host| host.agents()).unwrap_or_default();
+        let there = self.service.agent().map(AgentHost::agents).unwrap_or_default();
         for agent in there {
             if !agents.iter().any(|(known, _)| (known.pid, known.thread) == (agent.pid, agent.thread)) {
                 agents.push((agent, None));
@@ -316,8 +297,8 @@ impl Observation<'_> {
             None => late().then(|| "it came when the capture had begun".to_owned()),
         };
         let take = result.and_then(|result| result.as_ref().ok());
-        let counters =
-            take.and_then(|take| take.counters.clone()).map(serde_json::from_value::<NodeCounters>);
+        let counters = take.and_then(|take| take.counters.clone());
+        let counters = counters.map(serde_json::from_value::<NodeCounters>);
         let counters = counters.transpose().unwrap_or_else(|error| {
             failed = Some(format!("its counters cannot be read: {error}"));
             None
@@ -341,16 +322,13 @@ impl Observation<'_> {
 
     /// What could not be had.
     pub fn missing(&self) -> Vec<Missing> {
-        let gone = self.before.iter().filter(|before| !self.after.iter().any(|now| now.id == before.id));
-        let mut missing: Vec<Missing> = gone
-            .map(|gone| {
-                let why = format!(
-                    "{} ended in the window; its CPU time is in no thread's figure",
-                    named(gone, self.secrets)
-                );
-                Missing::new(Absence::Gone, why)
-            })
-            .collect();
+        let is_gone = |before: &&ProcessThreads| !self.after.iter().any(|now| now.id == before.id);
+        let gone = self.before.iter().filter(is_gone).map(|gone| {
+            let gone = named(gone, self.secrets);
+            let why = format!("{gone} ended in the window; its CPU time is in no thread's figure");
+            Missing::new(Absence::Gone, why)
+        });
+        let mut missing: Vec<Missing> = gone.collect();
         let over = self.after.len().saturating_sub(PROCESSES_MAX);
         if over > 0 {
             let why = format!("{over} processes more than the {PROCESSES_MAX} that the record keeps");
@@ -364,36 +342,30 @@ impl Observation<'_> {
             let of = |text: &str| format!("the agent in pid {}: {text}", agent.pid);
             match result {
                 // Where the process lives, the reason stands beside its agent.
-                Err(reason) if !lives => missing.push(Missing::new(Absence::Gone, of(reason))),
-                Err(_) => {}
+                Err(_) if lives => {}
+                Err(reason) => missing.push(Missing::new(Absence::Gone, of(reason))),
                 Ok(take) => {
                     missing.extend(take.notes.iter().map(|note| Missing::new(Absence::Other, of(note))));
                 }
             }
         }
-        let host = self.service.agent().map(|host| host.notes()).unwrap_or_default();
-        missing.extend(host.into_iter().map(|note| Missing::new(Absence::Other, note)));
+        let notes = self.service.agent().map(AgentHost::notes).unwrap_or_default();
+        missing.extend(notes.into_iter().map(|note| Missing::new(Absence::Other, note)));
         missing
     }
 
     /// Processes that have no agent: each that runs Node.js by itself.
     fn without_agent(&self) -> Vec<Missing> {
+        const NO_PROFILE: &str = "CPU time is known by thread, and there is no profile of JavaScript";
         if let Some(host) = self.service.host() {
-            let why = format!(
-                "it runs on {host}, where no agent is loaded: CPU time is known by thread, and there is no profile of JavaScript"
-            );
+            let why = format!("it runs on {host}, where no agent is loaded: {NO_PROFILE}");
             return vec![Missing::new(Absence::Other, why)];
         }
         if !self.after.iter().any(is_node) {
-            let why =
-                "it does not run Node.js: CPU time is known by thread, and there is no profile of JavaScript";
-            return vec![Missing::new(Absence::NotNode, why)];
+            return vec![Missing::new(Absence::NotNode, format!("it does not run Node.js: {NO_PROFILE}"))];
         }
-        let there = self.service.agent().map(|host| host.agents()).unwrap_or_default();
-        let has_one = |process: &&ProcessThreads| {
-            let pid = process.id.pid;
-            there.iter().chain(self.results.iter().map(|(agent, _)| agent)).any(|agent| agent.pid == pid)
-        };
+        let agents = self.agents();
+        let has_one = |process: &ProcessThreads| agents.iter().any(|(agent, _)| agent.pid == process.id.pid);
         let without = self.after.iter().filter(|process| is_node(process) && !has_one(process));
         let why = |process: &ProcessThreads| {
             let reason = "the service sets NODE_OPTIONS itself when it starts it, or closes descriptors that it does not know";
@@ -405,8 +377,4 @@ impl Observation<'_> {
 
 fn named(process: &ProcessThreads, secrets: &Secrets) -> String {
     format!("{} (pid {})", command_line(&process.argv, secrets, 80), process.id.pid)
-}
-
-fn thread(used: ThreadCpu) -> ThreadUse {
-    ThreadUse { id: used.id, name: used.name, cpu_ns: used.cpu_ns, waited_ns: used.waited_ns }
 }

@@ -12,13 +12,12 @@ use model::Cause;
 use plan::{Ready, Secrets, Service, Url, Variant};
 use record::{Counts, PodSeen};
 use remote::Blame;
-use remote::kubernetes::{Behind, Deployed, Pod};
+use remote::kubernetes::Deployed;
 use services::{Sample, Watched};
 
-use super::loading::host;
-use super::requests::{requests, tls};
+use super::loading::{connect_timeout, host, requests, tls};
 use super::witness::{is_harmless, plain};
-use super::{RealEnvironment, hinted, network};
+use super::{RealEnvironment, hinted};
 use crate::environment::{Failure, Result};
 use crate::url::{Reached, reach, unseen, watched};
 
@@ -28,144 +27,97 @@ const LOOK_AGAIN: Duration = Duration::from_millis(300);
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// What a trial loads that was not started.
-pub(super) enum Loaded {
-    /// A Service of a cluster.
-    Cluster {
-        /// Name of the service in the experiment.
-        service: String,
-        /// Who may look at it.
-        deployed: Arc<Deployed>,
-        /// As it was when the trial began.
-        behind: Behind,
-    },
-    /// What is behind a URL.
-    Url {
-        /// Name of the service in the experiment.
-        service: String,
-        /// The URL without its path.
-        origin: String,
-        /// Where it leads.
-        reached: Reached,
-        /// The processes there, or why they are not seen.
-        watched: Result<Box<Watched>, String>,
-    },
+pub(super) struct Loaded {
+    /// Where the load goes.
+    pub address: Address,
+    /// As it was when the trial began, in the record's words.
+    pub kept: record::Deployed,
+    /// Who may look at it, where it is a Service of a cluster.
+    cluster: Option<Arc<Deployed>>,
+    /// The processes behind a URL, where they are seen.
+    watched: Option<Watched>,
 }
 
 impl Loaded {
-    /// Where the load goes.
-    pub fn address(&self) -> Address {
-        match self {
-            Loaded::Cluster { behind, .. } => Address::Tcp(behind.address),
-            Loaded::Url { reached, .. } => reached.address.clone(),
-        }
-    }
-
-    /// The same in the record's words.
-    pub fn kept(&self) -> record::Deployed {
-        let (service, place) = match self {
-            Loaded::Cluster { service, deployed, .. } => (service, deployed.place()),
-            Loaded::Url { service, origin, .. } => (service, origin.clone()),
-        };
-        let (addresses, unseen, pods) = match self {
-            Loaded::Cluster { behind, .. } => (Vec::new(), None, pods_kept(behind.pods.clone())),
-            Loaded::Url { reached, watched, .. } => {
-                (reached.addresses.clone(), watched.as_ref().err().cloned(), Vec::new())
-            }
-        };
-        let (service, address) = (service.clone(), self.address().to_string());
-        record::Deployed { service, place, address, addresses, unseen, pods }
-    }
-
     /// The processes there, with the name of their service, where they are seen.
     pub fn watched(&self) -> Option<(&str, &Watched)> {
-        match self {
-            Loaded::Url { service, watched: Ok(watched), .. } => Some((service, watched)),
-            Loaded::Url { watched: Err(_), .. } | Loaded::Cluster { .. } => None,
-        }
+        Some((&self.kept.service, self.watched.as_ref()?))
     }
 
     /// What they have used so far.
     pub fn sampled(&mut self) -> Option<(&str, Sample)> {
-        match self {
-            Loaded::Url { service, watched: Ok(watched), .. } => Some((service, watched.sample())),
-            Loaded::Url { watched: Err(_), .. } | Loaded::Cluster { .. } => None,
-        }
+        let sample = self.watched.as_mut()?.sample();
+        Some((&self.kept.service, sample))
     }
 
     /// The pods behind it now, none behind a URL; `None` where nobody could look.
     pub fn pods(&self) -> Option<Vec<PodSeen>> {
-        match self {
-            Loaded::Cluster { deployed, .. } => Some(pods_kept(deployed.look().ok()?.pods)),
-            Loaded::Url { .. } => Some(Vec::new()),
-        }
+        self.cluster.as_ref().map_or(Some(Vec::new()), |cluster| Some(cluster.look().ok()?.pods))
     }
 }
 
-/// Pods in the record's words.
-pub(super) fn pods_kept(pods: Vec<Pod>) -> Vec<PodSeen> {
-    let kept = |Pod { name, uid, node, address, ready, restarts, images }| PodSeen {
-        name,
-        uid,
-        node,
-        address,
-        ready,
-        restarts,
-        images,
-    };
-    pods.into_iter().map(kept).collect()
+/// What is kept of it, without anything that was seen there.
+fn kept(service: &Service, place: String, address: &Address) -> record::Deployed {
+    let (service, address) = (service.name.clone(), address.to_string());
+    record::Deployed { service, place, address, addresses: Vec::new(), unseen: None, pods: Vec::new() }
 }
 
 impl RealEnvironment {
     /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready.
     pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<Loaded>> {
         let Some(service) = variant.entry_service() else { return Ok(None) };
-        if let Some(url) = service.url() {
-            return self.reached(index, variant, service, url).map(Some);
-        }
-        let Some(wanted) = service.deployed() else { return Ok(None) };
-        let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
-        let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
         let until = Instant::now() + service.ready_timeout;
         loop {
-            let refusal = match deployed.look() {
-                Ok(behind) => match deployed.refusal(&behind) {
-                    None => {
-                        let service = service.name.clone();
-                        return Ok(Some(Loaded::Cluster { service, deployed, behind }));
-                    }
-                    Some(refusal) => refusal,
-                },
-                // An API server that is restarted says nothing of the service.
-                Err(error) if *error.blame() == Blame::Away => error,
-                Err(error) => return Err(failed(&service.name, &error)),
+            let looked = match (service.url(), service.deployed()) {
+                (Some(url), _) => self.behind_url(index, variant, service, url),
+                (None, Some(wanted)) => self.in_cluster(service, wanted)?,
+                (None, None) => return Ok(None),
             };
-            if !self.looks_again(until)? {
-                return Err(failed(&service.name, &refusal));
+            match looked {
+                Ok(loaded) => return Ok(Some(loaded)),
+                Err(failure) if !self.looks_again(until)? => return Err(failure),
+                Err(_) => {}
             }
         }
     }
 
-    fn reached(&mut self, index: usize, variant: &Variant, service: &Service, url: &Url) -> Result<Loaded> {
-        let until = Instant::now() + service.ready_timeout;
-        let source = variant.load.sources.first().copied();
-        loop {
-            let why = match reach(url, source) {
-                Ok(reached) => {
-                    let (service, origin) = (service.name.clone(), url.origin());
-                    let unseen = self.unseen.get_or_insert_with(|| unseen(&self.plan));
-                    let watched = match unseen.get(&index) {
-                        Some(why) => Err(why.clone()),
-                        None => watched(url, &reached).map(Box::new),
-                    };
-                    watched.iter().for_each(|watched| watched.forget_peaks());
-                    return Ok(Loaded::Url { service, origin, reached, watched });
-                }
-                Err(why) => why,
-            };
-            if !self.looks_again(until)? {
-                return Err(Failure::Service(format!("{}: {why}", self.called(service))));
-            }
+    /// A Service of a cluster, or why it is not ready yet; an error is one that waiting does not mend.
+    fn in_cluster(&self, service: &Service, wanted: &plan::Deployed) -> Result<Result<Loaded>> {
+        let nobody = || Failure::Service(format!("{wanted}: nobody has looked for it"));
+        let deployed = Arc::clone(self.deployed.at(wanted).ok_or_else(nobody)?);
+        let failed = |error: &remote::Error| {
+            Failure::Service(format!("service {}: {error}{}", service.name, hinted(error.hint())))
+        };
+        let behind = match deployed.look() {
+            Ok(behind) => behind,
+            // An API server that is restarted says nothing of the service.
+            Err(error) if *error.blame() == Blame::Away => return Ok(Err(failed(&error))),
+            Err(error) => return Err(failed(&error)),
+        };
+        if let Some(refusal) = deployed.refusal(&behind) {
+            return Ok(Err(failed(&refusal)));
         }
+        let address = Address::Tcp(behind.address);
+        let kept = record::Deployed { pods: behind.pods, ..kept(service, deployed.place(), &address) };
+        Ok(Ok(Loaded { address, kept, cluster: Some(deployed), watched: None }))
+    }
+
+    fn behind_url(
+        &mut self,
+        index: usize,
+        variant: &Variant,
+        service: &Service,
+        url: &Url,
+    ) -> Result<Loaded> {
+        let reached = reach(url, variant.load.sources.first().copied())
+            .map_err(|why| Failure::Service(format!("{}: {why}", self.called(service))))?;
+        let unseen = self.unseen.get_or_insert_with(|| unseen(&self.plan));
+        let watched = unseen.get(&index).map_or_else(|| watched(url, &reached), |why| Err(why.clone()));
+        watched.iter().for_each(Watched::forget_peaks);
+        let Reached { address, addresses } = reached;
+        let (unseen, watched) = (watched.as_ref().err().cloned(), watched.ok());
+        let kept = record::Deployed { addresses, unseen, ..kept(service, url.origin(), &address) };
+        Ok(Loaded { address, kept, cluster: None, watched })
     }
 
     /// Waits for a while before another look; `false` where there is no time for one.
@@ -203,7 +155,7 @@ impl RealEnvironment {
             protocol: variant.load.protocol,
             sources: variant.load.sources.clone(),
             timeout: entry.ready_timeout.min(ANSWER_MAX),
-            connect_timeout: network::connect_timeout(&variant.load, &self.plan.generators),
+            connect_timeout: connect_timeout(&variant.load, &self.plan.generators),
             contract,
             ..LoadSpec::new(address.clone(), vec![request.clone()])
         };
@@ -280,7 +232,7 @@ fn turned_away(
     else {
         return Ok(());
     };
-    let fetched = plain(&variant.load, address).and_then(|at| load::fetch(at, request, ANSWER_MAX).ok());
+    let fetched = plain(&variant.load, address).and_then(|at| load::fetch(at, request, ANSWER_MAX));
     let headers = fetched.into_iter().flat_map(|fetched| fetched.headers);
     let told: String = headers
         .filter(|(name, _)| {
@@ -305,10 +257,6 @@ fn turning(status: u16) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-fn failed(service: &str, error: &remote::Error) -> Failure {
-    Failure::Service(format!("service {service}: {error}{}", hinted(error.hint())))
 }
 
 /// What came back: `status 503`, `no answer: refused (connect)`.

@@ -11,8 +11,8 @@ use std::time::Duration;
 use load::{LoadSpec, Until};
 use plan::Plan;
 use record::{Counts, Generator, GeneratorPart};
-use remote::generators::{Fleet, FleetError, Generator as There, Ran};
-use remote::{Error, Waiting, Wanted};
+use remote::generators::{Fleet, FleetError, Ran};
+use remote::{Error, Wanted};
 
 use super::hinted;
 use crate::environment::{Connected, Connecting, Failure, Lost, Result};
@@ -54,20 +54,15 @@ impl Elsewhere {
 
     /// Has all generators there.
     pub fn connect(&mut self, watch: Watch<'_>) -> Result<Connected> {
-        match self.fleet.take() {
-            None => self.connect_all(watch),
-            Some(mut fleet) => {
-                let mended = self.mend(&mut fleet, watch);
-                self.fleet = Some(fleet);
-                mended
-            }
+        if let Some(mut fleet) = self.fleet.take() {
+            let mended = self.mend(&mut fleet, watch);
+            self.fleet = Some(fleet);
+            return mended;
         }
-    }
-
-    fn connect_all(&mut self, watch: Watch<'_>) -> Result<Connected> {
         let channels = self.opened(watch, remote::generators)?;
-        let fleet = Fleet::connect(channels).map_err(|errors| Failure::Generator(sentences(&errors)))?;
-        let generators = generators(&fleet);
+        let fleet =
+            Fleet::connect(channels).map_err(|errors| listed(errors.iter().map(FleetError::to_string)))?;
+        let generators = fleet.generators();
         self.fleet = Some(fleet);
         Ok(Connected { generators, lost: Vec::new() })
     }
@@ -92,7 +87,7 @@ impl Elsewhere {
             }
         }
         if given_up.is_empty() {
-            Ok(Connected { generators: generators(fleet), lost })
+            Ok(Connected { generators: fleet.generators(), lost })
         } else {
             Err(Failure::GeneratorsLost(given_up))
         }
@@ -100,7 +95,7 @@ impl Elsewhere {
 
     /// Puts others in the places of those that are gone.
     fn replace(&mut self, fleet: &mut Fleet, places: &[usize], watch: Watch<'_>) -> Result<()> {
-        let channels = self.opened(watch, |wanted, waiting| remote::again(wanted, places, waiting))?;
+        let channels = self.opened(watch, |wanted| remote::again(wanted, places))?;
         for (place, channel) in places.iter().zip(channels) {
             fleet.replace(*place, channel).map_err(|error| Failure::Generator(error.to_string()))?;
             self.gone.remove(place);
@@ -111,16 +106,23 @@ impl Elsewhere {
     fn opened<T>(
         &self,
         watch: Watch<'_>,
-        open: impl FnOnce(&Wanted<'_>, &mut Waiting<'_>) -> Result<T, Vec<Error>>,
+        open: impl FnOnce(&mut Wanted<'_>) -> Result<T, Vec<Error>>,
     ) -> Result<T> {
         let here = || generate_here(self.arguments);
-        let (generators, run, arguments) = (&self.plan.generators, self.run.as_str(), self.arguments);
-        let wanted = Wanted { generators, run, arguments, here: &here };
-        let mut watch = |waiting: &[String], for_now: Duration| watch(Connecting { waiting, for_now });
         let cancelled = || self.stop.is_requested();
-        let mut waiting = Waiting { cancelled: &cancelled, watch: &mut watch };
-        open(&wanted, &mut waiting).map_err(|errors| {
-            if self.stop.is_requested() { Failure::Interrupted } else { Failure::Generator(told(&errors)) }
+        let mut watch = |waiting: &[String], for_now: Duration| watch(Connecting { waiting, for_now });
+        let mut wanted = Wanted {
+            generators: &self.plan.generators,
+            run: &self.run,
+            arguments: self.arguments,
+            here: &here,
+            cancelled: &cancelled,
+            watch: &mut watch,
+        };
+        let told = |error: &Error| format!("generator {error}{}", hinted(error.hint()));
+        open(&mut wanted).map_err(|errors| match self.stop.is_requested() {
+            true => Failure::Interrupted,
+            false => listed(errors.iter().map(told)),
         })
     }
 
@@ -183,7 +185,7 @@ impl Elsewhere {
     }
 
     /// Those that are gone, of these generators; it is kept in mind why.
-    fn named(&mut self, generators: &[There], errors: &[FleetError]) -> Vec<Lost> {
+    fn named(&mut self, generators: &[Generator], errors: &[FleetError]) -> Vec<Lost> {
         let lost = errors.iter().map(|error| {
             let place = generators.iter().position(|there| there.name == error.generator);
             self.gone.extend(place.map(|place| (place, error.to_string())));
@@ -200,17 +202,12 @@ fn generate_here(arguments: &[&str]) -> Command {
     command
 }
 
-fn generators(fleet: &Fleet) -> Vec<Generator> {
-    let told = |There { name, host, processors }| Generator { name, host, processors };
-    fleet.generators().into_iter().map(told).collect()
-}
-
 /// The parts of a load, in the order of the generators: those on this machine have its processors, one after the other.
 fn divided(
     spec: &LoadSpec,
     threads: Option<u32>,
     (local, cpus): (u32, &[usize]),
-    generators: &[There],
+    generators: &[Generator],
 ) -> Vec<LoadSpec> {
     let cpus_here = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let threads = |place: u32, connections: u32| {
@@ -231,14 +228,9 @@ fn divided(
     (0..).zip(spec.divided_among(count, threads)).map(&mut place).collect()
 }
 
-fn sentences(errors: &[FleetError]) -> String {
-    errors.iter().map(FleetError::to_string).collect::<Vec<_>>().join("\n  ")
-}
-
-/// What could not be had, each with its hint.
-fn told(errors: &[Error]) -> String {
-    let one = |error: &Error| format!("generator {error}{}", hinted(error.hint()));
-    errors.iter().map(one).collect::<Vec<_>>().join("\n  ")
+/// One below the other.
+fn listed(errors: impl Iterator<Item = String>) -> Failure {
+    Failure::Generator(errors.collect::<Vec<_>>().join("\n  "))
 }
 
 #[cfg(test)]
@@ -247,11 +239,15 @@ mod tests {
 
     use super::*;
 
-    fn generator(processors: u32) -> There {
-        There { name: "g".into(), host: "h".into(), processors }
+    fn generator(processors: u32) -> Generator {
+        Generator { name: "g".into(), host: "h".into(), processors }
     }
 
-    fn parts(connections: u32, threads: Option<u32>, generators: &[There]) -> Vec<(u32, u32, Vec<usize>)> {
+    fn parts(
+        connections: u32,
+        threads: Option<u32>,
+        generators: &[Generator],
+    ) -> Vec<(u32, u32, Vec<usize>)> {
         let address = Address::Tcp("127.0.0.1:1".parse().expect("an address"));
         let spec = LoadSpec { connections, ..LoadSpec::new(address, vec![Request::new("GET", "/", "a")]) };
         let parts = divided(&spec, threads, (2, &[6, 7]), generators);

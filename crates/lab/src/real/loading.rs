@@ -1,18 +1,19 @@
-//! What loads a trial: threads of this process, or generators that are processes of their own. Both do the same to a service.
+//! What loads a trial, over which way and with what: threads of this process, or generators that are processes of their own. Both do the
+//! same to a service.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use load::{Address, Arrivals, Generator, LoadSpec, Until};
+use load::{Address, Arrivals, Generator, LoadSpec, Request, Tls, Trust, Until, Values};
 use model::{AskedOpen, FailureKind};
-use plan::{Plan, Variant};
+use plan::{Generators, Load, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
-use services::Network;
+use services::{Error, Network};
 
 use super::elsewhere::Elsewhere;
 use super::keeping::kept;
-use super::requests::{requests, tls};
 use super::services::check_alive;
-use super::{RealEnvironment, living_of, network};
+use super::{RealEnvironment, hinted, living_of};
 use crate::environment::{Failure, Result, SliceSpec};
 use crate::stop::Stop;
 
@@ -28,22 +29,38 @@ pub(super) enum Loader {
     Elsewhere,
 }
 
-/// What a trial is to be loaded with.
-pub(super) struct Wanted<'a> {
-    pub plan: &'a Plan,
-    pub variant: &'a Variant,
-    /// Where the entry listens.
-    pub address: &'a Address,
-    pub open: Option<AskedOpen>,
-    /// Of which request is sent when, in closed loop.
-    pub seed: u64,
-}
-
 impl RealEnvironment {
-    /// Gets ready what loads a trial from now on. Connections are opened by its first window.
-    pub(super) fn loader(&mut self, wanted: &Wanted<'_>, network: Option<&Network>) -> Result<Loader> {
-        let spec = LoadSpec { driver: self.driver, ..spec(wanted, &self.division.generator)? };
-        self.begun(spec, wanted.variant.load.threads, network)
+    /// Gets ready what loads a variant's trial from now on, in open loop or with this seed of which request is sent when. Connections are
+    /// opened by its first window.
+    pub(super) fn loader(
+        &mut self,
+        variant: &Variant,
+        address: &Address,
+        (open, seed): (Option<AskedOpen>, u64),
+        network: Option<&Network>,
+    ) -> Result<Loader> {
+        let (plan, load, cpus) = (&self.plan, &variant.load, &self.division.generator);
+        let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
+        let arrivals = |AskedOpen { rate, process, seed, .. }| Arrivals::Open { rate, process, seed };
+        let spec = LoadSpec {
+            driver: self.driver,
+            sources: load.sources.clone(),
+            tls: load.tls.as_ref().map(tls).transpose()?,
+            protocol: load.protocol,
+            keep_alive: load.keep_alive,
+            sample_every: load.sample_every,
+            connections: load.connections,
+            threads: threads.clamp(1, load.connections),
+            cpus: cpus.clone(),
+            timeout: load.timeout,
+            // At a rate each slice has a seed of its own, or all would begin with the same requests.
+            seed: open.map_or(seed, |open| open.seed),
+            arrivals: open.map_or(Arrivals::Closed, arrivals),
+            connect_timeout: connect_timeout(load, &plan.generators),
+            contract: variant.expect.clone(),
+            ..LoadSpec::new(address.clone(), requests(load, &host(variant, address), &plan.secrets)?)
+        };
+        self.begun(spec, load.threads, network)
     }
 
     /// Whatever generators there are, with this to do from now on, on so many threads of each if that is said.
@@ -59,7 +76,7 @@ impl RealEnvironment {
             }
             None => {
                 let start = || Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()));
-                network::at_client(network, start).map(Loader::Here)
+                at_client(network, start).map(Loader::Here)
             }
         }
     }
@@ -125,8 +142,7 @@ impl RealEnvironment {
         }
         let (address, seed, network) = (living.address.clone(), living.requests_seed, living.network.take());
         let plan = self.plan.clone();
-        let wanted = Wanted { plan: &plan, variant: &plan.variants[variant], address: &address, open, seed };
-        let renewed = self.loader(&wanted, network.as_ref());
+        let renewed = self.loader(&plan.variants[variant], &address, (open, seed), network.as_ref());
         let living = self.living_of(variant)?;
         living.network = network;
         (living.loader, living.idle_since) = (renewed?, None);
@@ -151,36 +167,117 @@ fn ran(
     }
 }
 
-/// The whole load, as threads of this process would do it on these processors.
-fn spec(wanted: &Wanted<'_>, cpus: &[usize]) -> Result<LoadSpec> {
-    let Wanted { plan, variant, address, open, seed } = wanted;
-    let load = &variant.load;
-    let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
-    Ok(LoadSpec {
-        sources: load.sources.clone(),
-        tls: load.tls.as_ref().map(tls).transpose()?,
-        protocol: load.protocol,
-        keep_alive: load.keep_alive,
-        sample_every: load.sample_every,
-        connections: load.connections,
-        threads: threads.clamp(1, load.connections),
-        cpus: cpus.to_vec(),
-        timeout: load.timeout,
-        // At a rate each slice has a seed of its own, or all would begin with the same requests.
-        seed: open.map_or(*seed, |open| open.seed),
-        arrivals: open.map_or(Arrivals::Closed, arrivals),
-        connect_timeout: network::connect_timeout(load, &plan.generators),
-        contract: variant.expect.clone(),
-        ..LoadSpec::new((*address).clone(), requests(load, &host(variant, address), &plan.secrets)?)
-    })
-}
-
 /// What the `Host` field names: of a URL that, otherwise the address.
 pub(super) fn host(variant: &Variant, address: &Address) -> String {
     let url = variant.entry_service().and_then(plan::Service::url);
     url.map_or_else(|| address.to_string(), plan::Url::authority)
 }
 
-fn arrivals(AskedOpen { rate, process, seed, .. }: AskedOpen) -> Arrivals {
-    Arrivals::Open { rate, process, seed }
+// The way from the generator to a trial's services: loopback, or a link of the trial's own. Links are made and threads taken to their ends;
+// what is started there is the caller's business.
+
+/// Longest wait for a connection to open, over loopback.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same from other machines: a packet that is lost on the way is sent again after 1 s, and then after 2 s.
+const CONNECT_TIMEOUT_ELSEWHERE: Duration = Duration::from_secs(5);
+/// Bytes that opening a connection sends in one direction: some frames without content.
+const CONNECT_BYTES: u64 = 200;
+
+/// The link that a load asks for; `None` is loopback. What carries it runs where the generator does.
+pub(super) fn network(load: &Load, cpus: &[usize]) -> Result<Option<Network>> {
+    load.network.as_ref().map(|link| Network::make(link, cpus)).transpose().map_err(no_way)
+}
+
+/// Does `job` where the client is. The generator's threads and connections, made there, stay there.
+pub(super) fn at_client<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
+    let _there = network.map(Network::visit_client).transpose().map_err(no_way)?;
+    job()
+}
+
+/// Does `job` where the services are, so that they stay there. Looks at whether they are ready have no link to cross.
+pub(super) fn at_services<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
+    let _there = network.map(Network::visit_services).transpose().map_err(no_way)?;
+    job()
+}
+
+/// How long a connection may take to open: two round trips more on a link, and the time that it takes to carry the
+/// first frames of all connections, which are opened at once.
+pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration {
+    let without = if generators.is_elsewhere() { CONNECT_TIMEOUT_ELSEWHERE } else { CONNECT_TIMEOUT };
+    let Some(link) = &load.network else { return without };
+    let frames = u64::from(load.connections) * CONNECT_BYTES * 8;
+    let queue = link.rate_bit_per_s.map_or(0.0, |rate| frames as f64 / rate as f64);
+    CONNECT_TIMEOUT + link.delay.unwrap_or_default() * 4 + Duration::from_secs_f64(queue)
+}
+
+fn no_way(error: Error) -> Failure {
+    Failure::Generator(format!("{error}{}", hinted(error.hint())))
+}
+
+// The plan's load in the engine's words: with the rows of values, bodies and authorities that its files have, and secrets filled in.
+
+/// More than the engine takes of rows of values, and more than any body.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// What a variant sends, to the host and port that its `Host` field shall name.
+///
+/// # Errors
+/// [`Failure::Generator`], with what is wrong with a file.
+pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<Request>> {
+    load.requests.iter().map(|request| one(request, host, secrets)).collect()
+}
+
+fn one(request: &plan::Request, host: &str, secrets: &Secrets) -> Result<Request> {
+    // With rows of values braces are read once more.
+    let filled = |text: &str| secrets.fill_request(text, request.values.is_some());
+    let path = filled(&request.path);
+    let body = match &request.body_file {
+        Some(file) => read(file)?,
+        None => filled(&request.body).into_bytes(),
+    };
+    Ok(Request {
+        name: name(request, &path),
+        weight: request.weight,
+        headers: request.headers.iter().map(|(name, value)| (name.clone(), filled(value))).collect(),
+        body,
+        values: request.values.as_deref().map(values).transpose()?,
+        contract: request.expect.clone(),
+        ..Request::new(&request.method, &path, host)
+    })
+}
+
+/// What reports call it. Without a name that is the path that is sent, unless there is a secret in it.
+fn name(request: &plan::Request, sent: &str) -> String {
+    let kept = plan::masked(None, &request.path);
+    if request.name.is_empty() && kept != sent {
+        return format!("{} {kept}", request.method);
+    }
+    request.name.clone()
+}
+
+/// TLS with the authorities of its file.
+///
+/// # Errors
+/// [`Failure::Generator`], if that cannot be read.
+pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
+    let trust = match (&tls.ca, tls.insecure) {
+        (_, true) => Trust::Anything,
+        (Some(file), false) => Trust::Authorities(read(file)?),
+        (None, false) => Trust::System,
+    };
+    let server_name = tls.server_name.clone().unwrap_or_default();
+    Ok(Tls { server_name, trust, resumption: tls.resumption })
+}
+
+/// Reads rows of values; the end of the file's name says in which form.
+fn values(file: &Path) -> Result<Values> {
+    let is_csv = file.extension().is_some_and(|end| end == "csv");
+    let bytes = read(file)?;
+    let rows = if is_csv { Values::csv(&bytes) } else { Values::jsonl(&bytes) };
+    rows.map_err(|error| Failure::Generator(format!("values {}: {error}", file.display())))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    plan::read_file(file, FILE_BYTES_MAX)
+        .map_err(|error| Failure::Generator(format!("cannot read {}: {error}", file.display())))
 }

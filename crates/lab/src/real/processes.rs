@@ -11,7 +11,7 @@ use load::Address;
 use plan::{Plan, Secrets};
 use record::{ProcessSeen, ServiceStarted};
 use remote::services::ServiceHandle;
-use services::{CpuSource, Error, Listening, Running, Sight, Watched};
+use services::{CpuSource, Error, Listening, Sight, Watched};
 
 use super::RealEnvironment;
 use super::keeping::cpu_source;
@@ -81,10 +81,10 @@ impl RealEnvironment {
             pid: service.pid(),
             port: service.address().port(),
             found: service.found(),
-            cpus: there.map_or(&self.division.services[..], |there| there.host.cpus()).to_vec(),
+            cpus: there.map_or(&self.division.services[..], |there| &there.host.begun.cpus).to_vec(),
             cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
             workers: service.workers(),
-            image: service.here().and_then(Running::image).map(str::to_owned),
+            image: service.here().and_then(|running| running.image.clone()),
             processes: kept(&sight(service, watch).map_err(lost)?, watch, &self.plan.secrets),
             host,
         })
@@ -103,13 +103,10 @@ pub(super) fn watched(
         service: service.to_owned(),
         pid: watched.pid(),
         port,
-        found: None,
         cpus: watched.cpus(),
-        host: None,
-        image: None,
         cpu_source: cpu_source(CpuSource::Processes).to_owned(),
-        workers: None,
         processes: kept(&watched.sight(&[]), &Watch::default(), secrets),
+        ..ServiceStarted::default()
     }
 }
 
@@ -119,15 +116,14 @@ pub(super) fn at_end(
     watches: &BTreeMap<String, Watch>,
     secrets: &Secrets,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
-    let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
+    let (mut processes, mut strangers, nothing) = (BTreeMap::new(), Vec::new(), Watch::default());
     for service in services {
-        let nothing = Watch::default();
         let watch = watches.get(service.name()).unwrap_or(&nothing);
         // What ran on a machine that is lost is seen by nobody.
         let Ok(sight) = sight(service, watch) else { continue };
         if matches!(sight.listening, Listening::Theirs(_)) {
             thread::sleep(LOOK_AGAIN);
-            if let Ok(Listening::Theirs(stranger)) = service.listening() {
+            if let Ok(Sight { listening: Listening::Theirs(stranger), .. }) = service.sight(&[]) {
                 let (port, name) = (service.address().port(), service.name());
                 strangers.push(plan::masked(None, &format!("{stranger} on port {port} of {name}")));
             }

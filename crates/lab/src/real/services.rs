@@ -3,7 +3,7 @@
 //! It starts, asks and stops in the order that the plan gives, and decides nothing else. Where they listen follows from who asks for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
@@ -11,10 +11,10 @@ use remote::services::{RemoteService, ServiceHandle};
 use services::{AgentHost, Blame, Error, Placement, Ports};
 
 use super::deployed::Loaded;
-use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, hinted, network, processes};
-use crate::deployed::REACH_PATIENCE;
+use super::loading::at_services;
+use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, hinted, processes};
 use crate::environment::{Failure, Result, Start};
-use crate::remote_hosts::Machine;
+use crate::reached::{Machine, REACH_PATIENCE};
 
 type Addresses = BTreeMap<String, IpAddr>;
 
@@ -38,15 +38,17 @@ impl RealEnvironment {
             placement.values = self.plan.secrets.asked_by_service(service);
             services.push(match service.host() {
                 None => self.start_here(start, service, &ports, placement)?,
-                Some(host) => self.start_there(host, service, &ports, &placement)?,
+                Some(host) => {
+                    let (machine, cancelled) = (&self.machine(host)?.host, || self.stop.is_requested());
+                    let remote = RemoteService::start(machine, service, &ports, &placement, &cancelled);
+                    let remote = remote.map_err(|error| failed_at(error, &[&service.name]))?;
+                    ServiceHandle::There(Box::new(remote))
+                }
             });
         }
         // Where no load comes from here, this machine need not reach it.
-        if let Some(entry) =
-            services.last().filter(|entry| entry.host().is_some() && self.plan.generators.local > 0)
-        {
-            check_reach(entry)?;
-        }
+        let entry = services.last().filter(|_| self.plan.generators.local > 0);
+        entry.map_or(Ok(()), check_reach)?;
         Ok(services)
     }
 
@@ -64,19 +66,6 @@ impl RealEnvironment {
         let running =
             services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
         Ok(ServiceHandle::Here(Box::new(running)))
-    }
-
-    fn start_there(
-        &self,
-        host: &str,
-        service: &Service,
-        ports: &Ports,
-        placement: &Placement,
-    ) -> Result<ServiceHandle> {
-        let machine = &self.machine(host)?.host;
-        let cancelled = || self.stop.is_requested();
-        let remote = RemoteService::start(machine, service, ports, placement, &cancelled);
-        Ok(ServiceHandle::There(Box::new(remote.map_err(|error| failed_at(error, &[&service.name]))?)))
     }
 
     fn machine(&self, host: &str) -> Result<&Machine> {
@@ -120,7 +109,7 @@ impl RealEnvironment {
         let workers_lost = services.iter().filter_map(workers_lost).collect();
         let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
-        let look = network::at_services(network.as_ref(), look);
+        let look = at_services(network.as_ref(), look);
         let (processes_by_service, strangers_listening) = look.unwrap_or_default();
         let pods = loaded.as_ref().and_then(Loaded::pods);
         // The connections go first, so that a service that waits for them to close can end at once.
@@ -135,13 +124,11 @@ impl RealEnvironment {
             variant,
             peak_rss_bytes: peak_rss_bytes_by_service.values().sum(),
             peak_rss_bytes_by_service,
-            killed: Vec::new(),
-            leftovers: Vec::new(),
-            output_dropped_bytes: 0,
             workers_lost,
             processes_by_service,
             strangers_listening,
             pods,
+            ..TrialEnded::default()
         };
         // The entry first, then what it needs.
         for service in services.into_iter().rev() {
@@ -167,14 +154,11 @@ impl Living {
 
 /// An entry that is ready on its own machine and cannot be reached from this one would fail by every request.
 fn check_reach(entry: &ServiceHandle) -> Result<()> {
-    let address: SocketAddr = entry.address();
+    let (Some(host), name, address) = (entry.host(), entry.name(), entry.address()) else { return Ok(()) };
     let Err(error) = TcpStream::connect_timeout(&address, REACH_PATIENCE) else { return Ok(()) };
     Err(Failure::Service(format!(
-        "service {}: it is ready on {}, and this machine cannot connect to it at {address}: {error}\n  hint: a firewall may stand between \
-         the two; `services.{}.address` names another address of that machine",
-        entry.name(),
-        entry.host().unwrap_or_default(),
-        entry.name()
+        "service {name}: it is ready on {host}, and this machine cannot connect to it at {address}: {error}\n  hint: a firewall may stand \
+         between the two; `services.{name}.address` names another address of that machine",
     )))
 }
 
@@ -215,12 +199,12 @@ pub(super) fn failed_on<'a>(error: Error, services: impl Iterator<Item = &'a Ser
 
 /// A service that ended while it was loaded is a failure, however many requests it answered.
 pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<()> {
-    let Some(exit) = service.exited() else { return Ok(()) };
+    let Some((exit, tail)) = service.exited() else { return Ok(()) };
     let on = service.host().map(|host| format!(" on {host}")).unwrap_or_default();
     Err(Failure::Service(format!(
         "service {}{on} ended with {exit} while it was loaded{}",
         service.name(),
-        last_words(&service.tail())
+        last_words(&tail)
     )))
 }
 

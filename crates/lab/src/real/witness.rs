@@ -11,10 +11,9 @@ use plan::Secrets;
 use record::Witness;
 use services::Network;
 
-use super::loading::host;
+use super::RealEnvironment;
+use super::loading::{at_client, host, requests};
 use super::processes::cut_at;
-use super::requests::requests;
-use super::{RealEnvironment, network};
 use crate::environment::Result;
 
 /// Requests of a mix that are looked at.
@@ -47,11 +46,9 @@ impl RealEnvironment {
         let cancelled = || self.stop.is_requested();
         let secrets = &self.plan.secrets;
         let seen = || Ok(look(&plan.load, (plain, &host(plan, address)), secrets, &cancelled));
-        let looks = network::at_client(network, seen)?;
-        if looks.slow {
-            self.slow.insert(variant);
-        }
-        Ok(looks.witnesses)
+        let (witnesses, slow) = at_client(network, seen)?;
+        self.slow.extend(Some(variant).filter(|_| slow));
+        Ok(witnesses)
     }
 }
 
@@ -63,23 +60,17 @@ pub(super) fn plain(load: &plan::Load, address: &Address) -> Option<SocketAddr> 
     }
 }
 
-/// What was seen of a trial.
-struct Looks {
-    witnesses: Vec<Witness>,
-    /// Whether it took so long that later trials of the variant are better left alone.
-    slow: bool,
-}
-
-/// Looks at the responses to a load's requests. `cancelled` is asked before each.
+/// Looks at the responses to a load's requests. `cancelled` is asked before each. Also whether it took so long that later trials of the
+/// variant are better left alone.
 fn look(
     load: &plan::Load,
     (address, host): (SocketAddr, &str),
     secrets: &Secrets,
     cancelled: &dyn Fn() -> bool,
-) -> Looks {
+) -> (Vec<Witness>, bool) {
     let (began, mut witnesses) = (Instant::now(), Vec::new());
     if load.timeout > TIMEOUT_MAX {
-        return Looks { witnesses, slow: false };
+        return (witnesses, false);
     }
     let requests = requests(load, host, secrets).unwrap_or_default();
     for request in requests.iter().filter(|request| is_harmless(request)).take(REQUESTS_MAX) {
@@ -89,7 +80,7 @@ fn look(
         }
         witnesses.extend(witness(request, address, left, secrets));
     }
-    Looks { witnesses, slow: began.elapsed() > SLOW.min(load.timeout / 2) }
+    (witnesses, began.elapsed() > SLOW.min(load.timeout / 2))
 }
 
 pub(super) fn is_harmless(request: &Request) -> bool {
@@ -99,9 +90,9 @@ pub(super) fn is_harmless(request: &Request) -> bool {
 /// Without an answer there is nothing to tell: the load will show what is wrong.
 fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &Secrets) -> Option<Witness> {
     let began = Instant::now();
-    let first = load::fetch(address, request, timeout).ok()?;
+    let first = load::fetch(address, request, timeout)?;
     let quick = began.elapsed() <= SLOW;
-    let second = if quick { load::fetch(address, request, timeout.min(SLOW)).ok() } else { None };
+    let second = if quick { load::fetch(address, request, timeout.min(SLOW)) } else { None };
     Some(told(request, first, second.as_ref(), secrets))
 }
 
@@ -170,8 +161,8 @@ mod tests {
     fn a_request_is_sent_twice_and_what_differs_does_not_repeat() {
         let patient = load("GET", Duration::from_secs(30));
         for (bodies, repeats) in [(&["same", "same"], true), (&["this", "that"], false)] {
-            let looks = look(&patient, (server(bodies), "h"), &Secrets::default(), &|| false);
-            let [witness] = &looks.witnesses[..] else { panic!("one request: {:?}", looks.witnesses) };
+            let (witnesses, _) = look(&patient, (server(bodies), "h"), &Secrets::default(), &|| false);
+            let [witness] = &witnesses[..] else { panic!("one request: {witnesses:?}") };
             assert_eq!((witness.repeats, witness.decoded_bytes, witness.status), (repeats, Some(4), 200));
             assert_eq!(
                 (witness.accept_encoding.as_deref(), witness.request.as_str()),
@@ -191,12 +182,12 @@ mod tests {
         for (method, timeout, stopped) in
             [("POST", short, false), ("GET", Duration::from_secs(31), false), ("GET", short, true)]
         {
-            let looks = look(&load(method, timeout), (address, "h"), &Secrets::default(), &|| stopped);
-            assert!(looks.witnesses.is_empty());
+            let seen = look(&load(method, timeout), (address, "h"), &Secrets::default(), &|| stopped);
+            assert_eq!(seen, (Vec::new(), false));
             assert!(listener.accept().is_err(), "{method} was sent");
         }
-        let looks = look(&load("GET", short), (address, "h"), &Secrets::default(), &|| false);
-        assert!(looks.witnesses.is_empty());
+        let (witnesses, _) = look(&load("GET", short), (address, "h"), &Secrets::default(), &|| false);
+        assert!(witnesses.is_empty());
         assert!(listener.accept().is_ok());
     }
 }

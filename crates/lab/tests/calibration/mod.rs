@@ -22,8 +22,7 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
     calibration.design.warmup = Some(Duration::from_secs(1));
     calibration.design.slice = Some(Duration::from_millis(200));
     calibration.design.slices = Some(6);
-    let mut environment = Simulated::new(4, &[0.0, 0.0]);
-    let record = finished(calibration, 4, &mut environment);
+    let record = finished(calibration, 4, &mut Simulated::new(4, &[0.0, 0.0]));
     let blocks = record.complete_blocks().count();
     let found = Calibration::of(&record).expect("there are blocks enough");
     assert_eq!(found.blocks as usize, blocks);

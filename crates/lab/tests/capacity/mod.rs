@@ -3,7 +3,7 @@
 use analysis::{LimitedBy, Outcome, Ruling};
 use record::{EndReason, SliceKind};
 
-use crate::environment::{Queue, QueueKind, Queues, capacity_plan, finished, reason};
+use crate::environment::{Queue, QueueKind, Simulated, capacity_plan, finished, reason};
 
 /// Exponential service by one server: µ − ln(100) / 50 ms bear a p99 of 50 ms.
 const QUEUE: Queue = Queue { per_s: 1000.0, kind: QueueKind::Exponential(1), between_sd: 0.0 };
@@ -14,7 +14,7 @@ fn the_capacity_of_a_queue_is_found_and_its_interval_holds_it() {
     let runs = 12;
     let mut held = 0;
     for seed in 0..runs {
-        let record = finished(capacity_plan(1, 180), seed, &mut Queues::new(seed, &[QUEUE]));
+        let record = finished(capacity_plan(1, 180), seed, &mut Simulated::queueing(seed, &[QUEUE]));
         let conclusion = analysis::conclude(&record);
         let found = &conclusion.capacities[0];
         let (per_s, interval) = (found.per_s.expect("a capacity"), found.interval.expect("an interval"));
@@ -34,7 +34,7 @@ fn the_capacity_of_a_queue_is_found_and_its_interval_holds_it() {
 #[test]
 fn rare_pauses_are_part_of_what_users_bear() {
     let queue = Queue { per_s: 1.0 / 0.001_05, kind: QueueKind::Pauses, between_sd: 0.0 };
-    let record = finished(capacity_plan(1, 300), 2, &mut Queues::new(2, &[queue]));
+    let record = finished(capacity_plan(1, 300), 2, &mut Simulated::queueing(2, &[queue]));
     let per_s = analysis::conclude(&record).capacities[0].per_s.expect("a capacity");
     assert!((per_s / 788.0).ln().abs() < 0.12, "{per_s}");
 }
@@ -42,7 +42,7 @@ fn rare_pauses_are_part_of_what_users_bear() {
 /// A gate on an amount has the interval of the report: that over processes is too narrow by what windows are off.
 #[test]
 fn a_gate_on_an_amount_has_the_interval_of_the_report() {
-    let record = finished(capacity_plan(1, 180), 4, &mut Queues::new(4, &[QUEUE]));
+    let record = finished(capacity_plan(1, 180), 4, &mut Simulated::queueing(4, &[QUEUE]));
     let conclusion = analysis::conclude(&record);
     let interval = conclusion.capacities[0].interval.expect("an interval");
     let gate = |limit: &str| {
@@ -61,7 +61,7 @@ fn a_gate_on_an_amount_has_the_interval_of_the_report() {
 #[test]
 fn variants_are_compared_by_their_capacity() {
     let queues = [QUEUE, Queue { per_s: 1300.0, ..QUEUE }];
-    let record = finished(capacity_plan(2, 200), 3, &mut Queues::new(3, &queues));
+    let record = finished(capacity_plan(2, 200), 3, &mut Simulated::queueing(3, &queues));
     let conclusion = analysis::conclude(&record);
     let estimate = conclusion.comparisons[0].estimate.expect("an estimate");
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Better);
@@ -75,7 +75,7 @@ fn what_is_shed_counts_as_never_answered() {
     let queue = Queue { kind: QueueKind::Shedding(20), ..QUEUE };
     let mut plan = capacity_plan(1, 180);
     plan.design.slo.push(plan::limit("failed < 0.1%").expect("a limit"));
-    let record = finished(plan, 5, &mut Queues::new(5, &[queue]));
+    let record = finished(plan, 5, &mut Simulated::queueing(5, &[queue]));
     let conclusion = analysis::conclude(&record);
     // Of a queue that holds twenty, a thousandth is lost at 0.76 of its limit.
     let found = &conclusion.capacities[0];
@@ -85,19 +85,19 @@ fn what_is_shed_counts_as_never_answered() {
 
 #[test]
 fn without_time_for_four_processes_there_is_a_bracket_and_a_budget_that_would_do() {
-    let record = finished(capacity_plan(1, 20), 1, &mut Queues::new(1, &[QUEUE]));
+    let record = finished(capacity_plan(1, 20), 1, &mut Simulated::queueing(1, &[QUEUE]));
     let EndReason::BudgetTooSmall { needed_s } = *reason(&record) else { panic!("{:?}", reason(&record)) };
     let found = &analysis::conclude(&record).capacities[0];
     let [Some(kept), Some(broken)] = found.bracket else { panic!("{found:?}") };
     assert!(found.per_s.is_none() && 500.0 < kept && kept < broken && broken < 1300.0, "{found:?}");
-    let record = finished(capacity_plan(1, needed_s), 1, &mut Queues::new(1, &[QUEUE]));
+    let record = finished(capacity_plan(1, needed_s), 1, &mut Simulated::queueing(1, &[QUEUE]));
     assert_eq!(reason(&record), &EndReason::Measured);
 }
 
 #[test]
 fn a_limit_that_is_never_kept_ends_the_run_with_that() {
     let slow = Queue { per_s: 10.0, kind: QueueKind::Constant, between_sd: 0.0 };
-    let record = finished(capacity_plan(1, 180), 1, &mut Queues::new(1, &[slow]));
+    let record = finished(capacity_plan(1, 180), 1, &mut Simulated::queueing(1, &[slow]));
     let EndReason::Void(why) = reason(&record) else { panic!("{:?}", reason(&record)) };
     assert!(why.contains("does not keep p99 < 50ms even at 1 request a second"), "{why}");
 }
@@ -105,7 +105,7 @@ fn a_limit_that_is_never_kept_ends_the_run_with_that() {
 /// Windows follow from what earlier blocks found: every rate is in the record, and no window's outcome moved itself.
 #[test]
 fn a_window_is_placed_before_it_is_seen() {
-    let mut queues = Queues::new(9, &[QUEUE]);
+    let mut queues = Simulated::queueing(9, &[QUEUE]);
     let record = finished(capacity_plan(1, 180), 9, &mut queues);
     for block in record.blocks.iter().filter(|block| block.number > 0) {
         for trial in &block.trials {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use analysis::{Conclusion, Outcome};
 use model::{AskedOpen, Until};
 use plan::{Plan, Preparation};
 use proofload_lab::{
@@ -23,7 +24,7 @@ mod plans;
 mod queue;
 
 pub use plans::{plan, with_copy, with_data};
-pub use queue::{Kind as QueueKind, Queue, Queues, capacity_plan};
+pub use queue::{Kind as QueueKind, Queue, capacity_plan};
 
 /// Responses per second of a variant without effect.
 const BASE_RATE: f64 = 2000.0;
@@ -99,6 +100,9 @@ pub struct Simulated {
     pub generators: bool,
     /// Variant, block, and the luck of its process.
     pub living: Vec<(usize, u32, f64)>,
+    /// Services that are queues, by variant, and what draws their arrivals.
+    queues: Vec<Queue>,
+    arriving: Pcg64,
 }
 
 impl Simulated {
@@ -120,7 +124,20 @@ impl Simulated {
             response_s: 0.005,
             generators: false,
             living: Vec::new(),
+            queues: Vec::new(),
+            arriving: Pcg64::new(0, 0),
         }
+    }
+
+    /// The same with something changed.
+    pub fn with(mut self, change: impl FnOnce(&mut Simulated)) -> Simulated {
+        change(&mut self);
+        self
+    }
+
+    /// The same in which this goes wrong.
+    pub fn failing(self, fault: Fault) -> Simulated {
+        self.with(|it| it.fault = Some(fault))
     }
 
     /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
@@ -192,27 +209,27 @@ impl Environment for Simulated {
         {
             return Err(Failure::Service("variant 1 does not start with an agent".into()));
         }
-        let luck = self.normal() * BETWEEN_SD;
+        let mut luck = self.normal() * BETWEEN_SD;
+        if let Some(queue) = self.queues.get(start.variant).copied() {
+            luck = self.normal() * queue.between_sd;
+        }
         self.living.push((start.variant, start.block, luck));
         Ok(TrialStarted {
             block: start.block,
             variant: start.variant,
             start_s: 0.4,
             padding_bytes: start.padding_bytes,
-            services: Vec::new(),
             generator_cpus: vec![0],
-            cpus_shared: false,
-            witnesses: Vec::new(),
-            deployed: None,
+            ..TrialStarted::default()
         })
     }
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
+        if let Some(queue) = self.queues.get(variant).copied() {
+            return Ok(self.queued(variant, wanted, queue));
+        }
         let SliceSpec { kind, until, open } = wanted;
-        let seconds = match until {
-            Until::Elapsed(length) => length.as_secs_f64(),
-            Until::Requests(_) => 1.0,
-        };
+        let seconds = seconds_of(until);
         let began_s = self.clock_s;
         // Generators elsewhere have to agree on a begin first.
         let agreeing_s = if self.generators { 0.175 } else { 0.0 };
@@ -317,13 +334,8 @@ impl Environment for Simulated {
             variant,
             peak_rss_bytes: 90_000_000,
             peak_rss_bytes_by_service: BTreeMap::from([("api".to_owned(), 90_000_000)]),
-            killed: Vec::new(),
-            leftovers: Vec::new(),
-            output_dropped_bytes: 0,
             workers_lost: lost.then(|| WorkersLost { service: "api".into(), lost: 1 }).into_iter().collect(),
-            processes_by_service: BTreeMap::new(),
-            strangers_listening: Vec::new(),
-            pods: None,
+            ..TrialEnded::default()
         })
     }
 }
@@ -340,6 +352,13 @@ impl Fault {
 
 fn generators(names: &[String]) -> Vec<Generator> {
     names.iter().map(|name| Generator { name: name.clone(), host: "host".into(), processors: 2 }).collect()
+}
+
+fn seconds_of(until: Until) -> f64 {
+    match until {
+        Until::Elapsed(length) => length.as_secs_f64(),
+        Until::Requests(_) => 1.0,
+    }
 }
 
 /// Two generators, of which the second began later.
@@ -446,27 +465,35 @@ pub fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64)
         services: vec![ServiceUse {
             service: "api".into(),
             cpu_ns: (seconds * 0.99e9) as u64,
-            run_delay_ns: 0,
             rss_bytes: 80_000_000,
             processes: 1,
             threads: 11,
             switches_voluntary: 10,
             switches_involuntary: 10,
-            cpu_by_process_ns: Vec::new(),
-            major_faults: 0,
-            read_bytes: 0,
+            ..ServiceUse::default()
         }],
         machine: MachineUse::default(),
     }
 }
 
-/// Runs a plan in a fresh folder, which lives as long as its handle.
-pub fn run(
+/// Runs a plan. Whatever becomes of it, nothing lives on, and the record on disk is the one in memory.
+pub fn run(plan: Plan, seed: u64, environment: &mut Simulated) -> (Record, Result<(), LabError>) {
+    watched(plan, seed, environment, &mut |_| {})
+}
+
+/// The same with somebody watching.
+pub fn watched(
     plan: Plan,
     seed: u64,
     environment: &mut Simulated,
-) -> (Record, Result<(), LabError>, tempfile::TempDir) {
-    watched(plan, seed, environment, &mut |_| {})
+    watch: &mut dyn FnMut(&Update<'_>),
+) -> (Record, Result<(), LabError>) {
+    let (writer, folder) = begun(plan, seed);
+    let (record, result) = proofload_lab::run(writer, environment, watch);
+    assert!(environment.living.is_empty(), "{:?} lives", environment.living);
+    let opened = record::open(&folder.path().join("record")).expect("it opens");
+    assert!(opened == record, "the record on disk is not the one in memory");
+    (record, result)
 }
 
 /// The same of a run in which nothing goes wrong: also one that is void, or ends early, is no error.
@@ -475,6 +502,22 @@ pub fn finished(plan: Plan, seed: u64, environment: &mut dyn Environment) -> Rec
     let (record, result) = proofload_lab::run(writer, environment, &mut |_| {});
     result.expect("it is no error");
     record
+}
+
+/// Its checks that say anything.
+pub fn found(conclusion: &Conclusion) -> Vec<&'static str> {
+    conclusion.findings.iter().map(|finding| finding.check.name()).collect()
+}
+
+/// The verdicts of all comparisons.
+pub fn outcomes(conclusion: &Conclusion) -> Vec<Outcome> {
+    conclusion.comparisons.iter().map(|comparison| comparison.outcome).collect()
+}
+
+/// That a run took no longer than it may.
+pub fn assert_in_budget(record: &Record) {
+    let (ended, budget) = (record.ended.as_ref().expect("the run ended"), record.header.plan.design.budget);
+    assert!(ended.seconds <= budget.as_secs_f64() * 1.02, "{ended:?} of {budget:?}");
 }
 
 /// Why a run ended.
@@ -487,16 +530,13 @@ pub fn dropped(record: &Record) -> Vec<u32> {
     record.blocks.iter().filter(|block| block.dropped.is_some()).map(|block| block.number).collect()
 }
 
-/// The same with somebody watching.
-pub fn watched(
-    plan: Plan,
-    seed: u64,
-    environment: &mut Simulated,
-    watch: &mut dyn FnMut(&Update<'_>),
-) -> (Record, Result<(), LabError>, tempfile::TempDir) {
-    let (writer, folder) = begun(plan, seed);
-    let (record, result) = proofload_lab::run(writer, environment, watch);
-    (record, result, folder)
+/// Has records written where that needs no disk, if there is such a place: for examples, which make thousands.
+#[allow(dead_code)]
+pub fn write_to_memory() {
+    let memory = std::path::Path::new("/dev/shm");
+    if memory.is_dir() {
+        let _ = tempfile::env::override_temp_dir(memory);
+    }
 }
 
 /// A record in which nothing has happened yet.

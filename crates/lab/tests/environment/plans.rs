@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plan::{
-    Building, Comparison, Contract, Cpus, Design, Factor, Generators, Load, LookRule, Metric, Plan,
-    Preparation, Process, Variant,
-};
+use plan::{Comparison, Contract, Load, LookRule, Metric, Plan, Preparation, Variant};
+use serde_json::json;
 
 /// A plan of one factor whose first level is the baseline.
 pub fn plan(variants: usize) -> Plan {
@@ -19,49 +17,25 @@ pub fn plan(variants: usize) -> Plan {
         load: Load { connections: 32, ..Load::default() },
         expect: Contract { status: vec![200], ..Contract::default() },
     };
-    let comparison = |candidate: usize| Comparison {
-        baseline: 0,
-        candidate,
-        label: format!("level-{candidate} vs level-0"),
+    let comparison = |candidate: usize| {
+        let label = format!("level-{candidate} vs level-0");
+        Comparison { baseline: 0, candidate, label }
     };
-    Plan {
-        name: "simulated".into(),
-        question: Some("Does the setting matter?".into()),
-        variants: names.iter().map(variant).collect(),
-        factors: vec![Factor { name: "setting".into(), levels: names }],
-        comparisons: (1..variants).map(comparison).collect(),
-        aa: None,
-        prepare: Vec::new(),
-        building: Building::default(),
-        against: None,
-        generators: Generators::default(),
-        design: Design {
-            metric: Metric::Throughput,
-            co_primary: Vec::new(),
-            endpoint: None,
-            cpus: Cpus::Separate,
-            margin: 0.03,
-            budget: Duration::from_secs(300),
-            seed: None,
-            warmup: None,
-            slice: None,
-            slices: None,
-            blocks: None,
-            looks: LookRule::EachBlock,
-            per_core: true,
-            pooled: false,
-            drop_disturbed: true,
-            explain: false,
-            rate: None,
-            ramp_to: None,
-            slo: Vec::new(),
-            arrivals: Process::Poisson,
+    let plan = json!({
+        "name": "simulated",
+        "question": "Does the setting matter?",
+        "variants": names.iter().map(variant).collect::<Vec<_>>(),
+        "factors": [{ "name": "setting", "levels": names }],
+        "comparisons": (1..variants).map(comparison).collect::<Vec<_>>(),
+        "design": {
+            "metric": Metric::Throughput,
+            "margin": 0.03,
+            "budget": Duration::from_secs(300),
+            "looks": LookRule::EachBlock,
+            "per_core": true,
         },
-        measure: None,
-        gate: Vec::new(),
-        tune: plan::Tune::default(),
-        secrets: plan::Secrets::default(),
-    }
+    });
+    serde_json::from_value(plan).expect("a plan")
 }
 
 /// The plan with data to be made first.

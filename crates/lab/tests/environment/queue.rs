@@ -2,19 +2,15 @@
 
 use std::time::Duration;
 
-use model::{Rate, Until};
-use plan::{Figure, Metric, Plan, Preparation};
-use proofload_lab::{CaptureSpec, Connected, Connecting, Environment, Failure, SliceSpec, Start, Turn};
+use model::Rate;
+use plan::{Figure, Metric, Plan};
+use proofload_lab::SliceSpec;
 use rand::RngExt;
 use rand_pcg::Pcg64;
-use record::{Capture, OpenLoop, Prepared, Slice, TrialEnded, TrialStarted};
-use services::Preparing;
+use record::{OpenLoop, Slice};
 use stats::Latencies;
 
-use super::{Simulated, slice};
-
-/// Nobody waits longer than this.
-const TIMEOUT_S: f64 = 5.0;
+use super::{Simulated, TIMEOUT_S, seconds_of, slice};
 
 /// A service with a line before it.
 #[derive(Debug, Clone, Copy)]
@@ -37,20 +33,33 @@ pub enum Kind {
     Shedding(usize),
 }
 
-pub struct Queues {
-    pub inner: Simulated,
-    queues: Vec<Queue>,
-    random: Pcg64,
-}
+impl Simulated {
+    /// Services that are these queues.
+    pub fn queueing(seed: u64, queues: &[Queue]) -> Simulated {
+        let random = Pcg64::new(u128::from(seed), 7);
+        Simulated {
+            queues: queues.to_vec(),
+            arriving: random,
+            ..Simulated::new(seed, &vec![0.0; queues.len()])
+        }
+    }
 
-impl Queues {
-    pub fn new(seed: u64, queues: &[Queue]) -> Queues {
-        let inner = Simulated::new(seed, &vec![0.0; queues.len()]);
-        Queues { inner, queues: queues.to_vec(), random: Pcg64::new(u128::from(seed), 7) }
+    /// A window of load on a queue.
+    pub(super) fn queued(&mut self, variant: usize, wanted: SliceSpec, queue: Queue) -> Slice {
+        let seconds = seconds_of(wanted.until);
+        let (_, block, luck) = *self.living.iter().find(|one| one.0 == variant).expect("it lives");
+        let per_s = queue.per_s * luck.exp();
+        self.clock_s += seconds + 0.03;
+        let noise = (self.normal() * 0.015).exp();
+        let mut made = slice(variant, block, wanted.kind, (per_s * noise * seconds) as u64, seconds);
+        if let Some(open) = wanted.open {
+            self.clock_s += self.open(&mut made, queue, per_s, open.rate, seconds);
+        }
+        made
     }
 
     fn exponential(&mut self) -> f64 {
-        -(1.0 - self.random.random::<f64>()).ln()
+        -(1.0 - self.arriving.random::<f64>()).ln()
     }
 
     fn service_s(&mut self, kind: Kind, per_s: f64) -> f64 {
@@ -59,7 +68,7 @@ impl Queues {
             Kind::Constant => 1.0 / per_s,
             Kind::Pauses => {
                 // At its limit it does `per_s`: the pauses are part of that.
-                let pause = if self.random.random_range(0..500) == 0 { 0.025 } else { 0.0 };
+                let pause = if self.arriving.random_range(0..500) == 0 { 0.025 } else { 0.0 };
                 self.exponential() * (1.0 / per_s - 0.025 / 500.0) + pause
             }
             Kind::Shedding(_) => self.exponential() / per_s,
@@ -79,7 +88,7 @@ impl Queues {
                 return (all, last);
             }
             // Thinned, where the rate changes.
-            if self.random.random::<f64>() >= rate.at(now) / highest {
+            if self.arriving.random::<f64>() >= rate.at(now) / highest {
                 continue;
             }
             while ends.front().is_some_and(|end| *end <= now) {
@@ -138,50 +147,6 @@ impl Queues {
         counts.open = Some(Box::new(open));
         slice.services.iter_mut().for_each(|service| service.cpu_ns = (intended as f64 / per_s * 1e9) as u64);
         (last - seconds).clamp(0.0, TIMEOUT_S)
-    }
-}
-
-impl Environment for Queues {
-    fn now_s(&mut self) -> f64 {
-        self.inner.now_s()
-    }
-    fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
-        self.inner.connect(watch)
-    }
-    fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared, Failure> {
-        self.inner.prepare(step, watch)
-    }
-    fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
-        let started = self.inner.start(start)?;
-        let luck = self.inner.normal() * self.queues[start.variant].between_sd;
-        self.inner.living.iter_mut().filter(|one| one.0 == start.variant).for_each(|one| one.2 = luck);
-        Ok(started)
-    }
-    fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {
-        let seconds = match wanted.until {
-            Until::Elapsed(length) => length.as_secs_f64(),
-            Until::Requests(_) => 1.0,
-        };
-        let (_, block, luck) = *self.inner.living.iter().find(|one| one.0 == variant).expect("it lives");
-        let queue = self.queues[variant];
-        let per_s = queue.per_s * luck.exp();
-        self.inner.clock_s += seconds + 0.03;
-        let noise = (self.inner.normal() * 0.015).exp();
-        let mut made = slice(variant, block, wanted.kind, (per_s * noise * seconds) as u64, seconds);
-        if let Some(open) = wanted.open {
-            let drain_s = self.open(&mut made, queue, per_s, open.rate, seconds);
-            self.inner.clock_s += drain_s;
-        }
-        Ok(made)
-    }
-    fn take_turns(&mut self, _: &[usize], _: Turn) -> Result<Vec<Slice>, Failure> {
-        unreachable!("capacity is measured one trial after the other")
-    }
-    fn capture(&mut self, variant: usize, wanted: CaptureSpec) -> Result<Capture, Failure> {
-        self.inner.capture(variant, wanted)
-    }
-    fn stop(&mut self, variant: usize) -> Option<TrialEnded> {
-        self.inner.stop(variant)
     }
 }
 

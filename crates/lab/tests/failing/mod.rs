@@ -7,13 +7,11 @@ use analysis::{Conclusion, Outcome, conclude};
 use plan::{LookRule, Metric, Plan, Rate};
 use record::{EndReason, Record};
 
-use crate::environment::{Fault, Simulated, finished, plan, reason};
+use crate::environment::{Fault, Simulated, found, outcomes, plan, reason, run};
 
 fn failing(plan: Plan, fault: Fault, effects: &[f64]) -> (Record, Conclusion) {
-    let mut environment = Simulated::new(7, effects);
-    environment.fault = Some(fault);
-    let record = finished(plan, 7, &mut environment);
-    assert!(environment.living.is_empty());
+    let (record, result) = run(plan, 7, &mut Simulated::new(7, effects).failing(fault));
+    result.expect("it is no error");
     let conclusion = conclude(&record);
     (record, conclusion)
 }
@@ -31,16 +29,15 @@ fn a_variant_that_never_answers_is_told_so_and_the_others_are_judged() {
         plan.design.looks = looks;
         (plan.design.warmup, plan.design.slices) = (Some(Duration::from_secs(1)), Some(2));
         let (record, conclusion) = failing(plan, Fault::TimesOut(2), &[0.0, 0.4, 0.0, -0.4]);
-        let outcomes: Vec<Outcome> = conclusion.comparisons.iter().map(|c| c.outcome).collect();
-        assert_eq!(outcomes, [Outcome::Better, Outcome::NoSuccess, Outcome::Worse], "{looks:?}");
+        assert_eq!(outcomes(&conclusion), [Outcome::Better, Outcome::NoSuccess, Outcome::Worse], "{looks:?}");
         let requests = conclusion.variants[2].requests;
         let comparison = &conclusion.comparisons[1];
         let answer = format!("level-2: no response within 5s (0 of {requests})");
         assert_eq!(comparison.no_success.as_deref(), Some(answer.as_str()));
         assert!(comparison.estimate.is_none() && comparison.ratio_so_far.is_none() && requests > 0);
         assert!(comparison.exploratory.is_empty());
-        let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.name()).collect();
-        assert_eq!(found, ["no_success"], "what only follows from it is not told as well: {looks:?}");
+        // What only follows from it is not told as well.
+        assert_eq!(found(&conclusion), ["no_success"], "{looks:?}");
         assert!(!conclusion.is_void());
         let ended = if looks == LookRule::Once { &EndReason::LastLook } else { &EndReason::Decided };
         assert!(reason(&record) == ended || looks == LookRule::Once, "{:?}", record.ended);
@@ -60,12 +57,8 @@ fn slices_are_still_settled_from_the_spread_of_those_that_succeed() {
 fn a_baseline_that_never_answers_leaves_no_comparison_and_no_void() {
     let (record, conclusion) = failing(long(3), Fault::TimesOut(0), &[0.0, 0.4, 0.0]);
     assert!(conclusion.comparisons.iter().all(|comparison| comparison.outcome == Outcome::NoSuccess));
-    assert!(
-        conclusion
-            .comparisons
-            .iter()
-            .all(|c| c.no_success.as_ref().is_some_and(|of| of.starts_with("level-0:")))
-    );
+    let mut why = conclusion.comparisons.iter().map(|comparison| &comparison.no_success);
+    assert!(why.all(|why| why.as_ref().is_some_and(|of| of.starts_with("level-0:"))));
     assert_eq!((reason(&record), conclusion.is_void(), conclusion.blocks), (&EndReason::Decided, false, 4));
 }
 
@@ -77,11 +70,8 @@ fn the_rate_is_that_of_the_slowest_that_succeeds() {
     let rate = record.rate.expect("it was settled");
     assert!((rate.per_s - rate.capacities_per_s[1] / 2.0).abs() < 1e-6 && rate.capacities_per_s[2] == 0.0);
     assert_eq!(conclusion.comparisons[1].outcome, Outcome::NoSuccess);
-    assert!(
-        conclusion.comparisons[0].estimate.is_some() && !conclusion.is_void(),
-        "{:?}",
-        conclusion.findings
-    );
+    let judged = conclusion.comparisons[0].estimate.is_some() && !conclusion.is_void();
+    assert!(judged, "{:?}", conclusion.findings);
 }
 
 #[test]
@@ -92,16 +82,14 @@ fn one_that_fails_in_a_block_ends_the_run_only_where_nothing_else_is_compared() 
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Invalid);
 
     let (_, conclusion) = failing(long(3), Fault::Breaks(3), &[0.0, 0.4, 0.4]);
-    let outcomes: Vec<Outcome> = conclusion.comparisons.iter().map(|c| c.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Invalid, Outcome::Better]);
+    assert_eq!(outcomes(&conclusion), [Outcome::Invalid, Outcome::Better]);
 }
 
 #[test]
 fn without_comparisons_it_ends_at_once() {
     let (record, _) = failing(long(1), Fault::TimesOut(0), &[0.0]);
-    assert!(
-        matches!(reason(&record), EndReason::Void(why) if why.contains("no response within 5s (0 of 100)"))
-    );
+    let EndReason::Void(why) = reason(&record) else { panic!("{:?}", record.ended) };
+    assert!(why.contains("no response within 5s (0 of 100)"), "{why}");
     assert_eq!(record.blocks[0].trials[0].slices.len(), 1);
 }
 
@@ -137,6 +125,5 @@ fn a_worker_that_is_lost_ends_the_run_only_where_nothing_else_is_compared() {
     assert!(record.blocks.len() == 1 && conclusion.comparisons[0].outcome == Outcome::Invalid);
 
     let (record, conclusion) = failing(long(3), Fault::LosesWorker(1), &[0.0, 0.4, 0.4]);
-    let outcomes: Vec<Outcome> = conclusion.comparisons.iter().map(|c| c.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Invalid, Outcome::Better], "{:?}", record.ended);
+    assert_eq!(outcomes(&conclusion), [Outcome::Invalid, Outcome::Better], "{:?}", record.ended);
 }

@@ -39,11 +39,10 @@ fn a_planted_difference_in_latency_is_found_though_throughput_says_the_opposite(
 /// Luck of processes is 5 % either way, so that responses of slow processes are most of the slowest of all.
 #[test]
 fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
-    let mut environment = Simulated::new(7, &[0.0, 0.30]);
-    environment.slower = vec![0.0, 0.20];
     let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.6));
     plan.design.pooled = true;
-    let record = finished(plan, 7, &mut environment);
+    let record =
+        finished(plan, 7, &mut Simulated::new(7, &[0.0, 0.30]).with(|it| it.slower = vec![0.0, 0.20]));
     let conclusion = analysis::conclude(&record);
     let estimate = conclusion.comparisons[0].estimate.as_ref().expect("it was decided");
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
@@ -62,10 +61,9 @@ fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
 #[test]
 fn no_difference_in_latency_is_found_where_there_is_none() {
     let wrong = (0..16).filter(|seed| {
-        let mut environment = Simulated::new(*seed, &[0.0, 0.30]);
         let mut plan = latency_plan(Metric::P50, Rate::PerSecond(400.0));
         plan.design.budget = Duration::from_secs(90);
-        let record = finished(plan, *seed, &mut environment);
+        let record = finished(plan, *seed, &mut Simulated::new(*seed, &[0.0, 0.30]));
         matches!(analysis::conclude(&record).comparisons[0].outcome, Outcome::Better | Outcome::Worse)
     });
     // 5 % of 16 is less than one; more than four come once in a thousand such tests, and the seeds are fixed.
@@ -85,18 +83,10 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
     assert!(record.complete_blocks().all(|block| block.number > 0));
     assert!(record.warm_up.as_ref().is_some_and(|warm_up| warm_up.measured), "block 1 is the one watched");
     for block in record.complete_blocks() {
-        let of = |variant| {
-            environment
-                .arrivals
-                .iter()
-                .filter(move |of| of.0 == variant && of.1 == block.number)
-                .map(|of| of.2)
-        };
-        assert!(
-            of(0).eq(of(1)) && of(0).all(|open| open.rate == model::Rate::Constant(rate.per_s)),
-            "block {}",
-            block.number
-        );
+        let arrivals = environment.arrivals.iter().filter(|of| of.1 == block.number);
+        let of = |variant| arrivals.clone().filter(move |of| of.0 == variant).map(|of| of.2);
+        let common = of(0).all(|open| open.rate == model::Rate::Constant(rate.per_s));
+        assert!(of(0).eq(of(1)) && common, "block {}", block.number);
         // Warm-up to the limit, then the common rate, of which the first slice does not count.
         for trial in &block.trials {
             let kinds: Vec<(SliceKind, bool)> =

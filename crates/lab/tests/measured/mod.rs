@@ -37,10 +37,8 @@ fn a_share_is_of_the_capacity_and_each_rate_has_a_slice_that_limits_are_compared
     let rates: Vec<Rate> =
         measured.windows.iter().filter_map(|window| Some(window.asked.open?.rate)).collect();
     assert_eq!(rates, [Rate::Constant(capacity_per_s * 0.5), Rate::Constant(100.0)]);
-    assert_eq!(
-        measured.windows.iter().map(|window| window.name.as_str()).collect::<Vec<_>>(),
-        ["50 %", "100/s"]
-    );
+    let names: Vec<&str> = measured.windows.iter().map(|window| window.name.as_str()).collect();
+    assert_eq!(names, ["50 %", "100/s"]);
 
     let conclusion = analysis::conclude(&record);
     assert!(!conclusion.is_void(), "{:?}", conclusion.findings);
@@ -52,23 +50,17 @@ fn a_share_is_of_the_capacity_and_each_rate_has_a_slice_that_limits_are_compared
 
 #[test]
 fn without_a_success_there_is_no_capacity_and_no_share_of_it() {
-    let mut environment = Simulated::new(7, &[0.0]);
-    environment.fault = Some(Fault::AllFail);
-    let record = finished(alone("50%"), 7, &mut environment);
+    let record = finished(alone("50%"), 7, &mut Simulated::new(7, &[0.0]).failing(Fault::AllFail));
     let measured = analysis::measurement(&record).expect("it is a measurement");
     assert!(measured.windows.is_empty() && measured.void().is_some());
     let found = analysis::conclude(&record).findings;
-    assert!(
-        found.iter().any(|found| (found.check, found.grade) == (Check::NoSuccess, Grade::Invalid)),
-        "{found:?}"
-    );
+    let mut graded = found.iter().map(|found| (found.check, found.grade));
+    assert!(graded.any(|graded| graded == (Check::NoSuccess, Grade::Invalid)), "{found:?}");
 }
 
 #[test]
 fn who_stops_it_keeps_what_there_is() {
-    let mut environment = Simulated::new(7, &[0.0]);
-    environment.fault = Some(Fault::Interrupt(1));
-    let record = finished(alone("50,60"), 7, &mut environment);
+    let record = finished(alone("50,60"), 7, &mut Simulated::new(7, &[0.0]).failing(Fault::Interrupt(1)));
     assert_eq!((reason(&record), record.blocks_kept()), (&EndReason::Interrupted, 1));
     let measured = analysis::measurement(&record).expect("it is a measurement");
     assert!(measured.interrupted && measured.windows.is_empty() && measured.planned == 2);

@@ -98,7 +98,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     plan.design.blocks = Some(14);
     let mut environment = Simulated::new(4, &[0.0, 0.5, 0.5, 0.0]);
     let mut told = 0;
-    let (record, result, _folder) =
+    let (record, result) =
         watched(with_copy(plan), 4, &mut Simulated::new(4, &[0.0, 0.5, 0.5, 0.0, 0.0]), &mut |update| {
             if let News::Progress(Progress::Concluded(conclusion)) = update.news {
                 told += u32::from(tells(conclusion));
@@ -129,8 +129,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
 #[test]
 fn a_copy_that_is_slower_voids_the_run_and_one_that_is_not_does_not() {
     for (copy, differs) in [(0.0, false), (-0.9, true)] {
-        let mut environment = Simulated::new(3, &[0.0, 0.4, copy]);
-        let record = finished(with_copy(plan(2)), 3, &mut environment);
+        let record = finished(with_copy(plan(2)), 3, &mut Simulated::new(3, &[0.0, 0.4, copy]));
         let conclusion = conclude(&record);
         let aa = conclusion.aa.as_ref().expect("it was asked for");
         assert!(aa.differs == differs && aa.estimate.is_some(), "{aa:?}");
@@ -167,8 +166,7 @@ fn planted_effects_of_two_factors_are_found_with_their_interaction() {
     }
     let mut plan = brief(with_copy(four), 22);
     (plan.design.looks, plan.design.margin) = (LookRule::Once, 0.01);
-    let mut environment = Simulated::new(9, &[&cells[..], &[0.0]].concat());
-    let record = finished(plan, 9, &mut environment);
+    let record = finished(plan, 9, &mut Simulated::new(9, &[&cells[..], &[0.0]].concat()));
     let conclusion = conclude(&record);
     assert_eq!((conclusion.comparisons.len(), conclusion.effects.len()), (3, 3));
     for (effect, truth) in conclusion.effects.iter().zip([0.3_f64, -0.05, 0.3]) {
@@ -190,10 +188,8 @@ fn each_of_several_metrics_has_a_verdict_with_a_wider_interval() {
     let metrics: Vec<Metric> = both.iter().map(|comparison| comparison.metric).collect();
     assert_eq!(metrics, [Metric::Throughput, Metric::CpuPerRequest]);
     assert!(both.iter().all(|comparison| comparison.outcome == Outcome::Better), "less CPU is better");
-    assert!(
-        both.iter()
-            .all(|comparison| comparison.exploratory.iter().all(|other| !metrics.contains(&other.metric)))
-    );
+    let mut exploratory = both.iter().flat_map(|comparison| &comparison.exploratory);
+    assert!(exploratory.all(|other| !metrics.contains(&other.metric)));
     record.header.plan.design.co_primary.clear();
     let one = conclude(&record).comparisons;
     let critical_t = |of: &analysis::Comparison| of.estimate.as_ref().expect("six blocks or more").critical_t;
@@ -202,19 +198,13 @@ fn each_of_several_metrics_has_a_verdict_with_a_wider_interval() {
 
 #[test]
 fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
-    let mut environment = Simulated::new(6, &[0.0, 0.4]);
-    environment.fault = Some(Fault::Silent(2));
-    let record = finished(brief(plan(2), 8), 6, &mut environment);
+    let record =
+        finished(brief(plan(2), 8), 6, &mut Simulated::new(6, &[0.0, 0.4]).failing(Fault::Silent(2)));
     let conclusion = conclude(&record);
-    let said = conclusion
-        .findings
-        .iter()
-        .find(|finding| finding.check.name() == "value_missing")
-        .expect("it is said");
-    assert!(
-        said.evidence.contains("in 1 of 8 trials no response came within a window of 500 ms"),
-        "{said:?}"
-    );
+    let missing = conclusion.findings.iter().find(|finding| finding.check.name() == "value_missing");
+    let said = missing.expect("it is said");
+    let evidence = "in 1 of 8 trials no response came within a window of 500 ms";
+    assert!(said.evidence.contains(evidence), "{said:?}");
     assert!(said.remedy.contains("design.slice"), "{said:?}");
     assert_eq!(conclusion.comparisons[0].outcome, Outcome::Invalid);
     assert!(conclusion.comparisons[0].estimate.is_none());

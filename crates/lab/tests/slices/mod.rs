@@ -7,7 +7,7 @@ use plan::{Command, Metric, Plan, Rate, Ready, Service, Source};
 use proofload_lab::Settings;
 use record::{EndReason, Record, Trial};
 
-use crate::environment::{Simulated, finished, plan};
+use crate::environment::{Simulated, assert_in_budget, finished, found, plan, reason};
 
 fn with_port(mut plan: Plan) -> Plan {
     let service = Service {
@@ -40,12 +40,10 @@ fn turns(record: &Record) -> Vec<u32> {
 }
 
 fn assert_within_budget(record: &Record, what: &str) {
-    let ended = record.ended.as_ref().expect("the run ended");
-    let budget_s = record.header.plan.design.budget.as_secs_f64();
-    assert!(ended.seconds <= budget_s * 1.02, "{what}: {} of {budget_s} s", ended.seconds);
+    assert_in_budget(record);
     let few = record.complete_blocks().count() < 6;
-    let spent = matches!(ended.reason, EndReason::BudgetTooSmall { .. } | EndReason::BudgetSpent);
-    assert!(!few || spent, "{what}: {:?}", ended.reason);
+    let spent = matches!(reason(record), EndReason::BudgetTooSmall { .. } | EndReason::BudgetSpent);
+    assert!(!few || spent, "{what}: {:?}", record.ended);
 }
 
 #[test]
@@ -55,15 +53,9 @@ fn slices_are_made_of_turns_where_trials_live_together_in_closed_loop_and_nowher
         plan.design.budget = Duration::from_secs(600);
         let record = finished(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
         assert_within_budget(&record, what);
-        assert!(
-            lengths(&record).iter().all(|length| (0.499..5.1).contains(length)),
-            "{what}: {:?}",
-            lengths(&record)
-        );
-        assert!(
-            turns(&record).iter().all(|turns| if in_turns { *turns >= 10 } else { *turns == 1 }),
-            "{what}"
-        );
+        let (lengths, turns) = (lengths(&record), turns(&record));
+        assert!(lengths.iter().all(|length| (0.499..5.1).contains(length)), "{what}: {lengths:?}");
+        assert!(turns.iter().all(|turns| if in_turns { *turns >= 10 } else { *turns == 1 }), "{what}");
     }
     for (what, plan) in [("port", with_port(plan(2))), ("open loop", at_rate(plan(2)))] {
         let record = finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]));
@@ -84,9 +76,8 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
         let what = format!("{variants} variants, {budget_s} s");
         assert_within_budget(&record, &what);
         assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
-        let conclusion = analysis::conclude(&record);
-        let missing = conclusion.findings.iter().any(|finding| finding.check.name() == "value_missing");
-        assert!(!missing || variants > 12, "{what}: {:?}", conclusion.findings);
+        let found = found(&analysis::conclude(&record));
+        assert!(!found.contains(&"value_missing") || variants > 12, "{what}: {found:?}");
     }
 }
 
@@ -109,8 +100,7 @@ fn the_spread_within_trials_is_what_was_planted_for_one_variant_and_for_several(
 fn whatever_is_asked_settings_stay_within_their_bounds() {
     for variants in [1, 2, 12, 13, 64] {
         for budget_s in [10, 60, 600, 86_400] {
-            for plan in [plan(variants), with_port(plan(variants)), at_rate(plan(variants))] {
-                let mut plan = plan;
+            for mut plan in [plan(variants), with_port(plan(variants)), at_rate(plan(variants))] {
                 plan.design.budget = Duration::from_secs(budget_s);
                 let first = Settings::first(&plan);
                 for gap_s in [0.0, 0.003, 0.1, 2.0, 1e6] {

@@ -7,13 +7,13 @@ mod tls;
 mod worlds;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::arena::{RequestArena, RequestSampler};
+use crate::arena::RequestSampler;
 use crate::connection::{Stage, TlsSettings};
+use crate::worker::simulation::settings;
 use crate::worker::{Action, Settings, Worker};
 use crate::{Contract, Protocol, Request, Until};
 use model::Counts;
@@ -79,19 +79,9 @@ impl Bench {
         tls: Option<TlsSettings>,
         (cut, count): (Cut, u64),
     ) -> Bench {
-        let arena = Arc::new(RequestArena::render(std::slice::from_ref(request)).unwrap());
-        let settings = Settings {
-            arena: arena.clone(),
-            protocol,
-            tls,
-            fresh: false,
-            can_skip: true,
-            timeout_ns: TIMEOUT_NS,
-            connect_timeout_ns: CONNECT_TIMEOUT_NS,
-            contracts: vec![request.contract.clone().unwrap_or_default()],
-            sample_every: 1,
-        };
-        let mut worker = Worker::new(settings, RequestSampler::new(arena, 1, 0), None, 1);
+        let settings = Settings { tls, ..settings(std::slice::from_ref(request), protocol) };
+        let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
+        let mut worker = Worker::new(settings, sampler, None, 1);
         worker.prepare(0, Some(count));
         let mut bench =
             Bench { worker, cut, now_ns: 0, room: usize::MAX, said: Vec::new(), has_socket: false };
@@ -137,7 +127,7 @@ impl Bench {
     }
 
     fn is_open(&self) -> bool {
-        self.worker.stage(0) == Stage::Open
+        self.worker.connections[0].stage == Stage::Open
     }
 
     fn perform(&mut self, mut act: Action) {

@@ -1,7 +1,6 @@
 //! TLS on one connection: between the bytes of the socket and those of the protocol. By rustls, without I/O and without
 //! buffers of its own: a record is decrypted where the driver has received it.
 
-use std::fmt;
 use std::sync::Arc;
 
 use model::Cause;
@@ -10,9 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError, UnbufferedStatus,
 };
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, Error, HandshakeKind, InvalidMessage, PeerIncompatible,
-};
+use rustls::{AlertDescription, CertificateError, ClientConfig, Error, InvalidMessage, PeerIncompatible};
 
 /// Encrypted ahead of what the socket has taken, at most.
 const RECORDS_BYTES_MAX: usize = 64 * 1024;
@@ -34,22 +31,16 @@ pub(super) struct TlsError {
     pub(super) text: String,
 }
 
-impl TlsError {
-    /// The server has not chosen the protocol of this name.
-    pub(super) fn not_offered(name: &str) -> TlsError {
-        TlsError { cause: Cause::Tls, text: format!("the server does not offer {name} (ALPN)") }
-    }
-}
-
 /// See the module's text.
 pub(super) struct Tls {
-    session: UnbufferedClientConnection,
+    pub(super) session: UnbufferedClientConnection,
     /// Received, and to be read with what follows: a record or a message of the handshake that has not ended.
     partial: Vec<u8>,
     /// Records to be written, from `written` on.
     records: Vec<u8>,
     written: usize,
-    ended: bool,
+    /// The peer has said that nothing more will come.
+    pub(super) ended: bool,
 }
 
 impl Tls {
@@ -65,25 +56,6 @@ impl Tls {
         };
         tls.received(&mut [], |_| true)?;
         Ok(tls)
-    }
-
-    pub(super) fn is_handshaking(&self) -> bool {
-        self.session.is_handshaking()
-    }
-
-    /// The handshake took up an earlier session, which spares both sides most of the work.
-    pub(super) fn is_resumed(&self) -> bool {
-        self.session.handshake_kind() == Some(HandshakeKind::Resumed)
-    }
-
-    /// The protocol agreed on by ALPN.
-    pub(super) fn protocol(&self) -> Option<&[u8]> {
-        self.session.alpn_protocol()
-    }
-
-    /// The peer has said that nothing more will come.
-    pub(super) fn is_ended(&self) -> bool {
-        self.ended
     }
 
     /// Takes bytes of records, and shows what they carry to `read`, until that returns false.
@@ -185,12 +157,6 @@ fn missing(bytes: &[u8]) -> usize {
         }
     }
     end + HEADER_BYTES - bytes.len()
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tls").field("written", &self.written).finish_non_exhaustive()
-    }
 }
 
 fn error(error: rustls::Error) -> TlsError {

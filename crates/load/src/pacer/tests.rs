@@ -10,9 +10,9 @@ fn pace(process: Process, rate_per_s: f64, seed: u64) -> Pace {
     Pace { rate: Rate::Constant(rate_per_s), process, seed }
 }
 
-fn ramp(process: Process, (from_per_s, to_per_s, over_s): (f64, f64, f64), seed: u64) -> Pace {
+fn ramp((from_per_s, to_per_s, over_s): (f64, f64, f64)) -> Pace {
     let over = Duration::from_secs_f64(over_s);
-    Pace { rate: Rate::Ramp { from_per_s, to_per_s, over }, process, seed }
+    Pace { rate: Rate::Ramp { from_per_s, to_per_s, over }, process: Process::Constant, seed: 0 }
 }
 
 /// All arrivals of one thread in a window, which begins now.
@@ -120,7 +120,7 @@ fn arrivals_on_a_ramp_are_where_the_table_has_them() {
         ((1000.0, 1000.0 + 1e-10, 3.0), &[(0, 0.0), (1, 0.001), (1500, 1.5), (4000, 4.0)]),
     ];
     for (ends, arrivals) in rows {
-        let mut pacer = Pacer::new(ramp(Process::Constant, ends, 0), 0, 1);
+        let mut pacer = Pacer::new(ramp(ends), 0, 1);
         for window in 1..=2 {
             pacer.restart();
             let mut next = 0;
@@ -132,7 +132,7 @@ fn arrivals_on_a_ramp_are_where_the_table_has_them() {
             }
         }
     }
-    let mut over = Pacer::new(ramp(Process::Constant, (1000.0, 0.0, 10.0), 0), 0, 1);
+    let mut over = Pacer::new(ramp((1000.0, 0.0, 10.0)), 0, 1);
     assert_eq!(window(&mut over, u64::MAX).len(), 5001, "a ramp to 0 comes to its end");
     over.advance();
     assert_eq!(over.due_ns(), u64::MAX);
@@ -152,33 +152,10 @@ proptest! {
         let simpson = |a: f64, b: f64| (rate(a) + 4.0 * rate(f64::midpoint(a, b)) + rate(b)) / 6.0 * (b - a);
         let expected = simpson(0.0, over_s.min(until_s)) + simpson(over_s.min(until_s), until_s);
 
-        let pace = ramp(Process::Constant, (from_per_s, to_per_s, over_s), 0);
+        let pace = ramp((from_per_s, to_per_s, over_s));
         prop_assert!((pace.rate.due_by(until_s) - expected).abs() < 1e-6);
         let dues = threads(pace, of, (until_s * 1e9) as u64);
         prop_assert!((dues.len() as f64 - expected).abs() <= 1.0 + 1e-6, "{} of {expected}", dues.len());
         prop_assert!(dues.first().is_none_or(|due| *due == 0));
-    }
-}
-
-/// Windows of a Poisson process are independent and their counts Poisson about the integral of the rate there, so that
-/// Σ (n − e)² / e is χ² with as many degrees of freedom as there are windows: for 10 of them between 1.48 and 29.6 but for 2 in
-/// 1000 seeds.
-#[test]
-fn poisson_arrivals_follow_a_ramp() {
-    const WINDOWS: usize = 10;
-    for (ends, of) in [((0.0, 4000.0, 10.0), 1), ((4000.0, 200.0, 10.0), 3), ((100.0, 3000.0, 5.0), 2)] {
-        let pace = ramp(Process::Poisson, ends, 11);
-        let dues = threads(pace, of, WINDOWS as u64 * 1_000_000_000);
-        let mut counts = [0.0; WINDOWS];
-        dues.iter().for_each(|due| counts[(due / 1_000_000_000) as usize] += 1.0);
-        let due = |window: usize| pace.rate.due_by(window as f64 + 1.0) - pace.rate.due_by(window as f64);
-        let against = |expected: &dyn Fn(usize) -> f64| -> f64 {
-            (0..WINDOWS).map(|w| (counts[w] - expected(w)).powi(2) / expected(w)).sum()
-        };
-        let chi2 = against(&due);
-        assert!((1.48..29.6).contains(&chi2), "{ends:?}: {chi2}");
-        // And the test can tell: another law of the same total is far off.
-        let even = dues.len() as f64 / WINDOWS as f64;
-        assert!(against(&|_| even) > 1000.0);
     }
 }

@@ -23,11 +23,11 @@ pub(super) const ROW: Row = Row {
     writes_rendered: true,
     lanes: ("load.pipeline", "requests on their way on a connection"),
     has_form: |_| true,
-    begin: |lanes, _| Box::new(Http1::new(lanes)),
+    begin: |lanes, _| Box::new(Http1 { lanes, ..Http1::default() }),
 };
 
 /// See the module's text.
-#[derive(Debug)]
+#[derive(Default)]
 struct Http1 {
     /// Requests in flight, at most.
     lanes: usize,
@@ -42,17 +42,6 @@ struct Http1 {
 }
 
 impl Http1 {
-    fn new(lanes: usize) -> Http1 {
-        Http1 {
-            lanes,
-            reader: ResponseReader::new(false),
-            requests: VecDeque::new(),
-            written: 0,
-            written_bytes: 0,
-            piece_from: 0,
-        }
-    }
-
     fn clear(&mut self) {
         self.requests.clear();
         (self.written, self.written_bytes) = (0, 0);
@@ -68,9 +57,9 @@ impl Http1 {
     /// The first response is complete.
     fn completed(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         // A response that overtook its request leaves half of it unwritten: nobody could tell what comes next.
-        let reusable = self.reader.reusable() && self.written > 0;
+        let reusable = self.reader.reusable && self.written > 0;
         let Some(request) = self.requests.pop_front() else { return Effect::Lost };
-        recorder.completed(request, self.reader.status(), self.reader.body_bytes());
+        recorder.completed(request, self.reader.status, self.reader.body_bytes);
         self.written = self.written.saturating_sub(1);
         if !reusable {
             // Those that were to come after it get no response on this connection.
@@ -208,7 +197,7 @@ impl Session for Http1 {
         let _ = self.lose(cause, recorder);
     }
 
-    fn expired(&mut self, _settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
+    fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         self.failed(Cause::Timeout, recorder);
         Effect::Lost
     }

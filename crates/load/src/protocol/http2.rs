@@ -3,9 +3,9 @@
 //! Whatever breaks the protocol costs the connection, as [`Cause::Malformed`]; what concerns one stream costs that stream.
 //! Source: RFC 9113.
 
-mod frame;
+pub(crate) mod frame;
 mod hearing;
-mod hpack;
+pub(crate) mod hpack;
 #[cfg(any(test, fuzzing))]
 #[path = "http2/tests/pieces.rs"]
 pub(crate) mod pieces;
@@ -16,16 +16,14 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::task::Poll;
 
 use model::{Cause, Phase};
 
-use self::frame::{
-    CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, HEADERS, PAYLOAD_MAX, PREFACE,
-    PROTOCOL_ERROR, RST_STREAM, SETTINGS, SETTINGS_ENABLE_PUSH, SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_UPDATE,
-};
+use self::frame::*;
 use self::hpack::{Decoder, Encoder};
 use self::response::Shape;
-use super::{Handshake, Row, Session};
+use super::{Row, Session};
 use crate::arena::RequestArena;
 use crate::connection::{Effect, InFlight, Recorder};
 use crate::worker::Settings;
@@ -60,7 +58,7 @@ pub(super) const ROW: Row = Row {
 };
 
 /// See the module's text.
-#[derive(Debug)]
+#[derive(Default)]
 struct Http2 {
     /// Requests in flight, at most, if the server allows as many.
     lanes: usize,
@@ -106,6 +104,13 @@ struct Peer {
     payload: usize,
 }
 
+impl Default for Peer {
+    fn default() -> Peer {
+        let (window, stream_window) = (WINDOW_AT_FIRST, WINDOW_AT_FIRST);
+        Peer { streams: None, window, stream_window, payload: PAYLOAD_MAX }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     InOrder,
@@ -134,7 +139,6 @@ struct Reading {
 }
 
 /// A request on its way, its body as far as the peer's windows let it, and its response as it comes.
-#[derive(Debug)]
 struct Stream {
     number: u32,
     request: InFlight,
@@ -174,35 +178,11 @@ impl Http2 {
             .iter()
             .flat_map(|(name, value)| name.to_be_bytes().into_iter().chain(value.to_be_bytes()))
             .collect();
-        frame::push(&mut output, SETTINGS, 0, 0, &payload);
+        push(&mut output, SETTINGS, 0, 0, &payload);
         let more = WINDOW_BYTES - WINDOW_AT_FIRST as u32;
-        frame::push(&mut output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
-        Http2 {
-            lanes,
-            scheme: if tls { "https" } else { "http" },
-            streams: VecDeque::new(),
-            next: 1,
-            encoder: Encoder::new(),
-            last: None,
-            decoder: Decoder::new(),
-            shape: Shape::Trailers,
-            peer: Peer {
-                streams: None,
-                window: WINDOW_AT_FIRST,
-                stream_window: WINDOW_AT_FIRST,
-                payload: PAYLOAD_MAX,
-            },
-            was_ready: false,
-            barred_ns: None,
-            leaving: None,
-            reading: Reading::default(),
-            unopened: 0,
-            unread_answers: 0,
-            output,
-            written: 0,
-            received_ns: 0,
-            ending: None,
-        }
+        push(&mut output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
+        let scheme = if tls { "https" } else { "http" };
+        Http2 { lanes, scheme, next: 1, output, ..Http2::default() }
     }
 
     fn find(&self, number: u32) -> Option<usize> {
@@ -213,7 +193,7 @@ impl Http2 {
     }
 
     fn reset(&mut self, number: u32, code: u32) {
-        frame::push(&mut self.output, RST_STREAM, 0, number, &code.to_be_bytes());
+        push(&mut self.output, RST_STREAM, 0, number, &code.to_be_bytes());
     }
 
     /// Books a stream as failed, and tells the peer, if it does not know.
@@ -238,6 +218,32 @@ impl Http2 {
         recorder.completed(stream.request, stream.status, stream.body_bytes);
     }
 
+    /// Makes ready the head of the request that was rendered as `bytes`; where its body begins.
+    fn push_head(&mut self, stream: u32, bytes: &[u8]) -> usize {
+        let Http2 { encoder, scheme, last, output, .. } = self;
+        let place = (bytes.as_ptr() as usize, bytes.len());
+        let rendered = match last.take() {
+            Some(rendered) if rendered.place == place => rendered,
+            _ => request::with_fields(bytes, scheme, |fields, body_from| {
+                let (block, is_same) = encoder.encode(fields.iter().copied());
+                Rendered { place: if is_same { place } else { (0, 0) }, block: block.to_vec(), body_from }
+            })
+            .expect("requests without a form in HTTP/2 are refused before the load"),
+        };
+        let mut pieces = rendered.block.chunks(self.peer.payload).peekable();
+        let mut kind = HEADERS;
+        while let Some(piece) = pieces.next() {
+            let ends = kind == HEADERS && rendered.body_from == bytes.len();
+            let flags =
+                if ends { END_STREAM } else { 0 } | if pieces.peek().is_none() { END_HEADERS } else { 0 };
+            push(output, kind, flags, stream, piece);
+            kind = CONTINUATION;
+        }
+        let body_from = rendered.body_from;
+        *last = Some(rendered);
+        body_from
+    }
+
     /// Makes ready as much of the requests' bodies as the peer's windows take: a frame of each in turn.
     fn upload(&mut self, arena: &RequestArena) {
         let mut more = true;
@@ -255,7 +261,7 @@ impl Http2 {
                 self.peer.window -= count as i64;
                 let flags = if stream.upload.is_empty() { END_STREAM } else { 0 };
                 let bytes = &arena.bytes(stream.request.choice)[piece];
-                frame::push(&mut self.output, DATA, flags, stream.number, bytes);
+                push(&mut self.output, DATA, flags, stream.number, bytes);
                 more = true;
             }
         }
@@ -294,11 +300,11 @@ impl Http2 {
 }
 
 impl Session for Http2 {
-    fn handshake(&self) -> Handshake {
+    fn handshake(&self) -> Poll<Result<(), Cause>> {
         match self.ending {
-            _ if self.was_ready => Handshake::Done,
-            None => Handshake::Pending,
-            Some(cause) => Handshake::Failed(cause),
+            _ if self.was_ready => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+            Some(cause) => Poll::Ready(Err(cause)),
         }
     }
 
@@ -387,8 +393,8 @@ impl Session for Http2 {
 
     /// Gives up the streams whose time is up; and the connection, when nothing at all has come on it meanwhile, or when it has
     /// taken no request for as long as one may take to open.
-    fn expired(&mut self, settings: &Settings, recorder: &mut Recorder<'_>) -> Effect {
-        let now_ns = recorder.now_ns;
+    fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+        let Recorder { now_ns, settings, .. } = *recorder;
         if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
             recorder.error(Phase::Idle, Cause::Timeout);
             return Effect::Lost;
@@ -412,33 +418,5 @@ impl Session for Http2 {
 
     fn leave(&mut self, recorder: &mut Recorder<'_>) {
         self.streams.drain(..).for_each(|stream| recorder.leave_unfinished(&stream.request));
-    }
-}
-
-impl Http2 {
-    /// Makes ready the head of the request that was rendered as `bytes`; where its body begins.
-    fn push_head(&mut self, stream: u32, bytes: &[u8]) -> usize {
-        let Http2 { encoder, scheme, last, output, .. } = self;
-        let place = (bytes.as_ptr() as usize, bytes.len());
-        let rendered = match last.take() {
-            Some(rendered) if rendered.place == place => rendered,
-            _ => request::with_fields(bytes, scheme, |fields, body_from| {
-                let (block, is_same) = encoder.encode(fields.iter().copied());
-                Rendered { place: if is_same { place } else { (0, 0) }, block: block.to_vec(), body_from }
-            })
-            .expect("requests without a form in HTTP/2 are refused before the load"),
-        };
-        let mut pieces = rendered.block.chunks(self.peer.payload).peekable();
-        let mut kind = HEADERS;
-        while let Some(piece) = pieces.next() {
-            let ends = kind == HEADERS && rendered.body_from == bytes.len();
-            let flags =
-                if ends { END_STREAM } else { 0 } | if pieces.peek().is_none() { END_HEADERS } else { 0 };
-            frame::push(output, kind, flags, stream, piece);
-            kind = CONTINUATION;
-        }
-        let body_from = rendered.body_from;
-        *last = Some(rendered);
-        body_from
     }
 }

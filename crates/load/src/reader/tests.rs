@@ -25,7 +25,7 @@ fn bodiless(case: &Case) -> bool {
 /// What the reader makes of a case in one piece, in the words of the file.
 fn said_of(case: &Case) -> String {
     let feed = Feed { bytes: &case.bytes, bodiless: bodiless(case), cuts: &[], skip: false };
-    outcome(feed).0.to_string()
+    outcome(feed).0
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         assert_eq!(reader.read(&head[..20], &mut |_: &Head<'_>| {}), Ok(Progress::More));
         assert_eq!(reader.read(&head[20..], &mut |_: &Head<'_>| {}), Ok(Progress::Done { extra: 0 }));
-        assert_eq!((reader.status(), reader.body_bytes()), (200, 0));
+        assert_eq!((reader.status, reader.body_bytes), (200, 0));
         reader.restart(true);
     }
     assert_eq!(reader.read(b"HTTP/1.1 20", &mut |_: &Head<'_>| {}), Ok(Progress::More));
@@ -75,7 +75,7 @@ fn a_head_request_has_no_body_and_a_restarted_reader_no_memory() {
         reader.restart(false);
         let text = format!("HTTP/1.1 103 x\r\n{interim}\r\nHTTP/1.1 204 x\r\n\r\n");
         assert_eq!(reader.read(text.as_bytes(), &mut |_: &Head<'_>| {}), Ok(Progress::Done { extra: 0 }));
-        assert_eq!(reader.reusable(), reusable, "{text:?}");
+        assert_eq!(reader.reusable, reusable, "{text:?}");
     }
 }
 
@@ -93,7 +93,7 @@ fn limits_hold_however_the_head_is_cut() {
         let text = long(bytes);
         for cuts in [&[][..], &[1], &[1000, 2000, 60_000], &[HEAD_LIMIT_BYTES], &[HEAD_LIMIT_BYTES - 1]] {
             let (outcome, _) = outcome(Feed { bytes: text.as_bytes(), bodiless: false, cuts, skip: false });
-            assert_eq!(outcome.to_string(), expected, "{bytes} bytes at {cuts:?}");
+            assert_eq!(outcome, expected, "{bytes} bytes at {cuts:?}");
         }
     }
 }
@@ -135,18 +135,9 @@ proptest! {
     fn any_bytes_in_any_pieces_give_one_result(
         fragments in proptest::collection::vec(fragment(), 0..12),
         cuts in proptest::collection::vec(any::<usize>(), 0..12),
-        bodiless in any::<bool>(),
+        (bodiless, is_garbage) in any::<(bool, bool)>(),
     ) {
-        let mut bytes = b"HTTP/1.1 200 OK\r\n".to_vec();
-        bytes.extend(fragments.concat());
-        same_for_every_cut(&bytes, bodiless, &cuts);
-    }
-
-    #[test]
-    fn garbage_never_panics(
-        bytes in proptest::collection::vec(any::<u8>(), 0..200),
-        cuts in proptest::collection::vec(any::<usize>(), 0..4),
-    ) {
-        same_for_every_cut(&bytes, false, &cuts);
+        let start = if is_garbage { "" } else { "HTTP/1.1 200 OK\r\n" };
+        same_for_every_cut(&[start.as_bytes().to_vec(), fragments.concat()].concat(), bodiless, &cuts);
     }
 }

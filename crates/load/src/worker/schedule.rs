@@ -18,7 +18,7 @@ pub(super) struct Schedule {
     /// Connections with room for a request, longest free first; never more than there is room for.
     free: VecDeque<Free>,
     /// How often each connection is in `free`.
-    listed: Box<[u32]>,
+    pub(super) listed: Box<[u32]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,11 +53,6 @@ impl Schedule {
         if std::mem::take(&mut self.listed[index]) > 0 {
             self.free.retain(|free| free.index != index);
         }
-    }
-
-    /// How often connection `index` is listed as free.
-    pub(super) fn listed(&self, index: usize) -> usize {
-        self.listed[index] as usize
     }
 
     fn offer(&mut self, index: usize, now_ns: u64) {

@@ -271,7 +271,7 @@ fn what_cannot_be_is_refused_before_it_starts() {
         }
     }
     let many = Generator::start(LoadSpec { connections: u32::MAX, ..base.clone() }).unwrap_err();
-    assert!(matches!(many, LoadError::Descriptors { needed, limit } if needed > limit), "{many}");
+    assert!(many.to_string().contains("open files are needed"), "{many}");
     let pin = Generator::start(LoadSpec { cpus: vec![1000], ..base }).unwrap_err();
-    assert!(matches!(pin, LoadError::Pin { cpu: 1000, .. }), "{pin}");
+    assert!(pin.to_string().starts_with("cannot pin a load thread to CPU 1000"), "{pin}");
 }

@@ -84,19 +84,12 @@ impl Drop for Nginx {
     }
 }
 
-/// Makes an authority and a certificate signed by it.
+/// Makes a certificate that is its own authority.
 fn certify(root: &Path) -> Vec<u8> {
-    let authority_key = rcgen::KeyPair::generate().unwrap();
-    let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
-    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let authority = parameters.self_signed(&authority_key).unwrap();
-    let issuer = rcgen::Issuer::new(parameters, authority_key);
-    let key = rcgen::KeyPair::generate().unwrap();
-    let certificate = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
-    let certificate = certificate.signed_by(&key, &issuer).unwrap();
-    std::fs::write(root.join("certificate"), certificate.pem()).unwrap();
-    std::fs::write(root.join("key"), key.serialize_pem()).unwrap();
-    authority.pem().into_bytes()
+    let certified = rcgen::generate_simple_self_signed(vec![NAME.to_string()]).unwrap();
+    std::fs::write(root.join("certificate"), certified.cert.pem()).unwrap();
+    std::fs::write(root.join("key"), certified.signing_key.serialize_pem()).unwrap();
+    certified.cert.pem().into_bytes()
 }
 
 fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> String {

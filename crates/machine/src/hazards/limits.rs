@@ -55,8 +55,8 @@ pub(super) fn accept_queue(facts: &Facts) -> Told {
 
 /// Local ports for connections that end.
 pub(super) fn ports(facts: &Facts) -> Told {
-    let ports = facts.limits.local_ports()?;
     let (first, last) = facts.limits.ports?;
+    let ports = (first..=last).len() as u32;
     let evidence = evidence!("{local} local ports ({first} to {last})"; local = Quantity::count(ports));
     if ports < PORTS_KNOW {
         let remedy =

@@ -1,7 +1,7 @@
 //! Kept machines of several kinds, and one change after another to a sound one: each hazard is told where it is, and nowhere else.
 
 use model::Grade;
-use proofload_machine::{Asked, Busy, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
+use proofload_machine::{Asked, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
 
 const BARE_METAL: &str = include_str!("../kept/bare-metal.txt");
 const VIRTUAL: &str = include_str!("../kept/virtual.txt");
@@ -195,68 +195,18 @@ fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_be
     }
 }
 
+/// What the other kept machines are told in words stands in the snapshots of `report`.
 #[test]
-fn the_worst_comes_first_and_is_told_with_its_figures() {
-    let mut facts = sound(&Texts::kept(VIRTUAL));
-    let busy = |pid, name: &str, share| Busy { pid, name: name.into(), share };
-    facts.watched = Some(Watched {
-        others: 0.43,
-        busiest: vec![busy(4321, "rustc", 0.37), busy(17, "kswapd0", 0.04)],
-        ..Watched::default()
-    });
-    let all = hazards(&facts);
-    assert!(all.is_sorted_by_key(|hazard| hazard.grade), "{all:?}");
-    assert_eq!(
-        of(&facts, "others").evidence.as_str(),
-        "others used 43 % of a processor in the second watched: rustc (4321) 37 %, kswapd0 (17) 4 %; load average 3.75"
-    );
-}
-
-#[test]
-fn a_virtual_machine_is_known_as_one() {
-    let facts = sound(&Texts::kept(VIRTUAL));
-    assert_eq!(facts.host.hypervisor.as_deref(), Some("KVM"));
-    assert_eq!(facts.host.container, None);
-    assert_eq!(
-        (facts.processors.online, facts.processors.allowed, facts.processors.cores),
-        (Some(2), Some(2), Some(2))
-    );
-    assert_eq!((facts.frequency.turbo, facts.processors.group.quota.as_ref()), (None, None));
-    assert_eq!(facts.processors.group.accounts.as_deref(), Some("/sys/fs/cgroup/unified"));
-    assert_eq!(of(&facts, "processors").grade, Grade::Note);
-    assert_eq!(of(&facts, "hypervisor").evidence.as_str(), "a virtual machine (KVM)");
-    let steal = facts.host.steal_share.expect("it is told");
-    assert!((0.02..0.10).contains(&steal), "{steal}");
-    // No limit of v1 is a number near 2^63.
-    assert_eq!(facts.processors.group.memory_max_bytes, None);
-}
-
-#[test]
-fn quotas_of_both_versions_are_found_from_inside_of_a_container() {
-    let two = sound(&Texts::kept(CONTAINER_V2));
-    let quota = two.processors.group.quota.as_ref().expect("it has one");
-    assert_eq!((quota.processors, quota.throttled, quota.throttled_ns), (1.5, 1290, 44_120_033_000));
-    assert_eq!(two.usable(), Some(1.5));
-    assert_eq!(two.processors.group.memory_max_bytes, Some(2 << 30));
-    assert_eq!(two.host.container.as_deref(), Some("Docker"));
-    assert_eq!(two.host.hypervisor.as_deref(), Some("Amazon EC2"));
-    assert_eq!(two.limits.files_soft, Some(1_048_576));
-    let told = of(&two, "quota");
-    assert_eq!(
-        told.evidence.as_str(),
-        "1.50 processors' time in each 100 ms, held back 1,290 times so far, 44.1 s in all"
-    );
-    assert_eq!(told.remedy.command.as_deref(), Some("echo max > /sys/fs/cgroup/cpu.max"));
-    assert_eq!(of(&two, "processors").grade, Grade::Warning);
-
+fn quotas_and_accounts_of_both_versions_are_found() {
     let one = sound(&Texts::kept(CONTAINER_V1));
     let quota = one.processors.group.quota.as_ref().expect("it has one");
     assert_eq!((quota.processors, quota.throttled, quota.throttled_ns), (4.0, 17, 912_000_000));
-    assert_eq!(one.host.container.as_deref(), Some("Kubernetes"));
-    assert_eq!(one.host.hypervisor, None);
+    assert_eq!((one.host.container.as_deref(), one.host.hypervisor.as_deref()), (Some("Kubernetes"), None));
     assert_eq!(of(&one, "kernel").grade, Grade::Warning, "4.18 is too old");
     // `cpu,cpuacct` together would divide time as well as count it.
     assert_eq!(one.processors.group.accounts, None);
+    let both = Facts::of(&Texts::kept(VIRTUAL)).processors.group;
+    assert_eq!(both.accounts.as_deref(), Some("/sys/fs/cgroup/unified"));
 }
 
 #[test]

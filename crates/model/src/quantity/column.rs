@@ -3,7 +3,9 @@
 //! Figures without an interval have three digits at most. One unit for all would cost the smallest its digits where they span more than
 //! a factor of a thousand: there each has its own, and the units stand below each other.
 
-use super::{NONE, Unit, count, difference_in, in_unit, is_whole, step, three_digits, with_sign};
+use super::{
+    NONE, Unit, count, difference_in, digits_after, in_unit, is_whole, step, three_digits, with_sign,
+};
 
 /// How far apart figures may be that share a unit.
 const SPAN_MAX: f64 = 1000.0;
@@ -42,17 +44,6 @@ fn on_its_own(unit: Unit, value: f64) -> String {
     let (scale, name) = in_unit(unit, value);
     let widest = steps.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
     format!("{}{name:>widest$}", number(value / scale, if is_whole(unit, scale) { 0 } else { 3 }))
-}
-
-/// Decimals that give a positive figure so many digits.
-fn digits_after(value: f64, digits: usize) -> usize {
-    let before = match value {
-        v if v >= 99.95 => 3,
-        v if v >= 9.995 => 2,
-        v if v >= 0.9995 => 1,
-        _ => 0,
-    };
-    digits.saturating_sub(before)
 }
 
 /// At most so many decimals, and three digits.
@@ -94,11 +85,7 @@ pub fn differences(unit: Unit, all: &[(f64, Option<(f64, f64)>)]) -> Vec<(String
 
 /// A difference of which nothing but its value is known: three digits.
 fn without_interval(value: f64, name: &str) -> String {
-    let decimals = match value.abs() {
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
+    let decimals = digits_after(value.abs(), 3).min(2);
     format!("{}{name}", with_sign(value, decimals))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Types of the plan, kept as JSON in the record; what is allowed is judged where they are made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use smart_default::SmartDefault;
 use super::{Plan, Variant};
 use crate::Url;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
-use ::model::ServiceStarted;
+use ::model::{ServiceStarted, distinct, grouped};
 
 /// What answers requests, or is needed by what does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -260,14 +260,12 @@ impl fmt::Display for Deployed {
 impl Service {
     /// How it is started; `None` where it runs already.
     pub fn command(&self) -> Option<&Command> {
-        let Source::Command(command) = &self.source else { return None };
-        Some(command)
+        if let Source::Command(command) = &self.source { Some(command) } else { None }
     }
 
     /// The same, to be changed.
     pub fn command_mut(&mut self) -> Option<&mut Command> {
-        let Source::Command(command) = &mut self.source else { return None };
-        Some(command)
+        if let Source::Command(command) = &mut self.source { Some(command) } else { None }
     }
 
     /// Whether it is started, and nothing says where it will listen.
@@ -277,14 +275,12 @@ impl Service {
 
     /// Where it runs already and is found by a URL.
     pub fn url(&self) -> Option<&Url> {
-        let Source::Url { url } = &self.source else { return None };
-        Some(url)
+        if let Source::Url { url } = &self.source { Some(url) } else { None }
     }
 
     /// Which Service of a cluster it is, where it is one.
     pub fn deployed(&self) -> Option<&Deployed> {
-        let Source::Deployed { kubernetes } = &self.source else { return None };
-        Some(kubernetes)
+        if let Source::Deployed { kubernetes } = &self.source { Some(kubernetes) } else { None }
     }
 
     /// The machine that it is started on, where that is another one.
@@ -354,9 +350,9 @@ impl Variant {
 
     /// Whether this service is asked for something from another machine: by the generator, which is here, or by a service that needs it.
     pub fn is_asked_from_elsewhere(&self, service: &Service) -> bool {
+        let needs_it = |other: &Service| other.needs.contains(&service.name);
         let by_generator = service.name == self.entry && service.host().is_some();
-        let needs_it = self.services.iter().filter(|other| other.needs.contains(&service.name));
-        by_generator || needs_it.into_iter().any(|other| other.host() != service.host())
+        by_generator || self.services.iter().any(|other| needs_it(other) && other.host() != service.host())
     }
 }
 
@@ -372,33 +368,22 @@ impl Plan {
 
     /// The hosts of URLs that may be other machines, each once: whoever starts a load on them must have said so.
     pub fn foreign_hosts(&self) -> Vec<&str> {
-        let mut hosts: Vec<&str> =
-            self.services().filter_map(Service::url).filter(|url| !url.is_local()).map(Url::host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        hosts
+        let urls = self.services().filter_map(Service::url).filter(|url| !url.is_local());
+        urls.map(Url::host).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The hosts that services are started on, each with all its services of all variants, every one that differs from the others once.
     pub fn hosts(&self) -> BTreeMap<&str, Vec<&Service>> {
-        let mut hosts: BTreeMap<&str, Vec<&Service>> = BTreeMap::new();
-        for service in self.services() {
-            let Some(host) = service.host() else { continue };
-            let known = hosts.entry(host).or_default();
-            if !known.contains(&service) {
-                known.push(service);
-            }
-        }
-        hosts
+        let services = distinct(self.services()).into_iter();
+        grouped(services.filter_map(|service| Some((service.host()?, service)))).into_iter().collect()
     }
 
     /// Whether a host's own address is wanted: for services there that others ask for, and that are not told where to listen.
     pub fn wants_address_of(&self, host: &str) -> bool {
         let there = |command: &Command| command.host.as_deref() == Some(host) && command.address.is_none();
-        let wants = |variant: &Variant| {
-            let there = variant.services.iter().filter(|service| service.command().is_some_and(there));
-            there.into_iter().any(|service| variant.is_asked_from_elsewhere(service))
+        let wants = |of: &Variant, service: &Service| {
+            service.command().is_some_and(there) && of.is_asked_from_elsewhere(service)
         };
-        self.variants.iter().any(wants)
+        self.variants.iter().any(|of| of.services.iter().any(|service| wants(of, service)))
     }
 }

@@ -10,10 +10,10 @@ use crate::check::{clipped, shown_key};
 use crate::file::{self, Settings};
 use crate::gate::GateEntry;
 use crate::model::{
-    Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServicePort, Source, Variant,
+    Command, Container, ContainerOf, Deployed, Design, Metric, Ready, Service, ServicePort, Source, Variant,
 };
 use crate::problem::Site;
-use crate::text_form::Host;
+use crate::text_form::{Host, RequestPath};
 
 /// What is wrong with what is asked of a service that runs already, at its place.
 const TOGETHER: &str = "not together with a service that runs already";
@@ -25,51 +25,45 @@ const LABEL_BYTES_MAX: usize = 63;
 const UNKNOWN: &str = "CPU time and memory of a service are read where Proofload starts it, or where it runs on this machine; of others there \
                        are responses alone: throughput, response times, failures";
 
-/// Whether a service is a container.
-pub(super) fn is_container(service: &file::Service) -> bool {
-    service.container.is_some() || service.compose.is_some()
-}
-
 /// Reports what does not go together with a service that runs already, or with a container; whether it runs already.
 pub(super) fn judge(site: &mut Site<'_>, name: &str, service: &file::Service) -> bool {
-    if let Some(own) =
-        service.url.as_ref().map(|_| "url").or(service.kubernetes.as_ref().map(|_| "kubernetes"))
-    {
-        let why = format!("is for a service that is started, and `{name}` runs already");
-        report_others(site, (name, own), &["ready", "ready_timeout"], &why, &|key| match (key, own) {
-            ("port", "kubernetes") => {
-                "the Service's port stands beside its name: kubernetes = { service = \"shop\", port = 80 }"
-                    .to_owned()
-            }
-            ("port" | "host" | "address", "url") => {
-                "the URL says where it is found; leave this out".to_owned()
-            }
-            ("host" | "address", _) => "the cluster says where it is found; leave this out".to_owned(),
-            ("needs", _) => "what it needs runs already, too; leave this out".to_owned(),
-            _ => format!("leave this out, or leave `{own}` out and have the service started"),
-        });
-        if let Some(deployed) = &service.kubernetes {
-            judge_deployed(site, name, deployed);
+    let own = match (&service.url, &service.kubernetes) {
+        (Some(_), _) => "url",
+        (None, Some(_)) => "kubernetes",
+        (None, None) => {
+            judge_container(site, name, service);
+            return false;
         }
-        return true;
+    };
+    let why = format!("is for a service that is started, and `{name}` runs already");
+    let started = format!("leave this out, or leave `{own}` out and have the service started");
+    report_others(site, (name, own), &["ready", "ready_timeout"], &why, &|key| match (key, own) {
+        ("port", "kubernetes") => {
+            "the Service's port stands beside its name: kubernetes = { service = \"shop\", port = 80 }"
+        }
+        ("port" | "host" | "address", "url") => "the URL says where it is found; leave this out",
+        ("host" | "address", _) => "the cluster says where it is found; leave this out",
+        ("needs", _) => "what it needs runs already, too; leave this out",
+        _ => &started,
+    });
+    if let Some(deployed) = &service.kubernetes {
+        judge_deployed(site, name, deployed);
     }
-    judge_container(site, name, service);
-    false
+    true
 }
 
 /// Reports all keys of a service but `own`, which says what it is, and these.
-fn report_others(
+fn report_others<'h>(
     site: &mut Site<'_>,
     (name, own): (&str, &str),
     keys: &[&str],
     why: &str,
-    hint: &dyn Fn(&str) -> String,
+    hint: &dyn Fn(&str) -> &'h str,
 ) {
-    let table = site.tree.entry(&["services", name]).and_then(|entry| entry.node.table());
-    for entry in table.into_iter().flat_map(|table| &table.entries) {
+    for entry in site.tree.entries(&["services", name]) {
         if entry.key != own && !keys.contains(&entry.key.as_str()) {
             let message = format!("`services.{name}.{}` {why}", shown_key(&entry.key));
-            site.report(entry.key_span.clone(), message, format!("not together with `{own}`"))
+            site.report(entry.key_span.clone(), message, &format!("not together with `{own}`"))
                 .hint(hint(&entry.key));
         }
     }
@@ -90,19 +84,14 @@ fn judge_container(site: &mut Site<'_>, name: &str, service: &file::Service) {
     };
     let why = format!("is for a program, and `{name}` is a container");
     let keys = ["ready", "ready_timeout", "stop_timeout", "env", "port", "needs"];
-    report_others(site, (name, own), &keys, &why, &|key| {
-        let hint = match key {
-            "command" if own == "container" => "what stands behind the image is `container.args`",
-            "host" | "address" => "containers run on this machine alone",
-            "compose" => "a service is one container or one project",
-            _ => "leave this out: what runs in a container is said by its image",
-        };
-        hint.to_owned()
+    report_others(site, (name, own), &keys, &why, &|key| match key {
+        "command" if own == "container" => "what stands behind the image is `container.args`",
+        "host" | "address" => "containers run on this machine alone",
+        "compose" => "a service is one container or one project",
+        _ => "leave this out: what runs in a container is said by its image",
     });
     if !is_named && site.source.complete {
-        let message = format!("service `{name}` has no `{own}.{wanted}` in variant `{}`", site.variant);
-        site.at_key(&["services", name, own], message, format!("expected a key `{wanted}` in it"))
-            .hint(is_what);
+        report_missing(site, (name, own), wanted, is_what);
     }
     if let Some(need) = service.needs.first() {
         let message = format!("`services.{name}.needs`: a container does not get to `{need}`");
@@ -112,28 +101,25 @@ fn judge_container(site: &mut Site<'_>, name: &str, service: &file::Service) {
     }
 }
 
-/// The container as the plan has it, with the words behind its image and the variables set in it.
-pub(super) fn container(
-    site: &mut Site<'_>,
-    name: &str,
-    service: &file::Service,
-) -> Option<(Container, Vec<String>)> {
+/// Reports a table without the key that it is about.
+fn report_missing(site: &mut Site<'_>, (name, own): (&str, &str), wanted: &str, is_what: &str) {
+    let message = format!("service `{name}` has no `{own}.{wanted}` in variant `{}`", site.variant);
+    let label = format!("expected a key `{wanted}` in it");
+    site.at_key(&["services", name, own], message, &label).hint(is_what);
+}
+
+/// The container as the plan has it.
+pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Container> {
     if let Some(of) = &service.container {
         let image = of.image.clone().unwrap_or_default();
-        let container = Container { of: ContainerOf::Image(image), port: of.port, engine: of.engine };
-        return Some((container, of.args.clone()));
+        return Some(Container { of: ContainerOf::Image(image), port: of.port, engine: of.engine });
     }
     let of = service.compose.as_ref()?;
-    let written = of.file.as_deref().unwrap_or("compose.yaml");
-    let file = site.source.directory.join(written);
-    if !file.is_file() && site.source.complete {
-        let message = format!("`services.{name}.compose`: there is no file `{written}`");
-        site.at(&["services", name, "compose"], message, "expected a file")
-            .hint(format!("looked for {}", file.display()));
-    }
-    let file = file.canonicalize().unwrap_or(file);
-    let of_project = ContainerOf::Compose { file, service: of.service.clone().unwrap_or_default() };
-    Some((Container { of: of_project, port: of.port, engine: of.engine }, Vec::new()))
+    let written = of.file.as_deref().or(Some("compose.yaml").filter(|_| site.source.complete));
+    let file = written.and_then(|file| site.file(&["services", name, "compose", "file"], file));
+    let service = of.service.clone().unwrap_or_default();
+    let of_project = ContainerOf::Compose { file: file.unwrap_or_default(), service };
+    Some(Container { of: of_project, port: of.port, engine: of.engine })
 }
 
 /// The working directory on `host`: absolute, or below the home.
@@ -142,15 +128,17 @@ pub(super) fn directory(site: &mut Site<'_>, name: &str, service: &file::Service
     if written == "~" || written.starts_with("~/") || written.starts_with('/') {
         return written.into();
     }
-    let at = ["services", name, "directory"];
-    let is_there = site.tree.entry(&at).is_some();
+    let is_there = site.tree.entry(&["services", name, "directory"]).is_some();
     if is_there || site.source.complete {
-        let message = match is_there {
-            true => format!("`services.{name}.directory`: `{}` says nothing on {}", clipped(written), host.0),
-            false => format!("service `{name}` has no `directory` on {}", host.0),
+        let (key, message) = match is_there {
+            true => (
+                "directory",
+                format!("`services.{name}.directory`: `{}` says nothing on {}", clipped(written), host.0),
+            ),
+            false => ("host", format!("service `{name}` has no `directory` on {}", host.0)),
         };
-        let span = if is_there { site.tree.place(&at) } else { site.tree.place(&["services", name, "host"]) };
-        site.report(span, message, "expected an absolute path, or one below the home: ~/shop").hint(
+        let label = "expected an absolute path, or one below the home: ~/shop";
+        site.at(&["services", name, key], message, label).hint(
             "the folder of this file is not there; give `directory` the place of the service's code on that host",
         );
     }
@@ -173,12 +161,10 @@ fn judge_deployed(site: &mut Site<'_>, name: &str, deployed: &Deployed) {
 }
 
 fn judge_label(site: &mut Site<'_>, name: &str, key: &str, word: Option<&str>) {
-    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_label = |word: &str| {
-        let bytes = word.as_bytes();
-        let ends =
-            bytes.first().zip(bytes.last()).is_some_and(|(first, last)| letter(*first) && letter(*last));
-        ends && bytes.len() <= LABEL_BYTES_MAX && bytes.iter().all(|byte| letter(*byte) || *byte == b'-')
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let ends_well = !word.is_empty() && !word.starts_with('-') && !word.ends_with('-');
+        ends_well && word.len() <= LABEL_BYTES_MAX && word.chars().all(plain)
     };
     let Some(word) = word.filter(|word| !is_label(word)) else { return };
     let message = format!("`services.{name}.kubernetes.{key}` cannot be `{}`", clipped(word));
@@ -201,24 +187,17 @@ pub(super) fn report_out_of_reach(
     }
     for service in started {
         let Some(from) = asked_from(service, entry, started) else { continue };
-        let address = service.command().and_then(|command| command.address);
-        let loopback = address.is_some_and(|address| address.is_loopback());
+        let (name, address) = (&service.name, service.command().and_then(|command| command.address));
         if service.is_here() && address.is_none() && site.source.complete {
-            let message =
-                format!("service `{}` runs here, and {from} cannot get to it at 127.0.0.1", service.name);
-            site.at_key(&["services", &service.name], message, "expected a key `address`").hint(
+            let message = format!("service `{name}` runs here, and {from} cannot get to it at 127.0.0.1");
+            site.at_key(&["services", name], message, "expected a key `address`").hint(
                 "the address of this machine at which others find it, and that it listens on: {address}",
             );
-        } else if loopback {
-            let message = format!(
-                "`services.{}.address` is its own machine's alone, and {from} asks for it",
-                service.name
-            );
-            site.at(
-                &["services", &service.name, "address"],
-                message,
-                "expected an address that others can connect to",
-            );
+        } else if address.is_some_and(|address| address.is_loopback()) {
+            let message =
+                format!("`services.{name}.address` is its own machine's alone, and {from} asks for it");
+            let label = "expected an address that others can connect to";
+            site.at(&["services", name, "address"], message, label);
         }
     }
 }
@@ -226,42 +205,37 @@ pub(super) fn report_out_of_reach(
 /// Who asks for a service from another machine, in words.
 fn asked_from(service: &Service, entry: &str, started: &[Service]) -> Option<String> {
     let needs_it = |other: &&Service| other.needs.contains(&service.name) && other.host() != service.host();
-    let other = started.iter().find(needs_it);
-    let other = other.map(|other| match other.host() {
-        Some(host) => format!("`{}` on {host}", other.name),
-        None => format!("`{}`, which runs here,", other.name),
-    });
-    let generator =
-        || (service.name == entry && service.host().is_some()).then(|| "the load generator".to_owned());
-    other.or_else(generator)
+    match started.iter().find(needs_it).map(|other| (&other.name, other.host())) {
+        Some((name, Some(host))) => Some(format!("`{name}` on {host}")),
+        Some((name, None)) => Some(format!("`{name}`, which runs here,")),
+        None => (service.name == entry && service.host().is_some()).then(|| "the load generator".to_owned()),
+    }
 }
 
 /// Reports what a link within this machine does not go together with.
 fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
     const LEAVE: &str = "leave it out: there is a real network between the two";
     for service in started {
-        let of_engine = "leave it out: a container has a network of its engine's";
-        let (is, label, hint) = match &service.source {
-            Source::Command(command) if command.host.is_some() => {
-                let host = command.host.as_deref().unwrap_or_default();
+        let (is, what, hint) = match &service.source {
+            Source::Command(Command { host: Some(host), .. }) => {
                 (format!("runs on {host}"), "services on other machines", LEAVE)
             }
-            Source::Command(command) if command.container.is_some() => {
-                ("is a container".to_owned(), "a container", of_engine)
+            Source::Command(Command { container: Some(_), .. }) => {
+                let hint = "leave it out: a container has a network of its engine's";
+                ("is a container".to_owned(), "a container", hint)
             }
             Source::Command(_) => continue,
             Source::Deployed { .. } => ("runs in a cluster".to_owned(), "`kubernetes`", LEAVE),
-            Source::Url { .. } => (
-                "runs already".to_owned(),
-                "`url`",
-                "leave it out; tc(8) can limit the way to a service that runs already",
-            ),
+            Source::Url { .. } => {
+                let hint = "leave it out; tc(8) can limit the way to a service that runs already";
+                ("runs already".to_owned(), "`url`", hint)
+            }
         };
+        let name = &service.name;
         let message = format!(
-            "`load.network` makes a link to what is started on this machine, and service `{}` {is}",
-            service.name
+            "`load.network` makes a link to what is started on this machine, and service `{name}` {is}"
         );
-        site.at(&["load", "network"], message, format!("not together with {label}")).hint(hint);
+        site.at(&["load", "network"], message, &format!("not together with {what}")).hint(hint);
     }
     let told = |service: &Service| {
         service.name == entry && service.command().is_some_and(|one| one.address.is_some())
@@ -282,15 +256,11 @@ pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service)
         (None, None) => return None,
     };
     if service.kubernetes.as_ref().is_some_and(|one| one.service.is_empty()) && site.source.complete {
-        let message = format!("service `{name}` has no `kubernetes.service` in variant `{}`", site.variant);
-        site.at_key(&["services", name, "kubernetes"], message, "expected a key `service` in it")
-            .hint("the name of the Service: kubectl get services");
+        let is_what = "the name of the Service: kubectl get services";
+        report_missing(site, (name, "kubernetes"), "service", is_what);
     }
-    let ready = match (&service.ready, &service.url) {
-        (Some(path), Some(url)) => Ready::Http(url.below(&path.0)),
-        (Some(path), None) => Ready::Http(path.0.clone()),
-        (None, _) => by_itself,
-    };
+    let below = |path: &RequestPath| service.url.as_ref().map_or(path.0.clone(), |url| url.below(&path.0));
+    let ready = service.ready.as_ref().map_or(by_itself, |path| Ready::Http(below(path)));
     let (name, ready_timeout) = (name.to_owned(), service.ready_timeout.0);
     Some(Service { name, source, ready, ready_timeout, needs: Vec::new() })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proofload_plan::{Against, Plan, ReadError, Refused, parse, read, read_at};
 
-use crate::{here, plan};
+use crate::{here, kept, names, plan};
 
 /// This crate's folder as a repository, and a worktree that need not be there.
 fn against() -> Against {
@@ -52,11 +52,8 @@ metric = ["throughput", "cpu_per_request"]
 fn every_variant_is_compared_with_itself_at_the_commit_and_with_nothing_else() {
     let plan = plan(FACTORS);
     let doubled = doubled(&plan).unwrap();
-    let names: Vec<&str> = doubled.variants.iter().map(|variant| variant.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["compiled · main (1a2b3c4)", "compiled · here", "plain · main (1a2b3c4)", "plain · here"]
-    );
+    let both = ["compiled · main (1a2b3c4)", "compiled · here", "plain · main (1a2b3c4)", "plain · here"];
+    assert_eq!(names(&doubled), both);
     let compared: Vec<_> = doubled.comparisons.iter().map(|of| (of.baseline, of.candidate)).collect();
     assert_eq!(compared, [(0, 1), (2, 3)]);
     assert_eq!(doubled.comparisons[1].label, "here vs main (1a2b3c4) (plain)");
@@ -65,8 +62,7 @@ fn every_variant_is_compared_with_itself_at_the_commit_and_with_nothing_else() {
     assert_eq!(factors, ["source", "git source"]);
     assert_eq!(doubled.variants[2].levels["git source"], "main (1a2b3c4)");
     assert_eq!(doubled.design, plan.design);
-    let kept = serde_json::to_string(&doubled).unwrap();
-    assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), doubled);
+    kept(&doubled);
 }
 
 #[test]
@@ -79,11 +75,9 @@ fn each_side_has_its_own_directories_and_data_and_shares_what_lies_elsewhere() {
     assert_eq!(directory(base, 1), Path::new("/cache/1a2b/src"));
     assert_eq!(directory(here, 1), against().repository.join("src"));
     assert_eq!((directory(base, 0), directory(here, 0)), ("/".into(), "/".into()));
-    assert_eq!(
-        base.services[1].command().unwrap().env["DATA"],
-        "{prepare.rows}:{{:{prepare.dist at 1a2b3c4}/all"
-    );
-    assert_eq!(here.services[1].command().unwrap().env["DATA"], "{prepare.rows}:{{:{prepare.dist}/all");
+    let data = |variant: &proofload_plan::Variant| variant.services[1].command().unwrap().env["DATA"].clone();
+    assert_eq!(data(base), "{prepare.rows}:{{:{prepare.dist at 1a2b3c4}/all");
+    assert_eq!(data(here), "{prepare.rows}:{{:{prepare.dist}/all");
     let steps: Vec<_> = doubled.prepare.iter().map(|step| (step.name.as_str(), &*step.directory)).collect();
     let repository = against().repository;
     let expected =
@@ -96,8 +90,7 @@ fn a_file_without_factors_compares_here_with_there_and_a_copy_is_of_the_commit()
     let only = plan("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n");
     let changed = Against { uncommitted: true, ..against() };
     let doubled_only = only.against(&only.moved(&changed), changed, Vec::new()).unwrap();
-    let names: Vec<&str> = doubled_only.variants.iter().map(|variant| variant.name.as_str()).collect();
-    assert_eq!(names, ["main (1a2b3c4)", "here + uncommitted changes"]);
+    assert_eq!(names(&doubled_only), ["main (1a2b3c4)", "here + uncommitted changes"]);
     assert_eq!(doubled_only.comparisons[0].label, "here + uncommitted changes vs main (1a2b3c4)");
     let copied = doubled(&plan(&format!("{FACTORS}aa = true\n"))).unwrap();
     assert_eq!(copied.variants.len(), 5);
@@ -177,5 +170,46 @@ fn how_services_are_built_there_is_read_and_judged() {
     ] {
         let problems = parse(&text(lines), here()).unwrap_err();
         assert!(problems[0].message.starts_with(said), "{lines}: {}", problems[0].message);
+    }
+}
+
+fn named(reference: &str) -> Against {
+    let stat = "1 file changed, 2 insertions(+)".to_owned();
+    let (repository, worktree) = ("/home/me/shop".into(), "/cache/1a2b".into());
+    Against { reference: reference.to_owned(), stat, repository, worktree, ..against() }
+}
+
+#[test]
+fn a_ref_is_shown_as_given_with_its_commit_and_made_fit_for_a_name() {
+    for (given, shown) in [
+        ("main", "main (1a2b3c4)"),
+        ("1a2b3c4d5e", "1a2b3c4"),
+        ("HEAD~3", "HEAD~3 (1a2b3c4)"),
+        (":/a · b\u{1b}[31m", ":/a   b [31m (1a2b3c4)"),
+        ("refs/remotes/origin/feature/of-a-long-name", "refs/remotes/origin/feature/of-a… (1a2b3c4)"),
+    ] {
+        assert_eq!(named(given).baseline(), shown);
+    }
+    assert_eq!(named("main@{1 day ago}").flags(), " --against 'main@{1 day ago}'");
+    let built = Against { build: Some("make && make x='1'".to_owned()), ..named("origin/main") };
+    assert_eq!(built.flags(), r#" --against origin/main --build "make && make x='1'""#);
+}
+
+#[test]
+fn what_differs_is_told_in_words() {
+    let main = named("main");
+    let told = "main (1a2b3c4d5e6f…): working tree with 1 file changed, 2 insertions(+)";
+    assert_eq!(main.describe(), told);
+    let more = Against { untracked: 1, uncommitted: true, ..main.clone() };
+    assert_eq!(more.describe(), format!("{told}, 1 file unknown to git; not all of it is committed"));
+    let same = Against { stat: String::new(), ..named("1a2b3c4") };
+    assert_eq!(same.describe(), "1a2b3c4d5e6f…: the working tree is the same");
+    for (here, there) in [
+        ("/home/me/shop", "/cache/1a2b"),
+        ("/home/me/shop/api/src", "/cache/1a2b/api/src"),
+        ("/home/me/shopping", "/home/me/shopping"),
+        ("/srv", "/srv"),
+    ] {
+        assert_eq!(main.moved(Path::new(here)), Path::new(there));
     }
 }

@@ -1,8 +1,8 @@
 //! Experiment files made from flags: what they look like, that they are the plan they say, and how their problems are told.
 
-use proofload_plan::{Draft, DraftSource, DraftVariant, Plan, Setting, read};
+use proofload_plan::{Draft, DraftSource, DraftVariant, Setting, read};
 
-use crate::here;
+use crate::{here, names};
 
 fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
     let variant = |(name, command): &(Option<&str>, &str)| DraftVariant {
@@ -18,10 +18,6 @@ fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
         variants: commands.iter().map(variant).collect(),
         settings,
     }
-}
-
-fn names(plan: &Plan) -> Vec<&str> {
-    plan.variants.iter().map(|variant| variant.name.as_str()).collect()
 }
 
 #[test]
@@ -47,10 +43,8 @@ fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
     assert_eq!(names(&plan), ["NODE_ENV=development", "NODE_ENV=production"]);
     assert_eq!(plan.comparisons.len(), 1);
     assert_eq!(plan.variants[1].services[0].command().unwrap().env["NODE_ENV"], "production");
-    assert_eq!(
-        plan.variants[0].load.requests[0].headers,
-        [("accept".to_owned(), "application/json".to_owned())]
-    );
+    let header = ("accept".to_owned(), "application/json".to_owned());
+    assert_eq!(plan.variants[0].load.requests[0].headers, [header]);
 }
 
 #[test]

@@ -21,3 +21,14 @@ fn here() -> &'static Path {
 fn plan(text: &str) -> Plan {
     parse(text, here()).unwrap_or_else(|problems| panic!("{problems:#?}"))
 }
+
+fn names(plan: &Plan) -> Vec<&str> {
+    plan.variants.iter().map(|variant| variant.name.as_str()).collect()
+}
+
+/// The plan as a record keeps it, from which it is read back.
+fn kept(plan: &Plan) -> serde_json::Value {
+    let kept = serde_json::to_value(plan).unwrap();
+    assert_eq!(&serde_json::from_value::<Plan>(kept.clone()).unwrap(), plan);
+    kept
+}

@@ -1,10 +1,10 @@
 //! Whatever is done to an experiment file, reading it ends with a sound plan or with problems that can be shown.
 
-use std::path::Path;
-
 use proofload_plan::{Launcher, NodeCommand, Plan, Problem, fill, parse, render};
 use proptest::prelude::*;
 use proptest::sample::Index;
+
+use crate::{here, plan};
 
 /// Uses every key of the file.
 const FULL: &str = include_str!("../full.toml");
@@ -20,59 +20,40 @@ const FRAGMENTS: &str = "[¦]¦[[¦{¦}¦=¦.¦,¦\"¦'¦'''¦\n¦\r\n¦\r¦#¦\
     launcher = \"pm2-fork\"\n¦templates = { \"..\" = \"src\", a = \"b\" }\n¦\"> -3%\"¦[gate.of.x]\n¦\
     [generators]\n¦local = 0\n";
 
-#[derive(Debug, Clone)]
-enum Mutation {
-    Insert(Index, &'static str),
-    Delete(Index, usize),
-    DeleteLine(Index),
-    CopyLine(Index, Index),
-    /// Mostly leaves TOML that can be read, and means something else.
-    ReplaceWord(Index, Index),
-}
-
-fn mutation() -> impl Strategy<Value = Mutation> {
-    prop_oneof![
-        1 => (any::<Index>(), proptest::sample::select(FRAGMENTS.split('¦').collect::<Vec<_>>()))
-            .prop_map(|(at, text)| Mutation::Insert(at, text)),
-        1 => (any::<Index>(), 1..12usize).prop_map(|(at, length)| Mutation::Delete(at, length)),
-        1 => any::<Index>().prop_map(Mutation::DeleteLine),
-        1 => (any::<Index>(), any::<Index>()).prop_map(|(from, to)| Mutation::CopyLine(from, to)),
-        6 => (any::<Index>(), any::<Index>()).prop_map(|(which, by)| Mutation::ReplaceWord(which, by)),
-    ]
-}
-
 /// The nearest place at or before `at` that is not within a character.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-fn mutated(text: &str, mutation: &Mutation) -> String {
+/// One change at a place, with what it takes from another. Most are words replaced by others of the file, which mostly leaves TOML that can
+/// be read, and means something else.
+fn mutated(text: &str, (kind, place, other): &(u8, Index, Index)) -> String {
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    match mutation {
-        Mutation::Insert(at, fragment) => {
-            let at = boundary(text, at.index(text.len() + 1));
-            format!("{}{fragment}{}", &text[..at], &text[at..])
+    let at = boundary(text, place.index(text.len() + 1));
+    match kind {
+        0 => {
+            let fragments: Vec<&str> = FRAGMENTS.split('¦').collect();
+            format!("{}{}{}", &text[..at], fragments[other.index(fragments.len())], &text[at..])
         }
-        Mutation::Delete(at, length) => {
-            let at = boundary(text, at.index(text.len() + 1));
-            let end = boundary(text, text.len().min(at + length));
+        1 => {
+            let end = boundary(text, text.len().min(at + 1 + other.index(11)));
             format!("{}{}", &text[..at], &text[end..])
         }
-        Mutation::DeleteLine(_) | Mutation::CopyLine(..) if lines.is_empty() => String::new(),
-        Mutation::DeleteLine(at) => {
-            lines.remove(at.index(lines.len()));
+        2 | 3 if lines.is_empty() => String::new(),
+        2 => {
+            lines.remove(place.index(lines.len()));
             lines.concat()
         }
-        Mutation::CopyLine(from, to) => {
-            let line = lines[from.index(lines.len())];
-            lines.insert(to.index(lines.len()), line);
+        3 => {
+            let line = lines[place.index(lines.len())];
+            lines.insert(other.index(lines.len()), line);
             lines.concat()
         }
-        Mutation::ReplaceWord(which, by) => {
+        _ => {
             let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-            let word = words[which.index(words.len())];
+            let word = words[place.index(words.len())];
             let at = word.as_ptr() as usize - text.as_ptr() as usize;
-            format!("{}{}{}", &text[..at], words[by.index(words.len())], &text[at + word.len()..])
+            format!("{}{}{}", &text[..at], words[other.index(words.len())], &text[at + word.len()..])
         }
     }
 }
@@ -83,10 +64,8 @@ fn assert_can_be_shown(text: &str, problems: &[Problem]) {
         assert!(text.get(problem.span.clone()).is_some(), "{problem:?} lies outside the text");
         assert!(problem.line_column(text).0 <= text.lines().count() + 1, "{problem:?}");
         assert!(!problem.message.is_empty() && !problem.message.contains(['\n', '\0', '\r']), "{problem:?}");
-        assert!(
-            problem.label != "this cannot be read",
-            "the schema lets pass what serde cannot read: {problem:?}"
-        );
+        let is_read = problem.label != "this cannot be read";
+        assert!(is_read, "the schema lets pass what serde cannot read: {problem:?}");
     }
 }
 
@@ -109,16 +88,12 @@ fn assert_sound(plan: &Plan) {
             assert!(!command.command.is_empty());
             let started = &variant.services[..index];
             assert!(service.needs.iter().all(|need| started.iter().any(|other| other.name == *need)));
-            let made = |name: &str| {
-                name.strip_prefix("prepare.")
-                    .is_some_and(|name| plan.prepare.iter().any(|step| step.name == name))
-            };
-            let known = |name: &str| {
-                let of_all = ["port", "directory", "address", "scratch"].contains(&name);
-                of_all
-                    || name.ends_with(".port")
-                    || made(name)
-                    || (name == "workers" && command.workers.is_some())
+            let known = |name: &str| match name.strip_prefix("prepare.") {
+                Some(name) => plan.prepare.iter().any(|step| step.name == name),
+                None if name == "workers" => command.workers.is_some(),
+                None => {
+                    ["port", "directory", "address", "scratch"].contains(&name) || name.ends_with(".port")
+                }
             };
             for text in command.command.iter().chain(command.env.values()) {
                 fill(text, |name| known(name).then(String::new)).expect("only known placeholders");
@@ -143,10 +118,10 @@ proptest! {
     #[test]
     fn reading_ends_well(
         file in proptest::sample::select(&[FULL, MIX][..]),
-        mutations in prop::collection::vec(mutation(), 1..6),
+        mutations in prop::collection::vec((0..10u8, any::<Index>(), any::<Index>()), 1..6),
     ) {
         let text = mutations.iter().fold(file.to_owned(), |text, mutation| mutated(&text, mutation));
-        match parse(&text, Path::new(env!("CARGO_MANIFEST_DIR"))) {
+        match parse(&text, here()) {
             Ok(plan) => assert_sound(&plan),
             Err(problems) => assert_can_be_shown(&text, &problems),
         }
@@ -155,7 +130,7 @@ proptest! {
 
 #[test]
 fn the_file_that_is_mutated_is_a_good_one() {
-    let plan = parse(FULL, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let plan = plan(FULL);
     assert_sound(&plan);
     assert_eq!(plan.variants.len(), 7);
 }

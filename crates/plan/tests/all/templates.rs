@@ -1,9 +1,10 @@
 //! Templates that an experiment names: kept as text, and slips in them told where they are.
 
 use std::fs;
-use std::path::Path;
 
 use proofload_plan::{Launcher, Problem, Service, Workers, parse, render};
+
+use crate::{kept, plan};
 
 /// An experiment with a proxy before two services, of which it needs one.
 const EXPERIMENT: &str = r#"
@@ -89,7 +90,7 @@ cluster = { api.launcher = "cluster" }
 pm2-fork = { api.launcher = "pm2-fork" }
 pm2-cluster = { api.launcher = "pm2-cluster", api.workers = 3, api.pmx = false }
 "#;
-    let plan = parse(text, Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let plan = plan(text);
     let services = plan.variants.iter().map(|variant| &variant.services[0]);
     let seen: Vec<_> = services
         .filter_map(Service::command)
@@ -105,10 +106,9 @@ pm2-cluster = { api.launcher = "pm2-cluster", api.workers = 3, api.pmx = false }
         ]
     );
     // As the record keeps it, and as one without these keys did.
-    let kept = serde_json::to_value(&plan).unwrap();
+    let kept = kept(&plan);
     let service = &kept["variants"][1]["services"][0];
     assert_eq!((&service["launcher"], &service["workers"]), (&"cluster".into(), &"cores".into()));
-    assert_eq!(serde_json::from_value::<proofload_plan::Plan>(kept.clone()).unwrap(), plan);
     let mut old = service.clone();
     for key in ["launcher", "workers", "pmx", "templates"] {
         old.as_object_mut().unwrap().remove(key);

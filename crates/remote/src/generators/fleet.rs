@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use machine::clock::monotonic_ns;
-use model::{Counts, GeneratorPart, GeneratorUse, Windows};
+use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
 use crate::Channel;
 use crate::generators::{ClockOffset, Ping};
@@ -52,17 +52,6 @@ pub struct Fleet {
     windows: u64,
     connect_timeout: Duration,
     heartbeat: Heartbeat,
-}
-
-/// A generator as it presented itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generator {
-    /// Where it runs, as people know it.
-    pub name: String,
-    /// What its machine calls itself.
-    pub host: String,
-    /// Processors that it may use.
-    pub processors: u32,
 }
 
 /// Why a fleet could not begin, or a generator is lost.
@@ -123,14 +112,9 @@ impl Fleet {
         fleet.none_lost().map(|()| fleet)
     }
 
-    /// All of them, in order.
+    /// All of them, in order, as they presented themselves.
     pub fn generators(&self) -> Vec<Generator> {
-        let generator = |member: &Member| Generator {
-            name: member.name(),
-            host: member.host.clone(),
-            processors: member.processors,
-        };
-        self.members.iter().map(generator).collect()
+        self.members.iter().map(|member| member.generator.clone()).collect()
     }
 
     /// Processes of generators on this machine.
@@ -158,7 +142,7 @@ impl Fleet {
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
             self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
-            waited.extend(Some(index).filter(|index| self.members[*index].alive));
+            waited.insert(index);
         }
         self.gather(waited, PATIENCE, &|| false, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Begun))
@@ -193,7 +177,7 @@ impl Fleet {
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
         let waited = self
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
-        let mut merging = Merging::default();
+        let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
         self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
             Response::Generator(GeneratorResponse::Slice {
                 number: of,
@@ -202,12 +186,27 @@ impl Fleet {
                 mut counts,
             }) if of == number => {
                 counts.started_ns = offsets[index].ours(counts.started_ns);
-                merging.take(index, member.part(late_ns, steal_share, &counts), *counts);
+                let part = member.part(late_ns, steal_share, &counts);
+                let driver = counts.generator.driver.clone();
+                let threads = GeneratorUse { driver, ..GeneratorUse::default() };
+                arrived.insert(index, (part, std::mem::replace(&mut counts.generator, threads)));
+                // At once: what grows with the number of generators is a part and a thread's times.
+                match &mut sum {
+                    Some(sum) => sum.merge(*counts, Windows::Parallel),
+                    None => sum = Some(*counts),
+                }
                 true
             }
             _ => false,
         });
-        let (counts, parts) = merging.finish();
+        // Threads and parts are in the order of the generators, whoever came first.
+        let (mut counts, mut parts) = (sum.unwrap_or_default(), Vec::with_capacity(arrived.len()));
+        for (part, threads) in arrived.into_values() {
+            counts.generator.cpu_ns.extend(threads.cpu_ns);
+            counts.generator.wall_ns.extend(threads.wall_ns);
+            counts.generator.run_delay_ns.extend(threads.run_delay_ns);
+            parts.push(part);
+        }
         Ran { counts, parts, lost: self.take_lost() }
     }
 
@@ -247,13 +246,12 @@ impl Fleet {
         Ok(member)
     }
 
-    fn await_ready(&mut self, mut waited: BTreeSet<usize>) {
-        waited.retain(|index| self.members[*index].alive);
+    fn await_ready(&mut self, waited: BTreeSet<usize>) {
         self.gather(waited, PATIENCE, &|| false, |_, member, response| match response {
             Response::Ready { version, proofload, host, processors } => {
-                (member.host, member.processors) = (host, processors);
+                (member.generator.host, member.generator.processors) = (host, processors);
                 if version != VERSION {
-                    member.lose(format!(": {}", other_version(version, &proofload)));
+                    member.lose(format!(": {}", other_version(version, &proofload)), false);
                 }
                 true
             }
@@ -292,11 +290,11 @@ impl Fleet {
         if lost.is_empty() { Ok(()) } else { Err(lost) }
     }
 
-    /// Sends to all that are there, and returns their places.
+    /// Sends to all that are there, and returns the places of all.
     fn send_all(&mut self, request: impl Fn(usize) -> GeneratorRequest) -> BTreeSet<usize> {
         let all = self.members.iter_mut().enumerate();
         all.for_each(|(index, member)| member.send(&Request::Generator(request(index))));
-        (0..self.members.len()).filter(|index| self.members[*index].alive).collect()
+        (0..self.members.len()).collect()
     }
 
     /// Takes in a message: from which place, and what, if that is a response. One from a channel that was replaced is dropped.
@@ -320,21 +318,13 @@ impl Fleet {
         waited.retain(|index| self.members[*index].alive);
         waited.iter().for_each(|index| self.members[*index].last_ns = began_ns);
         while !waited.is_empty() {
-            match self.messages.recv_timeout(LOOK_EVERY) {
-                Ok(message) => {
-                    let (index, response) = self.take_in(message, &waited).unzip();
-                    let taken = index.zip(response.flatten());
-                    let done = taken
-                        .is_some_and(|(index, response)| take(index, &mut self.members[index], response));
-                    if let Some(index) = index.filter(|index| done || !self.members[*index].alive) {
-                        waited.remove(&index);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                // Never, for we hold a sender ourselves; then nothing else would come.
-                Err(RecvTimeoutError::Disconnected) => {
-                    waited.iter().for_each(|index| self.members[*index].lose_gone(true));
-                    waited.clear();
+            // We hold a sender ourselves, so that an error is always that nothing came.
+            if let Ok(message) = self.messages.recv_timeout(LOOK_EVERY)
+                && let Some((index, response)) = self.take_in(message, &waited)
+            {
+                let member = &mut self.members[index];
+                if response.is_some_and(|response| take(index, member, response)) || !member.alive {
+                    waited.remove(&index);
                 }
             }
             if stopped() {
@@ -375,9 +365,7 @@ pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(11);
 pub(crate) struct Member {
     pub connection: Connection,
     pub offset: ClockOffset,
-    /// What its machine calls itself, and how many processors it has.
-    pub host: String,
-    pub processors: u32,
+    pub generator: Generator,
     /// When something last came from it, by our clock.
     pub last_ns: u64,
     /// Why it is gone, until the caller has taken it.
@@ -388,15 +376,16 @@ pub(crate) struct Member {
 impl Member {
     pub fn new(connection: Connection) -> Member {
         let offset = ClockOffset { ns: 0, error_ns: 0 };
-        let (host, last_ns) = (String::new(), monotonic_ns());
-        Member { connection, offset, host, processors: 1, last_ns, lost: None, alive: true }
+        let generator = Generator { name: connection.name.clone(), host: String::new(), processors: 1 };
+        Member { connection, offset, generator, last_ns: monotonic_ns(), lost: None, alive: true }
     }
 
     pub fn name(&self) -> String {
-        self.connection.name.clone()
+        self.generator.name.clone()
     }
 
     pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> GeneratorPart {
+        let lag = counts.open.as_ref().and_then(|open| open.schedule_lag.quantile(0.99));
         GeneratorPart {
             name: self.name(),
             // Where it runs is known to who asked for it.
@@ -408,11 +397,7 @@ impl Member {
             steal_share,
             sent: counts.sent,
             connections_opened: counts.connections_opened,
-            lag_p99_ns: counts
-                .open
-                .as_ref()
-                .and_then(|open| open.schedule_lag.quantile(0.99))
-                .map(|quantile| quantile.ns()),
+            lag_p99_ns: lag.map(|lag| lag.ns()),
         }
     }
 
@@ -420,41 +405,32 @@ impl Member {
         if self.alive
             && let Err(error) = self.connection.send(request)
         {
-            self.lose(format!(": {error}"));
+            self.lose(format!(": {error}"), false);
         }
     }
 
     /// What came from it, if that is a response and not its end.
     pub fn take(&mut self, came: io::Result<Option<Response>>, waited: bool) -> Option<Response> {
-        match came {
+        let why = match came {
             Ok(Some(Response::Failed(Failed { error, .. }))) => {
-                let refused =
-                    FleetError { is_refusal: true, ..FleetError::new(self.name(), format!(": {error}")) };
-                self.lose_by(refused);
                 self.connection.end();
+                self.lose(format!(": {error}"), true);
+                return None;
             }
-            Ok(Some(Response::Ended) | None) => self.lose_gone(waited),
+            Ok(Some(Response::Ended) | None) if waited => " ended before it had responded".to_owned(),
+            Ok(Some(Response::Ended) | None) => " ended between two windows".to_owned(),
             Ok(Some(response)) => return Some(response),
-            Err(error) => self.lose(format!(": {error}")),
-        }
+            Err(error) => format!(": {error}"),
+        };
+        self.lose(why, false);
         None
     }
 
-    pub fn lose(&mut self, what: String) {
-        self.lose_by(FleetError::new(self.name(), what));
-    }
-
-    fn lose_by(&mut self, error: FleetError) {
+    pub fn lose(&mut self, what: String, is_refusal: bool) {
         // What comes of one that is lost already is the same loss again.
-        if self.alive {
-            self.alive = false;
-            self.lost = Some(error);
+        if std::mem::take(&mut self.alive) {
+            self.lost = Some(FleetError { generator: self.name(), what, is_refusal });
         }
-    }
-
-    pub fn lose_gone(&mut self, waited: bool) {
-        let when = if waited { "before it had responded" } else { "between two windows" };
-        self.lose(format!(" ended {when}"));
     }
 
     pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
@@ -467,48 +443,11 @@ impl Member {
         } else {
             return;
         };
-        self.lose(format!(" did not respond within {} s {when}", limit.as_secs()));
+        self.lose(format!(" did not respond within {} s {when}", limit.as_secs()), false);
     }
 
     pub fn end(&mut self) {
         self.connection.end();
         self.alive = false;
-    }
-}
-
-// One count made of those of several generators, each taken in as it comes: what grows with their number is a part and a thread's times.
-
-/// The sum so far.
-#[derive(Debug, Default)]
-pub(crate) struct Merging {
-    counts: Option<Counts>,
-    /// By the places of the generators.
-    arrived: Vec<(usize, GeneratorPart, GeneratorUse)>,
-}
-
-impl Merging {
-    /// Takes in what the generator of that index did; times are those of our clock.
-    pub fn take(&mut self, index: usize, part: GeneratorPart, mut counts: Counts) {
-        let driver = counts.generator.driver.clone();
-        let threads = GeneratorUse { driver, ..GeneratorUse::default() };
-        self.arrived.push((index, part, std::mem::replace(&mut counts.generator, threads)));
-        match &mut self.counts {
-            Some(sum) => sum.merge(counts, Windows::Parallel),
-            None => self.counts = Some(counts),
-        }
-    }
-
-    /// The sum of all, with their threads and parts in the order of the generators, whoever came first.
-    pub fn finish(mut self) -> (Counts, Vec<GeneratorPart>) {
-        self.arrived.sort_by_key(|(index, ..)| *index);
-        let mut counts = self.counts.unwrap_or_default();
-        let mut parts = Vec::with_capacity(self.arrived.len());
-        for (_, part, threads) in self.arrived {
-            counts.generator.cpu_ns.extend(threads.cpu_ns);
-            counts.generator.wall_ns.extend(threads.wall_ns);
-            counts.generator.run_delay_ns.extend(threads.run_delay_ns);
-            parts.push(part);
-        }
-        (counts, parts)
     }
 }

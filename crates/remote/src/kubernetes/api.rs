@@ -15,6 +15,7 @@ use crate::kubernetes::pods;
 use crate::{Blame, Error};
 
 /// What has to be allowed in a namespace, and the file that allows it.
+#[derive(Debug)]
 pub(super) struct Rights {
     /// Below the folder of the project.
     pub role: &'static str,
@@ -46,7 +47,7 @@ pub(super) const OF_SERVICES: Rights = Rights {
 };
 
 /// A namespace of a cluster, with the rights that are needed there.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Namespace {
     /// Its name.
     pub name: String,
@@ -461,10 +462,8 @@ mod tests {
     fn selectors_and_rights_are_written_as_kubernetes_wants_them() {
         assert_eq!(encoded("a.io/b=c d,é"), "a.io%2Fb%3Dc%20d%2C%C3%A9");
         assert_eq!(right("create", "", "pods", "attach"), "create pods/attach");
-        assert_eq!(
-            right("list", "discovery.k8s.io", "endpointslices", ""),
-            "list endpointslices.discovery.k8s.io"
-        );
+        let slices = right("list", "discovery.k8s.io", "endpointslices", "");
+        assert_eq!(slices, "list endpointslices.discovery.k8s.io");
     }
 
     fn answered(response: &[u8]) -> io::Result<Response> {

@@ -4,14 +4,16 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use model::PodSeen;
 use plan::ServicePort;
 
 use crate::kubernetes::api::{
-    self as objects, ContainerStatus, Endpoint, EndpointSlice, Namespace, OF_SERVICES, Service,
+    ContainerStatus, Endpoint, EndpointSlice, Namespace, OF_SERVICES, Pod, Service, ServicePort as Port,
 };
 use crate::{Blame, Error};
 
 /// A Service of a cluster, with the rights to look at it.
+#[derive(Debug)]
 pub struct Deployed {
     wanted: plan::Deployed,
     namespace: Namespace,
@@ -23,40 +25,15 @@ pub struct Behind {
     /// The address of the Service itself, which the cluster passes on.
     pub address: SocketAddr,
     /// All that it knows of, by name, ready or not.
-    pub pods: Vec<Pod>,
+    pub pods: Vec<PodSeen>,
     /// What chooses them, as kubectl takes it; empty where nothing does, and the addresses were written by hand.
     pub selector: String,
 }
 
-/// A pod behind a Service; without one an address that was written down.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pod {
-    /// Its name; of a mere address that.
-    pub name: String,
-    /// What distinguishes it from another pod of this name; empty for a mere address.
-    pub uid: String,
-    /// Its node, where that is known.
-    pub node: Option<String>,
-    /// Where it is reached, and on which port: `10.83.101.7:8080`.
-    pub address: String,
-    /// Whether the cluster sends requests to it.
-    pub ready: bool,
-    /// How often its containers were started again, all together; `None` where that is unknown.
-    pub restarts: Option<u32>,
-    /// The images that its containers run, by their digests.
-    pub images: Vec<String>,
-}
-
 impl Behind {
     /// The pods that requests go to.
-    pub fn ready(&self) -> impl Iterator<Item = &Pod> {
+    pub fn ready(&self) -> impl Iterator<Item = &PodSeen> {
         self.pods.iter().filter(|pod| pod.ready)
-    }
-}
-
-impl std::fmt::Debug for Deployed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Deployed").field("place", &self.place()).finish_non_exhaustive()
     }
 }
 
@@ -171,25 +148,22 @@ fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Resu
         return refused(format!("it is another name of {name}, and has no address of its own"), hint);
     }
     let Ok(ip) = spec.cluster_ip.parse::<IpAddr>() else {
-        let hint =
-            "a second Service with the same selector and without `clusterIP: None` can be loaded".to_owned();
-        return refused(
-            "it is headless: its name leads to its pods, and it has no address of its own".into(),
-            hint,
-        );
+        let why = "it is headless: its name leads to its pods, and it has no address of its own";
+        let hint = "a second Service with the same selector and without `clusterIP: None` can be loaded";
+        return refused(why.to_owned(), hint.to_owned());
     };
     let ports = &spec.ports;
-    let is_wanted = |port: &&objects::ServicePort| match wanted {
+    let is_wanted = |port: &&Port| match wanted {
         None => ports.len() == 1,
         Some(ServicePort::Number(number)) => port.port == *number,
         Some(ServicePort::Name(name)) => port.name.as_ref() == Some(name),
     };
-    let named: Vec<&objects::ServicePort> = ports.iter().filter(is_wanted).collect();
+    let named: Vec<&Port> = ports.iter().filter(is_wanted).collect();
     let all: Vec<String> = ports.iter().map(name_and_number).collect();
     // One number may be that of TCP and of UDP.
     let Some(port) = named.iter().find(|port| is_tcp(port)) else {
-        let hint =
-            format!("it has {}", if all.is_empty() { "no ports at all".into() } else { all.join(", ") });
+        let all = if all.is_empty() { "no ports at all".to_owned() } else { all.join(", ") };
+        let hint = format!("it has {all}");
         return match (named.first(), wanted) {
             (Some(port), _) => {
                 let protocol = port.protocol.as_deref().unwrap_or_default();
@@ -207,24 +181,21 @@ fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Resu
     Ok(Found { address: SocketAddr::new(ip, port.port), port: port.name.clone().unwrap_or_default() })
 }
 
-fn is_tcp(port: &objects::ServicePort) -> bool {
+fn is_tcp(port: &Port) -> bool {
     port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP")
 }
 
 /// The one that was probably meant.
-fn port_hint(wanted: &ServicePort, ports: &[objects::ServicePort]) -> Option<String> {
+fn port_hint(wanted: &ServicePort, ports: &[Port]) -> Option<String> {
     let ServicePort::Name(name) = wanted else { return None };
     let known: Vec<&str> = ports.iter().filter_map(|port| port.name.as_deref()).collect();
     (!known.is_empty()).then(|| plan::did_you_mean(name, "its ports", known))
 }
 
 /// `http (80)`, `53 (UDP)`.
-fn name_and_number(port: &objects::ServicePort) -> String {
-    let protocol = if is_tcp(port) {
-        String::new()
-    } else {
-        format!(", {}", port.protocol.as_deref().unwrap_or_default())
-    };
+fn name_and_number(port: &Port) -> String {
+    let protocol = port.protocol.iter().filter(|_| !is_tcp(port)).map(|protocol| format!(", {protocol}"));
+    let protocol: String = protocol.collect();
     match &port.name {
         Some(name) => format!("{name} ({}{protocol})", port.port),
         None => format!("{}{protocol}", port.port),
@@ -232,21 +203,21 @@ fn name_and_number(port: &objects::ServicePort) -> String {
 }
 
 /// The pods that a Service's port leads to, by name.
-fn behind(found: &Found, slices: &[EndpointSlice], known: &[objects::Pod]) -> Vec<Pod> {
+fn behind(found: &Found, slices: &[EndpointSlice], known: &[Pod]) -> Vec<PodSeen> {
     let family = if found.address.is_ipv4() { "IPv4" } else { "IPv6" };
-    let mut pods: Vec<Pod> = Vec::new();
+    let mut pods: Vec<PodSeen> = Vec::new();
     for slice in slices.iter().filter(|slice| slice.address_type == family) {
         let port = slice.ports.iter().filter(|port| port.name.as_deref().unwrap_or_default() == found.port);
         let Some(port) = port.filter_map(|port| port.port).next() else { continue };
         pods.extend(slice.endpoints.iter().filter_map(|endpoint| pod(endpoint, port, known)));
     }
-    pods.sort();
+    pods.sort_by_key(|pod| (pod.name.clone(), pod.uid.clone(), pod.address.clone(), pod.ready));
     // While endpoints move from one slice to another they are in both.
     pods.dedup_by(|one, other| (&one.uid, &one.name) == (&other.uid, &other.name));
     pods
 }
 
-fn pod(endpoint: &Endpoint, port: u16, known: &[objects::Pod]) -> Option<Pod> {
+fn pod(endpoint: &Endpoint, port: u16, known: &[Pod]) -> Option<PodSeen> {
     let ip: IpAddr = endpoint.addresses.first()?.parse().ok()?;
     let address = SocketAddr::new(ip, port).to_string();
     let target = endpoint.target_ref.as_ref().filter(|target| target.kind == "Pod");
@@ -256,7 +227,7 @@ fn pod(endpoint: &Endpoint, port: u16, known: &[objects::Pod]) -> Option<Pod> {
     let mut images: Vec<String> = containers.into_iter().flatten().map(image).collect();
     images.sort();
     images.dedup();
-    Some(Pod {
+    Some(PodSeen {
         name: target.map_or_else(|| address.clone(), |target| target.name.clone()),
         uid,
         node: endpoint.node_name.clone(),

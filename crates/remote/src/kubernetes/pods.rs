@@ -7,6 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use plan::Kubernetes;
 use serde_json::{Value, json};
 
 use crate::Error;
@@ -300,19 +301,6 @@ const USER: u32 = 65532;
 /// What of a run's name becomes part of the Job's; with what stands around it and an index it is a host name of under 63 letters.
 const RUN_LETTERS_MAX: usize = 30;
 
-/// What is asked for.
-#[derive(Debug, Clone)]
-pub(super) struct Wanted {
-    /// Of the Job.
-    pub name: String,
-    /// The run's, as people wrote it.
-    pub run: String,
-    /// What the pods are.
-    pub cluster: plan::Kubernetes,
-    /// The program's arguments.
-    pub arguments: Vec<String>,
-}
-
 /// A unique name of a Job: `proofload-RUN-RANDOM`, a DNS label whatever the run is called.
 pub(super) fn name(run: &str, random: u32) -> String {
     let letters = run.chars().map(|letter| letter.to_ascii_lowercase());
@@ -326,39 +314,43 @@ pub(super) fn name(run: &str, random: u32) -> String {
     }
 }
 
-/// The Job as the API takes it.
-pub(super) fn manifest(wanted: &Wanted) -> Value {
-    let labels = labels(&wanted.name);
+/// The Job as the API takes it: of this name, for a run of that name, with these arguments of the program.
+pub(super) fn manifest(name: &str, run: &str, cluster: &Kubernetes, arguments: &[&str]) -> Value {
+    let labels = json!({
+        "app.kubernetes.io/name": "proofload",
+        "app.kubernetes.io/component": "generator",
+        "app.kubernetes.io/managed-by": "proofload",
+        "app.kubernetes.io/instance": name,
+    });
     let kept = json!({
         "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
         "karpenter.sh/do-not-disrupt": "true",
     });
-    json!({
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": { "name": wanted.name, "labels": labels, "annotations": { "proofload/run": wanted.run } },
-        "spec": {
-            "completionMode": "Indexed",
-            "completions": wanted.cluster.pods,
-            "parallelism": wanted.cluster.pods,
-            "backoffLimitPerIndex": 0,
-            "ttlSecondsAfterFinished": KEPT_SECONDS,
-            "activeDeadlineSeconds": LIFE_SECONDS_MAX,
-            "template": { "metadata": { "labels": labels, "annotations": kept }, "spec": pod(wanted) },
+    let container = json!({
+        "name": CONTAINER,
+        "image": cluster.image,
+        "args": arguments,
+        "stdin": true,
+        // Its stdin ends with the first connection, and does not wait for another.
+        "stdinOnce": true,
+        // Its last output comes with its state, so that no right to read logs is needed.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": { "requests": cluster.resources, "limits": cluster.resources },
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": { "drop": ["ALL"] },
         },
-    })
-}
-
-fn pod(wanted: &Wanted) -> Value {
-    json!({
-        "containers": [container_of(wanted)],
+    });
+    let pod = json!({
+        "containers": [container],
         "restartPolicy": "Never",
-        "nodeSelector": wanted.cluster.node_selector,
+        "nodeSelector": cluster.node_selector,
         "topologySpreadConstraints": [{
             "maxSkew": 1,
             "topologyKey": "kubernetes.io/hostname",
             "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": { "matchLabels": labels(&wanted.name) },
+            "labelSelector": { "matchLabels": labels },
         }],
         "automountServiceAccountToken": false,
         "enableServiceLinks": false,
@@ -370,34 +362,19 @@ fn pod(wanted: &Wanted) -> Value {
             "runAsGroup": USER,
             "seccompProfile": { "type": "RuntimeDefault" },
         },
-    })
-}
-
-fn container_of(wanted: &Wanted) -> Value {
-    let resources = &wanted.cluster.resources;
+    });
     json!({
-        "name": CONTAINER,
-        "image": wanted.cluster.image,
-        "args": wanted.arguments,
-        "stdin": true,
-        // Its stdin ends with the first connection, and does not wait for another.
-        "stdinOnce": true,
-        // Its last output comes with its state, so that no right to read logs is needed.
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": { "requests": resources, "limits": resources },
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "readOnlyRootFilesystem": true,
-            "capabilities": { "drop": ["ALL"] },
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": { "name": name, "labels": labels, "annotations": { "proofload/run": run } },
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": cluster.pods,
+            "parallelism": cluster.pods,
+            "backoffLimitPerIndex": 0,
+            "ttlSecondsAfterFinished": KEPT_SECONDS,
+            "activeDeadlineSeconds": LIFE_SECONDS_MAX,
+            "template": { "metadata": { "labels": labels, "annotations": kept }, "spec": pod },
         },
-    })
-}
-
-fn labels(name: &str) -> Value {
-    json!({
-        "app.kubernetes.io/name": "proofload",
-        "app.kubernetes.io/component": "generator",
-        "app.kubernetes.io/managed-by": "proofload",
-        "app.kubernetes.io/instance": name,
     })
 }

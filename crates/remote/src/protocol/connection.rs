@@ -79,7 +79,7 @@ impl Connection {
     /// Ends the agent, which may have ended already.
     pub fn end(&self) {
         let _ = self.input.send(&Request::End);
-        self.input.close();
+        *self.input.lock() = None;
     }
 }
 
@@ -125,10 +125,6 @@ impl Input {
             // That it is gone is known from its other end, in better words.
             let _ = write(writer.as_mut(), &Request::Heartbeat);
         }
-    }
-
-    fn close(&self) {
-        *self.lock() = None;
     }
 }
 
@@ -340,10 +336,7 @@ mod tests {
         let _writing = busy.lock();
         [&busy, &one, &other].into_iter().for_each(|input| heartbeat.include(input));
         for _ in 0..3 {
-            assert_eq!(
-                (line(&mut first), line(&mut second)),
-                ("\"heartbeat\"\n".into(), "\"heartbeat\"\n".into())
-            );
+            assert_eq!([line(&mut first), line(&mut second)], ["\"heartbeat\"\n"; 2]);
         }
         drop(one);
         while !line(&mut first).is_empty() {}
@@ -359,10 +352,7 @@ mod tests {
         assert_eq!((last.left(timeout, 0), last.left(timeout, 5_000 * S)), (timeout, timeout));
         last.came(5_000 * S);
         assert_eq!(last.left(timeout, 5_010 * S), Duration::from_secs(50));
-        assert_eq!(
-            (last.left(timeout, 5_060 * S), last.left(timeout, 9_000 * S)),
-            (Duration::ZERO, Duration::ZERO)
-        );
+        assert_eq!([5_060, 9_000].map(|s| last.left(timeout, s * S)), [Duration::ZERO; 2]);
         // Another thread may have read the clock before it came.
         assert_eq!(last.left(timeout, 4_999 * S), timeout);
         let mut input = Watched { input: &b"[1]\n[2"[..], last: last.clone() };

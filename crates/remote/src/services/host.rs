@@ -39,7 +39,8 @@ pub(super) use pick;
 /// Another machine with an agent that runs services. Dropping it ends those that are left there.
 #[derive(Debug)]
 pub struct RemoteHost {
-    begun: Begun,
+    /// What was known of it before any service started.
+    pub begun: Begun,
     connection: Connection,
     responses: Mutex<Responses>,
     /// Numbers of services.
@@ -104,21 +105,6 @@ impl RemoteHost {
         &self.connection.name
     }
 
-    /// Processors that its services may use.
-    pub fn cpus(&self) -> &[usize] {
-        &self.begun.cpus
-    }
-
-    /// What describes it, as the program there has it.
-    pub fn about(&self) -> &serde_json::Value {
-        &self.begun.about
-    }
-
-    /// What runs that were killed had left there, and was ended: a command and a number each.
-    pub fn ended(&self) -> &[String] {
-        &self.begun.ended
-    }
-
     /// Chooses ports there, as [`Ports::choose`] does here.
     ///
     /// # Errors
@@ -150,7 +136,7 @@ impl RemoteHost {
         patience: Duration,
         pick: impl FnOnce(ServicesResponse) -> Option<T>,
     ) -> Result<T, Error> {
-        let picked = match self.exchange(request, patience, &|| false)? {
+        let picked = match self.request(&Request::Services(request), patience, &|| false)? {
             Response::Failed(failed) => return Err(self.failed(failed)),
             Response::Services(response) => pick(response),
             _ => None,
@@ -159,16 +145,7 @@ impl RemoteHost {
     }
 
     /// The same, whatever the response is; `cancelled` is asked every 20 ms, and true breaks off what was requested.
-    pub(super) fn exchange(
-        &self,
-        request: ServicesRequest,
-        patience: Duration,
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<Response, Error> {
-        self.request(&Request::Services(request), patience, cancelled)
-    }
-
-    fn request(
+    pub(super) fn request(
         &self,
         request: &Request,
         patience: Duration,

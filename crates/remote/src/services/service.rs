@@ -7,13 +7,14 @@ use std::time::Duration;
 use std::{fs, io};
 
 use ::services::{
-    AgentHost, Exit, Leftover, Listening, Placement, Ports, ProcessThreads, Running, Sample, Sight, Stopped,
+    AgentHost, Exit, Leftover, Placement, Ports, ProcessThreads, Running, Sample, Sight, Stopped,
 };
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use model::Found;
 use plan::Service;
 
-use crate::protocol::Response;
-use crate::services::decoded;
+use crate::protocol::{Request, Response};
 use crate::services::host::{OTHER_RESPONSE, PATIENCE, RemoteHost, pick};
 use crate::services::{
     Answer, Question, ServiceView, ServicesRequest, ServicesResponse, StartService, Started,
@@ -33,15 +34,19 @@ macro_rules! answer {
 /// A service that was started on another machine and became ready there. Dropping it stops it.
 #[derive(Debug)]
 pub struct RemoteService {
-    host: Arc<RemoteHost>,
+    /// The machine it runs on.
+    pub host: Arc<RemoteHost>,
     name: String,
-    number: u64,
-    address: SocketAddr,
-    started: Started,
+    /// Which it is among the services of its machine.
+    pub number: u64,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How it was when it became ready.
+    pub started: Started,
     /// The port that it was given.
     given: u16,
-    /// How it ended, as of the last view, with its last lines.
-    exited: Option<(Exit, String)>,
+    /// How it had ended by the last view, with its last lines.
+    pub exited: Option<(Exit, String)>,
     /// Where its log goes once it has ended.
     log: PathBuf,
     stop_patience: Duration,
@@ -71,7 +76,8 @@ impl RemoteService {
         // It waits so long for the service and for its workers, and gives it so long to end where it has to.
         let stop_timeout = service.command().map(|command| command.stop_timeout).unwrap_or_default();
         let patience = service.ready_timeout * 2 + stop_timeout + PATIENCE * 2;
-        match host.exchange(ServicesRequest::Start(Box::new(wanted)), patience, cancelled)? {
+        let request = Request::Services(ServicesRequest::Start(Box::new(wanted)));
+        match host.request(&request, patience, cancelled)? {
             Response::Services(ServicesResponse::Started(started)) => Ok(RemoteService {
                 host: Arc::clone(host),
                 name: service.name.clone(),
@@ -93,31 +99,6 @@ impl RemoteService {
         }
     }
 
-    /// The machine it runs on.
-    pub fn host(&self) -> &Arc<RemoteHost> {
-        &self.host
-    }
-
-    /// Which it is among the services of its machine.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Number of its first process, there.
-    pub fn pid(&self) -> u32 {
-        self.started.pid
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// How it had ended by the last view, with its last lines.
-    pub fn exited(&self) -> Option<&(Exit, String)> {
-        self.exited.as_ref()
-    }
-
     /// Takes in what a view of its machine has of it.
     pub fn update(&mut self, view: &ServiceView) {
         if view.exited.is_some() {
@@ -125,18 +106,11 @@ impl RemoteService {
         }
     }
 
-    /// What it has used so far.
-    ///
-    /// # Errors
-    /// If the machine is lost; so have all questions to it.
-    pub fn sample(&mut self) -> Result<Sample, Error> {
-        let view = self.ask(ServicesRequest::Sample(self.number), pick!(Sampled(view) => *view))?;
+    fn sample(&mut self) -> Result<Sample, Error> {
+        let request = ServicesRequest::Sample(self.number);
+        let view = self.host.ask(request, PATIENCE, pick!(Sampled(view) => *view))?;
         self.update(&view);
         Ok(view.sample)
-    }
-
-    pub(super) fn question(&self, question: Question) -> Result<Answer, Error> {
-        self.ask(ServicesRequest::Ask(self.number, question), pick!(Answered(answer) => answer))
     }
 
     /// Stops it and fetches its log. Where its machine is lost it ends by itself, and what is left of it is unknown here.
@@ -162,14 +136,6 @@ impl RemoteService {
         let _ = write_log(&log, &self.log);
         Ok(stopped)
     }
-
-    fn ask<T>(
-        &self,
-        request: ServicesRequest,
-        pick: impl FnOnce(ServicesResponse) -> Option<T>,
-    ) -> Result<T, Error> {
-        self.host.ask(request, PATIENCE, pick)
-    }
 }
 
 impl Drop for RemoteService {
@@ -180,9 +146,9 @@ impl Drop for RemoteService {
     }
 }
 
-/// Writes a log that came from there.
+/// Writes a log that came from there, in base64.
 fn write_log(text: &str, path: &Path) -> io::Result<()> {
-    decoded(text).and_then(|bytes| fs::write(path, bytes))
+    STANDARD.decode(text).map_err(io::Error::other).and_then(|bytes| fs::write(path, bytes))
 }
 
 // A service, on this machine or on another one: the same questions to both, with the same answers.
@@ -202,7 +168,7 @@ impl ServiceHandle {
     /// How it was found, where it does not listen where it was told to.
     pub fn found(&self) -> Option<Found> {
         match self {
-            Self::Here(running) => running.found().cloned(),
+            Self::Here(running) => running.found.clone(),
             Self::There(remote) => {
                 let elsewhere = remote.given != remote.address.port();
                 elsewhere.then(|| Found { given: remote.given, address: None, others: Vec::new() })
@@ -213,7 +179,7 @@ impl ServiceHandle {
     /// The service's name in the experiment.
     pub fn name(&self) -> &str {
         match self {
-            Self::Here(running) => running.name(),
+            Self::Here(running) => &running.name,
             Self::There(remote) => &remote.name,
         }
     }
@@ -222,23 +188,23 @@ impl ServiceHandle {
     pub fn host(&self) -> Option<&str> {
         match self {
             Self::Here(_) => None,
-            Self::There(remote) => Some(remote.host().name()),
+            Self::There(remote) => Some(remote.host.name()),
         }
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         match self {
-            Self::Here(running) => running.address(),
-            Self::There(remote) => remote.address(),
+            Self::Here(running) => running.address,
+            Self::There(remote) => remote.address,
         }
     }
 
     /// Number of its first process, on its machine.
     pub fn pid(&self) -> u32 {
         match self {
-            Self::Here(running) => running.pid(),
-            Self::There(remote) => remote.pid(),
+            Self::Here(running) => running.pid,
+            Self::There(remote) => remote.started.pid,
         }
     }
 
@@ -252,7 +218,7 @@ impl ServiceHandle {
 
     /// Where the agents in its Node.js processes are asked; `None` where none were loaded, as on other machines.
     pub fn agent(&self) -> Option<&AgentHost> {
-        self.here().and_then(Running::agent)
+        self.here()?.agent.as_ref()
     }
 
     /// Workers that it had when it became ready; `None` where its other processes look alike.
@@ -263,25 +229,11 @@ impl ServiceHandle {
         }
     }
 
-    /// How it ended, if it has: here by now, elsewhere by the last look at its machine.
-    pub fn exited(&mut self) -> Option<Exit> {
+    /// How it ended, if it has, with the last lines of its output: here by now, elsewhere by the last look at its machine.
+    pub fn exited(&mut self) -> Option<(Exit, String)> {
         match self {
-            Self::Here(running) => running.exited(),
-            Self::There(remote) => remote.exited().map(|(exit, _)| *exit),
-        }
-    }
-
-    /// The last lines of its output.
-    pub fn tail(&self) -> String {
-        match self {
-            Self::Here(running) => running.tail(),
-            Self::There(remote) => match remote.exited() {
-                Some((_, tail)) => tail.clone(),
-                None => match remote.question(Question::Tail) {
-                    Ok(Answer::Tail(tail)) => tail,
-                    Ok(_) | Err(_) => String::new(),
-                },
-            },
+            Self::Here(running) => running.exited().map(|exit| (exit, running.tail())),
+            Self::There(remote) => remote.exited.clone(),
         }
     }
 
@@ -302,14 +254,6 @@ impl ServiceHandle {
     /// As [`ServiceHandle::sample`].
     pub fn sight(&self, variables: &[&str]) -> Result<Sight, Error> {
         answer!(self, Sight, variables.iter().map(|name| (*name).to_owned()).collect())
-    }
-
-    /// Whose socket answers on its port now.
-    ///
-    /// # Errors
-    /// As [`ServiceHandle::sample`].
-    pub fn listening(&self) -> Result<Listening, Error> {
-        answer!(self, Listening)
     }
 
     /// Its processes and what each of their threads has used so far, parents first.
@@ -339,7 +283,10 @@ impl ServiceHandle {
     fn ask(&self, question: Question) -> Result<Answer, Error> {
         match self {
             Self::Here(running) => Ok(question.answer(running)),
-            Self::There(remote) => remote.question(question),
+            Self::There(remote) => {
+                let request = ServicesRequest::Ask(remote.number, question);
+                remote.host.ask(request, PATIENCE, pick!(Answered(answer) => answer))
+            }
         }
     }
 

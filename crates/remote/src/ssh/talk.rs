@@ -20,10 +20,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 
 use crate::channel::{LastLines, Patient, last, printable};
 use crate::ssh::{Destination, fault, quoted};
-use crate::{Error, Program};
+use crate::{Channel, Error, Program};
 
 const SCRIPT: &str = include_str!("there.sh");
 /// For a login, and for whatever is asked afterwards.
@@ -51,33 +52,15 @@ pub(super) struct Talk {
     foreign_bytes: usize,
 }
 
-/// At what an answer is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum At {
-    Login,
-    Question,
-    Folder,
-    Copy,
-    Attempt,
-    Removal,
-}
+/// At what an answer is waited for, in words, and for how long.
+pub(super) type Waited = (&'static str, Duration);
 
-impl At {
-    fn words(self) -> &'static str {
-        match self {
-            At::Login => "at the login",
-            At::Question => "at a question",
-            At::Folder => "before the program was copied",
-            At::Copy => "while the program was copied",
-            At::Attempt => "when the program was tried",
-            At::Removal => "while programs were removed",
-        }
-    }
-
-    fn patience(self) -> Duration {
-        if self == At::Copy { COPY_PATIENCE } else { PATIENCE }
-    }
-}
+pub(super) const LOGIN: Waited = ("at the login", PATIENCE);
+pub(super) const QUESTION: Waited = ("at a question", PATIENCE);
+pub(super) const FOLDER: Waited = ("before the program was copied", PATIENCE);
+pub(super) const COPY: Waited = ("while the program was copied", COPY_PATIENCE);
+pub(super) const TRY: Waited = ("when the program was tried", PATIENCE);
+pub(super) const REMOVAL: Waited = ("while programs were removed", PATIENCE);
 
 /// A line with our mark: its first word, and what follows.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,18 +74,21 @@ impl Talk {
     pub(super) fn begin(destination: Destination, program: &Program) -> Result<Talk, Error> {
         let mark = format!("pl{:016x}", RandomState::new().build_hasher().finish());
         let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256());
-        let (connection, ends, words) = start(&destination, &remote_command(script.len()))?;
-        let mut talk = Talk {
-            destination,
-            input: ends.0,
-            output: ends.1,
-            connection,
-            words,
-            mark,
-            rest: Vec::new(),
-            foreign: Vec::new(),
-            foreign_bytes: 0,
+        let failed = |source: io::Error| {
+            destination
+                .error(format!("ssh cannot be started: {source}"))
+                .help("install OpenSSH's client, the command ssh")
         };
+        let mut child = command(&destination, script.len()).spawn().map_err(failed)?;
+        let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+        let connection = Connection(Arc::new(Mutex::new(child)));
+        let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
+        let ((stdin, output), stderr) = ends.ok_or_else(missing)?;
+        let input = Patient::new(stdin).map_err(failed)?;
+        let words = LastLines::of(stderr).map_err(failed)?;
+        let (rest, foreign) = (Vec::new(), Vec::new());
+        let mut talk =
+            Talk { destination, input, output, connection, words, mark, rest, foreign, foreign_bytes: 0 };
         // Where this fails, the connection has ended, and reading tells how.
         let _ = talk.input.write_all(script.as_bytes());
         Ok(talk)
@@ -119,8 +105,8 @@ impl Talk {
     }
 
     /// The next line with our mark.
-    pub(super) fn receive(&mut self, at: At) -> Result<Line, Error> {
-        let deadline = Instant::now() + at.patience();
+    pub(super) fn receive(&mut self, at: Waited) -> Result<Line, Error> {
+        let deadline = Instant::now() + at.1;
         loop {
             let Some(line) = self.line(deadline, at)? else { return Err(self.end(at)) };
             if let Some(said) = marked(&line, &self.mark) {
@@ -139,28 +125,28 @@ impl Talk {
     }
 
     /// Has the shell there become the program. What follows on both ends is its own.
-    pub(super) fn become_program(
-        mut self,
-        arguments: &[&str],
-    ) -> (Patient, ChildStdout, Connection, LastLines, Vec<u8>) {
+    pub(super) fn become_program(mut self, arguments: &[&str]) -> Channel {
         let words: Vec<String> = arguments.iter().map(|argument| quoted(argument)).collect();
         // From now on stderr is the program's, and what the login said belongs to nothing.
         self.words.forget();
         self.send(&format!("run {}", words.join(" ")));
-        (self.input, self.output, self.connection, self.words, self.rest)
+        let Talk { destination, input, output: stdout, connection, words, rest, .. } = self;
+        let output =
+            Output { rest: io::Cursor::new(rest), stdout, process: Arc::clone(&connection.0), words };
+        Channel::new(destination.name(), input, output, connection)
     }
 
     /// Why it ended.
-    fn end(&self, at: At) -> Error {
+    fn end(&self, at: Waited) -> Error {
         let lines = self.words.lines();
-        match at {
-            At::Login => fault::of_login(&self.destination, &lines, &self.foreign),
-            _ => fault::ended(&self.destination, at.words(), &last(&lines)),
+        if at == LOGIN {
+            return fault::of_login(&self.destination, &lines, &self.foreign);
         }
+        fault::ended(&self.destination, at.0, &last(&lines))
     }
 
     /// The next line, without its end; `None` at the end of the output.
-    fn line(&mut self, deadline: Instant, at: At) -> Result<Option<Vec<u8>>, Error> {
+    fn line(&mut self, deadline: Instant, (at, patience): Waited) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let after = self.rest.split_off(end + 1);
@@ -172,7 +158,7 @@ impl Talk {
                 return Err(fault::no_shell(&self.destination, &printable(&self.rest[..200])));
             }
             if !self.has_output_until(deadline) {
-                let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());
+                let (to, seconds) = (&self.destination, patience.as_secs());
                 return Err(to.error(format!("no answer within {seconds} s {at}")).help(to.try_it()));
             }
             let mut read = [0; 4096];
@@ -187,23 +173,14 @@ impl Talk {
 
     /// Whether there is something to read, be it the end, before the time is up.
     fn has_output_until(&self, deadline: Instant) -> bool {
-        loop {
+        let ready = retry_on_intr(|| {
             let left = deadline.saturating_duration_since(Instant::now());
             let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left)) {
-                Ok(0) => return false,
-                Ok(_) => return true,
-                Err(rustix::io::Errno::INTR) => {}
-                // Reading says what is wrong.
-                Err(_) => return true,
-            }
-        }
+            poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&left))
+        });
+        // Where that fails, reading says what is wrong.
+        ready != Ok(0)
     }
-}
-
-/// What the login shell is given.
-fn remote_command(script_bytes: usize) -> String {
-    format!("exec sh -c 'eval \"$(head -c {script_bytes})\"'")
 }
 
 fn marked(line: &[u8], mark: &str) -> Option<Line> {
@@ -248,61 +225,37 @@ const CONNECTION: i32 = 255;
 
 /// The process. Dropped, it has ended.
 #[derive(Debug)]
-pub(super) struct Connection(Arc<Process>);
+struct Connection(Arc<Mutex<Child>>);
 
-/// The same for whoever only wants to know how it ended.
-#[derive(Debug)]
-struct Process(Mutex<Child>);
-
-/// Starts `ssh` with this command for the login shell of the host.
-pub(super) fn start(
-    destination: &Destination,
-    remote: &str,
-) -> Result<(Connection, (Patient, ChildStdout), LastLines), Error> {
-    let failed = |source: io::Error| {
-        destination
-            .error(format!("ssh cannot be started: {source}"))
-            .help("install OpenSSH's client, the command ssh")
-    };
+/// `ssh` with a command for the login shell of the host that reads so many bytes of a script and runs it.
+fn command(destination: &Destination, script_bytes: usize) -> Command {
+    let remote = format!("exec sh -c 'eval \"$(head -c {script_bytes})\"'");
     let mut command = Command::new("ssh");
-    command.arg("-T");
-    for option in OPTIONS {
-        command.args(["-o", option]);
-    }
-    command.arg("--").args([destination.as_str(), remote]);
+    command.arg("-T").args(OPTIONS.iter().flat_map(|option| ["-o", option]));
+    command.args(["--", destination.as_str(), &remote]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C is for us: whoever ends a run in good order still needs its connections.
     command.process_group(0);
-    let mut child = command.spawn().map_err(failed)?;
-    let missing = || failed(io::Error::other("it has no stdin, stdout or stderr"));
-    let ends = child.stdin.take().zip(child.stdout.take());
-    let stderr = child.stderr.take();
-    let connection = Connection(Arc::new(Process(Mutex::new(child))));
-    let ((stdin, stdout), stderr) = ends.zip(stderr).ok_or_else(missing)?;
-    let ends = (Patient::new(stdin).map_err(failed)?, stdout);
-    let words = LastLines::of(stderr).map_err(failed)?;
-    Ok((connection, ends, words))
+    command
 }
 
-impl Process {
-    /// How it ended, if it does within this time.
-    fn ended_within(&self, patience: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + patience;
-        loop {
-            let status = self.0.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
-            match status {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) if Instant::now() < deadline => sleep(LOOK_AGAIN),
-                Ok(None) | Err(_) => return None,
-            }
+/// How it ended, if it does within this time.
+fn ended_within(child: &Mutex<Child>, patience: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let status = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+        match status {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => sleep(LOOK_AGAIN),
+            Ok(None) | Err(_) => return None,
         }
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        if self.0.ended_within(CLOSE_PATIENCE).is_none() {
-            let mut child = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended_within(&self.0, CLOSE_PATIENCE).is_none() {
+            let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Both fail only where it has ended and been waited for.
             let _ = child.kill();
             let _ = child.wait();
@@ -311,12 +264,11 @@ impl Drop for Connection {
 }
 
 /// The stdout of a program there. Its end is an error where it was not meant, with what was said last.
-#[derive(Debug)]
-pub(super) struct Output {
+struct Output {
     /// What was read before the program had begun; it is its own all the same.
     rest: io::Cursor<Vec<u8>>,
     stdout: ChildStdout,
-    process: Arc<Process>,
+    process: Arc<Mutex<Child>>,
     words: LastLines,
 }
 
@@ -331,37 +283,24 @@ impl Read for Output {
 }
 
 impl Output {
-    /// What comes on `stdout` after `rest`; `words` is what was said beside it.
-    pub(super) fn new(
-        rest: Vec<u8>,
-        stdout: ChildStdout,
-        connection: &Connection,
-        words: LastLines,
-    ) -> Output {
-        Output { rest: io::Cursor::new(rest), stdout, process: connection.0.clone(), words }
-    }
-
     fn end(&self) -> io::Result<usize> {
-        let status = self.process.ended_within(STATUS_PATIENCE);
+        let status = ended_within(&self.process, STATUS_PATIENCE);
         if status.is_some_and(|status| status.success()) {
             return Ok(0);
         }
-        Err(io::Error::new(
-            io::ErrorKind::ConnectionAborted,
-            how_it_ended(status, &last(&self.words.lines())),
-        ))
+        let how = how_it_ended(status, &last(&self.words.lines()));
+        Err(io::Error::new(io::ErrorKind::ConnectionAborted, how))
     }
 }
 
 fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
-    match status.and_then(|status| status.code()) {
+    let how = match status.and_then(|status| status.code()) {
         Some(CONNECTION) if words.is_empty() => "the program there was ended by a signal".to_owned(),
-        Some(CONNECTION) => format!("the connection ended: {words}"),
-        Some(code) if words.is_empty() => format!("the program there ended with exit code {code}"),
-        Some(code) => format!("the program there ended with exit code {code}: {words}"),
-        None if words.is_empty() => "ssh was ended".to_owned(),
-        None => format!("ssh was ended: {words}"),
-    }
+        Some(CONNECTION) => "the connection ended".to_owned(),
+        Some(code) => format!("the program there ended with exit code {code}"),
+        None => "ssh was ended".to_owned(),
+    };
+    if words.is_empty() { how } else { format!("{how}: {words}") }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What variants bear, in words and as a table of response times over the rate. The sentence is the same wherever it stands.
 
 use analysis::{Capacity, Conclusion, LimitedBy, RatePoint};
-use model::document::{Answer, Cell, Table, Tone, Verdict};
+use model::document::{Answer, Cell, Table, Tone};
 use model::quantity::{Quantity, rate, share, small_share, span, three_digits};
 use plan::Limit;
 use record::{EndReason, Record};
@@ -44,10 +44,10 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
         let (is_known, detail) = holds(of, &slo);
         let (tone, word) = if is_known { (Tone::Good, "holds") } else { (Tone::Doubtful, "inconclusive") };
         let alone = conclusion.capacities.len() == 1;
+        let notes = notes(of).into_iter().chain(too_short(record)).collect();
         Answer {
-            subject: if alone { "capacity".to_owned() } else { of.variant.clone() },
-            verdicts: vec![Verdict { tone, word: word.to_owned(), detail }],
-            notes: notes(of).into_iter().chain(too_short(record)).collect(),
+            notes,
+            ..Answer::new(if alone { "capacity" } else { of.variant.as_str() }, tone, word, detail)
         }
     };
     // One that is invalid says so in its finding alone.
@@ -57,12 +57,8 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
 
 /// Why there is no interval, and what to do.
 fn too_short(record: &Record) -> Option<String> {
-    match record.ended.as_ref()?.reason {
-        EndReason::BudgetTooSmall { needed_s } => {
-            Some(format!("an interval takes four processes: --budget {needed_s}s or more"))
-        }
-        _ => None,
-    }
+    let EndReason::BudgetTooSmall { needed_s } = record.end()? else { return None };
+    Some(format!("an interval takes four processes: --budget {needed_s}s or more"))
 }
 
 /// The same in one sentence, where nothing is compared; `None` where capacity is not measured.
@@ -78,13 +74,6 @@ pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<Strin
 }
 
 fn notes(of: &Capacity) -> Vec<String> {
-    let half = of
-        .near(0.5)
-        .and_then(|point| Some(format!("at half of that p99 is {}", Quantity::us(point.p99_us?))));
-    let cores = of.saturated_cores.map(|cores| format!(", using {} cores", three_digits(cores)));
-    let saturated = of
-        .saturated_per_s
-        .map(|per_s| format!("it saturates at {}{}", rate(per_s), cores.unwrap_or_default()));
     let limit = match of.limited_by {
         LimitedBy::Cpu => "limited by the service's processors",
         LimitedBy::Waiting => "limited by what the service waits for: its processors have time",
@@ -92,21 +81,23 @@ fn notes(of: &Capacity) -> Vec<String> {
         LimitedBy::Connections => "limited by the connections, not the service: give it more of them (-c)",
         LimitedBy::Unknown => "what limits it nobody sees from here",
     };
-    let overload = of.overload.as_ref().map(|overload| {
-        let collapsed = overload.collapsed.then(|| {
-            format!("in overload ({} due) it falls to {}", rate(overload.per_s), rate(overload.goodput_per_s))
-        });
-        let recovers = match overload.recovered {
-            true => format!("recovers from overload at {}", rate(overload.behind_per_s)),
-            false => format!("does not recover from overload at {}", rate(overload.behind_per_s)),
-        };
-        collapsed.into_iter().chain([recovers]).collect::<Vec<_>>().join("; ")
+    let half = of.near(0.5).and_then(|point| point.p99_us);
+    let half = half.map(|us| format!("at half of that p99 is {}", Quantity::us(us)));
+    let saturated = of.saturated_per_s.map(|per_s| {
+        let cores = of.saturated_cores.map(|cores| format!(", using {} cores", three_digits(cores)));
+        format!("it saturates at {}{}, {limit}", rate(per_s), cores.unwrap_or_default())
     });
-    let first = [half, saturated.map(|told| format!("{told}, {limit}"))];
-    let first: Vec<String> = first.into_iter().flatten().collect();
-    let longer =
-        of.seconds_for_five_percent.map(|seconds| format!("±5 % would take about {}", span(seconds)));
-    std::iter::once(first.join("; ")).filter(|text| !text.is_empty()).chain(overload).chain(longer).collect()
+    let first: Vec<String> = half.into_iter().chain(saturated).collect();
+    let overload = of.overload.as_ref().map(|overload| {
+        let (due, falls) = (rate(overload.per_s), rate(overload.goodput_per_s));
+        let collapsed = overload.collapsed.then(|| format!("in overload ({due} due) it falls to {falls}; "));
+        let recovers = if overload.recovered { "recovers" } else { "does not recover" };
+        let behind = rate(overload.behind_per_s);
+        format!("{}{recovers} from overload at {behind}", collapsed.unwrap_or_default())
+    });
+    let longer = of.seconds_for_five_percent.map(|s| format!("±5 % would take about {}", span(s)));
+    let first = (!first.is_empty()).then(|| first.join("; "));
+    [first, overload, longer].into_iter().flatten().collect()
 }
 
 /// Response times over the rate, a table for each variant.

@@ -3,14 +3,15 @@
 //! Must not: say more than the verdicts do, or round otherwise than the other forms. What is invalid has no number, what is
 //! inconclusive is called so, and a run that did not end well says so first.
 
-use analysis::{Comparison, Conclusion, Effect, Finding, Grade, Kind, Outcome, Variant};
+use analysis::{Comparison, Conclusion, Effect, Grade, Kind, Outcome, Variant};
 use model::quantity::{Quantity, change, count, many, share};
+use model::text::cut;
 use plan::{Factor, Plan};
 use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{answer, capacity, is_decided};
+use super::{answer, capacity, distance, is_decided};
 use crate::markdown::capitalised;
 
 /// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
@@ -56,14 +57,12 @@ impl Clause {
 
 /// How the run stands.
 pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
-    let is = |outcome| conclusion.comparisons.iter().any(|comparison| comparison.outcome == outcome);
-    let broken = record.end().is_none_or(|reason| reason.failure().is_some());
+    let all = &conclusion.comparisons;
+    let is = |outcome| all.iter().any(|comparison| comparison.outcome == outcome);
     match () {
-        () if broken => State::Broken,
-        () if is(Outcome::Invalid) || (conclusion.comparisons.is_empty() && conclusion.is_void()) => {
-            State::Invalid
-        }
-        () if conclusion.comparisons.is_empty() => State::Measured,
+        () if record.end().is_none_or(|reason| reason.failure().is_some()) => State::Broken,
+        () if is(Outcome::Invalid) || all.is_empty() && conclusion.is_void() => State::Invalid,
+        () if all.is_empty() => State::Measured,
         () if is(Outcome::Inconclusive) => State::Open,
         () => State::Decided,
     }
@@ -81,10 +80,7 @@ fn failed(reason: &EndReason) -> Option<String> {
 
 fn in_one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match line.char_indices().nth(TEXT_MAX) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+    cut(line, TEXT_MAX)
 }
 
 /// The sentence, without a full stop.
@@ -93,13 +89,10 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
     let told: Vec<&Comparison> = answer::groups(conclusion).flat_map(answer::told).collect();
     let so_far = || up_to_then(plan, conclusion, &told);
     let clause = match (state(record, conclusion), record.end()) {
-        (State::Broken, Some(reason)) => {
-            Clause::words(format!("{}; {}", failed(reason).unwrap_or_default(), so_far()))
+        (State::Broken, reason) => {
+            let killed = || "the run did not end by itself: it was killed, or is still going on".to_owned();
+            Clause::words(format!("{}; {}", reason.and_then(failed).unwrap_or_else(killed), so_far()))
         }
-        (State::Broken, None) => Clause::words(format!(
-            "the run did not end by itself: it was killed, or is still going on; {}",
-            so_far()
-        )),
         (State::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
         (State::Measured, _) => measured(record, conclusion),
         (State::Decided | State::Open, _) if conclusion.effects_lead() => effects(conclusion),
@@ -111,36 +104,32 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
 /// What had an answer when the run broke off.
 fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> String {
     let blocks = many(conclusion.blocks.into(), "block");
-    let answered = |one: &&&Comparison| !matches!(one.outcome, Outcome::Inconclusive | Outcome::Invalid);
-    let answered: Vec<&Comparison> = told.iter().filter(answered).copied().collect();
+    let answered: Vec<&Comparison> = told.iter().copied().filter(|one| is_decided(one.outcome)).collect();
+    let answer = || sentence(plan, conclusion, &answered).text;
     match (conclusion.blocks, answered.is_empty()) {
         (0, true) => "nothing had been measured".to_owned(),
-        (0, false) => format!("up to then: {}", sentence(plan, conclusion, &answered).text),
+        (0, false) => format!("up to then: {}", answer()),
         (_, true) => format!("there was no answer from {blocks}"),
-        (_, false) => format!("from {blocks} up to then: {}", sentence(plan, conclusion, &answered).text),
+        (_, false) => format!("from {blocks} up to then: {}", answer()),
     }
 }
 
 /// All verdicts one by one, or how many there are of a kind and the greatest difference.
 fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause {
+    let one = |one: &&Comparison| clause(plan, conclusion, one);
     if all.len() <= TOLD_MAX {
-        let clauses: Vec<Clause> = all.iter().map(|one| clause(plan, conclusion, one)).collect();
-        let texts: Vec<&str> = clauses.iter().map(|one| one.text.as_str()).collect();
-        return Clause {
-            text: texts.join("; "),
-            begins_with_name: clauses.first().is_some_and(|one| one.begins_with_name),
-        };
+        let begins_with_name = all.first().map(one).is_some_and(|one| one.begins_with_name);
+        let texts: Vec<String> = all.iter().map(|of| one(of).text).collect();
+        return Clause { text: texts.join("; "), begins_with_name };
     }
     let kinds = model::grouped(all.iter().map(|one| (answer::word(one.outcome, one.metric), ())));
     let kinds: Vec<String> = kinds.iter().map(|(word, ones)| format!("{} {word}", ones.len())).collect();
-    let differs = |one: &&&Comparison| {
+    let differs = all.iter().filter(|one| {
         one.metric == plan.design.metric && matches!(one.outcome, Outcome::Better | Outcome::Worse)
-    };
-    let distance = |one: &Comparison| one.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
-    let greatest = all.iter().filter(differs);
-    let greatest = greatest.max_by(|one, other| distance(one).total_cmp(&distance(other)));
-    let greatest =
-        greatest.map(|one| format!("; the greatest difference: {}", clause(plan, conclusion, one).text));
+    });
+    let distance = |one: &Comparison| distance(one.estimate.as_ref());
+    let greatest = differs.max_by(|one, other| distance(one).total_cmp(&distance(other)));
+    let greatest = greatest.map(|of| format!("; the greatest difference: {}", one(of).text));
     Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
 }
 
@@ -165,9 +154,8 @@ fn effects(conclusion: &Conclusion) -> Clause {
 
 fn void(conclusion: &Conclusion) -> Clause {
     let gravest = conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid);
-    let told =
-        |finding: &Finding| format!(": {} ({})", in_one_line(&finding.evidence), finding.check.number());
-    Clause::words(format!("no conclusion may be drawn{}", gravest.map(told).unwrap_or_default()))
+    let gravest = gravest.map(|of| format!(": {} ({})", in_one_line(&of.evidence), of.check.number()));
+    Clause::words(format!("no conclusion may be drawn{}", gravest.unwrap_or_default()))
 }
 
 /// What was seen where nothing is compared.
@@ -212,6 +200,7 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
     let Sides { candidate, baseline, context } = Sides::of(plan, of);
     let row = of.metric.row();
     let metric = answer::metric_of(of.metric, &plan.design);
+    let (side, margin) = (format!("{context}{candidate}"), share(plan.design.margin));
     let seen = of.estimate.as_ref().map(change);
     match (of.outcome, &of.estimate, seen) {
         (Outcome::Invalid, ..) => Clause::words(format!("no conclusion may be drawn about {}", of.label)),
@@ -219,19 +208,16 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
             let lost = of.no_success.as_deref().unwrap_or_default();
             Clause::name(format!("{lost}, so there is nothing to compare"))
         }
-        (Outcome::Inconclusive, _, Some((value, interval))) => Clause::words(format!(
-            "inconclusive: {context}{candidate} may have a {} or {} {metric} than {baseline} ({value}, {interval})",
-            row.more, row.less
-        )),
+        (Outcome::Inconclusive, _, Some((value, interval))) => {
+            let than = format!("{} or {} {metric} than {baseline}", row.more, row.less);
+            Clause::words(format!("inconclusive: {side} may have a {than} ({value}, {interval})"))
+        }
         (Outcome::Equivalent, _, Some((_, interval))) => Clause::name(format!(
-            "{context}{candidate} and {baseline} have the same {metric}, within {} ({interval})",
-            share(plan.design.margin)
+            "{side} and {baseline} have the same {metric}, within {margin} ({interval})"
         )),
         (Outcome::Better | Outcome::Worse, Some(estimate), Some((value, interval))) => {
             let word = if estimate.ratio > 1.0 { row.more } else { row.less };
-            Clause::name(format!(
-                "{context}{candidate} has a {word} {metric} than {baseline}: {value} ({interval})"
-            ))
+            Clause::name(format!("{side} has a {word} {metric} than {baseline}: {value} ({interval})"))
         }
         (Outcome::Inconclusive | Outcome::Equivalent | Outcome::Better | Outcome::Worse, _, _) => {
             let why = answer::detail(of, conclusion, &plan.design);

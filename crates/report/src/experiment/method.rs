@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use analysis::{AaCheck, Conclusion, DroppedBlock};
 use plan::{Load, Process, Request};
-use record::{Deployed, EndReason, Environment, PodSeen, Prepared, RateChosen, Record};
+use record::{Deployed, EndReason, Environment, PodSeen, Prepared, Record};
 use stats::Rule;
 
 use model::quantity::{bytes, change, many, rate, share, span};
@@ -12,7 +12,7 @@ use model::quantity::{bytes, change, many, rate, share, span};
 use model::document::Line;
 
 /// Each line a name and a text.
-pub(super) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
+pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
     let lines = [
         ("blocks", Some(blocks_line(record, conclusion))),
         ("compared", against_line(record)),
@@ -36,10 +36,9 @@ fn against_line(record: &Record) -> Option<String> {
     let built = plan.prepare.iter().filter(|step| step.mark.is_some());
     let mut commands: Vec<String> = built.map(|step| step.command.join(" ").replace("{{", "{")).collect();
     commands.dedup();
-    let built = if commands.is_empty() {
-        "nothing was built there".to_owned()
-    } else {
-        format!("built there by {}", commands.join("; "))
+    let built = match commands.as_slice() {
+        [] => "nothing was built there".to_owned(),
+        commands => format!("built there by {}", commands.join("; ")),
     };
     let parts = [against.describe(), built].into_iter().chain(against.notes.iter().cloned());
     Some(parts.collect::<Vec<_>>().join("; "))
@@ -65,18 +64,14 @@ fn deployed_line(deployed: &Deployed) -> String {
         return format!("{} at {}{of}, which ran already", deployed.place, deployed.address);
     }
     let ready: Vec<&PodSeen> = deployed.pods.iter().filter(|pod| pod.ready).collect();
-    let listed = |of: BTreeSet<&str>| of.into_iter().collect::<Vec<_>>().join(", ");
-    let nodes = listed(ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
-    let images = listed(ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
-    let worded = |word: &str, what: String| if what.is_empty() { what } else { format!("{word} {what}") };
-    format!(
-        "{} at {}, which ran already: {} ready{}{}",
-        deployed.place,
-        deployed.address,
-        many(ready.len() as u64, "pod"),
-        worded(" on", nodes),
-        worded(", of", images),
-    )
+    let listed = |word: &str, of: BTreeSet<&str>| match of.into_iter().collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        all => format!("{word} {all}"),
+    };
+    let nodes = listed(" on", ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
+    let images = listed(", of", ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
+    let (Deployed { place, address, .. }, pods) = (deployed, many(ready.len() as u64, "pod"));
+    format!("{place} at {address}, which ran already: {pods} ready{nodes}{images}")
 }
 
 fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
@@ -88,27 +83,21 @@ fn blocks_line(record: &Record, conclusion: &Conclusion) -> String {
         true => "on processes that ran already",
         false => "of fresh processes",
     };
-    format!(
-        "{} {processes}{}{}, order random from seed {}; {end}",
-        conclusion.blocks,
-        dropped_text(&conclusion.blocks_dropped),
-        let_go_text(record, conclusion.blocks),
-        record.header.seed
-    )
+    let (blocks, seed) = (conclusion.blocks, record.header.seed);
+    let (dropped, let_go) = (dropped_text(&conclusion.blocks_dropped), let_go_text(record, blocks));
+    format!("{blocks} {processes}{dropped}{let_go}, order random from seed {seed}; {end}")
 }
 
 /// Variants that were measured in fewer blocks, because their comparisons were decided; nothing where there are none.
 fn let_go_text(record: &Record, blocks: u32) -> String {
-    let measured =
-        |index: &usize| record.complete_blocks().filter(|block| block.order.contains(index)).count();
+    let measured = |index: &usize| record.complete_blocks().filter(|of| of.order.contains(index)).count();
     let variants = record.header.plan.variants.iter().enumerate();
     let fewer = variants.map(|(index, variant)| (&variant.name, measured(&index) as u32));
     let told = fewer.filter(|(_, count)| *count < blocks).map(|(name, count)| format!("{name} in {count}"));
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        return String::new();
+    match told.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        told => format!(" ({told}, whose comparisons were decided then)"),
     }
-    format!(" ({}, whose comparisons were decided then)", told.join(", "))
 }
 
 /// What the machine did in the blocks that count for nothing; nothing where there are none.
@@ -120,17 +109,18 @@ fn dropped_text(dropped: &[DroppedBlock]) -> String {
 
 /// That somebody had it wait is part of how it was measured.
 fn pauses_line(record: &Record) -> Option<String> {
-    let (times, all_s) = (record.pauses_s.len(), record.pauses_s.iter().sum::<f64>());
-    let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-    let within = record.complete_blocks().filter(|block| block.paused_s > 0.0).count();
-    let within = match within {
+    let times = match record.pauses_s.len() {
+        0 => return None,
+        1 => "once".to_owned(),
+        many => format!("{many} times"),
+    };
+    let within = match record.complete_blocks().filter(|block| block.paused_s > 0.0).count() {
         0 => String::new(),
         1 => "; 1 block that counts was paused while services lived".to_owned(),
         many => format!("; {many} blocks that count were paused while services lived"),
     };
-    (!record.pauses_s.is_empty()).then(|| {
-        format!("{times}, {} in all, by the user; the budget did not run meanwhile{within}", span(all_s))
-    })
+    let all = span(record.pauses_s.iter().sum());
+    Some(format!("{times}, {all} in all, by the user; the budget did not run meanwhile{within}"))
 }
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
@@ -139,11 +129,11 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     let rule = analysis::rule(record)?;
     // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
+    let together = "95 % for all looks and comparisons together";
     let confidence = match (rule, conclusion.comparisons.len()) {
-        (Rule::EachBlock { .. }, _) => "95 % for all looks and comparisons together".to_owned(),
+        (Rule::EachBlock { .. }, _) => together.to_owned(),
         (Rule::Planned(_) | Rule::Sequence { .. }, _) => {
-            "95 % for all looks and comparisons together, by the rule of the version that made the record"
-                .to_owned()
+            format!("{together}, by the rule of the version that made the record")
         }
         (Rule::Once { .. }, 1) => "95 %, looked at once".to_owned(),
         (Rule::Once { .. }, many) => {
@@ -207,84 +197,81 @@ fn tenths(length_s: f64) -> String {
 }
 
 fn trial_line(record: &Record) -> Option<String> {
-    let warm_up = record.warm_up.as_ref()?;
+    let (warm_up, design) = (record.warm_up.as_ref()?, &record.header.plan.design);
     let source = |measured, given| match (measured, given) {
         (true, _) => "measured",
         (false, true) => "as the file says",
         (false, false) => "assumed: the budget leaves no time to measure it",
     };
-    let design = &record.header.plan.design;
-    let allocation = record.allocation.as_ref();
-    let slices = allocation.map(|a| {
-        format!(
-            ", {} of {} ({})",
-            many(a.slices.into(), "slice"),
-            tenths(a.slice_s),
-            source(a.measured, design.slices.is_some())
-        )
-    });
-    let spread = allocation.and_then(|a| Some((a.between_sd?, a.within_sd?)));
-    let spread = spread.map(|(between, within)| {
-        format!("; spread between processes {}, between slices {}", share(between), share(within))
-    });
-    Some(format!(
-        "{} warm-up ({}){}{}",
-        tenths(warm_up.seconds),
-        source(warm_up.measured, design.warmup.is_some()),
-        slices.unwrap_or_default(),
-        spread.unwrap_or_default()
-    ))
+    let length = tenths(warm_up.seconds);
+    let mut line = format!("{length} warm-up ({})", source(warm_up.measured, design.warmup.is_some()));
+    if let Some(a) = &record.allocation {
+        let (slices, source) = (many(a.slices.into(), "slice"), source(a.measured, design.slices.is_some()));
+        line += &format!(", {slices} of {} ({source})", tenths(a.slice_s));
+        if let Some((between, within)) = a.between_sd.zip(a.within_sd) {
+            let (between, within) = (share(between), share(within));
+            line += &format!("; spread between processes {between}, between slices {within}");
+        }
+    }
+    Some(line)
+}
+
+/// A machine's processors.
+pub(crate) fn processor(environment: &Environment) -> String {
+    let model = environment.cpu_model.as_deref().unwrap_or("unknown processor");
+    if environment.cpus > 0 { format!("{model}, {} processors", environment.cpus) } else { model.to_owned() }
 }
 
 pub(crate) fn machine_line(environment: &Environment) -> String {
+    let kernel = environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
     let runtimes = environment.runtimes.iter().map(|(name, version)| format!("{name} {version}"));
-    let mut parts = vec![format!(
-        "{}, {} processors",
-        environment.cpu_model.as_deref().unwrap_or("unknown processor"),
-        environment.cpus
-    )];
-    parts.extend(environment.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
-    parts.extend(runtimes);
-    parts.join(", ")
+    [processor(environment)].into_iter().chain(kernel).chain(runtimes).collect::<Vec<_>>().join(", ")
+}
+
+/// The loop and the connections: `closed loop, 16 connections`.
+pub(super) fn load_short(record: &Record) -> String {
+    let variants = record.header.plan.variants.iter();
+    let connections = model::distinct(variants.map(|variant| variant.load.connections.to_string()));
+    format!("{}, {} connections", loop_text(record, ""), connections.join(" or "))
+}
+
+/// `open loop at 1,200/s`. A run that ended while capacity was measured has no rate yet.
+fn loop_text(record: &Record, over: &str) -> String {
+    let Some(chosen) = &record.rate else {
+        return if record.is_open_loop() { "open loop" } else { "closed loop" }.to_owned();
+    };
+    if let Some((from, to)) = chosen.ramp_per_s {
+        return format!("open loop from {} to {}{over}", rate(from), rate(to));
+    }
+    // The rate of all variants, or those that they have each.
+    let variants = record.header.plan.variants.iter();
+    let own = variants.map(|variant| rate(variant.load.rate_per_s.unwrap_or(chosen.per_s)));
+    format!("open loop at {}", model::distinct(own).join(" or "))
 }
 
 /// What was sent, of the first variant: levels may set it otherwise.
-/// The loop and the connections: `closed loop, 16 connections`.
-pub(super) fn load_short(record: &Record) -> String {
-    let rate = record.rate.as_ref().map(|chosen| match chosen.ramp_per_s {
-        None => format!("open loop at {}", at(record, chosen)),
-        Some((from, to)) => format!("open loop from {} to {}", rate(from), rate(to)),
-    });
-    let pending = if record.is_open_loop() { "open loop" } else { "closed loop" };
-    let variants = record.header.plan.variants.iter();
-    let connections = model::distinct(variants.map(|variant| variant.load.connections));
-    let connections: Vec<String> = connections.iter().map(u32::to_string).collect();
-    format!("{}, {} connections", rate.unwrap_or_else(|| pending.to_owned()), connections.join(" or "))
-}
-
-/// The rate of all variants, or those that they have each.
-fn at(record: &Record, chosen: &RateChosen) -> String {
-    let own =
-        record.header.plan.variants.iter().map(|variant| variant.load.rate_per_s.unwrap_or(chosen.per_s));
-    model::distinct(own.map(rate)).join(" or ")
-}
-
 fn load_line(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
     let load = &plan.variants.first()?.load;
-    let open = record.rate.as_ref().map(|chosen| open_loop(record, chosen));
-    // A run that ended while capacity was measured has no rate yet.
-    let pending = record.is_open_loop().then(|| "open loop".to_owned());
-    Some(format!(
-        "{}, {} connections, keep-alive, {}, timeout {}{}{}{}",
-        open.or(pending).unwrap_or_else(|| "closed loop".to_owned()),
-        load.connections,
-        sent(load),
-        span(load.timeout.as_secs_f64()),
-        load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default(),
-        plan.design.endpoint.as_ref().map_or(String::new(), |of| format!("; response times of {}", of.name)),
-        if record.is_open_loop() { "; warm-up in closed loop" } else { "" }
-    ))
+    let mut line = loop_text(record, " over each slice");
+    if let Some(chosen) = &record.rate {
+        // One that never succeeded has no capacity, and did not count.
+        let capacities = plan.variants.iter().zip(&chosen.capacities_per_s).filter(|(_, of)| **of > 0.0);
+        let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
+        if let Some((part, (variant, per_s))) = chosen.share.zip(slowest) {
+            let (part, name, per_s) = (share(part), &variant.name, rate(*per_s));
+            line += &format!(" ({part} of the slowest in closed loop: {name} {per_s})");
+        }
+        line += match plan.design.arrivals {
+            Process::Poisson => ", Poisson arrivals",
+            Process::Constant => ", constant arrivals",
+        };
+    }
+    let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
+    line += &format!(", {} connections, keep-alive, {sent}, timeout {timeout}", load.connections);
+    line.extend(load.network.iter().map(|link| format!(", over a link of {link}")));
+    line.extend(plan.design.endpoint.iter().map(|of| format!("; response times of {}", of.name)));
+    Some(line + if record.is_open_loop() { "; warm-up in closed loop" } else { "" })
 }
 
 /// Generators that are named before the others are only counted.
@@ -292,26 +279,19 @@ const GENERATORS_NAMED_MAX: usize = 4;
 
 /// Where load came from, unless that is the run's own process; of the first variant how it was divided.
 fn generators_line(record: &Record) -> Option<String> {
-    let (generators, plan) = (&record.generators, &record.header.plan);
-    if generators.is_empty() {
-        return None;
-    }
-    let count = generators.len();
-    let mut names: Vec<&str> =
-        generators.iter().take(GENERATORS_NAMED_MAX).map(|generator| generator.name.as_str()).collect();
-    let rest = format!("and {} more", count.saturating_sub(names.len()));
-    if count > names.len() {
-        names.push(&rest);
-    }
+    let plan = &record.header.plan;
+    let mut names: Vec<&str> = record.generators.iter().map(|generator| generator.name.as_str()).collect();
+    let count = names.len();
     let connections = plan.variants.first().map_or(0, |variant| variant.load.connections as usize);
-    let (each, more) = (connections / count, connections % count);
+    let (each, more) = (connections.checked_div(count)?, connections % count);
     let each = if more == 0 { each.to_string() } else { format!("{} or {each}", each + 1) };
+    let rest = format!("and {} more", count.saturating_sub(GENERATORS_NAMED_MAX));
+    if count > GENERATORS_NAMED_MAX {
+        names.splice(GENERATORS_NAMED_MAX.., [rest.as_str()]);
+    }
     let reached = plan.generators.address.map(|address| format!("; the entry listened on {address}"));
-    Some(format!(
-        "{count} ({}) with {each} connections each, all begun at one agreed instant{}",
-        names.join(", "),
-        reached.unwrap_or_default()
-    ))
+    let (names, reached) = (names.join(", "), reached.unwrap_or_default());
+    Some(format!("{count} ({names}) with {each} connections each, all begun at one agreed instant{reached}"))
 }
 
 /// The request, or the several with their shares.
@@ -326,32 +306,10 @@ fn sent(load: &Load) -> String {
 
 /// What services were given, so that a reader can tell whether two records had the same.
 fn data_line(record: &Record) -> Option<String> {
-    let of_one = |prepared: &Prepared| {
-        let how =
-            if prepared.made { format!("made in {}", span(prepared.seconds)) } else { "found".to_owned() };
-        let key: String = prepared.key.chars().take(12).collect();
-        format!("{} {} {how} (key {key}…)", prepared.name, bytes(prepared.bytes as f64))
+    let of_one = |Prepared { name, key, made, seconds, bytes: size }: &Prepared| {
+        let how = if *made { format!("made in {}", span(*seconds)) } else { "found".to_owned() };
+        format!("{name} {} {how} (key {key:.12}…)", bytes(*size as f64))
     };
     let all: Vec<String> = record.prepared.iter().map(of_one).collect();
     (!all.is_empty()).then(|| all.join("; "))
-}
-
-fn open_loop(record: &Record, chosen: &RateChosen) -> String {
-    let plan = &record.header.plan;
-    let capacities = plan.variants.iter().zip(&chosen.capacities_per_s);
-    // One that never succeeded has no capacity, and did not count.
-    let capacities = capacities.filter(|(_, per_s)| **per_s > 0.0);
-    let slowest = capacities.min_by(|(_, one), (_, other)| one.total_cmp(other));
-    let of = chosen.share.zip(slowest).map(|(part, (variant, per_s))| {
-        format!(" ({} of the slowest in closed loop: {} {})", share(part), variant.name, rate(*per_s))
-    });
-    let arrivals = match plan.design.arrivals {
-        Process::Poisson => "Poisson arrivals",
-        Process::Constant => "constant arrivals",
-    };
-    let per_s = match chosen.ramp_per_s {
-        None => format!("at {}", at(record, chosen)),
-        Some((from, to)) => format!("from {} to {} over each slice", rate(from), rate(to)),
-    };
-    format!("open loop {per_s}{}, {arrivals}", of.unwrap_or_default())
 }

@@ -1,16 +1,14 @@
 //! The tables: what each variant did, what each factor does, variants and load taken apart where there is something to tell apart, and for
 //! spreadsheets figures block by block: what a conclusion was drawn from.
 
-use analysis::{
-    Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, RatePoint, ServiceCost, Variant,
-};
+use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
 use model::document::{Cell, Fit, Row, Table, Tone};
 use model::quantity::{Quantity, Unit, change, count, many, share, share_below};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record, Slice};
 
 use super::answer::{VOID, effect_word};
-use crate::csv::{Field, Figures, unit_name};
+use crate::csv::{self, Figures, unit_name};
 
 /// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
 const REQUESTS_TELLING: u64 = 3_000;
@@ -141,18 +139,13 @@ pub(crate) fn shown_effects(conclusion: &Conclusion) -> (Vec<&Effect>, Option<St
     let (hidden, shown): (Vec<&Effect>, Vec<&Effect>) = all.iter().partition(counted);
     let (dwarfed, shown): (Vec<&Effect>, Vec<&Effect>) =
         shown.into_iter().partition(|effect| conclusion.is_dwarfed(effect));
-    let are = |number: usize| if number == 1 { "is" } else { "are" };
-    let more = (!hidden.is_empty()).then(|| {
-        let more = many(hidden.len() as u64, "more interaction");
-        format!("{more} {} inconclusive; see the JSON", are(hidden.len()))
-    });
-    let depends = (!dwarfed.is_empty()).then(|| {
-        let main = many(dwarfed.len() as u64, "main effect");
-        format!(
-            "{main} {} not shown: an interaction is as large, so there is none by itself",
-            are(dwarfed.len())
-        )
-    });
+    let note = |of: &[&Effect], noun: &str, what: &str| {
+        let are = if of.len() == 1 { "is" } else { "are" };
+        (!of.is_empty()).then(|| format!("{} {are} {what}", many(of.len() as u64, noun)))
+    };
+    let depends = "not shown: an interaction is as large, so there is none by itself";
+    let depends = note(&dwarfed, "main effect", depends);
+    let more = note(&hidden, "more interaction", "inconclusive; see the JSON");
     let notes: Vec<String> = depends.into_iter().chain(more).collect();
     (shown, (!notes.is_empty()).then(|| notes.join("; ")))
 }
@@ -250,69 +243,54 @@ const BEFORE: [&str; 2] = ["experiment", "variant"];
 const AFTER: [&str; 7] = ["block", "dropped", "metric", "unit", "value", "requests", "failed"];
 /// Set before the name of a factor in the heading, so that it is none of the other columns' and no formula.
 const FACTOR: &str = "factor.";
-
 /// The last column, where capacity was measured.
 const RATE: &str = "rate_per_s";
 
 /// One row for each variant, block and metric; and of capacities for each point of the curve and figure, which is of no block.
 pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
     let plan = &record.header.plan;
-    let factors = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name));
-    let rate = (!conclusion.capacities.is_empty()).then(|| RATE.to_owned());
-    let is_capacity = rate.is_some();
-    let headings = BEFORE.map(str::to_owned).into_iter().chain(factors).chain(AFTER.map(str::to_owned));
-    let headings = headings.chain(rate);
+    let is_capacity = !conclusion.capacities.is_empty();
+    let factors: Vec<String> = plan.factors.iter().map(|factor| format!("{FACTOR}{}", factor.name)).collect();
+    let rate: Vec<String> = is_capacity.then(|| RATE.to_owned()).into_iter().collect();
+    let mut rows =
+        vec![[BEFORE.map(str::to_owned).into(), factors, AFTER.map(str::to_owned).into(), rate].concat()];
     let all = analysis::series(record);
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
-    let mut rows = Vec::new();
     for (index, variant) in plan.variants.iter().enumerate() {
-        let level = |factor: &Factor| variant.levels.get(&factor.name).cloned().unwrap_or_default();
-        let names =
-            [plan.name.clone(), variant.name.clone()].into_iter().chain(plan.factors.iter().map(level));
-        let names: Vec<Field> = names.map(Field::Name).collect();
+        let level = |factor: &Factor| variant.levels.get(&factor.name).map(|level| csv::name(level));
+        let levels = plan.factors.iter().map(|factor| level(factor).unwrap_or_default());
+        let names: Vec<String> =
+            [csv::name(&plan.name), csv::name(&variant.name)].into_iter().chain(levels).collect();
+        let mut put = |figures: [String; 7], rate: Option<f64>| {
+            let rate = is_capacity.then(|| csv::figure(rate)).into_iter().collect();
+            rows.push([names.clone(), figures.into(), rate].concat());
+        };
         for (place, block) in ended.iter().enumerate() {
             let (requests, failed) = counts(block, index);
             for series in &all {
-                let figures = vec![
-                    Field::Count(block.number.into()),
-                    Field::Word(if block.dropped.is_some() { "true" } else { "false" }),
-                    Field::Word(series.of.name()),
-                    Field::Word(unit_name(series.of.unit())),
-                    Field::Figure(series.values[index][place]),
-                    Field::Count(requests),
-                    Field::Count(failed),
-                ];
-                let rate = is_capacity.then_some(Field::Figure(None)).into_iter().collect();
-                rows.push([names.clone(), figures, rate].concat());
+                let (unit, value) = (unit_name(series.of.unit()), series.values[index][place]);
+                let (block, dropped) = (block.number.to_string(), block.dropped.is_some().to_string());
+                let (requests, failed) = (requests.to_string(), failed.to_string());
+                let (metric, value) = (series.of.name().to_owned(), csv::figure(value));
+                put([block, dropped, metric, unit.to_owned(), value, requests, failed], None);
             }
         }
-        let points = conclusion.capacities.get(index).into_iter().flat_map(|of| &of.curve);
-        rows.extend(points.flat_map(point).map(|figures| [names.clone(), figures.into()].concat()));
+        for of in conclusion.capacities.get(index).into_iter().flat_map(|of| &of.curve) {
+            let failed = (of.failed_share * of.requests as f64).round() as u64;
+            for (metric, unit, value) in [
+                ("p50", Unit::Us, of.p50_us),
+                ("p90", Unit::Us, of.p90_us),
+                ("p99", Unit::Us, of.p99_us),
+                ("cores", Unit::Number, of.cores),
+            ] {
+                let (requests, failed) = (of.requests.to_string(), failed.to_string());
+                let words = ["", "false", metric, unit_name(unit)].map(str::to_owned);
+                let [block, dropped, metric, unit] = words;
+                put([block, dropped, metric, unit, csv::figure(value), requests, failed], Some(of.per_s));
+            }
+        }
     }
-    Figures { headings: headings.collect(), rows }
-}
-
-/// Rows of a point of the curve.
-fn point(of: &RatePoint) -> [[Field; 8]; 4] {
-    let failed = (of.failed_share * of.requests as f64).round() as u64;
-    let row = |metric, unit, value| {
-        [
-            Field::Figure(None),
-            Field::Word("false"),
-            Field::Word(metric),
-            Field::Word(unit_name(unit)),
-            Field::Figure(value),
-            Field::Count(of.requests),
-            Field::Count(failed),
-            Field::Figure(Some(of.per_s)),
-        ]
-    };
-    [
-        row("p50", Unit::Us, of.p50_us),
-        row("p90", Unit::Us, of.p90_us),
-        row("p99", Unit::Us, of.p99_us),
-        row("cores", Unit::Number, of.cores),
-    ]
+    rows
 }
 
 /// Requests of a variant in a block, and those of them that did not end in an expected response.

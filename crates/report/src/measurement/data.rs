@@ -2,9 +2,8 @@
 //! are `steps`. Names are an interface: they are added to, never changed.
 
 use analysis::measurement::{Bend, Kept};
-use analysis::{Finding, Measurement, Window};
+use analysis::{Finding, Window};
 use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Rate, Until};
-use plan::Variant;
 use serde_json::{Map, Value, json};
 use stats::Latencies;
 
@@ -13,35 +12,39 @@ use super::{Loaded, QUANTILES};
 const VERSION: u32 = 1;
 
 /// The document of a measurement.
-pub(super) fn data(of: &Loaded<'_>, measured: &Measurement<'_>) -> Value {
-    let warmup = of.record().header.plan.measure.as_ref().and_then(plan::Measure::capacity);
+pub(crate) fn data(of: &Loaded<'_>) -> Value {
+    let measured = &of.of;
+    let warmup = of.measured.record.header.plan.measure.as_ref().and_then(plan::Measure::capacity);
     let capacity = measured.capacity.as_ref().map(|window| {
         let mut capacity = body(of, window);
         capacity.insert("warmup_s".to_owned(), json!(warmup.map(|(warmup, _)| warmup.as_secs_f64())));
         capacity
     });
     let findings = &of.measured.conclusion.findings;
-    let caveats = caveats(findings.iter().chain(&measured.findings), of.notes(measured));
-    let mut document = match measured.only() {
-        Some(only) => body(of, only),
-        None => Map::new(),
-    };
-    let shared = json!({
+    let mut document = object(json!({
         "version": VERSION,
-        "proofload": of.record().header.proofload,
+        "proofload": of.measured.record.header.proofload,
+        "capacity": capacity,
+        "findings": findings,
+    }));
+    match measured.only() {
+        Some(only) => document.extend(body(of, only)),
+        None => {
+            let steps: Vec<_> = measured.windows.iter().map(|window| body(of, window)).collect();
+            document.extend(object(json!({ "asked_steps": measured.planned, "steps": steps })));
+        }
+    }
+    // Of the whole, in place of what a single slice has under the same names.
+    document.extend(object(json!({
         "interrupted": measured.interrupted,
         "void": measured.void().map(|finding| finding.evidence.as_str()),
-        "capacity": capacity,
-        "caveats": caveats,
-        "findings": findings,
-    });
-    document.extend(shared.as_object().cloned().unwrap_or_default());
-    if measured.only().is_none() {
-        let steps: Vec<Value> = measured.windows.iter().map(|window| body(of, window).into()).collect();
-        document.insert("asked_steps".to_owned(), json!(measured.planned));
-        document.insert("steps".to_owned(), steps.into());
-    }
+        "caveats": caveats(findings.iter().chain(&measured.findings), of.notes()),
+    })));
     document.into()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    if let Value::Object(object) = value { object } else { Map::new() }
 }
 
 /// What a reader must know, in sentences.
@@ -61,7 +64,7 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
     };
     let sampled = window.sampled();
     let mut body = setup(of);
-    let measured = json!({
+    body.extend(object(json!({
         "loop": if window.asked.open.is_some() { "open" } else { "closed" },
         "open": open(window),
         "connections": window.slice.connections,
@@ -108,33 +111,27 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
         "client": threads(window),
         "services_cpu_s": in_seconds(window.slice.services_cpu_ns()),
         "caveats": caveats(window.findings.iter(), Vec::new()),
-        "differences": of.differences,
-    });
-    body.extend(measured.as_object().cloned().unwrap_or_default());
-    let response = counts.open.as_ref().map_or(Value::Null, |open| times(&open.response));
-    let all = [
-        ("response", response),
-        ("latency", times(&counts.latency)),
-        ("first_byte", times(&counts.first_byte)),
-        ("connect", times(&counts.connect)),
-        ("handshake", times(&counts.handshake)),
-    ];
-    body.extend(all.map(|(name, times)| (name.to_owned(), times)));
+        "differences": of.measured.differences,
+        "response": counts.open.as_ref().map(|open| times(&open.response)),
+        "latency": times(&counts.latency),
+        "first_byte": times(&counts.first_byte),
+        "connect": times(&counts.connect),
+        "handshake": times(&counts.handshake),
+    })));
     body
 }
 
 /// How the service was reached and spoken to.
 fn setup(of: &Loaded<'_>) -> Map<String, Value> {
-    let Some((variant, load)) = of.variant().zip(of.load()) else { return Map::new() };
+    let (record, load) = (of.measured.record, &of.variant.load);
     let only = load.requests.first().filter(|_| !load.is_mix());
-    let trial = of.record().blocks.iter().flat_map(|block| &block.trials).next_back();
-    let address =
-        trial.and_then(|trial| trial.started.deployed.as_ref()).map(|deployed| deployed.address.clone());
-    let setup = json!({
+    let trial = record.blocks.iter().flat_map(|block| &block.trials).next_back();
+    let tls_error = || trial?.slices.iter().find_map(|slice| slice.counts.tls_error.as_ref());
+    object(json!({
         "method": only.map(|request| &request.method),
-        "url": url(variant, only.map(|request| request.path.as_str())),
-        "address": address,
-        "mix": (only.is_none()).then(|| load.title()),
+        "url": url(of, only.map(|request| request.path.as_str())),
+        "address": trial.and_then(|trial| Some(&trial.started.deployed.as_ref()?.address)),
+        "mix": only.is_none().then(|| load.title()),
         "protocol": match load.protocol {
             Protocol::Http1 { .. } => "HTTP/1.1",
             Protocol::Http2 { .. } => "HTTP/2",
@@ -145,33 +142,26 @@ fn setup(of: &Loaded<'_>) -> Map<String, Value> {
             "server_name": tls.server_name,
             "checked": !tls.insecure,
             "resumption": tls.resumption,
-            "error": trial.and_then(|trial| trial.slices.iter().find_map(|slice| slice.counts.tls_error.as_ref())),
+            "error": tls_error(),
         })),
         "sources": load.sources,
-        "request_seed": of.record().header.seed,
+        "request_seed": record.header.seed,
         "sample_every": load.sample_every,
         "timeout_s": load.timeout.as_secs_f64(),
-    });
-    setup.as_object().cloned().unwrap_or_default()
+    }))
 }
 
 /// Where it was sent; of a service that was started its name and path.
-fn url(variant: &Variant, path: Option<&str>) -> Option<String> {
-    let entry = variant.entry_service()?;
+fn url(of: &Loaded<'_>, path: Option<&str>) -> Option<String> {
+    let entry = of.variant.entry_service()?;
     let origin = entry.url().map_or_else(|| entry.name.clone(), plan::Url::origin);
-    Some(match path {
-        Some(path) => format!("{origin}{path}"),
-        None => origin,
-    })
+    Some(origin + path.unwrap_or_default())
 }
 
 fn open(window: &Window<'_>) -> Option<Value> {
     let (asked, open) = (window.asked.open?, window.slice.counts.open.as_ref()?);
     Some(json!({
-        "rate_per_s": match asked.rate {
-            Rate::Constant(per_s) => Some(per_s),
-            Rate::Ramp { .. } => None,
-        },
+        "rate_per_s": if let Rate::Constant(per_s) = asked.rate { Some(per_s) } else { None },
         "share_of_capacity": asked.ask.share(),
         "verdict": window.kept().map(Kept::name),
         "ramp": ramp(window, asked),
@@ -200,7 +190,6 @@ fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
         Some(Bend::AtLowest(_)) => (None, Some(true)),
         Some(Bend::Uneven { .. }) | None => (None, None),
     };
-    let stretches = window.stretches();
     let stretch = |of: &analysis::measurement::Stretch| {
         json!({
             "from_s": of.from_s,
@@ -216,7 +205,7 @@ fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
         "over_s": over.as_secs_f64(),
         "from_share_of_capacity": from,
         "to_share_of_capacity": to,
-        "stretches": stretches.iter().map(stretch).collect::<Vec<_>>(),
+        "stretches": window.stretches().iter().map(stretch).collect::<Vec<_>>(),
         "kept_up_to_per_s": kept_up_to_per_s,
         "bent": bent,
     }))
@@ -264,8 +253,11 @@ fn threads(window: &Window<'_>) -> Vec<Value> {
     let used = &window.slice.counts.generator;
     let times = used.cpu_ns.iter().zip(&used.wall_ns).enumerate();
     let thread = |(index, (cpu, wall)): (usize, (&u64, &u64))| {
-        let run_delay_s = used.run_delay_ns.get(index).copied().map(in_seconds);
-        json!({ "cpu_s": in_seconds(*cpu), "wall_s": in_seconds(*wall), "run_delay_s": run_delay_s })
+        json!({
+            "cpu_s": in_seconds(*cpu),
+            "wall_s": in_seconds(*wall),
+            "run_delay_s": used.run_delay_ns.get(index).copied().map(in_seconds),
+        })
     };
     times.map(thread).collect()
 }

@@ -299,16 +299,11 @@ pub struct TimeLine {
 pub struct ErrorRow {
     /// Index of the variant.
     pub variant: usize,
-    /// Where in a request's life: `connect`, `tls`, `send`, `head`, `body`, `idle`, `response`, `time-out`, `unfinished`.
-    pub phase: String,
-    /// What happened.
-    pub cause: String,
-    /// How often.
-    pub count: u64,
     /// Of so many requests.
     pub requests: u64,
-    /// What came instead, where that is known.
-    pub example: Option<String>,
+    /// What it was, and how often.
+    #[serde(flatten)]
+    pub failure: analysis::Failure,
 }
 
 /// Why one costs more than the other.

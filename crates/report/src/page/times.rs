@@ -17,16 +17,13 @@ const EVEN_POINTS: usize = 91;
 
 /// Times of every kind that the record has, with curves of the first variants.
 pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
-    let of =
-        |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| LatencyCurves {
-            kind: kind.to_owned(),
-            note,
-            curves: (0..record.header.plan.variants.len())
-                .map(|variant| {
-                    if variant < DRAWN_MAX { curve(&times(record, variant)) } else { LatencyCurve::default() }
-                })
-                .collect(),
+    let of = |kind: &str, note: Option<String>, times: fn(&Record, usize) -> Latencies| {
+        let drawn = |variant| {
+            if variant < DRAWN_MAX { curve(&times(record, variant)) } else { LatencyCurve::default() }
         };
+        let curves = (0..record.header.plan.variants.len()).map(drawn).collect();
+        LatencyCurves { kind: kind.to_owned(), note, curves }
+    };
     if !record.is_open_loop() {
         return vec![of("service time", Some(CLOSED.to_owned()), analysis::latencies_together)];
     }
@@ -117,8 +114,8 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
         let kept = evenly(points.len(), points_max);
         thinned |= kept.len() < points.len();
         let points: Vec<&Point> = kept.into_iter().map(|at| &points[at]).collect();
-        let line = line(trial, block.number, &points);
-        lines.push(TimeLine { loop_delay_us: explain::loop_delay_us(record, variant), ..line });
+        let loop_delay_us = explain::loop_delay_us(record, variant);
+        lines.push(TimeLine { loop_delay_us, ..line(trial, block.number, &points) });
     }
     if thinned {
         left_out.push(format!("time lines: {points_max} points of each are drawn, evenly spread"));
@@ -141,22 +138,24 @@ struct Point {
 }
 
 fn line(trial: &Trial, block: u32, points: &[&Point]) -> TimeLine {
-    let optional =
-        |of: fn(&Point) -> Option<f64>| points.iter().map(|point| of(point).map(rounded)).collect();
+    fn each<T>(points: &[&Point], of: impl Fn(&Point) -> T) -> Vec<T> {
+        points.iter().map(|point| of(point)).collect()
+    }
+    let quantile = |at: usize| each(points, |point| point.quantiles_us[at].map(rounded));
     TimeLine {
         variant: trial.variant(),
         block,
-        at_s: points.iter().map(|point| to_millis(point.at_s)).collect(),
-        lasts_s: points.iter().map(|point| to_millis(point.lasts_s)).collect(),
+        at_s: each(points, |point| to_millis(point.at_s)),
+        lasts_s: each(points, |point| to_millis(point.lasts_s)),
         warm_up: points.iter().take_while(|point| point.is_warm_up).count(),
-        rate_per_s: optional(|point| point.rate_per_s),
-        p50_us: optional(|point| point.quantiles_us[0]),
-        p90_us: optional(|point| point.quantiles_us[1]),
-        p99_us: optional(|point| point.quantiles_us[2]),
-        failed: points.iter().map(|point| point.failed).collect(),
-        cores: optional(|point| point.cores),
-        rss_bytes: points.iter().map(|point| point.rss_bytes).collect(),
-        steal_share: points.iter().map(|point| rounded(point.steal_share)).collect(),
+        rate_per_s: each(points, |point| point.rate_per_s.map(rounded)),
+        p50_us: quantile(0),
+        p90_us: quantile(1),
+        p99_us: quantile(2),
+        failed: each(points, |point| point.failed),
+        cores: each(points, |point| point.cores.map(rounded)),
+        rss_bytes: each(points, |point| point.rss_bytes),
+        steal_share: each(points, |point| rounded(point.steal_share)),
         loop_delay_us: None,
     }
 }
@@ -167,16 +166,14 @@ fn to_millis(seconds: f64) -> f64 {
 }
 
 fn points(trial: &Trial, is_open_loop: bool) -> Vec<Point> {
-    let mut points = Vec::new();
-    for (slice, (at_s, lasts_s)) in trial.slices.iter().zip(places(&trial.slices)) {
-        points.extend(points_of(slice, at_s, lasts_s, is_open_loop));
-    }
-    points
+    let slices = trial.slices.iter().zip(places(&trial.slices));
+    slices.flat_map(|(slice, place)| points_of(slice, place, is_open_loop)).collect()
 }
 
 /// Where each slice begins, and how long it lasts, in seconds.
 fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
     let first_ns = slices.first().map_or(0, |slice| slice.counts.started_ns);
+    let begin_s = |slice: &Slice| slice.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9;
     let mut end_s = 0.0_f64;
     // What a turn's slice lasts is not kept, but the next begins after it. The last lasts as much longer than its load as the one before.
     let mut stretch = 1.0;
@@ -184,13 +181,11 @@ fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
     for (index, slice) in slices.iter().enumerate() {
         let load_s = (slice.counts.window_ns as f64 / 1e9).max(1e-3);
         // Records are files, and can be edited: never before what came before.
-        let at_s = (slice.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9).max(end_s);
-        let next =
-            slices.get(index + 1).map(|next| next.counts.started_ns.saturating_sub(first_ns) as f64 / 1e9);
+        let at_s = begin_s(slice).max(end_s);
         let mut lasts_s = load_s;
         if slice.turns > 1 {
-            stretch =
-                next.filter(|next| *next > at_s + load_s).map_or(stretch, |next| (next - at_s) / load_s);
+            let next = slices.get(index + 1).map(begin_s).filter(|next| *next > at_s + load_s);
+            stretch = next.map_or(stretch, |next| (next - at_s) / load_s);
             lasts_s = load_s * stretch;
         }
         end_s = at_s + lasts_s;
@@ -200,7 +195,7 @@ fn places(slices: &[Slice]) -> Vec<(f64, f64)> {
 }
 
 /// A slice as one point, or as several where its rate is known by tenths of a second.
-fn points_of(slice: &Slice, at_s: f64, lasts_s: f64, is_open_loop: bool) -> Vec<Point> {
+fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> Vec<Point> {
     let whole = Point {
         at_s,
         lasts_s,
@@ -252,7 +247,7 @@ fn quantiles_us(times: &Latencies) -> [Option<f64>; 3] {
 
 /// Over window and drain, in which services were busy too.
 fn cores(slice: &Slice) -> Option<f64> {
-    let length_ns = slice.counts.window_ns + slice.counts.drain_ns;
+    let length_ns = slice.counts.wall_ns();
     let known = !slice.services.is_empty() && length_ns > 0;
     known.then(|| slice.services_cpu_ns() as f64 / length_ns as f64)
 }

@@ -5,18 +5,20 @@
 //! after the other: none is joined or turned around.
 
 use model::text::{line, markup};
-use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Rect, Transform};
-use ttf_parser::{Face, GlyphId, OutlineBuilder};
+use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Transform};
+use ttf_parser::{Face, OutlineBuilder};
 
-/// Red, green and blue, 0 to 255 each.
-pub(super) type Rgb = [u8; 3];
+use super::Ground;
+
+/// A colour on a light ground and on a dark one, as `0xRRGGBB`.
+pub(super) type Colour = [u32; 2];
 
 /// A picture.
 #[derive(Debug)]
 pub(super) struct Drawing {
     pub width: f64,
     pub height: f64,
-    pub ground: Rgb,
+    pub ground: Colour,
     /// What it is, and what it shows in words, for who cannot see it.
     pub title: String,
     pub description: String,
@@ -27,37 +29,19 @@ pub(super) struct Drawing {
 /// One thing to draw; y grows downwards.
 #[derive(Debug)]
 pub(super) enum Shape {
-    Rectangle {
-        x: f64,
-        y: f64,
-        width: f64,
-        height: f64,
-        fill: Rgb,
-    },
-    Circle {
-        x: f64,
-        y: f64,
-        radius: f64,
-        fill: Rgb,
-    },
-    /// An arrow's head, or a line from one point to another, which is an area too.
-    Polygon {
-        points: Vec<(f64, f64)>,
-        fill: Rgb,
-    },
+    Circle((f64, f64), f64, Colour),
+    Polygon(Vec<(f64, f64)>, Colour),
     Text(Text),
 }
 
 /// A line of text.
 #[derive(Debug)]
 pub(super) struct Text {
-    /// Of its begin, middle or end, as `hold` says.
-    pub x: f64,
-    /// Of the line that letters stand on.
-    pub y: f64,
+    /// Of its begin, middle or end, as `hold` says, on the line that letters stand on.
+    pub at: (f64, f64),
     pub size: f64,
     pub hold: Hold,
-    pub fill: Rgb,
+    pub fill: Colour,
     pub text: String,
 }
 
@@ -74,14 +58,11 @@ const MISSING: f64 = 1.0;
 
 /// The typeface.
 #[derive(Debug)]
-pub(super) struct Font {
-    /// `None` never happens: the file is part of the program.
-    face: Option<Face<'static>>,
-}
+pub(super) struct Font(Face<'static>);
 
 impl Font {
     pub fn new() -> Font {
-        Font { face: Face::parse(dejavu::sans::regular(), 0).ok() }
+        Font(Face::parse(dejavu::sans::regular(), 0).expect("the file is part of the program"))
     }
 
     /// Width of a text.
@@ -90,20 +71,13 @@ impl Font {
     }
 
     /// From the begin of a letter to that of the next, in sizes.
-    pub fn advance(&self, letter: char) -> f64 {
-        let advance = |(face, glyph): (&Face<'static>, GlyphId)| {
-            Some(f64::from(face.glyph_hor_advance(glyph)?) / f64::from(face.units_per_em()))
-        };
-        self.glyph(letter).and_then(advance).unwrap_or(MISSING)
+    fn advance(&self, letter: char) -> f64 {
+        let advance = self.0.glyph_index(letter).and_then(|glyph| self.0.glyph_hor_advance(glyph));
+        advance.map_or(MISSING, |advance| f64::from(advance) / self.units())
     }
 
-    /// Tells the outline of a letter to a builder, in sizes times `units` upwards from the line; gives what units a size has, or
-    /// `None` for a letter that is not there.
-    pub fn outline(&self, letter: char, builder: &mut dyn OutlineBuilder) -> Option<f64> {
-        let (face, glyph) = self.glyph(letter)?;
-        // A blank has no outline and is no missing letter.
-        let _ = face.outline_glyph(glyph, builder);
-        Some(f64::from(face.units_per_em()))
+    fn units(&self) -> f64 {
+        f64::from(self.0.units_per_em())
     }
 
     /// As much of a text as has room, with a mark where something is missing.
@@ -122,67 +96,76 @@ impl Font {
 
     /// A text in at most so many lines, broken between words; what does not fit the last one is cut off.
     pub fn lines(&self, text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
-        let mut lines: Vec<String> = vec![String::new()];
+        let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
-            let last = lines.len() - 1;
-            let longer =
-                if lines[last].is_empty() { word.to_owned() } else { format!("{} {word}", lines[last]) };
-            if self.width(&longer, size) <= room || lines[last].is_empty() || lines.len() == most {
-                lines[last] = longer;
-            } else {
-                lines.push(word.to_owned());
+            let is_last = lines.len() == most;
+            match lines.last_mut() {
+                Some(last) if is_last || self.width(&format!("{last} {word}"), size) <= room => {
+                    *last += &format!(" {word}");
+                }
+                _ => lines.push(word.to_owned()),
             }
         }
         lines.into_iter().map(|line| self.cut(&line, size, room)).collect()
     }
 
-    fn glyph(&self, letter: char) -> Option<(&Face<'static>, GlyphId)> {
-        let face = self.face.as_ref()?;
-        Some((face, face.glyph_index(letter)?))
+    /// The outlines of a line of text, one letter after the other. What the typeface lacks is its box.
+    fn outline(&self, text: &Text) -> Option<Path> {
+        let width = self.width(&text.text, text.size);
+        let mut x = match text.hold {
+            Hold::Begin => text.at.0,
+            Hold::Middle => text.at.0 - width / 2.0,
+            Hold::End => text.at.0 - width,
+        };
+        let scale = (text.size / self.units()) as f32;
+        let mut all = PathBuilder::new();
+        for letter in text.text.chars() {
+            let mut outline = Outline(PathBuilder::new());
+            // A blank has no outline.
+            let _ = self.0.outline_glyph(self.0.glyph_index(letter).unwrap_or_default(), &mut outline);
+            let place = Transform::from_row(scale, 0.0, 0.0, -scale, x as f32, text.at.1 as f32);
+            if let Some(path) = outline.0.finish().and_then(|path| path.transform(place)) {
+                all.push_path(&path);
+            }
+            x += self.advance(letter) * text.size;
+        }
+        all.finish()
     }
 }
 
 /// The typeface that places are computed for, and others of the same width or narrower.
 const FONTS: &str = "DejaVu Sans, Verdana, Bitstream Vera Sans, Helvetica Neue, Arial, sans-serif";
 
-pub(super) fn written(drawing: &Drawing) -> String {
+pub(super) fn svg(drawing: &Drawing, ground: Ground) -> String {
     let Drawing { width, height, .. } = drawing;
     let (title, description) = (markup(&line(&drawing.title)), markup(&drawing.description));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          role=\"img\" font-family=\"{FONTS}\">\n<title>{title}</title>\n<desc>{description}</desc>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
-        hex(drawing.ground)
+        hex(drawing.ground, ground)
     );
-    out.extend(drawing.shapes.iter().map(|shape| shape_written(shape) + "\n"));
+    out.extend(drawing.shapes.iter().map(|shape| element(shape, ground) + "\n"));
     out + "</svg>\n"
 }
 
-fn shape_written(shape: &Shape) -> String {
+fn element(shape: &Shape, ground: Ground) -> String {
     match shape {
-        Shape::Rectangle { x, y, width, height, fill } => {
-            let [x, y, width, height] = [*x, *y, *width, *height].map(short);
-            format!(
-                "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" fill=\"{}\"/>",
-                hex(*fill)
-            )
+        Shape::Circle((x, y), radius, fill) => {
+            let (x, y, fill) = (short(*x), short(*y), hex(*fill, ground));
+            format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\"/>")
         }
-        Shape::Circle { x, y, radius, fill } => {
-            let [x, y] = [*x, *y].map(short);
-            format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"/>", hex(*fill))
+        Shape::Polygon(points, fill) => {
+            let points: Vec<_> = points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
+            format!("<polygon points=\"{}\" fill=\"{}\"/>", points.join(" "), hex(*fill, ground))
         }
-        Shape::Polygon { points, fill } => {
-            let points: Vec<String> =
-                points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
-            format!("<polygon points=\"{}\" fill=\"{}\"/>", points.join(" "), hex(*fill))
-        }
-        Shape::Text(Text { x, y, size, hold, fill, text }) => {
+        Shape::Text(Text { at, size, hold, fill, text }) => {
             let hold = match hold {
                 Hold::Begin => "",
                 Hold::Middle => " text-anchor=\"middle\"",
                 Hold::End => " text-anchor=\"end\"",
             };
-            let (x, y, fill, text) = (short(*x), short(*y), hex(*fill), markup(text));
+            let (x, y, fill, text) = (short(at.0), short(at.1), hex(*fill, ground), markup(text));
             format!(
                 "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\"{hold} fill=\"{fill}\" xml:space=\"preserve\">{text}</text>"
             )
@@ -196,44 +179,37 @@ fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn hex([red, green, blue]: Rgb) -> String {
-    format!("#{red:02x}{green:02x}{blue:02x}")
+fn hex(colour: Colour, ground: Ground) -> String {
+    format!("#{:06x}", colour[ground as usize])
 }
 
 /// Pixels for each unit: pages show it 700 wide, and screens of today have two pixels for each.
 const SCALE: f32 = 2.0;
 
-pub(super) fn painted(drawing: &Drawing) -> Option<Vec<u8>> {
+pub(super) fn png(drawing: &Drawing, ground: Ground) -> Option<Vec<u8>> {
     let pixels = |length: f64| (length * f64::from(SCALE)).ceil() as u32;
+    let colour = |of: Colour| {
+        let [_, red, green, blue] = of[ground as usize].to_be_bytes();
+        Color::from_rgba8(red, green, blue, 255)
+    };
     let mut pixmap = Pixmap::new(pixels(drawing.width), pixels(drawing.height))?;
-    let [red, green, blue] = drawing.ground;
-    pixmap.fill(Color::from_rgba8(red, green, blue, 255));
+    pixmap.fill(colour(drawing.ground));
     let font = Font::new();
     for shape in &drawing.shapes {
         let (path, fill) = match shape {
-            Shape::Rectangle { x, y, width, height, fill } => {
-                let [x, y, width, height] = [*x, *y, *width, *height].map(|length| length as f32);
-                (Rect::from_xywh(x, y, width, height).map(PathBuilder::from_rect), *fill)
-            }
-            Shape::Circle { x, y, radius, fill } => {
+            Shape::Circle((x, y), radius, fill) => {
                 (PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), *fill)
             }
-            Shape::Polygon { points, fill } => (polygon(points), *fill),
-            Shape::Text(text) => (letters(&font, text), text.fill),
+            Shape::Polygon(points, fill) => (polygon(points), *fill),
+            Shape::Text(text) => (font.outline(text), text.fill),
         };
         // A text of blanks has no path, and an area without height none either.
-        if let Some(path) = path {
-            fill_path(&mut pixmap, &path, fill);
-        }
+        let Some(path) = path else { continue };
+        let mut paint = Paint::default();
+        paint.set_color(colour(fill));
+        pixmap.fill_path(&path, &paint, FillRule::Winding, Transform::from_scale(SCALE, SCALE), None);
     }
     pixmap.encode_png().ok()
-}
-
-fn fill_path(pixmap: &mut Pixmap, path: &Path, [red, green, blue]: Rgb) {
-    let mut paint = Paint::default();
-    paint.set_color_rgba8(red, green, blue, 255);
-    paint.anti_alias = true;
-    pixmap.fill_path(path, &paint, FillRule::Winding, Transform::from_scale(SCALE, SCALE), None);
 }
 
 fn polygon(points: &[(f64, f64)]) -> Option<Path> {
@@ -245,76 +221,27 @@ fn polygon(points: &[(f64, f64)]) -> Option<Path> {
     path.finish()
 }
 
-/// The outlines of a line of text, one letter after the other.
-fn letters(font: &Font, text: &Text) -> Option<Path> {
-    let width = font.width(&text.text, text.size);
-    let mut x = match text.hold {
-        Hold::Begin => text.x,
-        Hold::Middle => text.x - width / 2.0,
-        Hold::End => text.x - width,
-    };
-    let mut all = PathBuilder::new();
-    for letter in text.text.chars() {
-        let mut outline = Outline { path: PathBuilder::new() };
-        let advance = font.advance(letter) * text.size;
-        match font.outline(letter, &mut outline) {
-            Some(units) => {
-                let scale = (text.size / units) as f32;
-                let place = Transform::from_row(scale, 0.0, 0.0, -scale, x as f32, text.y as f32);
-                if let Some(path) = outline.path.finish().and_then(|path| path.transform(place)) {
-                    all.push_path(&path);
-                }
-            }
-            None => missing(&mut all, (x, text.y), text.size),
-        }
-        x += advance;
-    }
-    all.finish()
-}
-
-/// A box where a letter is that the typeface does not have.
-fn missing(path: &mut PathBuilder, (x, y): (f64, f64), size: f64) {
-    let (left, top, side) = (x + size * 0.1, y - size * 0.75, size * 0.8);
-    let line = 1.0;
-    // Inner edge the other way round, so that it is left out.
-    let corners = |inset: f64, turned: bool| {
-        let (low, high) = (inset, side - inset);
-        let mut corners = [(low, low), (high, low), (high, high), (low, high)];
-        if turned {
-            corners.reverse();
-        }
-        corners.map(|(dx, dy)| ((left + dx) as f32, (top + dy) as f32))
-    };
-    for [first, rest @ ..] in [corners(0.0, false), corners(line, true)] {
-        path.move_to(first.0, first.1);
-        rest.iter().for_each(|(x, y)| path.line_to(*x, *y));
-        path.close();
-    }
-}
-
 /// From the typeface's way to tell an outline to that of the pixels.
-struct Outline {
-    path: PathBuilder,
-}
+struct Outline(PathBuilder);
 
 impl OutlineBuilder for Outline {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.path.move_to(x, y);
+        self.0.move_to(x, y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.path.line_to(x, y);
+        self.0.line_to(x, y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.path.quad_to(x1, y1, x, y);
+        self.0.quad_to(x1, y1, x, y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.path.cubic_to(x1, y1, x2, y2, x, y);
+        self.0.cubic_to(x1, y1, x2, y2, x, y);
     }
 
     fn close(&mut self) {
-        self.path.close();
+        self.0.close();
     }
 }

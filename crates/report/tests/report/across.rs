@@ -20,15 +20,11 @@ fn text(before: &Record, after: &Record) -> String {
 }
 
 #[test]
-fn text_of_a_service_that_became_slower() {
+fn a_service_that_became_slower_has_figures_and_two_machines_have_none() {
     let (before, after) = runs(2);
-    insta::assert_snapshot!(text(&before, &after));
-}
-
-#[test]
-fn text_of_two_machines_has_no_figure() {
+    insta::assert_snapshot!("text_of_a_service_that_became_slower", text(&before, &after));
     let (mut before, mut after) = runs(1);
     before.header.environment.cpu_model = Some("a processor".into());
     after.header.environment.cpu_model = Some("another processor".into());
-    insta::assert_snapshot!(text(&before, &after));
+    insta::assert_snapshot!("text_of_two_machines_has_no_figure", text(&before, &after));
 }

@@ -22,21 +22,14 @@ fn text(audit: &Audit, compare: Option<(usize, usize)>) -> String {
 }
 
 #[test]
-fn twelve_configurations_once() {
-    insta::assert_snapshot!(text(&study("express-modes.md"), Some((0, 1))));
-}
-
-#[test]
-fn every_request_timed_out() {
-    insta::assert_snapshot!(text(&study("data-endpoints.txt"), None));
-}
-
-#[test]
-fn repeats_with_an_interval() {
-    insta::assert_snapshot!(text(&study("reverse-proxy.md"), Some((1, 2))));
-}
-
-#[test]
-fn resets_and_shorts() {
-    insta::assert_snapshot!(text(&study("pbkdf2.md"), None) + "\n" + &text(&study("node-env.txt"), None));
+fn studies_are_told_as_they_were() {
+    let shorts = text(&study("pbkdf2.md"), None) + "\n" + &text(&study("node-env.txt"), None);
+    for (name, text) in [
+        ("twelve_configurations_once", text(&study("express-modes.md"), Some((0, 1)))),
+        ("every_request_timed_out", text(&study("data-endpoints.txt"), None)),
+        ("repeats_with_an_interval", text(&study("reverse-proxy.md"), Some((1, 2)))),
+        ("resets_and_shorts", shorts),
+    ] {
+        insta::assert_snapshot!(name, text);
+    }
 }

@@ -40,24 +40,16 @@ fn text(record: &Record, limits: &[(&str, Option<u32>)], allow_open: bool) -> St
 }
 
 #[test]
-fn text_of_a_gate_with_all_kinds_of_rulings() {
-    insta::assert_snapshot!(text(&kept(), &LIMITS, false));
-}
-
-#[test]
-fn text_of_a_gate_that_is_open_and_let_pass() {
-    insta::assert_snapshot!(text(
-        &kept(),
-        &[("cpu_per_request < -20%", None), ("peak_memory < 300MB", None)],
-        true
-    ));
-}
-
-#[test]
-fn text_of_a_gate_that_judges_nothing() {
-    let mut record = kept();
-    record.ended = None;
-    insta::assert_snapshot!(text(&record, &LIMITS, true));
+fn texts_are_as_they_were() {
+    let unfinished = Record { ended: None, ..kept() };
+    let open = [("cpu_per_request < -20%", None), ("peak_memory < 300MB", None)];
+    for (name, text) in [
+        ("text_of_a_gate_with_all_kinds_of_rulings", text(&kept(), &LIMITS, false)),
+        ("text_of_a_gate_that_is_open_and_let_pass", text(&kept(), &open, true)),
+        ("text_of_a_gate_that_judges_nothing", text(&unfinished, &LIMITS, true)),
+    ] {
+        insta::assert_snapshot!(name, text);
+    }
 }
 
 #[test]
@@ -76,18 +68,12 @@ fn json_has_each_limit_with_its_interval_and_the_outcome_of_all() {
     let record = kept();
     let gate = gated(&record, &conclude(&record), &entries(&LIMITS));
     let json = Gated { record: &record, gate: &gate, allow_open: false }.data();
-    assert_eq!(
-        (&json["gate_version"], &json["outcome"], &json["passes"]),
-        (&1.into(), &"broken".into(), &false.into())
-    );
+    let (version, passes) = (&json["gate_version"], &json["passes"]);
+    assert_eq!((version, &json["outcome"], passes), (&1.into(), &"broken".into(), &false.into()));
     let limits = json["limits"].as_array().expect("limits");
-    assert_eq!(limits.len(), LIMITS.len());
-    assert_eq!(limits[0]["limit"], "throughput > -3%");
+    assert_eq!((limits.len(), &limits[0]["limit"]), (LIMITS.len(), &"throughput > -3%".into()));
     assert_eq!((&limits[0]["bound"], &limits[0]["unit"]), (&0.97.into(), &"ratio".into()));
-    assert_eq!(
-        (&limits[3]["subject"], &limits[3]["bound"], &limits[3]["unit"]),
-        (&"variant".into(), &300.0.into(), &"us".into())
-    );
+    assert_eq!((&limits[3]["bound"], &limits[3]["unit"]), (&300.0.into(), &"us".into()));
+    assert_eq!((&limits[3]["subject"], &limits[1]["ruling"]), (&"variant".into(), &"broken".into()));
     assert!(limits[0]["measured"]["low"].as_f64() < limits[0]["measured"]["value"].as_f64());
-    assert_eq!(limits[1]["ruling"], "broken");
 }

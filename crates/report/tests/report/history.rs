@@ -66,20 +66,14 @@ fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
 }
 
 fn as_list(all: &[(String, Result<Essentials, String>, bool)], width: usize) -> String {
-    let one = |(name, found, running): &'_ (String, Result<Essentials, String>, bool)| {
-        (name.clone(), found.clone(), *running)
-    };
-    let all: Vec<_> = all.iter().map(one).collect();
-    let records: Vec<Listed<'_>> = all
-        .iter()
-        .map(|(name, found, running)| Listed {
-            name,
-            created: found.as_ref().map_or("2026-01-01T08:30:00Z", |found| &found.created),
-            found: found.as_ref().map_err(String::as_str),
-            running: *running,
-            machine: found.as_ref().ok().map(|_| machine_mark(0)),
-        })
-        .collect();
+    let records = all.iter().map(|(name, found, running)| Listed {
+        name,
+        created: found.as_ref().map_or("2026-01-01T08:30:00Z", |found| &found.created),
+        found: found.as_ref().map_err(String::as_str),
+        running: *running,
+        machine: found.as_ref().ok().map(|_| machine_mark(0)),
+    });
+    let records: Vec<Listed<'_>> = records.collect();
     crate::plain(&List { records: &records, hidden: 3 }, width)
 }
 
@@ -89,10 +83,9 @@ fn a_list_fits_from_60_columns_on() {
     for width in 60..=140 {
         fits(&as_list(&all, width), width);
     }
-    insta::assert_snapshot!("list_60", as_list(&all, 60));
-    insta::assert_snapshot!("list_80", as_list(&all, 80));
-    insta::assert_snapshot!("list_100", as_list(&all, 100));
-    insta::assert_snapshot!("list_140", as_list(&all, 140));
+    for width in [60, 80, 100, 140] {
+        insta::assert_snapshot!(format!("list_{width}"), as_list(&all, width));
+    }
 }
 
 fn over_time(width: usize) -> (String, String) {
@@ -105,14 +98,8 @@ fn over_time(width: usize) -> (String, String) {
     let dated: Vec<Dated<'_>> =
         names.iter().zip(&all).map(|(name, essentials)| Dated { name, essentials }).collect();
     let trend = trend(&dated, Asked::default());
-    let environment = &all[0].environment;
-    let trended = Trended {
-        experiment: "simulated",
-        trend: &trend,
-        machine: ("A", environment),
-        elsewhere: 2,
-        rows: 15,
-    };
+    let machine = ("A", &all[0].environment);
+    let trended = Trended { experiment: "simulated", trend: &trend, machine, elsewhere: 2, rows: 15 };
     (crate::plain(&trended, width), csv(&trended.figures().expect("it has figures")))
 }
 
@@ -125,11 +112,8 @@ fn a_trend_shows_the_step_where_it_is_and_fits_from_60_columns_on() {
     insta::assert_snapshot!("trend_100", over_time(100).0);
     let csv = over_time(80).1;
     assert_eq!(csv.lines().count(), 1 + 3 * 23, "{csv}");
-    assert!(
-        csv.lines().nth(1).is_some_and(|row| row
-            .starts_with("ratio,level-1 vs level-0,throughput,ratio,simulated-01,2026-01-01T08:30:00Z,1.")),
-        "{csv}"
-    );
+    let first = "ratio,level-1 vs level-0,throughput,ratio,simulated-01,2026-01-01T08:30:00Z,1.";
+    assert!(csv.lines().nth(1).is_some_and(|row| row.starts_with(first)), "{csv}");
     let changed: Vec<&str> = csv.lines().skip(1).filter(|row| !row.ends_with(",,")).collect();
     assert!(changed.iter().all(|row| row.contains("simulated-13")), "{changed:?}");
 }

@@ -42,20 +42,19 @@ fn with_proxy() -> Record {
 }
 
 #[test]
-fn text_of_several_services() {
-    let text = as_text(&with_proxy());
-    insta::assert_snapshot!(part(&text, "Does the setting", "machine  "));
-}
-
-#[test]
-fn markdown_and_json_have_the_services_too() {
+fn each_service_is_told_in_every_form() {
     let record = with_proxy();
-    let markdown = as_markdown(&record);
-    insta::assert_snapshot!(part(&markdown, "Cost by service", "<details>"));
-    let json = as_json(&record);
-    let proxy = &json["variants"][1]["services"][1];
-    assert_eq!((proxy["service"].as_str(), proxy["serving"].as_u64()), (Some("proxy"), Some(2)));
-    assert_eq!((proxy["workers"].as_u64(), proxy["peak_rss_bytes"].as_u64()), (Some(2), Some(14_300_000)));
+    insta::assert_snapshot!(
+        "text_of_several_services",
+        part(&as_text(&record), "Does the setting", "machine  ")
+    );
+    insta::assert_snapshot!(
+        "markdown_and_json_have_the_services_too",
+        part(&as_markdown(&record), "Cost by service", "<details>")
+    );
+    let proxy = &as_json(&record)["variants"][1]["services"][1];
+    assert_eq!((&proxy["service"], &proxy["serving"]), (&"proxy".into(), &2.into()));
+    assert_eq!((&proxy["workers"], &proxy["peak_rss_bytes"]), (&2.into(), &14_300_000.into()));
     assert!(proxy["cpu_share"].as_f64().is_some_and(|share| (share - 0.2).abs() < 0.01), "{proxy}");
 }
 
@@ -113,11 +112,8 @@ fn a_latency_of_one_request_says_whose_it_is() {
     record.ended = None;
     record.blocks.truncate(5);
     let text = as_markdown(&record);
-    let load = text.lines().find(|line| line.starts_with("- load: "));
-    assert!(
-        load.is_some_and(|line| line.ends_with("response times of auth; warm-up in closed loop")),
-        "{load:?}"
-    );
+    let load = text.lines().find(|line| line.starts_with("- load: ")).unwrap_or_default();
+    assert!(load.ends_with("response times of auth; warm-up in closed loop"), "{load}");
 }
 
 #[test]

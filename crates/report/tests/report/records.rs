@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::conclude;
 use plan::{Comparison, Factor, Metric, Rate};
 use proofload_report::{Measured, Report, markdown, text};
-use record::{OpenLoop, RateChosen, Record, Slice, Trial};
+use record::{EndReason, Ended, OpenLoop, RateChosen, Record, Slice, Trial};
 use serde_json::Value;
 use stats::Latencies;
 
@@ -15,6 +15,14 @@ pub fn kept() -> Record {
     let mut record = record::open(path).expect("the kept record opens");
     // Where it lies differs from machine to machine.
     record.directory = "records/simulated".into();
+    record
+}
+
+/// The same after so many blocks, ended so after so many seconds.
+pub fn kept_until(blocks: usize, reason: EndReason, seconds: f64) -> Record {
+    let mut record = kept();
+    record.blocks.truncate(blocks);
+    record.ended = Some(Ended { reason, seconds });
     record
 }
 

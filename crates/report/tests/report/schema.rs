@@ -1,78 +1,81 @@
 //! The kept schema is what the code says, and the JSON of every kind of record is what the schema says.
 
-use std::path::Path;
-
 use analysis::conclude;
 use plan::Metric;
+use proofload_report::page::page_schema;
 use proofload_report::{Measured, Report, schema};
+use record::Record;
 use serde_json::Value;
 
 use crate::records::{as_json, factorial, in_open_loop, kept, slices};
 
 #[test]
-fn the_kept_schema_is_the_one_in_use() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");
-    let schema = schema();
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        let text = serde_json::to_string_pretty(&schema).expect("plain JSON");
-        std::fs::write(&path, text + "\n").expect("docs can be written");
+fn the_kept_schemas_are_those_in_use() {
+    let all = [("docs/report.schema.json", schema()), ("web/src/page.schema.json", page_schema())];
+    for (name, schema) in all {
+        let path = format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            let text = serde_json::to_string_pretty(&schema).expect("plain JSON");
+            std::fs::write(&path, text + "\n").expect("it can be written");
+        }
+        let kept: Value = serde_json::from_slice(&std::fs::read(path).expect("it is kept")).expect("JSON");
+        assert!(kept == schema, "{name} is out of date: run this test with UPDATE_SCHEMA=1");
     }
-    let kept: Value = serde_json::from_slice(&std::fs::read(path).expect("it is kept")).expect("it is JSON");
-    assert!(kept == schema, "docs/report.schema.json is out of date: run this test with UPDATE_SCHEMA=1");
 }
 
 #[test]
 fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
-    let mut broken = kept();
+    let mut broken = Record { ended: None, ..kept() };
     broken.blocks.truncate(2);
-    broken.ended = None;
     broken.blocks[0].dropped = Some("steal 12 %".into());
     let mut failing = kept();
     for slice in slices(&mut failing) {
         (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
     }
+    let (two, drifting) = (factorial(3, 0.0), factorial(2, 0.02));
+    let (latency, tail) = (in_open_loop(Metric::P90), in_open_loop(Metric::P999));
     let schema = schema();
-    let records = [
-        kept(),
-        factorial(3, 0.0),
-        factorial(2, 0.02),
-        in_open_loop(Metric::P90),
-        in_open_loop(Metric::P999),
-        broken,
-        failing,
-    ];
-    for (number, record) in records.iter().enumerate() {
+    for (number, record) in [kept(), two, drifting, latency, tail, broken, failing].iter().enumerate() {
         let explanation = (number < 2).then(crate::explained::full);
         let json = Measured::new(record, &conclude(record), explanation.as_ref()).data();
         let faults = faults(&json, &schema, &schema, "report");
         assert!(faults.is_empty(), "record {number}: {}", faults.join("\n"));
     }
-}
-
-/// Makes a report wrong.
-type Spoil = fn(&mut Value);
-
-#[test]
-fn what_is_not_as_the_schema_says_is_found() {
-    let record = kept();
-    let schema = schema();
-    let spoiled = |spoil: Spoil| {
-        let mut json = as_json(&record);
-        spoil(&mut json);
-        faults(&json, &schema, &schema, "report").join("; ")
-    };
-    let cases: [(Spoil, &str); 5] = [
-        (|json| json["new"] = 1.into(), "report.new: the schema does not have it"),
-        (|json| json["seed"] = "11".into(), "report.seed: "),
-        (|json| json["comparisons"][0]["outcome"] = "won".into(), "report.comparisons[0].outcome: "),
-        (|json| json["comparisons"][0]["estimate"]["low"] = Value::Null, "report.comparisons[0].estimate"),
-        (|json| drop(json.as_object_mut().and_then(|all| all.remove("blocks"))), "report.blocks: is missing"),
-    ];
-    for (spoil, fault) in cases {
-        let found = spoiled(spoil);
-        assert!(found.contains(fault), "{fault}: {found}");
+    // What is not as the schema says is found.
+    let mut spoiled = as_json(&kept());
+    spoiled["new"] = 1.into();
+    spoiled["seed"] = "11".into();
+    spoiled["comparisons"][0]["outcome"] = "won".into();
+    spoiled["comparisons"][0]["estimate"]["low"] = Value::Null;
+    spoiled.as_object_mut().expect("an object").remove("blocks");
+    let found = faults(&spoiled, &schema, &schema, "report").join("; ");
+    for fault in [".new: the schema does not have it", ".seed: ", ".blocks: is missing"] {
+        assert!(found.contains(&format!("report{fault}")), "{fault}: {found}");
+    }
+    for fault in ["outcome: ", "estimate"] {
+        assert!(found.contains(&format!("report.comparisons[0].{fault}")), "{fault}: {found}");
     }
 }
+
+/// Keywords that hold, or say nothing of a value, or are looked at elsewhere.
+const KNOWN: [&str; 16] = [
+    "$schema",
+    "$defs",
+    "title",
+    "description",
+    "format",
+    "default",
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "properties",
+    "additionalProperties",
+    "patternProperties",
+];
 
 /// What of a value is wrong, by the keywords that schemars writes for our types, and stricter than a validator: a field that the schema does
 /// not have is a fault here, though readers must bear it. A keyword that this does not know ends the test. (The crates that validate come
@@ -110,22 +113,7 @@ fn faults(value: &Value, rule: &Value, root: &Value, at: &str) -> Vec<String> {
                 list(of).into_iter().filter(|name| value.get(name.as_str().unwrap_or("")).is_none());
             missing.map(|name| format!("{at}.{}: is missing", name.as_str().unwrap_or(""))).collect()
         }
-        "$schema"
-        | "$defs"
-        | "title"
-        | "description"
-        | "format"
-        | "default"
-        | "type"
-        | "enum"
-        | "const"
-        | "minimum"
-        | "maximum"
-        | "minItems"
-        | "maxItems"
-        | "properties"
-        | "additionalProperties"
-        | "patternProperties" => Vec::new(),
+        known if KNOWN.contains(&known) => Vec::new(),
         other => panic!("{at}: the keyword {other} is not known here"),
     };
     let of_field = |(name, field): (&String, &Value)| {

@@ -44,13 +44,9 @@ fn text(facts: &Facts) -> String {
 }
 
 #[test]
-fn a_virtual_machine() {
-    insta::assert_snapshot!(text(&facts(VIRTUAL)));
-}
-
-#[test]
-fn a_container_with_a_quota() {
-    insta::assert_snapshot!(text(&facts(CONTAINER)));
+fn machines_are_told_as_they_were() {
+    insta::assert_snapshot!("a_virtual_machine", text(&facts(VIRTUAL)));
+    insta::assert_snapshot!("a_container_with_a_quota", text(&facts(CONTAINER)));
 }
 
 #[test]
@@ -73,9 +69,7 @@ fn a_calibration_says_what_to_expect() {
     let facts = Facts::of(&Texts::kept(VIRTUAL));
     let surveyed = Surveyed { facts: &facts, hazards: &[], calibration: Some((&record, &calibration)) };
     let text = crate::plain(&surveyed, 200);
-    assert!(
-        text.contains("differed from block to block by σ 2.05 % in throughput, over 14 blocks"),
-        "{text}"
-    );
+    let said = "differed from block to block by σ 2.05 % in throughput, over 14 blocks";
+    assert!(text.contains(said), "{text}");
     assert_eq!(surveyed.data()["calibration"]["calibration"]["blocks"], 14);
 }

@@ -5,29 +5,34 @@ use explain::{
     Change, Comparison, Cost, Doubt, DoubtKind, Explanation, Frame, Interval, Kind, LineCost, Node, Package,
     Row, Subject, Tax, Tree, Unit, Waiting, Why, WorkerShare,
 };
-use proofload_report::{Block, Document, Measured, Report, markdown, text};
+use proofload_report::{Document, Measured, Report, markdown, text};
 
+use crate::explained::frame;
 use crate::records::kept;
 
 fn section(explanation: &Explanation) -> Document {
-    let blocks: Vec<Block> = Why::of(explanation).blocks();
-    Document { title: "Where the time goes".to_owned(), headline: None, blocks }
+    Document {
+        title: "Where the time goes".to_owned(),
+        headline: None,
+        blocks: Why::of(explanation).blocks(),
+    }
 }
 
-fn profile(title: &str, tree: &Tree, width: usize) -> String {
-    text(&explain::profile(title, tree, Unit::Nanoseconds), width)
+fn plain(document: &Document, width: usize) -> String {
+    anstream::adapter::strip_str(&text(document, width)).to_string()
 }
 
-fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
+/// The section's text.
+fn told(explanation: &Explanation, width: usize) -> String {
+    plain(&section(explanation), width)
+}
+
+fn profile(title: &str, tree: &Tree) -> Document {
+    explain::profile(title, tree, Unit::Nanoseconds)
 }
 
 fn about(value: f64, half: f64) -> Interval {
     Interval { value, low: value - half, high: value + half }
-}
-
-fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
-    Frame { function: function.into(), file: file.into(), line, kind, package: None }
 }
 
 /// A handler that hashes, in the event loop; beside it what express and the idle loop take.
@@ -99,15 +104,11 @@ fn subject(variant: &str, hash: f64) -> Subject {
     }
 }
 
+fn change<W>(what: W, baseline: f64, variant: f64, half: f64) -> Change<W> {
+    Change { what, was: None, baseline, variant, difference: about(variant - baseline, half) }
+}
+
 fn explanation() -> Explanation {
-    let (baseline, variant) = (subject("async", 4.0), subject("sync", 20_400.0));
-    let change = |what, baseline: f64, variant: f64, half| Change {
-        what,
-        was: None,
-        baseline,
-        variant,
-        difference: about(variant - baseline, half),
-    };
     let comparison = Comparison {
         baseline: "async".into(),
         variant: "sync".into(),
@@ -115,57 +116,36 @@ fn explanation() -> Explanation {
         profiled_us: about(20_396.0, 700.0),
         explained_share: Some(0.985),
         kinds: vec![change(Kind::Core, 4.0, 20_400.0, 690.0), change(Kind::Waiting, 1000.0, 0.0, 10.0)],
-        packages: vec![Change {
-            what: "express@5.1.0".into(),
-            was: None,
-            baseline: 20.0,
-            variant: 20.5,
-            difference: about(0.5, 0.7),
-        }],
-        functions: vec![Change {
-            what: frames().remove(3),
-            was: None,
-            baseline: 4.0,
-            variant: 20_400.0,
-            difference: about(20_396.0, 690.0),
-        }],
-        heap: vec![Change { what: frames().remove(2), was: None, baseline: 12.0, variant: 10_240.0, difference: about(10_228.0, 31.0) }],
+        packages: vec![change("express@5.1.0".into(), 20.0, 20.5, 0.7)],
+        functions: vec![change(frames().remove(3), 4.0, 20_400.0, 690.0)],
+        heap: vec![change(frames().remove(2), 12.0, 10_240.0, 31.0)],
         reconciliation: "profiles explain 99 % of +20,700 µs/request".into(),
         story: Some("checkSync hashes a password with pbkdf2Sync on the main thread, where nothing else can run meanwhile".into()),
         waiting: None,
     };
-    Explanation {
-        version: 1,
-        rounds: 3,
-        subjects: vec![baseline, variant],
-        comparisons: vec![comparison],
-        doubts: vec![Doubt::note(
-            DoubtKind::PerfNotAllowed,
-            "no native profiles: kernel.perf_event_paranoid is 3",
-            "sysctl kernel.perf_event_paranoid=1",
-        )],
+    let doubt = Doubt::note(
+        DoubtKind::PerfNotAllowed,
+        "no native profiles: kernel.perf_event_paranoid is 3",
+        "sysctl kernel.perf_event_paranoid=1",
+    );
+    let subjects = vec![subject("async", 4.0), subject("sync", 20_400.0)];
+    Explanation { version: 1, rounds: 3, subjects, comparisons: vec![comparison], doubts: vec![doubt] }
+}
+
+#[test]
+fn section_and_profiles_are_told_as_they_were() {
+    let explanation = explanation();
+    for (name, text) in [
+        ("text_of_the_section", told(&explanation, 100)),
+        ("markdown_of_the_section", markdown(&section(&explanation))),
+        ("text_of_all_that_a_record_tells", plain(&explain::all_of(&explanation, "Sync or async?"), 100)),
+        (
+            "text_of_one_profile_shares_out_what_worked_and_not_what_waited",
+            plain(&profile("before.cpuprofile", &tree(967e6)), 100),
+        ),
+    ] {
+        insta::assert_snapshot!(name, text);
     }
-}
-
-#[test]
-fn text_of_the_section() {
-    insta::assert_snapshot!(plain(&text(&section(&explanation()), 100)));
-}
-
-#[test]
-fn markdown_of_the_section() {
-    insta::assert_snapshot!(markdown(&section(&explanation())));
-}
-
-#[test]
-fn text_of_all_that_a_record_tells() {
-    insta::assert_snapshot!(plain(&text(&explain::all_of(&explanation(), "Sync or async?"), 100)));
-}
-
-#[test]
-fn text_of_one_profile_shares_out_what_worked_and_not_what_waited() {
-    let text = plain(&profile("before.cpuprofile", &tree(967e6), 100));
-    insta::assert_snapshot!(text);
 }
 
 #[test]
@@ -174,13 +154,10 @@ fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
     let conclusion = conclude(&record);
     let explanation = explanation();
     let document = Measured::new(&record, &conclusion, Some(&explanation)).document();
-    let said = plain(&text(&document, 100));
+    let said = plain(&document, 100);
     let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("{what}: {said}"));
-    assert!(
-        place("FASTER") < place("\nWhere the time goes\n")
-            && place("\nWhere the time goes\n") < place("   blocks  "),
-        "{said}"
-    );
+    let section = place("\nWhere the time goes\n");
+    assert!(place("FASTER") < section && section < place("   blocks  "), "{said}");
     assert!(place("records/simulated/flame.html") > place("   record  "), "{said}");
     let page = markdown(&document);
     assert!(page.find("\n#### Where the time goes\n") < page.find("How it was measured"), "{page}");
@@ -195,7 +172,7 @@ fn of_one_capture_there_is_no_interval_and_no_false_digit() {
     let comparison = &mut one.comparisons[0];
     comparison.profiled_us = about(20_396.0, 0.0);
     comparison.functions[0].difference = about(20_396.123_456, 0.0);
-    let said = plain(&text(&section(&one), 100));
+    let said = told(&one, 100);
     assert!(said.contains("+20.4 ms") && !said.contains("20.396"), "{said}");
     assert!(said.contains("1 round of trials"), "{said}");
 }
@@ -205,7 +182,7 @@ fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more(
     let mut moved = explanation();
     let change = &mut moved.comparisons[0].functions[0];
     change.was = Some(Frame { line: 61, ..change.what.clone() });
-    let said = plain(&text(&section(&moved), 140));
+    let said = told(&moved, 140);
     let rows: Vec<&str> =
         said.lines().skip_while(|line| !line.contains("by function")).skip(3).take(3).collect();
     let has = |row: usize, what: &[&str]| what.iter().all(|what| rows[row].contains(what));
@@ -217,7 +194,7 @@ fn what_moved_is_told_with_its_old_place_and_has_its_caller_where_it_costs_more(
     cheaper.subjects[0].tree.frames[3].line = 61;
     let comparison = &mut cheaper.comparisons[0];
     (comparison.functions[0].baseline, comparison.functions[0].variant) = (4.0, 1.0);
-    assert!(plain(&text(&section(&cheaper), 140)).contains("← checkSync"));
+    assert!(told(&cheaper, 140).contains("← checkSync"));
 }
 
 #[test]
@@ -225,7 +202,7 @@ fn without_a_comparison_it_tells_what_the_variant_spends() {
     let mut alone = explanation();
     alone.comparisons.clear();
     alone.subjects.truncate(1);
-    let said = plain(&text(&section(&alone), 100));
+    let said = told(&alone, 100);
     assert!(said.contains("async: by function") && said.contains("lib/router.js:40"), "{said}");
 }
 
@@ -242,49 +219,37 @@ fn names_from_outside_are_text_in_every_form() {
     assert!(!page.contains("<img") && !page.contains('\u{1b}'), "{page}");
     let tree = &hostile.subjects[1].tree;
     // With their colours: plain text would have lost the sequence that is looked for.
-    let texts =
-        [text(&section(&hostile), 80), text(&explain::all_of(&hostile, evil), 80), profile(evil, tree, 80)];
-    for text in texts {
-        assert!(!text.contains("\u{1b}[2J"), "{text}");
+    for document in [section(&hostile), explain::all_of(&hostile, evil), profile(evil, tree)] {
+        assert!(!text(&document, 80).contains("\u{1b}[2J"), "{document:?}");
     }
 }
 
 #[test]
-fn a_tree_whose_places_lead_nowhere_is_drawn_as_far_as_it_goes() {
+fn a_tree_that_leads_nowhere_or_too_deep_is_drawn_as_far_as_it_goes() {
     let mut broken = tree(100.0);
     broken.nodes[1].parent = Some(3);
     broken.nodes[2].parent = Some(2);
     broken.nodes[4].frame = 99;
     broken.nodes[5].parent = Some(77);
-    let said = plain(&profile("broken", &broken, 100));
-    assert!(said.contains("pbkdf2Sync"), "{said}");
-    let empty = plain(&profile("empty", &Tree::default(), 100));
-    assert!(empty.contains("0 µs of CPU time"), "{empty}");
-}
-
-#[test]
-fn calls_deeper_than_any_profiler_keeps_neither_hang_nor_overflow() {
-    let mut deep = tree(1.0);
-    deep.nodes = (0..100_000)
-        .map(|at: usize| Node {
-            frame: 1 + at % 2,
-            parent: at.checked_sub(1),
-            self_value: 1.0,
-            lines: Default::default(),
-        })
-        .collect();
-    let said = plain(&profile("deep", &deep, 100));
-    assert!(said.contains("handle"), "{said}");
+    let node = |at: usize| Node {
+        frame: 1 + at % 2,
+        parent: at.checked_sub(1),
+        self_value: 1.0,
+        lines: Default::default(),
+    };
+    let deep = Tree { frames: frames(), nodes: (0..100_000).map(node).collect() };
+    for (tree, there) in [(broken, "pbkdf2Sync"), (deep, "handle"), (Tree::default(), "0 µs of CPU time")] {
+        let said = plain(&profile("profile", &tree), 100);
+        assert!(said.contains(there), "{there}: {said}");
+    }
 }
 
 #[test]
 fn a_difference_of_two_profiles_is_told_in_their_own_unit() {
     let comparison = &explanation().comparisons[0];
-    let said = plain(&text(&explain::difference(comparison, Unit::Nanoseconds), 100));
-    assert!(
-        said.starts_with("sync vs async\n") && said.contains("+20.40 µs (+19.70 to +21.10 µs) of CPU time"),
-        "{said}"
-    );
+    let said = plain(&explain::difference(comparison, Unit::Nanoseconds), 100);
+    assert!(said.starts_with("sync vs async\n"), "{said}");
+    assert!(said.contains("+20.40 µs (+19.70 to +21.10 µs) of CPU time"), "{said}");
     assert!(!said.contains("waiting"), "what waits took no time: {said}");
     let json = explain::difference_json(comparison, Unit::Nanoseconds);
     assert_eq!(json["difference"]["functions"][0]["what"]["line"], 66);

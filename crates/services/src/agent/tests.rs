@@ -1,7 +1,6 @@
 //! Agents that this test plays itself, over the real socket: well-behaved ones, silent ones, and some that mean harm.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -45,10 +44,6 @@ impl Player {
     }
 }
 
-fn never() -> bool {
-    false
-}
-
 fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !happened() {
@@ -58,85 +53,60 @@ fn until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_capture_is_begun_and_ended_and_its_file_is_where_it_was_asked_for() {
+fn a_capture_is_where_it_was_asked_for_and_who_is_silent_or_gone_or_lies_is_missing_and_holds_nobody_up() {
     let host = host();
     let folder = tempfile::tempdir().unwrap();
-    let asked = folder.path().join("a.cpuprofile");
-    let play = {
-        let (mut main, mut tool) = (Player::greet(&host, 0, "service"), Player::greet(&host, 0, "tool"));
-        move || {
-            let arm = main.hear();
-            assert_eq!((arm["type"].as_str(), arm["kind"].as_str()), (Some("arm"), Some("cpu")));
-            assert_eq!(arm["intervalUs"], 1000);
-            main.say(&json!({ "type": "armed", "id": arm["id"], "nodeEnv": "production" }).to_string());
-            assert_eq!(main.hear(), json!({ "type": "disarm", "id": arm["id"] }));
-            let file = arm["file"].as_str().unwrap();
-            fs::write(file, "{}").unwrap();
-            let told =
-                json!({ "type": "captured", "id": arm["id"], "requests": 9, "file": file, "notes": ["x"] });
-            main.say(&told.to_string());
-            tool.0.get_mut().set_nonblocking(true).unwrap();
-            let heard = tool.0.read_line(&mut String::new()).map_err(|error| error.kind());
-            assert_eq!(heard, Err(io::ErrorKind::WouldBlock), "a tool is told nothing");
-        }
-    };
-    until("both are there", || host.agents().len() == 2);
-    let player = thread::spawn(play);
-    let arming = host.arm(Wanted::Cpu { interval_us: 1000 }, &|_| asked.clone(), &never);
-    let came = host.disarm(arming, &never);
-    player.join().unwrap();
-    let [(agent, Ok(take))] = &came[..] else { panic!("{came:?}") };
-    assert_eq!(
-        (agent.pid, agent.role, agent.node_env.as_deref()),
-        (std::process::id(), Role::Service, Some("production"))
-    );
-    assert_eq!((take.requests, &take.file, take.notes.len()), (Some(9), &Some((asked, 2)), 1));
-    assert_eq!(host.notes(), Vec::<String>::new());
-}
-
-#[test]
-fn who_is_silent_or_gone_or_lies_is_missing_and_holds_nobody_up() {
-    let host = host();
-    let folder = tempfile::tempdir().unwrap();
-    let mut players: Vec<Player> = (0..4).map(|thread| Player::greet(&host, thread, "worker")).collect();
-    until("all are there", || host.agents().len() == 4);
+    let mut players: Vec<Player> = (0..5).map(|thread| Player::greet(&host, thread, "worker")).collect();
+    let mut tool = Player::greet(&host, 5, "tool");
+    until("all are there", || host.agents().len() == 6);
+    let file = |agent: &Agent| folder.path().join(agent.thread.to_string());
     let over = AtomicBool::new(false);
     let cancelled = || over.load(Ordering::SeqCst);
     let came = thread::scope(|scope| {
         let capture = scope.spawn(|| {
-            let file = |agent: &Agent| folder.path().join(agent.thread.to_string());
-            let arming = host.arm(Wanted::Heap, &file, &never);
+            let arming = host.arm(Wanted::Cpu { interval_us: 1000 }, &file, &|| false);
             host.disarm(arming, &cancelled)
         });
         let orders: Vec<serde_json::Value> = players.iter_mut().map(Player::hear).collect();
-        let id = &orders[0]["id"];
-        // The first refuses, the second ends, the third names a file that is not its own, the fourth never comes back.
-        players[0].say(&json!({ "type": "failed", "id": id, "reason": "too old" }).to_string());
-        for player in &mut players[1..] {
-            player.say(&json!({ "type": "armed", "id": id }).to_string());
+        let arm = &orders[0];
+        assert_eq!(
+            (&arm["type"], &arm["kind"], &arm["intervalUs"]),
+            (&json!("arm"), &json!("cpu"), &json!(1000))
+        );
+        let id = &arm["id"];
+        // The first does well, the second refuses, the third ends, the fourth names a file that is not its own, the fifth never comes back.
+        let armed = json!({ "type": "armed", "id": id, "nodeEnv": "production" });
+        let failed = json!({ "type": "failed", "id": id, "reason": "too old" });
+        for (at, player) in players.iter_mut().enumerate() {
+            player.say(&if at == 1 { &failed } else { &armed }.to_string());
         }
         for player in &mut players {
-            assert_eq!(player.hear()["type"], "disarm");
+            assert_eq!(player.hear(), json!({ "type": "disarm", "id": id }));
         }
-        drop(players.remove(1));
-        players[1].say(&json!({ "type": "captured", "id": id, "file": "/etc/passwd" }).to_string());
-        let done = |number: usize| {
-            host.0.book.lock().peers.iter().filter(|peer| peer.captured().is_some()).count() >= number
-        };
-        until("three have answered", || done(3));
+        let mine = arm["file"].as_str().unwrap();
+        fs::write(mine, "{}").unwrap();
+        let told = json!({ "type": "captured", "id": id, "requests": 9, "file": mine, "notes": ["x"] });
+        players[0].say(&told.to_string());
+        drop(players.remove(2));
+        players[2].say(&json!({ "type": "captured", "id": id, "file": "/etc/passwd" }).to_string());
+        let answered = || host.0.book.lock().peers.iter().filter(|peer| peer.captured().is_some()).count();
+        until("four have answered", || answered() >= 4);
         over.store(true, Ordering::SeqCst);
         capture.join().unwrap()
     });
-    let told: Vec<&str> = came.iter().map(|(_, take)| take.as_ref().unwrap_err().as_str()).collect();
-    assert_eq!(
-        told,
-        [
-            "too old",
-            "it ended in the meantime",
-            "it wrote another file than it was told",
-            "it did not end the capture within 10 s"
-        ]
-    );
+    tool.0.get_mut().set_nonblocking(true).unwrap();
+    let heard = tool.0.read_line(&mut String::new()).map_err(|error| error.kind());
+    assert_eq!(heard, Err(io::ErrorKind::WouldBlock), "a tool is told nothing");
+    let [(agent, Ok(take)), rest @ ..] = came.as_slice() else { panic!("{came:?}") };
+    assert_eq!((agent.pid, agent.role), (std::process::id(), Role::Worker));
+    assert_eq!(agent.node_env.as_deref(), Some("production"));
+    assert_eq!((take.requests, &take.file, take.notes.len()), (Some(9), &Some((file(agent), 2)), 1));
+    let told: Vec<&str> = rest.iter().map(|(_, take)| take.as_ref().unwrap_err().as_str()).collect();
+    let [refused, gone, liar, silent] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!([*refused, *gone], ["too old", "it ended in the meantime"]);
+    assert_eq!(*liar, "it wrote another file than it was told");
+    assert_eq!(*silent, "it did not end the capture within 10 s");
+    assert_eq!(host.notes(), Vec::<String>::new());
 }
 
 #[test]
@@ -155,11 +125,8 @@ fn what_means_harm_is_left_out_and_told() {
     (0..1100).for_each(|_| chatty.say(r#"{"type":"role","role":"thread"}"#));
     until("both are thrown out", || host.agents().len() == 1 && host.notes().len() == 5);
     let notes = host.notes().join("\n");
-    for part in
-        ["no message", "did not introduce itself first", "twice", "longer than", "more than 1000 messages"]
-    {
-        assert!(notes.contains(part), "{part}: {notes}");
-    }
+    let parts = ["no message", "did not introduce itself first", "twice", "longer than", "more than 1000"];
+    assert!(parts.iter().all(|part| notes.contains(part)), "{notes}");
 }
 
 #[test]
@@ -169,22 +136,8 @@ fn a_process_that_is_none_of_the_services_is_not_listened_to() {
     host.belongs_to(std::process::id());
     let mut stranger = Player::greet(&host, 0, "service");
     assert_eq!(stranger.hear(), serde_json::Value::Null, "the connection is closed");
-    assert!(host.agents().is_empty() && !host.wait_for_agents(Duration::ZERO, &never));
+    assert!(host.agents().is_empty() && !host.wait_for_agents(Duration::ZERO, &|| false));
     assert!(host.notes()[0].contains("is no process of the service"), "{:?}", host.notes());
-}
-
-#[test]
-fn the_folder_is_private_short_and_goes_with_the_last_copy() {
-    let host = AgentHost::new().unwrap();
-    let folder = host.0.folder.clone();
-    assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-    assert!(folder.join(SOCKET_NAME).as_os_str().len() <= 107);
-    assert_eq!(fs::read_to_string(folder.join(AGENT_NAME)).unwrap(), AGENT);
-    let copy = host.clone();
-    drop(host);
-    assert!(folder.exists());
-    drop(copy);
-    assert!(!folder.exists());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plan::Preparation;
 use sha2::{Digest as _, Sha256};
@@ -66,25 +66,20 @@ impl Parts {
     }
 
     /// A file, or a folder with all that is in it; where it fails, and why.
-    fn entry(&mut self, path: &Path) -> Result<(), (std::path::PathBuf, io::Error)> {
+    fn entry(&mut self, path: &Path) -> Result<(), (PathBuf, io::Error)> {
         let at = |error| (path.to_owned(), error);
         let found = fs::metadata(path).map_err(at)?;
         if found.is_file() {
             self.add(b"file");
             self.add(&hash_of(path).map_err(at)?);
-            Ok(())
-        } else if found.is_dir() {
-            self.folder(path)
-        } else {
-            Err(at(io::Error::other("it is neither a file nor a folder")))
+            return Ok(());
         }
-    }
-
-    /// In the order of names: that of the disk is not the same everywhere.
-    fn folder(&mut self, path: &Path) -> Result<(), (std::path::PathBuf, io::Error)> {
-        let at = |error| (path.to_owned(), error);
+        if !found.is_dir() {
+            return Err(at(io::Error::other("it is neither a file nor a folder")));
+        }
         let names = fs::read_dir(path).map_err(at)?.map(|entry| Ok(entry?.file_name()));
         let mut names = names.collect::<io::Result<Vec<_>>>().map_err(at)?;
+        // That of the disk is not the same everywhere.
         names.sort_unstable();
         self.add(b"folder");
         self.count(names.len());
@@ -109,9 +104,7 @@ impl Parts {
 }
 
 fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; READ_BYTES];
+    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; READ_BYTES]);
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok(hash.finalize().into()),
@@ -182,9 +175,7 @@ mod tests {
         let (one, other) = (checkout(), checkout());
         assert_ne!(key(&step(one.path(), &[])).unwrap(), key(&step(other.path(), &[])).unwrap());
         let error = key(&step(one.path(), &["gone.js"])).unwrap_err().to_string();
-        assert!(
-            error.starts_with("prepare.data: cannot read its input ") && error.contains("gone.js"),
-            "{error}"
-        );
+        let told = "prepare.data: cannot read its input ";
+        assert!(error.starts_with(told) && error.contains("gone.js"), "{error}");
     }
 }

@@ -2,17 +2,15 @@
 //!
 //! It knows what was built only by its mark.
 
-use std::env;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
-use crate::source::{Repository, Source};
+use crate::source::Source;
 use crate::{Cache, Error, Preparing};
 
 /// The folder of worktrees in the cache's.
@@ -34,21 +32,14 @@ pub struct Worktree {
     _lock: Lock,
 }
 
-/// What is kept beside a worktree.
-#[derive(Serialize, Deserialize)]
-struct Owner {
-    repository: PathBuf,
-    commit: String,
-}
-
 /// Where worktrees are kept.
 pub(super) fn folder(cache: &Cache) -> PathBuf {
     cache.folder().join(FOLDER)
 }
 
 /// Name of the folder of a commit of a repository: it begins with the commit, for whoever looks at a path.
-pub(super) fn key(repository: &Repository, commit: &str) -> String {
-    let hash = hash(&[repository.common.as_os_str().as_encoded_bytes(), commit.as_bytes()]);
+pub(super) fn key(repository: &Path, commit: &str) -> String {
+    let hash = hash(&[repository.as_os_str().as_encoded_bytes(), commit.as_bytes()]);
     format!("{}-{hash}", commit.get(..KEY_DIGITS).unwrap_or(commit))
 }
 
@@ -80,12 +71,13 @@ impl Source {
     pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
         let cache = Cache::at(folder(cache));
         cache.create()?;
-        let lock = cache.lock(&self.against.baseline(), &self.key, watch, &|| false)?;
         let path = self.against.worktree.clone();
+        let key = path.file_name().unwrap_or_default().to_string_lossy();
+        let lock = cache.lock(&self.against.baseline(), &key, watch, &|| false)?;
         let made = !self.is_whole()?;
         if made {
             watch(Preparing::Making(Duration::ZERO));
-            discard(&self.repository.git, &path);
+            discard(&self.against.repository, &path);
             self.add()?;
         } else if self.builds.iter().any(|step| step.mark.as_ref().is_some_and(|mark| !mark.is_file())) {
             // Nobody knows what a build left that failed, or another one.
@@ -102,54 +94,46 @@ impl Source {
         if !path.is_dir() {
             return Ok(false);
         }
-        let git = Git::at(path);
         // Of a folder that is none of git's any more another repository around it would answer.
-        let root = git.ask(&["rev-parse", "--show-toplevel"])?;
-        let commit = git.ask(&["rev-parse", "--verify", "HEAD"])?;
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if !root.is_yes() || Path::new(&root.line()) != real || commit.line() != self.against.commit {
-            return Ok(false);
-        }
+        let root = ask(path, &["rev-parse", "--show-toplevel"])?;
+        let commit = ask(path, &["rev-parse", "--verify", "HEAD"])?;
         let changed =
-            git.ask(&["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])?;
-        Ok(changed.is_yes() && changed.out.is_empty())
+            ask(path, &["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let is_it = root.is_yes && Path::new(&root.line()) == real && commit.line() == self.against.commit;
+        Ok(is_it && changed.is_yes && changed.out.is_empty())
     }
 
     /// Also where git remembers one there that somebody has deleted.
-    fn add(&self) -> Result<(), Error> {
-        let (git, path) = (&self.repository.git, &self.against.worktree);
-        let mut command = git.command(&["worktree", "add", "--force", "--detach"]);
-        let said = git.run(command.arg(path).arg(&self.against.commit))?;
-        let added = said.or_fail(format!("check out {}", self.against.baseline())).map(|_| ());
-        if added.is_err() {
-            discard(git, path);
-        }
-        added
+    fn add(&self) -> Result<Said, Error> {
+        let (repository, path) = (&self.against.repository, &self.against.worktree);
+        let end = [path.as_os_str(), self.against.commit.as_ref()];
+        let said = change(repository, &["worktree", "add", "--force", "--detach"], &end)?;
+        let said = said.or_fail(format!("check out {}", self.against.baseline()));
+        said.inspect_err(|_| discard(repository, path))
     }
 
-    fn clean(&self) -> Result<(), Error> {
+    fn clean(&self) -> Result<Said, Error> {
         let path = &self.against.worktree;
         remove_marks(path);
-        let said = Git::at(path).ask(&["clean", "-ffdxq"])?;
-        said.or_fail(format!("clean {}", path.display())).map(|_| ())
+        ask(path, &["clean", "-ffdxq"])?.or_fail(format!("clean {}", path.display()))
     }
 
     fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
-        let owner =
-            Owner { repository: self.against.repository.clone(), commit: self.against.commit.clone() };
-        // Paths that are not UTF-8 cannot be kept; then only git forgets nothing of it.
-        let text = serde_json::to_string(&owner).unwrap_or_default();
+        // Of a path that is not UTF-8 git only forgets nothing.
+        let repository = self.against.repository.display().to_string();
+        let text = json!({ "repository": repository, "commit": self.against.commit }).to_string();
         fs::write(&path, text).map_err(|error| unusable(&path, &error))
     }
 }
 
 /// Removes a worktree with all that stands beside it; what cannot be removed is only space, or in the way of the next.
-fn discard(git: &Git, path: &Path) {
+fn discard(repository: &Path, path: &Path) {
     remove_marks(path);
     if path.exists() {
         // Git forgets it; of one that it does not know the files are still there.
-        let _ = git.run(git.command(&["worktree", "remove", "--force", "--force"]).arg(path));
+        let _ = change(repository, &["worktree", "remove", "--force", "--force"], &[path.as_os_str()]);
         let _ = fs::remove_dir_all(path);
     }
     let _ = fs::remove_file(beside(path, OWNER));
@@ -167,24 +151,18 @@ fn remove_marks(worktree: &Path) {
 
 /// Removes those that were not used for longest, where nobody uses them now.
 fn remove_old(cache: &Cache) {
-    let mut owners: Vec<(SystemTime, PathBuf)> = fs::read_dir(cache.folder())
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().ends_with(OWNER))
-        .filter_map(|entry| {
-            Some((entry.metadata().as_ref().map(Metadata::modified).ok()?.ok()?, entry.path()))
-        })
-        .collect();
+    let entries = fs::read_dir(cache.folder()).into_iter().flatten().flatten();
+    let entries = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(OWNER));
+    let used = |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
+    let mut owners: Vec<(SystemTime, PathBuf)> = entries.filter_map(used).collect();
     owners.sort_by_key(|(used, _)| std::cmp::Reverse(*used));
     for (_, path) in owners.iter().skip(KEPT_MAX) {
         let worktree = path.with_extension("");
         let key = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Ok(Some(_lock)) = Lock::try_take(cache, &key) else { continue };
         let text = fs::read_to_string(path).unwrap_or_default();
-        let owner: Option<Owner> = serde_json::from_str(&text).ok();
-        let repository = owner.map_or_else(|| worktree.clone(), |owner| owner.repository);
-        discard(&Git::at(&repository), &worktree);
+        let owner: Value = serde_json::from_str(&text).unwrap_or_default();
+        discard(owner["repository"].as_str().map_or(worktree.as_path(), Path::new), &worktree);
     }
 }
 
@@ -200,83 +178,54 @@ const CHANGE_PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// What git says to those that it does not trust.
 const DISTRUST: [&str; 2] = ["dubious ownership", "unsafe repository"];
 
-/// Git in some directory.
-#[derive(Debug, Clone)]
-pub(super) struct Git {
-    directory: PathBuf,
-}
-
 /// What git said.
 #[derive(Debug)]
 pub(super) struct Said {
-    /// Its exit code; `None` where a signal ended it.
-    pub code: Option<i32>,
+    /// Whether it ended well, which is a yes.
+    pub is_yes: bool,
     pub out: Vec<u8>,
     err: String,
 }
 
-impl Git {
-    pub fn at(directory: &Path) -> Git {
-        Git { directory: directory.to_owned() }
-    }
+/// Asks git in a directory something of words alone, whatever comes of it.
+pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<Said, Error> {
+    run(ANSWER_PATIENCE, directory, words, &[])
+}
 
-    /// Whether a variable says which repository is meant.
-    pub fn is_sent_elsewhere() -> bool {
-        env::var_os("GIT_DIR").is_some()
-    }
+/// Asks about a path or an object.
+pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
+    run(ANSWER_PATIENCE, directory, words, &[of.as_ref()])
+}
 
-    /// A command of git; arguments that are no words of ours can be added.
-    pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = machine::git(&self.directory);
-        command.args(words);
-        command
-    }
+/// Runs a command that changes something, whatever comes of it.
+fn change(directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<Said, Error> {
+    run(CHANGE_PATIENCE, directory, words, end)
+}
 
-    /// Runs a command that changes something, whatever comes of it.
-    pub fn run(&self, command: &mut Command) -> Result<Said, Error> {
-        self.run_within(CHANGE_PATIENCE, command)
+fn run(patience: Duration, directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<Said, Error> {
+    let output = machine::run(machine::git(directory).args(words).args(end), patience).map_err(|error| {
+        Error::new(format!("git cannot be started: {error}"))
+            .help("--against needs git: `apt-get install git`")
+    })?;
+    let Some(output) = output else {
+        let (seconds, directory) = (patience.as_secs(), directory.display());
+        return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
+    };
+    let said = Said {
+        is_yes: output.status.success(),
+        out: output.stdout,
+        err: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    };
+    if !said.is_yes && DISTRUST.iter().any(|words| said.err.contains(words)) {
+        let (directory, said) = (directory.display(), said.words());
+        let hint = "it belongs to another user; if you trust it: git config --global --add safe.directory";
+        return Err(Error::new(format!("git does not trust the repository of {directory}: {said}"))
+            .help(format!("{hint} {directory}")));
     }
-
-    fn run_within(&self, patience: Duration, command: &mut Command) -> Result<Said, Error> {
-        let output = machine::run(command, patience).map_err(|error| {
-            Error::new(format!("git cannot be started: {error}"))
-                .help("--against needs git: `apt-get install git`")
-        })?;
-        let Some(output) = output else {
-            let (seconds, directory) = (patience.as_secs(), self.directory.display());
-            return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
-        };
-        let said = Said {
-            code: output.status.code(),
-            out: output.stdout,
-            err: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-        };
-        if said.code != Some(0) && DISTRUST.iter().any(|words| said.err.contains(words)) {
-            let (directory, said) = (self.directory.display(), said.words());
-            let hint =
-                "it belongs to another user; if you trust it: git config --global --add safe.directory";
-            return Err(Error::new(format!("git does not trust the repository of {directory}: {said}"))
-                .help(format!("{hint} {directory}")));
-        }
-        Ok(said)
-    }
-
-    /// Asks something of words alone, whatever comes of it.
-    pub fn ask(&self, words: &[&str]) -> Result<Said, Error> {
-        self.run_within(ANSWER_PATIENCE, &mut self.command(words))
-    }
-
-    /// Asks about a path or an object.
-    pub fn ask_about(&self, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
-        self.run_within(ANSWER_PATIENCE, self.command(words).arg(of))
-    }
+    Ok(said)
 }
 
 impl Said {
-    pub fn is_yes(&self) -> bool {
-        self.code == Some(0)
-    }
-
     /// Its output without the end of the line.
     pub fn line(&self) -> String {
         String::from_utf8_lossy(&self.out).trim_end_matches('\n').to_owned()
@@ -286,8 +235,7 @@ impl Said {
     pub fn words(&self) -> String {
         let lines: Vec<&str> = self.err.lines().collect();
         let fatal = lines.iter().find_map(|line| line.strip_prefix("fatal: "));
-        let line = fatal.or(lines.first().copied()).unwrap_or("it did not say why");
-        line.to_owned()
+        fatal.or(lines.first().copied()).unwrap_or("it did not say why").to_owned()
     }
 
     /// Whether it complained in these words.
@@ -297,7 +245,7 @@ impl Said {
 
     /// What it printed, where it went well.
     pub fn or_fail(self, doing: impl std::fmt::Display) -> Result<Said, Error> {
-        if self.is_yes() {
+        if self.is_yes {
             return Ok(self);
         }
         Err(Error::new(format!("git could not {doing}: {}", self.words())))

@@ -28,26 +28,22 @@ pub(super) struct Output {
     pipe_bytes: usize,
     paused_until: Option<Instant>,
     buffer: Vec<u8>,
-    followed: Followed,
+    /// Files that are read as well, and how far each has been.
+    followed: Vec<(PathBuf, u64)>,
     log: Log,
 }
 
 impl Output {
     /// With the end that the service writes to. Files that are `followed` are read when all is asked for.
-    pub fn open(log: Log, followed: Followed) -> io::Result<(Self, OwnedFd)> {
+    pub fn open(log: Log, followed: &[PathBuf]) -> io::Result<(Self, OwnedFd)> {
         let (outlet, inlet) = pipe_with(PipeFlags::CLOEXEC)?;
         // Refused to users who have many large pipes already: then it is a small one, read more often.
         let _ = fcntl_setpipe_size(&outlet, PIPE_BYTES);
         let pipe_bytes = fcntl_getpipe_size(&outlet).unwrap_or(4096);
         rustix::fs::fcntl_setfl(&outlet, OFlags::NONBLOCK)?;
-        let output = Self {
-            pipe: Some(outlet),
-            pipe_bytes,
-            paused_until: None,
-            buffer: vec![0; 64 << 10],
-            followed,
-            log,
-        };
+        let followed = followed.iter().map(|file| (file.clone(), 0)).collect();
+        let (pipe, buffer) = (Some(outlet), vec![0; 64 << 10]);
+        let output = Self { pipe, pipe_bytes, paused_until: None, buffer, followed, log };
         Ok((output, inlet))
     }
 
@@ -61,7 +57,7 @@ impl Output {
     pub fn drain(&mut self) {
         // Others may keep writing, so a pipe's fill is the most that can have been there.
         self.read(self.pipe_bytes);
-        self.followed.take(&mut self.log);
+        take_new(&mut self.followed, &mut self.log);
     }
 
     fn read(&mut self, limit: usize) -> usize {
@@ -116,24 +112,11 @@ impl Output {
 /// Most bytes read of each end of what is new. More than the log keeps of either.
 const END_BYTES: u64 = 1 << 20;
 
-/// The files, and how far each has been read.
-pub(super) struct Followed {
-    files: Vec<(PathBuf, u64)>,
-}
-
-impl Followed {
-    pub fn new(files: &[PathBuf]) -> Self {
-        Self { files: files.iter().map(|file| (file.clone(), 0)).collect() }
-    }
-
-    /// Moves what is new into the log, one file after the other.
-    pub fn take(&mut self, log: &mut Log) {
-        for (path, done) in &mut self.files {
-            // One that is not there yet, or cannot be read, has nothing new.
-            if let Ok(end) = take_from(path, *done, log) {
-                *done = end;
-            }
-        }
+/// Moves what is new into the log, one file after the other.
+fn take_new(files: &mut [(PathBuf, u64)], log: &mut Log) {
+    for (path, done) in files {
+        // One that is not there yet, or cannot be read, has nothing new.
+        *done = take_from(path, *done, log).unwrap_or(*done);
     }
 }
 
@@ -262,25 +245,32 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
-    #[test]
-    fn what_is_new_is_taken_once_and_of_a_flood_both_ends() {
+    /// A folder, and a log in it.
+    fn log() -> (tempfile::TempDir, PathBuf, Log) {
         let folder = tempfile::tempdir().unwrap();
-        let (kept, followed_file) = (folder.path().join("kept"), folder.path().join("app.log"));
-        let mut log = Log::create(&kept).unwrap();
-        let mut followed = Followed::new(&[folder.path().join("missing"), followed_file.clone()]);
-        followed.take(&mut log);
-        let mut file = File::create(&followed_file).unwrap();
+        let kept = folder.path().join("kept");
+        let log = Log::create(&kept).unwrap();
+        (folder, kept, log)
+    }
+
+    #[test]
+    fn what_is_new_is_taken_once_and_of_a_flood_both_ends_and_a_pipe_is_not_waited_for() {
+        let (folder, kept, mut log) = log();
+        let place = |name: &str| folder.path().join(name);
+        assert!(std::process::Command::new("mkfifo").arg(place("pipe")).status().unwrap().success());
+        let mut files = ["missing", "pipe", "app.log"].map(|name| (place(name), 0));
+        take_new(&mut files, &mut log);
+        assert_eq!(log.tail(), "");
+        let mut file = File::create(place("app.log")).unwrap();
         file.write_all(b"first\n").unwrap();
-        followed.take(&mut log);
-        followed.take(&mut log);
+        take_new(&mut files, &mut log);
+        take_new(&mut files, &mut log);
         assert_eq!(log.tail(), "first");
         file.write_all(&b"0123456789abcde\n".repeat(300_000)).unwrap();
         file.write_all(b"last\n").unwrap();
-        followed.take(&mut log);
+        take_new(&mut files, &mut log);
         assert!(log.tail().ends_with("abcde\nlast"), "{}", log.tail());
         let (total, dropped) = log.finish();
         assert_eq!(total, 6 + 16 * 300_000 + 5);
@@ -289,47 +279,23 @@ mod tests {
         assert!(dropped > 3_000_000 && (text.len() as u64) < 1_200_000, "{dropped}");
     }
 
-    #[test]
-    fn a_pipe_in_place_of_a_log_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("app.log");
-        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let mut log = Log::create(&folder.path().join("kept")).unwrap();
-        Followed::new(&[pipe]).take(&mut log);
-        assert_eq!(log.tail(), "");
-    }
-
-    fn log_of(chunks: &[&[u8]]) -> (Log, std::path::PathBuf) {
-        let name = format!("proofload-log-{}-{:x}", std::process::id(), rand::random::<u64>());
-        let path = std::env::temp_dir().join(name);
-        let mut log = Log::create(&path).unwrap();
-        chunks.iter().for_each(|chunk| log.push(chunk));
-        (log, path)
-    }
-
     fn finished(chunks: &[&[u8]]) -> (u64, u64, Vec<u8>) {
-        let (log, path) = log_of(chunks);
+        let (_folder, kept, mut log) = log();
+        chunks.iter().for_each(|chunk| log.push(chunk));
         let (total, dropped) = log.finish();
-        let kept = std::fs::read(&path).unwrap();
-        std::fs::remove_file(path).unwrap();
-        (total, dropped, kept)
+        (total, dropped, std::fs::read(kept).unwrap())
     }
 
     #[test]
-    fn a_flood_keeps_its_beginning_and_its_end() {
+    fn a_flood_keeps_its_beginning_and_its_end_and_what_fits_is_kept_byte_for_byte() {
         let line = b"0123456789abcde\n";
         let chunk = line.repeat(5000);
-        let chunks: Vec<&[u8]> = std::iter::repeat_n(chunk.as_slice(), 40).collect();
-        let (total, dropped, kept) = finished(&chunks);
+        let (total, dropped, kept) = finished(&[chunk.as_slice(); 40]);
         assert_eq!(total, 40 * 80_000);
         assert_eq!(dropped, total - HEAD_BYTES - RING_BYTES as u64);
         let note = format!("\n[... {dropped} bytes not kept ...]\n");
         assert_eq!(kept.len() as u64, total - dropped + note.len() as u64);
         assert!(kept.starts_with(line) && kept.ends_with(line));
-    }
-
-    #[test]
-    fn what_fits_is_kept_byte_for_byte() {
         let chunk = vec![7; 700 << 10];
         let (total, dropped, kept) = finished(&[&chunk, &chunk[..(324 << 10) + 5000]]);
         assert_eq!((total, dropped, kept.len()), ((1 << 20) + 5000, 0, (1 << 20) + 5000));
@@ -339,8 +305,8 @@ mod tests {
     fn a_tail_is_short_and_harmless() {
         let mut output: Vec<u8> = (0..100).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
         output.extend(b"\x1b[31mError:\x1b[0m \x07\xff bad\r\n");
-        let (log, path) = log_of(&[&output]);
-        std::fs::remove_file(path).unwrap();
+        let (_folder, _, mut log) = log();
+        log.push(&output);
         let tail = log.tail();
         assert_eq!(tail.lines().count(), TAIL_LINES);
         assert!(tail.starts_with("line 81\n") && tail.ends_with("\nError: \u{fffd} bad"), "{tail:?}");

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use machine::process::{ProcessId, Stat, children, descendants_until};
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getppid, kill_process, kill_process_group,
-    set_parent_process_death_signal, setpgid, wait,
+    Signal, WaitOptions, getppid, kill_process, kill_process_group, set_parent_process_death_signal, setpgid,
+    wait,
 };
 
 use crate::marker;
 use crate::message::{Exit, Leftover, Spec};
-use crate::sample::signal;
+use crate::sample::{pid_of, signal};
 
 // The service's first process: started by the warden so that it can neither outlive it nor inherit its habits.
 //
@@ -78,34 +78,17 @@ fn reset_signals() {
     }
 }
 
-/// Takes an end of any child, adopted ones too.
-pub(super) enum Reaped {
-    /// This process ended.
-    Child(u32, Exit),
-    /// All living children are still at it.
-    NoneNow,
-    /// There is no child, so there is no descendant either: orphans come to the warden.
-    NoneLeft,
-}
-
-pub(super) fn reap() -> Reaped {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) => {
-                if let (Ok(pid), Some(exit)) = (u32::try_from(pid.as_raw_nonzero().get()), exit_of(status)) {
-                    return Reaped::Child(pid, exit);
-                }
-            }
-            Ok(None) => return Reaped::NoneNow,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return Reaped::NoneLeft,
-        }
-    }
-}
-
-fn exit_of(status: WaitStatus) -> Option<Exit> {
-    let status = (status.exit_status().map(Exit::Status), status.terminating_signal().map(Exit::Signal));
-    status.0.or(status.1)
+/// A child that has ended, adopted ones too; `None`: all are still at it.
+///
+/// # Errors
+/// There is no child, so there is no descendant either: orphans come to the warden.
+pub(super) fn reap() -> rustix::io::Result<Option<(u32, Exit)>> {
+    let ended = rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG))?;
+    Ok(ended.and_then(|(pid, status)| {
+        let exit = status.exit_status().map(Exit::Status);
+        let exit = exit.or_else(|| status.terminating_signal().map(Exit::Signal))?;
+        Some((u32::try_from(pid.as_raw_nonzero().get()).ok()?, exit))
+    }))
 }
 
 // The signals that end a tree: SIGTERM once to each process, SIGKILL until there is none.
@@ -125,10 +108,6 @@ const LOOKING: Duration = Duration::from_secs(1);
 /// Those below the warden that can still do something, as far as they are found by then.
 fn alive(until: Instant) -> Vec<Stat> {
     descendants_until(std::process::id(), Some(until)).into_iter().filter(Stat::is_alive).collect()
-}
-
-fn pid_of(number: u32) -> Option<Pid> {
-    i32::try_from(number).ok().and_then(Pid::from_raw)
 }
 
 /// Kills the process groups of these, which are all of our session or of sessions begun below, so that none has strangers in it.
@@ -205,66 +184,36 @@ impl Ending {
 /// How long processes may take to end after SIGKILL. Only those stuck in the kernel take any time at all.
 pub(super) const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What to do now.
+/// How far the end has come, and what is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Nothing: nobody has asked for an end.
-    Rest,
-    /// Send SIGTERM to whoever has not got it yet.
-    Ask,
-    /// Send SIGKILL to everything.
-    Kill,
-    /// Report, and end.
-    Finish,
-}
-
-/// How far the end has come.
-#[derive(Debug, Clone, Copy)]
 pub(super) enum Shutdown {
+    /// Nothing: nobody has asked for an end.
     Off,
+    /// Send SIGTERM to whoever has not got it yet.
     Asking { early_until: Instant, until: Instant },
+    /// Send SIGKILL to everything.
     Killing { until: Instant },
+    /// Report, and end.
     Over,
 }
 
 impl Shutdown {
     /// Begins the end; a second call changes nothing.
     pub fn begin(&mut self, now: Instant, stop_timeout: Duration) {
-        if matches!(self, Self::Off) {
+        if *self == Self::Off {
             *self = Self::Asking { early_until: now + stop_timeout / 2, until: now + stop_timeout };
         }
     }
 
-    /// Moves on, and says what to do.
-    pub fn step(&mut self, now: Instant, empty: bool) -> Step {
+    /// Moves on.
+    pub fn step(&mut self, now: Instant, empty: bool) -> Self {
         *self = match *self {
-            Self::Off => Self::Off,
             Self::Asking { .. } | Self::Killing { .. } if empty => Self::Over,
             Self::Asking { until, .. } if now >= until => Self::Killing { until: now + KILL_PATIENCE },
             Self::Killing { until } if now >= until => Self::Over,
             same => same,
         };
-        match self {
-            Self::Off => Step::Rest,
-            Self::Asking { .. } => Step::Ask,
-            Self::Killing { .. } => Step::Kill,
-            Self::Over => Step::Finish,
-        }
-    }
-
-    /// When those that were asked are killed; `now` where nobody is.
-    pub fn ask_until(&self, now: Instant) -> Instant {
-        if let Self::Asking { until, .. } = self { *until } else { now }
-    }
-
-    /// Whether a daemon that ends the others itself still has the time.
-    pub fn is_early(&self, now: Instant) -> bool {
-        matches!(self, Self::Asking { early_until, .. } if now < *early_until)
-    }
-
-    /// Whether the tree is being ended, so that it has to be looked at again and again.
-    pub fn is_under_way(&self) -> bool {
-        matches!(self, Self::Asking { .. } | Self::Killing { .. })
+        *self
     }
 }
 
@@ -275,30 +224,20 @@ mod tests {
     const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
     #[test]
-    fn a_tree_is_asked_once_then_killed_then_given_up() {
+    fn a_tree_is_asked_once_then_killed_then_given_up_and_finished_at_once_when_it_is_empty() {
         let start = Instant::now();
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         let mut shutdown = Shutdown::Off;
-        assert_eq!(shutdown.step(start, true), Step::Rest);
+        assert_eq!(shutdown.step(start, true), Shutdown::Off);
         shutdown.begin(start, STOP_TIMEOUT);
-        assert!(shutdown.is_early(start));
-        assert_eq!(shutdown.step(after(1), false), Step::Ask);
-        assert!(
-            !shutdown.is_early(after(1)),
-            "a daemon that does not end the others must not keep them for ever"
-        );
+        let mut other = shutdown;
+        // A daemon that does not end the others must not keep them for ever.
+        let asking = Shutdown::Asking { early_until: after(1), until: after(2) };
+        assert_eq!(shutdown.step(after(1), false), asking);
         shutdown.begin(after(1), STOP_TIMEOUT);
-        assert_eq!(shutdown.step(after(2), false), Step::Kill);
-        assert_eq!(shutdown.step(after(6), false), Step::Kill);
-        assert_eq!(shutdown.step(after(7), false), Step::Finish);
-    }
-
-    #[test]
-    fn an_empty_tree_is_finished_at_once() {
-        let now = Instant::now();
-        let mut shutdown = Shutdown::Off;
-        shutdown.begin(now, STOP_TIMEOUT);
-        assert_eq!(shutdown.step(now, true), Step::Finish);
-        assert_eq!(shutdown.step(now, true), Step::Finish);
+        let killing = Shutdown::Killing { until: after(7) };
+        assert_eq!([2, 6].map(|at| shutdown.step(after(at), false)), [killing; 2]);
+        assert_eq!(shutdown.step(after(7), false), Shutdown::Over);
+        assert_eq!([0, 0].map(|at| other.step(after(at), true)), [Shutdown::Over; 2]);
     }
 }

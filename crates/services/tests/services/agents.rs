@@ -5,29 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use plan::{Launcher, Service};
-use proofload_services::{Agent, AgentHost, Role, Running, Wanted, start};
+use proofload_services::{Agent, AgentHost, Role, Running, Wanted};
 
-use crate::launchers::crew;
-use crate::pm2;
-use crate::stage::{PATIENCE, Stage, get, ports, wait_until, warden, with_env};
-
-fn never() -> bool {
-    false
-}
+use crate::launchers::{crew, with_pm2};
+use crate::stage::{PATIENCE, Stage, get, wait_until, with_env};
 
 /// Starts a service with an agent in each of its Node.js processes.
 fn with_agent(stage: &Stage, service: &Service) -> (Running, AgentHost) {
     let host = AgentHost::new().unwrap();
-    let mut placement = stage.placement();
-    placement.agent = Some(host.clone());
-    let running = start(&warden(), service, &ports(service), &placement, &never).unwrap();
+    let running = stage.start_placed(service, |placement| placement.agent = Some(host.clone())).unwrap();
     (running, host)
-}
-
-/// The folder in which a service's agent is, as its processes are told.
-fn folder(running: &Running) -> PathBuf {
-    let sight = running.processes(&["PROOFLOAD_AGENT"]);
-    PathBuf::from(&sight[0].environ["PROOFLOAD_AGENT"]).parent().unwrap().to_owned()
 }
 
 fn of(agents: &[Agent], role: Role) -> Vec<u32> {
@@ -37,40 +24,36 @@ fn of(agents: &[Agent], role: Role) -> Vec<u32> {
 #[test]
 fn a_real_service_is_profiled_and_counts_its_requests_and_nothing_is_left() {
     let stage = Stage::new();
-    let service = with_env(
-        stage.service(&["node", "server.js"]),
-        &[("NODE_OPTIONS", "--no-deprecation"), ("NODE_ENV", "test")],
-    );
+    let env = [("NODE_OPTIONS", "--no-deprecation"), ("NODE_ENV", "test")];
+    let service = with_env(stage.service(&["node", "server.js"]), &env);
     let (running, host) = with_agent(&stage, &service);
-    assert!(host.wait_for_agents(PATIENCE, &never));
+    assert!(host.wait_for_agents(PATIENCE, &|| false));
     let agents = host.agents();
-    assert_eq!((of(&agents, Role::Service), agents.len()), (vec![running.pid()], 1));
+    assert_eq!((of(&agents, Role::Service), agents.len()), (vec![running.pid], 1));
     assert_eq!(agents[0].node_env.as_deref(), Some("test"));
-    assert!(
-        agents[0].versions.contains_key("node") && agents[0].main.as_ref().unwrap().ends_with("server.js")
-    );
-    let options = running.processes(&["NODE_OPTIONS"])[0].environ["NODE_OPTIONS"].clone();
-    assert!(
-        options.starts_with("--require ") && options.ends_with("agent.cjs --no-deprecation"),
-        "{options}"
-    );
+    assert!(agents[0].versions.contains_key("node"), "{agents:?}");
+    assert!(agents[0].main.as_ref().unwrap().ends_with("server.js"), "{agents:?}");
+    let options = running.sight(&["NODE_OPTIONS"]).processes[0].environ["NODE_OPTIONS"].clone();
+    let has_both = options.starts_with("--require ") && options.ends_with("agent.cjs --no-deprecation");
+    assert!(has_both, "{options}");
     for (wanted, key) in [(Wanted::Cpu { interval_us: 1000 }, "nodes"), (Wanted::Heap, "head")] {
         let file = stage.path(key);
-        let arming = host.arm(wanted, &|_| file.clone(), &never);
-        (0..3).for_each(|_| drop(get(running.address(), "/burn/30")));
-        let came = host.disarm(arming, &never);
+        let arming = host.arm(wanted, &|_| file.clone(), &|| false);
+        (0..3).for_each(|_| drop(get(running.address, "/burn/30")));
+        let came = host.disarm(arming, &|| false);
         let take = came[0].1.as_ref().unwrap();
         assert_eq!((came.len(), take.requests), (1, Some(3)), "{came:?}");
         let profile: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         assert!(!profile[key].is_null(), "it is a profile");
     }
-    let arming = host.arm(Wanted::Counters, &|_| PathBuf::new(), &never);
-    get(running.address(), "/burn/30");
-    let came = host.disarm(arming, &never);
+    let arming = host.arm(Wanted::Counters, &|_| PathBuf::new(), &|| false);
+    get(running.address, "/burn/30");
+    let came = host.disarm(arming, &|| false);
     let counters = came[0].1.as_ref().unwrap().counters.as_ref().unwrap();
     assert!(counters["loop_active_ns"].as_u64().unwrap() >= 25_000_000, "{counters}");
     assert_eq!(host.notes(), Vec::<String>::new());
-    let folder = folder(&running);
+    let environ = &running.processes(&["PROOFLOAD_AGENT"])[0].environ;
+    let folder = PathBuf::from(&environ["PROOFLOAD_AGENT"]).parent().unwrap().to_owned();
     assert!(folder.join("agent.sock").exists());
     drop(host);
     assert!(folder.exists(), "the service still has it");
@@ -89,7 +72,7 @@ fn every_worker_has_an_agent_from_its_start_whoever_starts_it() {
         let workers = if role == Role::Worker { 3 } else { 1 };
         let service = match launcher {
             Launcher::Cluster => crew(&stage, launcher, &["node", "crew.js"], workers),
-            _ => pm2::service(&stage, launcher, workers),
+            _ => with_pm2(&stage, launcher, workers),
         };
         let service = with_env(service, &[("NODE_OPTIONS", "--no-deprecation")]);
         let (running, host) = with_agent(&stage, &service);
@@ -97,13 +80,11 @@ fn every_worker_has_an_agent_from_its_start_whoever_starts_it() {
         assert!(wait_until(PATIENCE, found), "{launcher:?}: {:?} {:?}", host.agents(), host.notes());
         let workers = of(&host.agents(), role);
         // What counts is what a worker was started with: Node.js reads it before PM2 can set anything.
-        let processes = running.processes(&["NODE_OPTIONS"]);
+        let processes = running.sight(&["NODE_OPTIONS"]).processes;
         for process in processes.iter().filter(|process| workers.contains(&process.id.pid)) {
             let options = &process.environ["NODE_OPTIONS"];
-            assert!(
-                options.starts_with("--require ") && options.ends_with("--no-deprecation"),
-                "{process:?}"
-            );
+            let has_both = options.starts_with("--require ") && options.ends_with("--no-deprecation");
+            assert!(has_both, "{process:?}");
         }
         assert_eq!(running.stop().killed, 0, "{launcher:?}: an agent keeps no process alive");
     }
@@ -114,8 +95,8 @@ fn a_service_without_node_has_no_agent_and_starts_as_ever() {
     let stage = Stage::new();
     // It takes the variable away, as some scripts do.
     let (running, host) = with_agent(&stage, &stage.shell("unset NODE_OPTIONS; exec node server.js"));
-    assert!(!host.wait_for_agents(Duration::from_millis(200), &never));
-    let came = host.disarm(host.arm(Wanted::Counters, &|_| PathBuf::new(), &never), &never);
+    assert!(!host.wait_for_agents(Duration::from_millis(200), &|| false));
+    let came = host.disarm(host.arm(Wanted::Counters, &|_| PathBuf::new(), &|| false), &|| false);
     assert!(came.is_empty() && running.threads()[0].program == "node");
 }
 
@@ -123,7 +104,7 @@ fn a_service_without_node_has_no_agent_and_starts_as_ever() {
 fn what_threads_used_adds_up_to_what_the_process_did() {
     let stage = Stage::new();
     let running = stage.start(&stage.shell("sleep 600 & exec node server.js")).unwrap();
-    let own_ns = |path: &str| get(running.address(), path).parse::<u64>().unwrap() * 1000;
+    let own_ns = |path: &str| get(running.address, path).parse::<u64>().unwrap() * 1000;
     let (before, began_ns) = (running.threads(), own_ns("/"));
     let truth_ns = own_ns("/burn/1000") - began_ns;
     // What has ended its work is accounted for.

@@ -10,11 +10,12 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use plan::{Container, ContainerOf, Ready, Service};
-use proofload_services::{CpuSource, Exit, Listening};
+use proofload_services::{CpuSource, Exit, Listening, ProcessInfo, cpus_allowed};
 
 use crate::stage::{PATIENCE, Stage, fixtures, get, of, signal, wait_until, with_env};
 
 const IMAGE: &str = "proofload-test:1";
+const PROJECT: &str = "a_project_is_started_healthy_and_taken_down_with_its_volumes";
 const SOON: Duration = Duration::from_secs(20);
 
 fn docker(words: &[&str]) -> Output {
@@ -40,28 +41,34 @@ fn make_image(folder: &Path) {
     ));
 }
 
-/// Runs a part of the tests with an engine: a real one if there is one.
-fn with_engine(part: &str, takes_a_real_one: bool) {
+/// The parts below, each run with an engine: a real one if there is one, which a project takes.
+#[test]
+fn containers_are_services_as_others_are() {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", &format!("containers::{part}"), "--nocapture"]);
     if is_there() {
         make_image(folder.path());
-    } else {
-        // Not by a macro: the test runner would keep to itself what a passing test prints.
-        let what =
-            if takes_a_real_one { "skipped" } else { "against a recording of Docker, not the real one" };
-        let _ = writeln!(std::io::stderr(), "{what}: {part}: no Docker daemon answers here");
-        if takes_a_real_one {
-            return;
-        }
-        let path = std::env::var("PATH").unwrap();
-        command.env("PATH", format!("{}:{path}", fixtures().join("engine").display()));
-        command.env("FAKE_ENGINE", folder.path());
     }
-    let done = command.output().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+    for part in
+        ["a_service_as_others_are", "a_killed_proofload_leaves_none", "what_is_missing_is_told", PROJECT]
+    {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", &format!("containers::{part}"), "--nocapture"]);
+        if !is_there() {
+            // Not by a macro: the test runner would keep to itself what a passing test prints.
+            let what =
+                if part == PROJECT { "skipped" } else { "against a recording of Docker, not the real one" };
+            let _ = writeln!(std::io::stderr(), "{what}: {part}: no Docker daemon answers here");
+            if part == PROJECT {
+                continue;
+            }
+            let path = std::env::var("PATH").unwrap();
+            command.env("PATH", format!("{}:{path}", fixtures().join("engine").display()));
+            command.env("FAKE_ENGINE", folder.path());
+        }
+        let done = command.output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && said.contains("1 passed"), "{part}: {said}");
+    }
 }
 
 fn service(stage: &Stage, image: &str) -> Service {
@@ -80,36 +87,24 @@ fn containers() -> String {
 }
 
 #[test]
-fn a_container_is_a_service_as_others_are() {
-    with_engine("as_others", false);
-}
-
-#[test]
 #[ignore = "run by the test above"]
-fn as_others() {
+fn a_service_as_others_are() {
     let stage = Stage::new();
     let service = service(&stage, IMAGE);
-    let mut placement = stage.placement();
-    placement.cpus = vec![*proofload_services::cpus_allowed().last().unwrap()];
-    let ports = crate::stage::ports(&service);
-    let start = || {
-        proofload_services::start(&crate::stage::warden(), &service, &ports, &placement, &|| false).unwrap()
-    };
+    let cpus = vec![*cpus_allowed().last().unwrap()];
+    let start = || stage.start_placed(&service, |placement| placement.cpus = cpus.clone()).unwrap();
     let mut running = start();
     let sight = running.sight(&["NODE_ENV", "PORT", "TOKEN"]);
-    let is_node =
-        |one: &&proofload_services::ProcessInfo| one.argv.iter().any(|word| word.ends_with("server.js"));
+    let is_node = |one: &&ProcessInfo| one.argv.iter().any(|word| word.ends_with("server.js"));
     let node = sight.processes.iter().find(is_node).unwrap_or_else(|| panic!("{sight:?}")).clone();
-    assert!(node.marked && node.environ["NODE_ENV"] == "test" && node.cpus == placement.cpus, "{node:?}");
-    let engine = fs::read_to_string(format!("/proc/{}/cmdline", running.pid())).unwrap();
-    assert!(
-        node.environ["TOKEN"] == "hidden" && engine.contains("TOKEN") && !engine.contains("hidden"),
-        "{engine}"
-    );
+    assert!(node.marked && node.environ["NODE_ENV"] == "test" && node.cpus == cpus, "{node:?}");
+    let engine = fs::read_to_string(format!("/proc/{}/cmdline", running.pid)).unwrap();
+    assert_eq!(node.environ["TOKEN"], "hidden");
+    assert!(engine.contains("TOKEN") && !engine.contains("hidden"), "{engine}");
     assert_eq!(sight.listening, Listening::Unknown);
-    assert!(running.image().unwrap().starts_with("sha256:"));
+    assert!(running.image.as_ref().unwrap().starts_with("sha256:"));
     let before = running.sample();
-    get(running.address(), "/burn/400");
+    get(running.address, "/burn/400");
     std::thread::sleep(Duration::from_millis(50));
     let after = running.sample();
     assert_eq!(after.cpu_source, CpuSource::Group);
@@ -129,13 +124,8 @@ fn as_others() {
 }
 
 #[test]
-fn a_killed_proofload_leaves_no_container_and_the_next_one_removes_what_nobody_could() {
-    with_engine("of_the_dead", false);
-}
-
-#[test]
 #[ignore = "run by the test above"]
-fn of_the_dead() {
+fn a_killed_proofload_leaves_none() {
     let stage = Stage::new();
     let play = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -147,16 +137,14 @@ fn of_the_dead() {
         fs::remove_file(report).unwrap();
         (played, warden)
     };
+    let none_left = || assert!(wait_until(SOON, || containers().is_empty()), "{}", containers());
     let (mut played, _) = play();
     played.kill().unwrap();
     played.wait().unwrap();
-    assert!(wait_until(SOON, || containers().is_empty()), "{}", containers());
+    none_left();
     let (mut played, warden) = play();
-    for pid in [warden, played.id()] {
-        signal(pid, libc::SIGSTOP);
-    }
-    for pid in [warden, played.id()] {
-        signal(pid, libc::SIGKILL);
+    for number in [libc::SIGSTOP, libc::SIGKILL] {
+        [warden, played.id()].iter().for_each(|pid| signal(*pid, number));
     }
     played.wait().unwrap();
     let left = containers();
@@ -181,13 +169,8 @@ fn proofload() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_to_do() {
-    with_engine("missing", false);
-}
-
-#[test]
 #[ignore = "run by the test above"]
-fn missing() {
+fn what_is_missing_is_told() {
     let stage = Stage::new();
     let error = stage.start(&service(&stage, "no-such-image:1")).unwrap_err();
     let start = "service api: there is no image no-such-image:1 here: ";
@@ -205,48 +188,34 @@ fn missing() {
         fs::write(Path::new(&state).join("down"), "").unwrap();
     }
     let error = stage.start(&service(&stage, IMAGE)).unwrap_err();
-    assert!(
-        error.to_string().starts_with("service api: docker does not answer: Cannot connect to the"),
-        "{error}"
-    );
-}
-
-#[test]
-fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
-    with_engine("project", true);
+    let start = "service api: docker does not answer: Cannot connect to the";
+    assert!(error.to_string().starts_with(start), "{error}");
 }
 
 #[test]
 #[ignore = "run by the test above"]
-fn project() {
+fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
     let stage = Stage::new();
     let file = stage.path("compose.yaml");
-    let node = fs::canonicalize(
-        String::from_utf8(Command::new("which").arg("node").output().unwrap().stdout).unwrap().trim(),
-    );
-    let node = node.unwrap().display().to_string();
-    fs::write(
-        &file,
-        format!(
-            "version: '3'\nservices:\n  db: {{ image: {IMAGE}, environment: {{ PORT: 3000, HOST: 0.0.0.0 }} }}\n  web:\n    image: {IMAGE}\n    \
+    let node = String::from_utf8(Command::new("which").arg("node").output().unwrap().stdout).unwrap();
+    let node = fs::canonicalize(node.trim()).unwrap().display().to_string();
+    let text = format!(
+        "version: '3'\nservices:\n  db: {{ image: {IMAGE}, environment: {{ PORT: 3000, HOST: 0.0.0.0 }} }}\n  web:\n    image: {IMAGE}\n    \
              environment: {{ PORT: 3000, HOST: 0.0.0.0 }}\n    depends_on: [db]\n    volumes: [data:/data]\n    healthcheck:\n      \
              test: [CMD, {node}, -e, \"fetch('http://127.0.0.1:3000/').then(r => process.exit(r.ok ? 0 : 1))\"]\n      interval: 1s\n\
              volumes: {{ data: {{}} }}\n"
-        ),
-    )
-    .unwrap();
+    );
+    fs::write(&file, text).unwrap();
     let mut service = service(&stage, "");
     of(&mut service).directory = stage.folder.path().to_owned();
     let what = ContainerOf::Compose { file, service: "web".to_owned() };
     of(&mut service).container = Some(Container { of: what, port: None, engine: None });
-    let mut placement = stage.placement();
-    placement.cpus = vec![*proofload_services::cpus_allowed().last().unwrap()];
-    let ports = crate::stage::ports(&service);
-    let started = proofload_services::start(&crate::stage::warden(), &service, &ports, &placement, &|| false);
+    let cpus = vec![*cpus_allowed().last().unwrap()];
+    let started = stage.start_placed(&service, |placement| placement.cpus = cpus.clone());
     let mut running = started.unwrap_or_else(|error| panic!("{error}\n{:?}", error.tail()));
-    assert!(get(running.address(), "/burn/100").parse::<u64>().unwrap() >= 100_000);
-    let nodes = running.processes(&[]);
-    assert!(nodes.len() >= 2 && nodes.iter().all(|one| one.cpus == placement.cpus), "{nodes:?}");
+    assert!(get(running.address, "/burn/100").parse::<u64>().unwrap() >= 100_000);
+    let nodes = running.sight(&[]).processes;
+    assert!(nodes.len() >= 2 && nodes.iter().all(|one| one.cpus == cpus), "{nodes:?}");
     assert!(running.sample().cpu_ns > 100_000_000);
     let stopped = running.stop();
     assert_eq!(stopped.leftovers, Vec::new());

@@ -5,13 +5,10 @@
 mod agents;
 mod containers;
 mod deaths;
-mod endings;
 mod launchers;
 mod network;
-mod pm2;
 mod prepare;
 mod samples;
-mod scratch;
 mod source;
 mod stage;
 mod starts;

@@ -5,29 +5,25 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use plan::Service;
-use proofload_services::{Error, Listening, Network, Running, start};
+use proofload_services::{Error, Listening, Network, Running};
 
-use crate::stage::{LOOPBACK, Stage, ports, warden, with_env};
+use crate::stage::{LOOPBACK, PATIENCE, Stage, wait_until, with_env};
 
-/// True where networks cannot be made because we are not root, which is said once for each test.
+/// A network, or none where they cannot be made because we are not root, which is said.
 ///
 /// CI runs as root: whoever is root and still cannot make them gets a failure and not an excuse.
-fn is_out_of_reach(test: &str) -> bool {
-    if rustix::process::geteuid().is_root() {
-        return false;
+fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Option<Network> {
+    if !rustix::process::geteuid().is_root() {
+        // Not by a macro: the test runner would keep to itself what a passing test prints.
+        let _ = writeln!(std::io::stderr(), "skipped: {test}: networks take root");
+        return None;
     }
-    // Not by a macro: the test runner would keep to itself what a passing test prints.
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: networks take root");
-    true
-}
-
-fn network(rate_bit_per_s: Option<u64>, delay: Option<Duration>) -> Network {
-    Network::make(&plan::Network { rate_bit_per_s, delay }, &[]).unwrap()
+    let delay = delay_ms.map(Duration::from_millis);
+    Some(Network::make(&plan::Network { rate_bit_per_s, delay }, &[]).unwrap())
 }
 
 /// A server that sends as much as a client takes, and takes as much as a client sends, on the services' side.
@@ -65,38 +61,29 @@ fn rate(mut to: impl Read, mut from: impl Write + Send) -> f64 {
 
 #[test]
 fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
-    if is_out_of_reach("a link carries its rate") {
-        return;
-    }
-    for delay in [None, Some(Duration::from_millis(5))] {
-        let network = network(Some(20_000_000), delay);
-        let least = delay.unwrap_or_default() * 2;
-        assert!(network.round_trip() >= least, "{:?}", network.round_trip());
+    for delay in [None, Some(5)] {
+        let Some(network) = network("a link carries its rate", Some(20_000_000), delay) else { return };
+        let least = Duration::from_millis(delay.unwrap_or_default() * 2);
+        assert!(network.round_trip >= least, "{:?}", network.round_trip);
         // A machine that is busy for this long at each of three round trips is none to measure on.
-        assert!(network.round_trip() < least + Duration::from_millis(250), "{:?}", network.round_trip());
+        assert!(network.round_trip < least + Duration::from_millis(250), "{:?}", network.round_trip);
         let (address, listener) = listen(&network);
         for to_client in [true, false] {
             let client = connect(&network, address);
             let (service, _) = listener.accept().unwrap();
             let measured = if to_client { rate(client, service) } else { rate(service, client) };
             // Headers are 66 of 1514 bytes. More than the link carries would be no link; less may be a busy machine.
-            assert!(
-                (1e6..20e6).contains(&measured),
-                "{measured} bit/s, {delay:?}, to the client: {to_client}"
-            );
+            assert!((1e6..20e6).contains(&measured), "{measured} bit/s, {delay:?}, to client: {to_client}");
         }
     }
 }
 
 #[test]
 fn nothing_but_the_other_side_can_be_reached_and_nothing_is_left() {
-    if is_out_of_reach("nothing but the other side") {
-        return;
-    }
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let (home, devices) = (here(), devices());
     let outside = TcpListener::bind((LOOPBACK, 0)).unwrap();
-    let network = network(None, Some(Duration::from_millis(1)));
+    let Some(network) = network("nothing but the other side", None, Some(1)) else { return };
     let visit = network.visit_services().unwrap();
     assert_ne!(here(), home);
     assert!(TcpStream::connect(outside.local_addr().unwrap()).is_err(), "loopback is the services' own");
@@ -104,7 +91,11 @@ fn nothing_but_the_other_side_can_be_reached_and_nothing_is_left() {
     assert_eq!(here(), home);
     assert_eq!(self::devices(), devices, "this machine has no device more");
     drop(network);
-    assert!(threads("relay").is_empty());
+    // Another test may have some for a moment.
+    let is_relay =
+        |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm == "relay\n");
+    let has_relay = || fs::read_dir("/proc/self/task").unwrap().flatten().any(is_relay);
+    assert!(wait_until(PATIENCE * 2, || !has_relay()));
 }
 
 fn devices() -> Vec<String> {
@@ -112,44 +103,20 @@ fn devices() -> Vec<String> {
     table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// The threads of this test of that name; another test may have some for a moment.
-fn threads(name: &str) -> Vec<PathBuf> {
-    let named = |task: &PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim() == name);
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let tasks = fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path());
-        let found: Vec<PathBuf> = tasks.filter(named).collect();
-        if found.is_empty() || Instant::now() >= deadline {
-            return found;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn service(stage: &Stage, name: &str, env: &[(&str, &str)]) -> Service {
     let service = with_env(stage.service(&["node", "server.js"]), env);
-    Service { name: name.to_owned(), ready_timeout: Duration::from_secs(30), ..service }
+    Service { name: name.to_owned(), ..service }
 }
 
 /// Starts a service on the services' side.
-fn start_there(
-    network: &Network,
-    stage: &Stage,
-    service: &Service,
-    address: IpAddr,
-) -> Result<Running, Error> {
+fn start_there(network: &Network, stage: &Stage, service: &Service, at: IpAddr) -> Result<Running, Error> {
     let _there = network.visit_services().unwrap();
-    let mut placement = stage.placement();
-    placement.address = address;
-    start(&warden(), service, &ports(service), &placement, &|| false)
+    stage.start_placed(service, |placement| placement.address = at)
 }
 
 #[test]
 fn services_of_a_link_are_started_seen_and_answer_the_client() {
-    if is_out_of_reach("services of a link") {
-        return;
-    }
-    let network = network(None, Some(Duration::from_millis(20)));
+    let Some(network) = network("services of a link", None, Some(20)) else { return };
     let (stage, other) = (Stage::new(), Stage::new());
     let entry = service(&stage, "entry", &[("HOST", "{address}")]);
     let entry = start_there(&network, &stage, &entry, network.address()).unwrap();
@@ -157,26 +124,25 @@ fn services_of_a_link_are_started_seen_and_answer_the_client() {
     {
         let _there = network.visit_services().unwrap();
         assert_eq!((entry.listening(), origin.listening()), (Listening::Ours, Listening::Ours));
-        TcpStream::connect(origin.address()).expect("services reach each other on loopback");
+        TcpStream::connect(origin.address).expect("services reach each other on loopback");
     }
     let begin = Instant::now();
-    let mut client = connect(&network, entry.address());
+    let mut client = connect(&network, entry.address);
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     assert!(begin.elapsed() >= Duration::from_millis(80), "two round trips");
     let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
-    assert_eq!(namespace(entry.pid()), namespace(origin.pid()));
-    assert_ne!(namespace(entry.pid()), namespace(std::process::id()));
+    assert_eq!(namespace(entry.pid), namespace(origin.pid));
+    assert_ne!(namespace(entry.pid), namespace(std::process::id()));
 }
 
 #[test]
 fn a_service_that_listens_on_loopback_only_is_told_where_to_listen() {
-    if is_out_of_reach("a service that listens on loopback only") {
+    let Some(network) = network("a service that listens on loopback only", Some(100_000_000), None) else {
         return;
-    }
-    let network = network(Some(100_000_000), None);
+    };
     let stage = Stage::new();
     let mut deaf = service(&stage, "api", &[]);
     // Long enough for node to come up on a busy machine.

@@ -86,8 +86,8 @@ fn data_is_made_once_and_found_by_whoever_asks_again() {
     let second = place.prepare(&step).unwrap();
     assert_eq!((second.made, second.bytes, &second.path), (false, 5, &first.path));
     assert_eq!(fs::read_to_string(place.path("source/runs")).unwrap(), "x\n");
-    assert_eq!(place.kept(), [first.key], "no lock and nothing half made stays");
     assert_eq!(place.cache().place(&step).unwrap().path, first.path);
+    assert_eq!(place.kept(), [first.key], "no lock and nothing half made stays");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn too_little_space_is_told_before_anything_starts() {
     step.space_bytes = Some(1 << 60);
     let error = place.prepare(&step).unwrap_err();
     let cache = place.cache().folder().display().to_string();
-    assert!(error.to_string().starts_with("prepare.zips needs 1152921504.6 GB, and "), "{error}");
+    assert!(error.to_string().starts_with("prepare.zips needs 1,150,000,000 GB, and "), "{error}");
     assert!(error.to_string().contains(&format!("{cache} has ")), "{error}");
     assert!(!place.path("source/ran").exists() && place.kept().is_empty());
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
 
-use proofload_services::{CpuSource, Running, start};
+use proofload_services::{CpuSource, Running};
 
-use crate::stage::{Stage, get, ports, warden};
+use crate::stage::{PATIENCE, Stage, get, wait_until};
 
 /// The newest share of a running thread is a scheduler tick old at worst, and a machine has a few CPUs.
 const TICKS_NS: u64 = 25_000_000;
@@ -18,31 +18,21 @@ fn assert_near(what: &str, measured_ns: u64, truth_ns: u64) {
 }
 
 #[test]
-fn cpu_time_is_what_the_process_itself_measures() {
+fn cpu_time_is_what_the_process_itself_measures_with_a_control_group_and_without() {
     for group in [true, false] {
-        cpu_time_is_told_by(group);
+        let stage = Stage::new();
+        let service = stage.service(&["node", "server.js"]);
+        let mut running = stage.start_placed(&service, |placement| placement.group = group).unwrap();
+        let own_ns = |path: &str| get(running.address, path).parse::<u64>().unwrap() * 1000;
+        let before = own_ns("/");
+        let truth = own_ns("/burn/1000") - before;
+        // What has ended its work is accounted for.
+        std::thread::sleep(Duration::from_millis(50));
+        let now = own_ns("/");
+        let sample = running.sample();
+        assert_near("CPU time", sample.cpu_ns, now);
+        assert!(truth >= 1_000_000_000 && (group || sample.cpu_source == CpuSource::Processes));
     }
-}
-
-/// Starts a service whose CPU time a control group counts, if it may, or its processes do.
-fn started(stage: &Stage, service: &plan::Service, group: bool) -> Running {
-    let mut placement = stage.placement();
-    placement.group = group;
-    start(&warden(), service, &ports(service), &placement, &|| false).unwrap()
-}
-
-fn cpu_time_is_told_by(group: bool) {
-    let stage = Stage::new();
-    let mut running = started(&stage, &stage.service(&["node", "server.js"]), group);
-    let own_ns = |path: &str| get(running.address(), path).parse::<u64>().unwrap() * 1000;
-    let before = own_ns("/");
-    let truth = own_ns("/burn/1000") - before;
-    // What has ended its work is accounted for.
-    std::thread::sleep(Duration::from_millis(50));
-    let now = own_ns("/");
-    let sample = running.sample();
-    assert_near("CPU time", sample.cpu_ns, now);
-    assert!(truth >= 1_000_000_000 && (group || sample.cpu_source == CpuSource::Processes));
 }
 
 #[test]
@@ -52,7 +42,7 @@ fn children_that_come_and_go_between_samples_are_counted() {
     let script = format!(
         "for n in 1 2 3 4 5 6 7 8 9 10; do sh -c '{burn}'; done; times >$STAGE/times; exec node server.js"
     );
-    let mut running = started(&stage, &stage.shell(&script), false);
+    let mut running = stage.start_placed(&stage.shell(&script), |placement| placement.group = false).unwrap();
     let sample = running.sample();
     assert_eq!(sample.processes, 1);
     // "0m0.01s 0m0.00s" of the shell, then of its children.
@@ -62,7 +52,7 @@ fn children_that_come_and_go_between_samples_are_counted() {
         minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
     };
     let children: f64 = times.lines().nth(1).unwrap().split(' ').map(seconds).sum();
-    let node_ns = get(running.address(), "/").parse::<u64>().unwrap() * 1000;
+    let node_ns = get(running.address, "/").parse::<u64>().unwrap() * 1000;
     let truth_ns = node_ns + (children * 1e9) as u64;
     assert!(children > 0.1, "{times}");
     assert_near("CPU time", sample.cpu_ns, truth_ns);
@@ -75,12 +65,12 @@ fn memory_threads_and_switches_are_those_of_the_whole_tree() {
     let first = running.sample();
     assert_eq!(first.processes, 3);
     let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let node = running.processes(&[]).iter().find(|process| process.argv[0] == "node").unwrap().id.pid;
+    let node = running.sight(&[]).processes.iter().find(|process| process.argv[0] == "node").unwrap().id.pid;
     let threads: u32 =
         status(node).lines().find_map(|line| line.strip_prefix("Threads:\t")).unwrap().parse().unwrap();
     assert_eq!(first.threads, threads + 2);
     assert!(first.rss_bytes > 20 << 20, "{first:?}");
-    (0..20).for_each(|_| drop(get(running.address(), "/")));
+    (0..20).for_each(|_| drop(get(running.address, "/")));
     let second = running.sample();
     assert!(second.switches_voluntary > first.switches_voluntary, "{first:?} {second:?}");
     assert!(second.cpu_ns > first.cpu_ns);
@@ -91,14 +81,14 @@ fn each_process_is_told_by_its_own_time_and_what_they_share_is_held_once() {
     let stage = Stage::new();
     // The second one gets a port of its own and nothing to do.
     let mut running = stage.start(&stage.shell("PORT=0 node server.js & node server.js; wait")).unwrap();
-    let nodes = |running: &proofload_services::Running| -> usize {
-        running.processes(&[]).iter().filter(|process| process.argv[0] == "node").count()
+    let nodes = |running: &Running| -> usize {
+        running.sight(&[]).processes.iter().filter(|process| process.argv[0] == "node").count()
     };
-    assert!(crate::stage::wait_until(crate::stage::PATIENCE, || nodes(&running) == 2));
+    assert!(wait_until(PATIENCE, || nodes(&running) == 2));
     // Until both have loaded what they need.
     std::thread::sleep(Duration::from_millis(500));
     let before = running.sample();
-    drop(get(running.address(), "/burn/400"));
+    drop(get(running.address, "/burn/400"));
     std::thread::sleep(Duration::from_millis(50));
     let after = running.sample();
     let used = after.cpu_by_process_since(&before);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plan::{Building, Plan};
-use proofload_services::{Baseline, Blame, Cache, Error, Source, Worktree};
+use proofload_services::{Blame, Cache, Error, Source, Worktree};
 
 /// A repository with a service in a folder of its own, one commit, and an experiment beside it.
 struct Repository(tempfile::TempDir);
@@ -67,8 +67,7 @@ impl Repository {
     }
 
     fn find_in(&self, plan: &Plan, reference: &str) -> Result<Source, Error> {
-        let building = Building::default();
-        Source::find(plan, Baseline { reference, building: &building }, &self.cache())
+        Source::find(plan, reference, &Building::default(), &self.cache())
     }
 
     fn find(&self, reference: &str) -> Result<Source, Error> {
@@ -87,9 +86,11 @@ impl Repository {
 
 const API: &str = "directory = \"api\"\ncommand = [\"node\", \"server.js\", \"--flag\"]";
 
-fn refused(found: Result<Source, Error>) -> (String, String, bool) {
+/// What is said of what cannot be had, and what to do.
+fn refused(found: Result<Source, Error>) -> (String, String) {
     let error = found.unwrap_err();
-    (error.to_string(), error.hint().unwrap_or_default().to_owned(), *error.blame() == Blame::Request)
+    assert_eq!(*error.blame(), Blame::Request, "{error}");
+    (error.to_string(), error.hint().unwrap_or_default().to_owned())
 }
 
 #[test]
@@ -168,11 +169,11 @@ fn refs_that_are_none_are_told_with_what_to_do() {
         (" ", "it is empty"),
         ("main:api", "it names no commit"),
     ] {
-        let (message, _, usage) = refused(repository.find(reference));
-        assert!(message.contains(said) && usage, "{reference}: {message}");
+        let (message, _) = refused(repository.find(reference));
+        assert!(message.contains(said), "{reference}: {message}");
     }
-    let (message, hint, usage) = refused(repository.find("mian"));
-    assert!(message.ends_with("/shop has no commit `mian`") && hint.contains("git branch --all") && usage);
+    let (message, hint) = refused(repository.find("mian"));
+    assert!(message.ends_with("/shop has no commit `mian`") && hint.contains("git branch --all"));
     // A checkout as CI has it: shallow, of one commit.
     repository.git(&["branch", "release"]);
     let before = repository.git(&["rev-parse", "HEAD"]).trim().to_owned();
@@ -182,13 +183,13 @@ fn refs_that_are_none_are_told_with_what_to_do() {
     repository.git_in("", &["clone", "--quiet", "--depth=1", &url, "clone"]);
     let text = format!("name = \"x\"\n[services.api]\n{API}\n");
     let plan = plan::parse(&text, &repository.path("clone")).unwrap();
-    let (message, hint, _) = refused(repository.find_in(&plan, &before));
+    let (message, hint) = refused(repository.find_in(&plan, &before));
     assert!(message.contains("has no commit") && hint.contains("fetch-depth: 0"), "{message}: {hint}");
-    let (_, hint, _) = refused(repository.find_in(&plan, "origin/release"));
+    let (_, hint) = refused(repository.find_in(&plan, "origin/release"));
     assert!(hint.contains("shallow") && hint.contains("git fetch --depth=1 origin release"), "{hint}");
     repository
         .git_in("clone", &["fetch", "--quiet", "--depth=1", "origin", "release:refs/remotes/origin/release"]);
-    let (_, hint, _) = refused(repository.find_in(&plan, "release"));
+    let (_, hint) = refused(repository.find_in(&plan, "release"));
     assert!(hint.ends_with("did you mean `origin/release`?"), "{hint}");
     assert!(repository.find_in(&plan, "origin/release").is_ok());
 }
@@ -198,29 +199,24 @@ fn services_without_a_repository_or_in_one_within_it_are_told_and_others_noted()
     let repository = Repository::new();
     let bare = repository.path("bare.git");
     repository.git_in("", &["clone", "--quiet", "--bare", "shop", "bare.git"]);
-    let at = |directory: &Path, more: &str| {
-        repository.plan(&format!("directory = {directory:?}\ncommand = [\"x\"]\n{more}"))
+    let at = |directory: &Path| {
+        let plan = repository.plan(&format!("directory = {directory:?}\ncommand = [\"x\"]"));
+        repository.find_in(&plan, "main")
     };
-    let (message, _, usage) = refused(repository.find_in(&at(&repository.path("elsewhere"), ""), "main"));
-    assert!(message.starts_with("no service's directory lies in a git repository") && usage, "{message}");
-    let (message, _, usage) = refused(repository.find_in(&at(&bare, ""), "main"));
-    assert!(message.ends_with("a repository that has no working tree") && usage, "{message}");
+    let (message, _) = refused(at(&repository.path("elsewhere")));
+    assert!(message.starts_with("no service's directory lies in a git repository"), "{message}");
+    let (message, _) = refused(at(&bare));
+    assert!(message.ends_with("a repository that has no working tree"), "{message}");
     let db = |directory: &str| {
-        let plan =
-            format!("{API}\nneeds = [\"db\"]\n[services.db]\ncommand = [\"x\"]\ndirectory = \"{directory}\"");
-        plan::parse(
-            &format!("name = \"x\"\nentry = \"api\"\n[services.api]\n{plan}\n"),
-            &repository.path("shop"),
-        )
-        .unwrap()
+        let db = format!("[services.db]\ncommand = [\"x\"]\ndirectory = \"{directory}\"\n");
+        let text = format!("name = \"x\"\nentry = \"api\"\n[services.api]\n{API}\nneeds = [\"db\"]\n{db}");
+        plan::parse(&text, &repository.path("shop")).unwrap()
     };
     let notes = repository.find_in(&db("../elsewhere"), "main").unwrap().against.notes;
-    assert!(
-        notes[0].starts_with("services.db is the same on both sides: it lies in no repository"),
-        "{notes:?}"
-    );
+    let same = "services.db is the same on both sides: it lies in no repository";
+    assert!(notes[0].starts_with(same), "{notes:?}");
     repository.git_in("shop/api", &["init", "--quiet", "vendor"]);
-    let (message, ..) = refused(repository.find_in(&db("api/vendor"), "main"));
+    let (message, _) = refused(repository.find_in(&db("api/vendor"), "main"));
     assert!(message.starts_with("services.db lies in a repository of its own"), "{message}");
 }
 
@@ -236,35 +232,28 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     };
     let short = repository.git(&["rev-parse", "--short=7", "HEAD"]);
     for word in ["new.js", "{directory}/new.js"] {
-        let (message, ..) = refused(find("api", word));
+        let (message, _) = refused(find("api", word));
         assert_eq!(message, format!("services.api.command: `api/new.js` does not exist at main ({short})"));
     }
-    let (message, ..) = refused(find("fresh", "server.js"));
+    let (message, _) = refused(find("fresh", "server.js"));
     assert_eq!(message, format!("services.api.directory: `fresh` does not exist at main ({short})"));
     let server = repository.path("shop/api/server.js").display().to_string();
-    let (message, hint, _) = refused(find("api", &server));
-    assert!(
-        message.ends_with(&format!("is the working tree's, also for the service at main ({short})")),
-        "{message}"
-    );
-    assert!(hint.contains("relative"), "{hint}");
+    let (message, hint) = refused(find("api", &server));
+    let shared = format!("is the working tree's, also for the service at main ({short})");
+    assert!(message.ends_with(&shared) && hint.contains("relative"), "{message} {hint}");
     let notes = find("api", "dist/server.js").unwrap().against.notes;
     assert!(notes[0].contains("runs api/dist/server.js, which is not in git"), "{notes:?}");
     // Lock files of others are not understood, and none is told where packages are named.
-    fs::rename(repository.path("shop/api/package-lock.json"), repository.path("shop/pnpm-lock.yaml"))
-        .unwrap();
+    let lock = repository.path("shop/pnpm-lock.yaml");
+    fs::rename(repository.path("shop/api/package-lock.json"), &lock).unwrap();
     repository.write("shop/package.json", "{}");
     repository.commit();
-    let (message, hint, _) = refused(find("api", "server.js"));
-    assert!(
-        message.ends_with("it has a pnpm-lock.yaml") && hint.contains("--frozen-lockfile"),
-        "{message} {hint}"
-    );
-    fs::remove_file(repository.path("shop/pnpm-lock.yaml")).unwrap();
+    let (message, hint) = refused(find("api", "server.js"));
+    let is_told = message.ends_with("it has a pnpm-lock.yaml") && hint.contains("--frozen-lockfile");
+    assert!(is_told, "{message} {hint}");
+    fs::remove_file(lock).unwrap();
     repository.commit();
     let source = find("api", "server.js").unwrap();
-    assert!(
-        source.builds.is_empty()
-            && source.against.notes[0].starts_with("api/package.json names dependencies")
-    );
+    let notes = source.against.notes;
+    assert!(source.builds.is_empty() && notes[0].starts_with("api/package.json names dependencies"));
 }

@@ -68,6 +68,17 @@ impl Stage {
         start(&warden(), service, &ports(service), &self.placement(), cancelled)
     }
 
+    /// Starts it with another placement than the usual one.
+    pub fn start_placed(
+        &self,
+        service: &Service,
+        place: impl FnOnce(&mut Placement),
+    ) -> Result<Running, Error> {
+        let mut placement = self.placement();
+        place(&mut placement);
+        start(&warden(), service, &ports(service), &placement, &|| false)
+    }
+
     /// The living processes that this test started.
     pub fn alive(&self) -> Vec<u32> {
         let all = fs::read_dir("/proc").unwrap().flatten();

@@ -1,13 +1,14 @@
-//! Services that become ready, and the many ways in which they do not.
+//! Services that become ready, and the many ways in which they do not; and the folder of a service's own.
 
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::time::Duration;
 use std::{fs, thread};
 
-use plan::Ready;
-use proofload_services::{Blame, Exit, Listening, cpus_allowed, start};
+use plan::{Ready, Workers};
+use proofload_services::{Blame, Exit, Listening, Placement, Warden, cpus_allowed, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::stage::{LOOPBACK, Stage, get, of, ports, warden, with_env};
@@ -19,11 +20,11 @@ fn a_service_is_ready_when_its_path_answers_with_2xx() {
     service.ready = Ready::Http("/healthz".to_owned());
     let mut running = stage.start(&service).unwrap();
     // It would still be unready had fewer than four looks been taken.
-    assert!(get(running.address(), "/").parse::<u64>().unwrap() > 0);
+    assert!(get(running.address, "/").parse::<u64>().unwrap() > 0);
     assert_eq!(running.exited(), None);
     let sight = running.sight(&[]);
-    assert_eq!((sight.listening, sight.listeners), (Listening::Ours, vec![running.pid()]));
-    assert_eq!(stage.alive(), [running.pid()]);
+    assert_eq!((sight.listening, sight.listeners), (Listening::Ours, vec![running.pid]));
+    assert_eq!(stage.alive(), [running.pid]);
     let stopped = running.stop();
     assert_eq!((stopped.exit, stopped.killed), (Some(Exit::Signal(libc::SIGTERM)), 0));
 }
@@ -33,16 +34,16 @@ fn a_service_runs_on_its_cpus_with_its_variables_and_so_does_its_warden() {
     let stage = Stage::new();
     let service = with_env(stage.service(&["node", "server.js"]), &[("AT", "{address}:{api.port}/{what}")]);
     let cpu = *cpus_allowed().last().unwrap();
-    let mut placement = stage.placement();
-    placement.cpus = vec![cpu];
-    placement.padding_bytes = 100;
-    placement.values.insert("what".to_owned(), "x".to_owned());
-    let running = start(&warden(), &service, &ports(&service), &placement, &|| false).unwrap();
-    let processes = running.processes(&["AT", "PROOFLOAD_PADDING", "NODE_ENV"]);
+    let place = |placement: &mut Placement| {
+        (placement.cpus, placement.padding_bytes) = (vec![cpu], 100);
+        placement.values.insert("what".to_owned(), "x".to_owned());
+    };
+    let running = stage.start_placed(&service, place).unwrap();
+    let processes = running.sight(&["AT", "PROOFLOAD_PADDING", "NODE_ENV"]).processes;
     assert_eq!(processes.len(), 1);
-    assert_eq!((processes[0].id.pid, processes[0].cpus.as_slice()), (running.pid(), [cpu].as_slice()));
+    assert_eq!((processes[0].id.pid, processes[0].cpus.as_slice()), (running.pid, [cpu].as_slice()));
     assert_eq!(processes[0].argv, ["node", "server.js"]);
-    assert_eq!(processes[0].environ["AT"], format!("{}/x", running.address()));
+    assert_eq!(processes[0].environ["AT"], format!("{}/x", running.address));
     assert_eq!(processes[0].environ["PROOFLOAD_PADDING"].len(), 100);
     assert!(processes[0].marked && !processes[0].environ.contains_key("NODE_ENV"));
     let status = fs::read_to_string(format!("/proc/{}/status", running.warden_pid())).unwrap();
@@ -115,16 +116,11 @@ fn a_service_that_is_not_ready_in_time_is_stopped_and_what_was_seen_is_told() {
         assert_eq!(error.tail(), tail);
         assert!(stage.alive().is_empty());
     };
+    let hello = |stage: &Stage| stage.shell("echo hello; sleep 600");
+    let silent = ", but it accepts connections and does not answer";
     thread::scope(|scope| {
-        scope.spawn(|| {
-            check(
-                &|stage| stage.shell("echo hello; sleep 600"),
-                ", but nothing listens there",
-                Some("hello"),
-            );
-        });
+        scope.spawn(|| check(&hello, ", but nothing listens there", Some("hello")));
         scope.spawn(|| check(&|stage| server(stage, "UNREADY"), ", last answer: status 503", None));
-        let silent = ", but it accepts connections and does not answer";
         scope.spawn(|| check(&|stage| server(stage, "SILENT"), silent, None));
     });
 }
@@ -157,23 +153,19 @@ fn a_service_that_does_not_heed_its_port_is_found_by_its_own_sockets() {
     };
     let service = node("s().listen(0); s().listen(0)");
     let running = stage.start(&service).unwrap();
-    let found = running.found().cloned().unwrap();
+    let found = running.found.clone().unwrap();
     assert_eq!((found.given, found.address), (ports(&service).of("api").unwrap(), None));
-    assert!(found.others.len() == 1 && found.others[0] > running.address().port(), "{found:?}");
-    assert_eq!(get(running.address(), "/"), "x");
+    assert!(found.others.len() == 1 && found.others[0] > running.address.port(), "{found:?}");
+    assert_eq!(get(running.address, "/"), "x");
     running.stop();
     // What it was given is in PORT all the same, and IPv6 alone is somewhere else.
-    let six = stage.start(&node("s().listen(process.env.PORT, '::1')"));
-    match six {
-        Ok(running) => assert!(running.address().is_ipv6() && running.found().is_some()),
-        Err(error)
-            if error
-                .tail()
-                .is_some_and(|tail| tail.contains("EADDRNOTAVAIL") || tail.contains("EAFNOSUPPORT")) =>
-        {
+    match stage.start(&node("s().listen(process.env.PORT, '::1')")) {
+        Ok(running) => assert!(running.address.is_ipv6() && running.found.is_some()),
+        Err(error) => {
+            let has = |word: &str| error.tail().is_some_and(|tail| tail.contains(word));
+            assert!(has("EADDRNOTAVAIL") || has("EAFNOSUPPORT"), "{error}");
             eprintln!("SKIPPED: this system has no IPv6");
         }
-        Err(error) => panic!("{error}"),
     }
     // A port that is fixed is to be heeded.
     let mut fixed = node("s().listen(0)");
@@ -203,14 +195,41 @@ fn a_program_that_is_no_warden_is_told() {
     let stage = Stage::new();
     let service = stage.service(&["true"]);
     let failure = |command: &[&str]| {
-        let warden = proofload_services::Warden::new(command.iter().map(|part| (*part).into()).collect());
+        let warden = Warden::new(command.iter().map(|part| (*part).into()).collect());
         start(&warden, &service, &ports(&service), &stage.placement(), &|| false).unwrap_err().to_string()
     };
-    assert_eq!(
-        failure(&["/bin/echo", "hello"]),
-        "service api: its warden failed: it said \"hello\" and ended with exit status: 0"
-    );
+    let said = "service api: its warden failed: it said \"hello\" and ended with exit status: 0";
+    assert_eq!(failure(&["/bin/echo", "hello"]), said);
     assert!(failure(&["/no/such/program"]).contains("cannot start /no/such/program"));
     // One that says nothing more is not waited for as long as it lives.
     assert!(failure(&["/bin/sh", "-c", "exec >&-; exec sleep 100"]).contains("ended with signal: 9"));
+}
+
+#[test]
+fn a_real_server_is_configured_by_a_template_and_its_folder_goes_with_it() {
+    let stage = Stage::new();
+    let mut service = stage.service(&["nginx", "-p", "{scratch}", "-c", "nginx.conf"]);
+    of(&mut service).workers = Some(Workers::Number(2));
+    let template = "daemon off; pid nginx.pid; error_log stderr; worker_processes {{workers}};\n\
+                    events {}\n\
+                    http { access_log off; server { listen {{address}}:{{ port }}; \
+                    location / { return 200 \"{{scratch}}\"; } } }\n";
+    of(&mut service).templates.insert("nginx.conf".to_owned(), template.to_owned());
+    let running = stage.start(&service).unwrap();
+    let scratch = PathBuf::from(get(running.address, "/"));
+    assert_eq!(scratch.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let rendered = fs::read_to_string(scratch.join("nginx.conf")).unwrap();
+    assert!(rendered.contains(&format!("listen {};", running.address)), "{rendered}");
+    assert_eq!(running.sight(&[]).processes.len(), 3, "a master and two workers");
+    assert_eq!(running.stop().killed, 0);
+    assert!(!scratch.exists());
+}
+
+#[test]
+fn a_service_that_does_not_start_leaves_no_folder() {
+    let stage = Stage::new();
+    let service = with_env(stage.shell("echo $OWN_FOLDER; exit 1"), &[("OWN_FOLDER", "{scratch}")]);
+    let error = stage.start(&service).unwrap_err();
+    let tail = error.tail().unwrap();
+    assert!(tail.starts_with('/') && !PathBuf::from(tail).exists(), "{tail}");
 }

@@ -10,7 +10,7 @@
 //! A name is `endpoint=index;status=200;time=service`. Must not: read a clock or open a file (times and the writer are passed in), leave a sample out, or let a name or a
 //! comment end its line or its field.
 
-use super::{HIGHEST_NS, Latencies, encoding};
+use super::{Latencies, encoding};
 use hdrhistogram::Histogram;
 use std::fmt;
 use std::io::{Error, ErrorKind, Result, Write};
@@ -38,9 +38,7 @@ impl<W: Write> IntervalLog<W> {
     /// What `out` returns.
     pub fn begin(out: W, started: Duration, comments: &[&str]) -> Result<Self> {
         let mut log = Self { out, last_start: Duration::ZERO };
-        for text in comments.iter().copied().chain(explanations().iter().map(String::as_str)) {
-            log.comment(text)?;
-        }
+        comments.iter().chain(&EXPLANATIONS).try_for_each(|text| log.comment(text))?;
         let epoch_s = thousandths(millis(started));
         let head = format!(
             "#{VERSION}\n\
@@ -76,7 +74,11 @@ impl<W: Write> IntervalLog<W> {
         latencies: &Latencies,
     ) -> Result<()> {
         if start < self.last_start {
-            return Err(out_of_order(tag, start, self.last_start));
+            let order = "write intervals in the order of their starts";
+            let last = self.last_start;
+            let starts = format!("starts at {start:?}, before the one written last, at {last:?}");
+            let message = format!("interval log: the interval of tag \"{tag}\" {starts}: {order}");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         self.last_start = start;
         self.line(tag, start, length, &latencies.exact.full())?;
@@ -113,30 +115,12 @@ impl<W: Write> IntervalLog<W> {
 }
 
 /// What somebody who finds the file must know, and its readers cannot tell.
-fn explanations() -> [String; 3] {
-    let hour_s = HIGHEST_NS / 1_000_000_000;
-    [
-        "Values in histograms are nanoseconds, Interval_Max is milliseconds, the other times are seconds."
-            .into(),
-        format!(
-            "A tag that ends in \"censored\" holds requests that got no response, or one after more than {hour_s} s, \
-             each at its age: it took at least that long."
-        ),
-        "So percentiles of the other tags alone leave those out, and percentiles of both tags together are \
-         lower bounds."
-            .into(),
-    ]
-}
-
-fn out_of_order(tag: &Tag, start: Duration, last: Duration) -> Error {
-    Error::new(
-        ErrorKind::InvalidInput,
-        format!(
-            "interval log: the interval of tag \"{tag}\" starts at {start:?}, before the one written last, at {last:?}: \
-             write intervals in the order of their starts"
-        ),
-    )
-}
+const EXPLANATIONS: [&str; 3] = [
+    "Values in histograms are nanoseconds, Interval_Max is milliseconds, the other times are seconds.",
+    "A tag that ends in \"censored\" holds requests that got no response, or one after more than 3600 s, each at its age: it took \
+     at least that long.",
+    "So percentiles of the other tags alone leave those out, and percentiles of both tags together are lower bounds.",
+];
 
 fn millis(time: Duration) -> u128 {
     rounded(time.as_nanos(), 1_000_000)
@@ -161,9 +145,7 @@ const CENSORED: &str = "censored";
 /// each of `,` `;` `=` `%` and the blank, is written as `%` and two hexadecimal digits (percent-encoding, RFC 3986
 /// section 2.1, of UTF-8). So it reads back: split at `;`, then at `=`, then decode; and equal tags are equal names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Tag {
-    text: String,
-}
+pub struct Tag(String);
 
 impl Tag {
     /// No tag.
@@ -184,19 +166,18 @@ impl Tag {
     }
 
     fn and(&self, part: &str) -> Self {
-        let separator = if self.text.is_empty() { "" } else { ";" };
-        Self { text: format!("{}{separator}{part}", self.text) }
+        Self(if self.0.is_empty() { part.to_owned() } else { format!("{self};{part}") })
     }
 
     /// The first field of a line with its comma; nothing when there is no tag.
     fn field(&self) -> String {
-        if self.text.is_empty() { String::new() } else { format!("Tag={},", self.text) }
+        if self.0.is_empty() { String::new() } else { format!("Tag={self},") }
     }
 }
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0)
     }
 }
 
@@ -207,14 +188,8 @@ fn is_plain(byte: u8) -> bool {
 /// Percent-encodes every byte that is not `plain`. Beyond ASCII that is needed although the format is text: the Java
 /// reader takes the system's charset, and in Latin-1 the second byte of "Å" ends the line.
 fn escape(text: &str, plain: fn(u8) -> bool) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut escaped, byte| {
-        if plain(byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-        escaped
-    })
+    let escaped = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escaped).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! Must not: lose or move a sample; packed and open again it has the same cells with the same counts.
 
 use std::borrow::Cow;
-use std::iter::Peekable;
 
 use hdrhistogram::Histogram;
 
@@ -77,7 +76,9 @@ impl Table {
     pub fn add(&mut self, more: &Table) {
         match (&mut *self, more) {
             (Self::Packed(sum), Self::Packed(more)) if sum.len() == 0 => sum.clone_from(more),
-            (Self::Packed(sum), Self::Packed(more)) => *sum = Both::of(sum.cells(), more.cells()).collect(),
+            (Self::Packed(sum), Self::Packed(more)) => {
+                *sum = both(sum.cells().chain(more.cells())).into_iter().collect();
+            }
             (_, Self::Packed(more)) => add_packed(self.open(), more),
             (_, Self::Open(more)) => self.open().add(more.as_ref()).expect("all tables have one layout"),
         }
@@ -103,36 +104,15 @@ impl PartialEq for Table {
     }
 }
 
-/// Two rows of rising cells as one.
-pub(super) struct Both<A: Iterator, B: Iterator> {
-    one: Peekable<A>,
-    other: Peekable<B>,
-}
-
-impl<A: Iterator, B: Iterator> Both<A, B> {
-    pub fn of(one: A, other: B) -> Self {
-        Both { one: one.peekable(), other: other.peekable() }
-    }
-}
-
-impl<A, B> Iterator for Both<A, B>
-where
-    A: Iterator<Item = (u32, u64)>,
-    B: Iterator<Item = (u32, u64)>,
-{
-    type Item = (u32, u64);
-
-    fn next(&mut self) -> Option<(u32, u64)> {
-        match (self.one.peek(), self.other.peek()) {
-            (Some((one, count)), Some((other, more))) if one == other => {
-                let both = (*one, count + more);
-                self.one.next();
-                self.other.next();
-                Some(both)
-            }
-            (Some((one, _)), Some((other, _))) if other < one => self.other.next(),
-            (Some(_), _) => self.one.next(),
-            (None, _) => self.other.next(),
-        }
-    }
+/// The cells of two tables, rising, those of both once.
+pub(super) fn both(cells: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
+    let mut cells: Vec<(u32, u64)> = cells.collect();
+    // A stable sort merges two rows that rise.
+    cells.sort_by_key(|(cell, _)| *cell);
+    cells.dedup_by(|(cell, more), (before, count)| {
+        let is_same = cell == before;
+        *count += if is_same { *more } else { 0 };
+        is_same
+    });
+    cells
 }

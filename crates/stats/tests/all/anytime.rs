@@ -1,5 +1,4 @@
 //! What the guard and the joint methods promise, by simulation. Seeded, so that it cannot fail by chance.
-//! `examples/resampling_rates.rs` does the same with many more runs, and measures how often sequence and guard ever err.
 
 use crate::simulation::{Noise, RunningT, share};
 use proofload_stats::{ALPHA, Resampling, guard, joint_t};

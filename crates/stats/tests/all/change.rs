@@ -25,10 +25,7 @@ fn where_nothing_changes_one_in_a_hundred_says_so() {
         });
         // 20 are due; with 2,000 series chance alone leaves 7 to 36 in all but one of a thousand seeds.
         let alarms = alarms.count();
-        assert!(
-            (7..=36).contains(&alarms),
-            "{alarms} of 2,000 series of {points} at a level of {CHANGE_LEVEL}"
-        );
+        assert!((7..=36).contains(&alarms), "{alarms} of 2,000 series of {points} at {CHANGE_LEVEL}");
     }
 }
 

@@ -37,14 +37,9 @@ struct Read {
 fn another_program_reads_our_figures_for_every_tag() {
     let (log, lines) = log_and_its_lines();
     let read = read(&log);
-    let tags = |tags: &[&str]| tags.join("\n");
-    assert_eq!(
-        tags(&read.iter().map(|line| line.tag.as_str()).collect::<Vec<_>>()),
-        tags(&lines.iter().map(|line| line.tag.as_str()).collect::<Vec<_>>())
-    );
-    for (read, line) in read.iter().zip(&lines) {
-        assert_same(read, line);
-    }
+    let tags: Vec<&str> = read.iter().map(|line| line.tag.as_str()).collect();
+    assert_eq!(tags, lines.iter().map(|line| line.tag.as_str()).collect::<Vec<_>>());
+    read.iter().zip(&lines).for_each(|(read, line)| assert_same(read, line));
 }
 
 #[test]

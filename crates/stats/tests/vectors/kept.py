@@ -1,4 +1,5 @@
-"""Keeps vectors as JSON beside the scripts that make them."""
+"""Keeps vectors as JSON beside the scripts that make them, which are run by hand. Each computes everything by another road than the crate does;
+the tests read the kept JSON and need no Python."""
 
 import json
 import pathlib

@@ -1,10 +1,5 @@
-"""Makes change.json: where NumPy sees a change of level, how much it explains, and how likely that is by chance.
-
-    python3 crates/stats/tests/vectors/make_change.py
-
-Everything is computed here by another road than in the crate: what a split explains is the difference between two weighted least squares
-fits, and p is the share of all orders of eight points, or of many drawn by NumPy. The tests read the kept JSON and need no Python.
-"""
+"""Makes change.json: where NumPy sees a change of level. What a split explains is the difference between two weighted least squares fits, and p is the
+share of all orders of eight points, or of many drawn by NumPy."""
 
 import itertools
 
@@ -75,8 +70,4 @@ def rows():
     return made
 
 
-def main():
-    keep("change.json", {"made_by": f"python3 make_change.py, NumPy {np.__version__}, seed {SEED}", "rows": rows()})
-
-
-main()
+keep("change.json", {"made_by": f"python3 make_change.py, NumPy {np.__version__}, seed {SEED}", "rows": rows()})

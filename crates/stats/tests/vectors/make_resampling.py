@@ -1,10 +1,5 @@
-"""Makes resampling.json: what SciPy and NumPy say about resampling, anytime-valid tests and contrasts.
-
-    python3 crates/stats/tests/vectors/make_resampling.py
-
-By another road than the crate's throughout: SciPy's bootstrap, every resample or flip there is, numerical integrals in place
-of closed forms, Kronecker products in place of places. The tests read the kept JSON and need no Python.
-"""
+"""Makes resampling.json: SciPy's bootstrap, every resample or flip there is, numerical integrals in place of closed forms, Kronecker products in
+place of places."""
 
 import itertools
 
@@ -145,18 +140,13 @@ def bands():
     return rows
 
 
-def main():
-    vectors = {
-        "made_by": f"python3 make_resampling.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
-        "bootstraps": bootstraps(),
-        "enumerated": enumerated(),
-        "sequences": sequences(),
-        "guards": guards(),
-        "flips": flips(),
-        "designs": designs(),
-        "bands": bands(),
-    }
-    keep("resampling.json", vectors)
-
-
-main()
+keep("resampling.json", {
+    "made_by": f"python3 make_resampling.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
+    "bootstraps": bootstraps(),
+    "enumerated": enumerated(),
+    "sequences": sequences(),
+    "guards": guards(),
+    "flips": flips(),
+    "designs": designs(),
+    "bands": bands(),
+})

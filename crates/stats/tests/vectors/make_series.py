@@ -1,10 +1,4 @@
-"""Makes series.json: what SciPy and NumPy say to series of figures.
-
-    python3 crates/stats/tests/vectors/make_series.py
-
-Everything is computed here by another road than in the crate: SciPy's tests, and least squares with a column for each block
-and each variant. The tests read the kept JSON and need no Python.
-"""
+"""Makes series.json: SciPy's tests, and least squares with a column for each block and each variant."""
 
 
 import numpy as np
@@ -102,14 +96,9 @@ def neighbours():
     return rows
 
 
-def main():
-    vectors = {
-        "made_by": f"python3 make_series.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
-        "series": series(),
-        "places": places(),
-        "neighbours": neighbours(),
-    }
-    keep("series.json", vectors)
-
-
-main()
+keep("series.json", {
+    "made_by": f"python3 make_series.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
+    "series": series(),
+    "places": places(),
+    "neighbours": neighbours(),
+})

@@ -1,10 +1,4 @@
-"""Makes vectors.json: what SciPy and NumPy say to the questions the crate answers.
-
-    python3 crates/stats/tests/vectors/make_vectors.py
-
-Everything is computed here by another road than in the crate: SciPy's distributions, formulas written out by hand in
-NumPy, and brute force over every place a censored sample could take. The tests read the kept JSON and need no Python.
-"""
+"""Makes vectors.json: SciPy's distributions, formulas written out by hand in NumPy, and brute force over every place a censored sample could take."""
 
 import itertools
 from fractions import Fraction
@@ -158,18 +152,13 @@ def bounds(exact, censored, q):
     return {"low": low, "high": None if high == far else high}
 
 
-def main():
-    vectors = {
-        "made_by": f"python3 make_vectors.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
-        "t_quantiles": t_quantiles(),
-        "boundaries": boundaries(),
-        "intervals": intervals(),
-        "wilson": wilson(),
-        "components": components(),
-        "mser5": mser5(),
-        "censored_quantiles": censored_quantiles(),
-    }
-    keep("vectors.json", vectors)
-
-
-main()
+keep("vectors.json", {
+    "made_by": f"python3 make_vectors.py, SciPy {scipy.__version__}, NumPy {np.__version__}, seed {SEED}",
+    "t_quantiles": t_quantiles(),
+    "boundaries": boundaries(),
+    "intervals": intervals(),
+    "wilson": wilson(),
+    "components": components(),
+    "mser5": mser5(),
+    "censored_quantiles": censored_quantiles(),
+})

@@ -25,8 +25,10 @@ fn lines(record: &record::Record, blocks: usize) -> Vec<Value> {
         lines.extend(of(&state, update).iter().map(value));
     });
     lines.push(value(&ended(record)));
-    lines.push(value(&report(record, serde_json::json!({ "report_version": 1 }))));
-    lines.push(value(&gate(record, serde_json::json!({ "gate_version": 1 }))));
+    let (report, gate) =
+        (serde_json::json!({ "report_version": 1 }), serde_json::json!({ "gate_version": 1 }));
+    lines.push(value(&afterwards(record, What::Report { report })));
+    lines.push(value(&afterwards(record, What::Gate { gate })));
     lines
 }
 

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use super::cluster::{Namespace, control_network, script, within};
-use crate::{SERVICE, ended, measured, said};
+use crate::place::Draft;
+use crate::{ended, measured, said};
 
 /// A `proofload run`: of a service beside the control plane, loaded by pods of a user with no other right, unless something else is said.
 pub struct Run {
@@ -17,28 +18,10 @@ pub struct Run {
 
 impl Run {
     fn start(namespace: &Namespace, design: &str) -> Run {
-        let text = format!(
-            r#"name = "pods"
-[services.api]
-command = ["node", "{SERVICE}"]
-ready = "/healthz"
-env = {{ PORT = "{{port}}", HOST = "{{address}}" }}
-[generators]
-local = 0
-address = "10.83.0.1"
-{}
-[load]
-connections = 4
-timeout = "1s"
-[design]
-drop_disturbed = false
-warmup = "200ms"
-slices = 1
-{design}
-"#,
-            namespace.two_pods()
-        );
-        Run::of(&text)
+        let pods = namespace.two_pods();
+        let generators = pods
+            .replace("[generators.kub", "[generators]\nlocal = 0\naddress = \"10.83.0.1\"\n[generators.kub");
+        Run::of(&Draft { more: &generators, design, ..Draft::default() }.text())
     }
 
     /// Runs an experiment of this text.
@@ -174,7 +157,7 @@ fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
 fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_whole() {
     control_network();
     let namespace = Namespace::new("api-gone").with_role();
-    let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"1s\"");
+    let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"1s\"\nblocks = 100");
     run.measures();
     let away = Away::begin();
     let output = run.ended();

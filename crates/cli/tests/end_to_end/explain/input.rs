@@ -86,7 +86,8 @@ fn minified_code_has_the_names_of_its_source_where_the_map_is_and_is_told_where_
     let mut node = Command::new("node");
     node.args(["--cpu-prof", "--cpu-prof-name=a.cpuprofile", "bundle.js"]).current_dir(place.path(""));
     assert!(node.status().expect("node starts").success());
-    let source = fs::read_to_string(format!("{folder}/source.js")).expect("what it was made from");
+    let map: Value = serde_json::from_str(&place.read("bundle.js.map")).expect("a map");
+    let source = map["sourcesContent"][0].as_str().expect("what it was made from");
     let line = 1 + source.lines().position(|line| line.contains("function hashPassword")).expect("is there");
     let written = format!("source.js:{line}");
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use record::{
-    AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, ProfileFile, Record, ThreadUse,
-};
+use record::{Capture, CaptureKind, ProfileFile, Record};
+use serde_json::{Value, json};
 
 use crate::captures::Profiles;
 use crate::cut::ThreadTrees;
 use crate::doubt::{DoubtKind, Note};
+use crate::tree::together;
 use crate::{Cut, Explanation, Frame, Interval, Kind, Node, Package, Tree, Window};
 
 /// Length of every window.
@@ -68,11 +68,6 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
     }
 }
 
-/// Several of these together.
-pub fn together(trees: &[Tree]) -> Tree {
-    crate::tree::together(trees)
-}
-
 /// A service that is all alike: 60 µs of its handler, 40 µs of what is V8's own.
 pub fn plain_service() -> Tree {
     let handler = function("handler", "server.js", 10, Kind::Application);
@@ -109,59 +104,39 @@ impl Made {
 
     /// A window with 100 requests.
     pub fn window(&mut self, kind: CaptureKind, round: u32, variant: usize, workers: &[Worker]) {
-        let processes: Vec<CapturedProcess> =
-            workers.iter().map(|worker| self.process(kind, round, variant, worker)).collect();
-        let threads = processes.iter().flat_map(|process| &process.threads);
-        let service = CapturedService {
-            service: "api".into(),
-            directory: "/srv/api".into(),
-            cpu_ns: threads.map(|thread| thread.cpu_ns).sum(),
-            processes,
-            missing: Vec::new(),
-        };
-        self.record.captures.push(Capture {
-            round,
-            variant,
-            kind,
-            start_ns: START_NS,
-            end_ns: START_NS + WINDOW_NS,
-            requests: 100,
-            errors: 0,
-            services: vec![service],
+        let mut process = |worker: &Worker| self.process(kind, round, variant, worker);
+        let processes: Vec<Value> = workers.iter().map(&mut process).collect();
+        let capture = json!({
+            "round": round, "variant": variant, "kind": kind, "requests": 100, "errors": 0,
+            "start_ns": START_NS, "end_ns": START_NS + WINDOW_NS,
+            "services": [{ "service": "api", "directory": "/srv/api", "cpu_ns": 0, "processes": processes }],
         });
+        let mut capture: Capture = serde_json::from_value(capture).expect("a capture");
+        let service = &mut capture.services[0];
+        let threads = service.processes.iter().flat_map(|process| &process.threads);
+        service.cpu_ns = threads.map(|thread| thread.cpu_ns).sum();
+        self.record.captures.push(capture);
     }
 
-    fn process(&mut self, kind: CaptureKind, round: u32, variant: usize, worker: &Worker) -> CapturedProcess {
+    fn process(&mut self, kind: CaptureKind, round: u32, variant: usize, worker: &Worker) -> Value {
         let path = format!("profiles/round-{round}/{variant}-api-{}.{kind:?}", worker.pid);
         let busy = worker.tree.as_ref().map_or(0.0, |tree| crate::tree::without_waiting(tree).total());
-        let has_file = matches!(kind, CaptureKind::Cpu | CaptureKind::Heap) && worker.tree.is_some();
-        if let Some(tree) = worker.tree.clone().filter(|_| has_file) {
+        let tree = worker.tree.clone().filter(|_| matches!(kind, CaptureKind::Cpu | CaptureKind::Heap));
+        let profile = tree.map(|tree| {
             self.trees.insert(path.clone(), tree);
-        }
-        let thread = |place: u32, name: &str, cpu_ns: u64| {
-            let (id, name) = (worker.pid + place, name.into());
-            ThreadUse { id, name, cpu_ns, waited_ns: 0 }
-        };
-        let agent = serde_json::json!({
-            "thread": 0, "thread_id": worker.pid, "role": "service", "versions": { "node": "22.1.0" }, "node_env": null,
-            "uv_threadpool_size": null, "main": null, "requests": null, "counters": null, "profile": null, "failed": null,
+            json!({ "path": path, "bytes": 1 })
         });
-        CapturedProcess {
-            pid: worker.pid,
-            parent: 1,
-            command: "node server.js".into(),
-            threads: vec![
-                thread(0, "node", worker.main_ns.unwrap_or(busy as u64)),
-                thread(1, "V8Worker", worker.v8_ns),
-                thread(7, "libuv-worker", worker.pool_ns),
-            ],
-            agents: vec![AgentSeen {
-                requests: worker.requests,
-                profile: has_file.then_some(ProfileFile { path, bytes: 1 }),
-                ..serde_json::from_value(agent).expect("an agent")
+        let thread = |place: u32, name: &str, cpu_ns: u64| json!({ "id": worker.pid + place, "name": name, "cpu_ns": cpu_ns, "waited_ns": 0 });
+        let main = thread(0, "node", worker.main_ns.unwrap_or(busy as u64));
+        json!({
+            "pid": worker.pid, "parent": 1, "command": "node server.js",
+            "threads": [main, thread(1, "V8Worker", worker.v8_ns), thread(7, "libuv-worker", worker.pool_ns)],
+            "agents": [{
+                "thread": 0, "thread_id": worker.pid, "role": "service", "versions": { "node": "22.1.0" },
+                "node_env": null, "uv_threadpool_size": null, "main": null, "requests": worker.requests,
+                "counters": null, "profile": profile, "failed": null,
             }],
-            native: None,
-        }
+        })
     }
 
     /// What the kernel's sampling saw of a worker's threads, in every round.
@@ -181,7 +156,7 @@ impl Made {
         for round in 1..=3 {
             self.window(CaptureKind::Counters, round, variant, &[Worker::with(plain_service())]);
             let capture = self.record.captures.last_mut().expect("it was just made");
-            let counters = serde_json::json!({
+            let counters = json!({
                 "loop_active_ns": (utilisation * 1e9) as u64, "loop_idle_ns": ((1.0 - utilisation) * 1e9) as u64,
                 "loop_delay_mean_ns": 0, "loop_delay_p50_ns": 0, "loop_delay_p99_ns": 3_000_000, "loop_delay_max_ns": 0,
                 "gc": {}, "pool_wait": { "count": 10, "total_ns": 10_000 * pool_wait_us, "max_ns": 1 },

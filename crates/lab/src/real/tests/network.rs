@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use analysis::Grade;
 use load::{Address, Generator, LoadSpec, Request, Until};
 use machine::TcpCounters;
-use record::{Cause, MachineUse, Slice, SliceKind, TcpUse};
+use record::{Cause, Counts, TcpUse};
+use rustix::net;
 use services::{Network, Visit};
 
 use super::findings;
@@ -64,8 +65,8 @@ fn answer(mut connection: TcpStream, think: Duration) {
     }
 }
 
-/// Loads a server with a connection for each request: the slice as it is kept, and what TCP counted meanwhile.
-fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Duration) -> (Slice, TcpUse) {
+/// Loads a server with a connection for each request: what is kept of it, and what TCP counted meanwhile.
+fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Duration) -> (Counts, TcpUse) {
     let address = listener.local_addr().unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -80,21 +81,7 @@ fn loaded(listener: &TcpListener, think: Duration, connections: u32, window: Dur
         let counts = Generator::start(spec).unwrap().run(Until::Elapsed(window));
         let tcp = before.until(&TcpCounters::read().unwrap());
         stop.store(true, Ordering::Relaxed);
-        let kind = SliceKind::Measured;
-        let slice = Slice {
-            block: 1,
-            variant: 0,
-            kind,
-            turns: 1,
-            asked: None,
-            connections,
-            waits: false,
-            counts: kept(counts, None),
-            generators: Vec::new(),
-            services: Vec::new(),
-            machine: MachineUse::default(),
-        };
-        (slice, tcp)
+        (kept(counts, None), tcp)
     })
 }
 
@@ -108,14 +95,14 @@ fn a_client_that_leaves_every_port_waiting_runs_out_of_them() {
     fs::write("/proc/sys/net/ipv4/ip_local_port_range", "40000 40199").unwrap();
     // On loopback the kernel would use them again after a second.
     fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", "0").unwrap();
-    let (slice, tcp) = loaded(&listener, Duration::ZERO, 2, Duration::from_millis(1500));
+    let (counts, tcp) = loaded(&listener, Duration::ZERO, 2, Duration::from_millis(1500));
     assert_eq!((tcp.local_ports, tcp.time_wait_before, tcp.listen_drops), (200, 0, 0), "{tcp:?}");
     assert!(tcp.opened > 100 && tcp.time_wait > 100 && tcp.time_wait <= 200, "{tcp:?}");
     // On a machine too busy to open two hundred connections in that time half of them still tell.
-    let exhausted = slice.counts.errors.iter().any(|error| error.cause == Cause::AddressExhausted);
-    assert!(exhausted || tcp.time_wait < 200, "{:?} {tcp:?}", slice.counts.errors);
+    let exhausted = counts.errors.iter().any(|error| error.cause == Cause::AddressExhausted);
+    assert!(exhausted || tcp.time_wait < 200, "{:?} {tcp:?}", counts.errors);
     let found = findings(0, |planted| {
-        planted.counts.errors.clone_from(&slice.counts.errors);
+        planted.counts.errors.clone_from(&counts.errors);
         planted.machine.tcp = Some(tcp);
     });
     let grade = if exhausted { Grade::Invalid } else { Grade::Warning };
@@ -128,11 +115,9 @@ fn who_finds_the_line_before_accept_full_is_counted_and_tries_again() {
         return;
     }
     let (_network, _visit) = somewhere();
-    let socket =
-        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
-    let anywhere = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
-    rustix::net::bind(&socket, &anywhere).unwrap();
-    rustix::net::listen(&socket, 1).unwrap();
+    let socket = net::socket(net::AddressFamily::INET, net::SocketType::STREAM, None).unwrap();
+    net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    net::listen(&socket, 1).unwrap();
     let listener = TcpListener::from(socket);
     let (_, tcp) = loaded(&listener, Duration::from_millis(20), 16, Duration::from_millis(1500));
     assert!(tcp.listen_overflows > 0 && tcp.listen_drops >= tcp.listen_overflows, "{tcp:?}");

@@ -13,6 +13,20 @@ const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
+/// A whole response without a body, and one of known length.
+fn empty(stream: u32) -> Vec<u8> {
+    head(stream, "200", &[], END_STREAM)
+}
+
+fn hello(stream: u32) -> Vec<u8> {
+    [head(stream, "200", &[("content-length", "5")], 0), data(stream, b"hello", END_STREAM)].concat()
+}
+
+/// A bench of ten streams at most, in whose window so many requests have begun.
+fn ten(count: u64) -> Bench {
+    bench(&get(), TEN, &settings(None), (Cut::Whole, count))
+}
+
 fn bench(request: &Request, protocol: Protocol, settings: &[u8], (cut, count): (Cut, u64)) -> Bench {
     let mut bench = Bench::new(request, protocol, None, (cut, count));
     assert!(bench.said.starts_with(PREFACE), "it speaks first");
@@ -43,7 +57,7 @@ fn streams(bench: &mut Bench, kind: u8) -> Vec<u32> {
 
 #[test]
 fn responses_are_whole_however_frames_are_cut() {
-    let good = [head(1, "200", &[("content-length", "5")], 0), data(1, b"hello", END_STREAM)].concat();
+    let good = hello(1);
     assert_eq!(effect(1, &[&good]), "opened 1, 200 x 1, bytes 5, decoded 5");
     let ended =
         [head(3, "200", &[], 0), data(3, b"he", 0), data(3, b"llo", 0), data(3, b"", END_STREAM)].concat();
@@ -71,16 +85,14 @@ fn responses_are_whole_however_frames_are_cut() {
 
 #[test]
 fn an_interim_response_is_the_first_byte() {
-    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    let mut bench = ten(1);
     bench.hear(&head(1, "103", &[], 0));
     bench.now_ns += 50 * MS;
-    bench.hear(&head(1, "200", &[], END_STREAM));
+    bench.hear(&empty(1));
     let slice = bench.slice();
     assert_eq!(slice.successful, 1);
-    assert!(
-        slice.first_byte.quantile(1.0).unwrap().ns() < MS
-            && slice.latency.quantile(1.0).unwrap().ns() >= 49 * MS
-    );
+    let most = |latencies: &stats::Latencies| latencies.quantile(1.0).unwrap().ns();
+    assert!(most(&slice.first_byte) < MS && most(&slice.latency) >= 49 * MS);
 }
 
 #[test]
@@ -92,7 +104,7 @@ fn lengths_that_disagree_are_malformed() {
     assert_eq!(response("4", b"hello"), "opened 1, body malformed x 1");
     assert_eq!(response("four", b"hello"), "opened 1, head malformed x 1");
     // Other streams have no part in it.
-    let other = head(3, "200", &[], END_STREAM);
+    let other = empty(3);
     for (length, pieces) in [("2", [&b"no"[..], b"more"]), ("9", [b"no", b"more"]), ("4", [b"", b"longer"])] {
         let [one, two] = [data(1, pieces[0], 0), data(1, pieces[1], END_STREAM)];
         let wrong = [head(1, "200", &[("content-length", length)], 0), one, two].concat();
@@ -105,23 +117,15 @@ fn a_head_that_is_too_large_costs_its_stream_alone() {
     let many: Vec<_> = (0..200).map(|number| format!("x-{number}")).collect();
     let many: Vec<_> = many.iter().map(|name| (name.as_str(), "y")).collect();
     let lines = head(1, "200", &many, END_STREAM);
-    let other = head(3, "200", &[], END_STREAM);
+    let other = empty(3);
     assert_eq!(effect(2, &[&lines, &other]), "opened 1, 200 x 1, head too-large x 1");
     let value = "v".repeat(8000);
-    // More than one frame holds: the rest of the block continues it.
-    let long: Vec<u8> = head(1, "200", &[("a", value.as_str()); 9], END_STREAM)[9..].to_vec();
-    let pieces: Vec<&[u8]> = long.chunks(16_000).collect();
-    let last = pieces.len() - 1;
-    let block: Vec<u8> = pieces
-        .iter()
-        .enumerate()
-        .flat_map(|(index, piece)| {
-            let kind = if index == 0 { HEADERS } else { 9 };
-            let flags = if index == 0 { END_STREAM } else { 0 } | if index == last { 4 } else { 0 };
-            frame(kind, flags, 1, piece)
-        })
-        .collect();
-    assert_eq!(effect(2, &[&block, &other]), "opened 1, 200 x 1, head too-large x 1");
+    // More than one frame holds: the rest of the block continues it, until a flag says that it ends.
+    let long = head(1, "200", &[("a", value.as_str()); 9], END_STREAM)[9..].to_vec();
+    let mut pieces: Vec<_> = long.chunks(16_000).map(|piece| frame(9, 0, 1, piece)).collect();
+    (pieces[0][3], pieces[0][4]) = (HEADERS, END_STREAM);
+    pieces.last_mut().unwrap()[4] = 4;
+    assert_eq!(effect(2, &[&pieces.concat(), &other]), "opened 1, 200 x 1, head too-large x 1");
 }
 
 #[test]
@@ -139,7 +143,7 @@ fn what_the_standard_allows_is_taken() {
         frame(DATA, 8, 1, b"\0"),
         frame(DATA, 8 | END_STREAM, 1, b"\x01lo\0"),
         reset(1, CANCEL),
-        head(3, "200", &[], END_STREAM),
+        empty(3),
     ];
     assert_eq!(effect(2, &[&said.concat()]), "opened 1, 200 x 2, bytes 5, decoded 5");
 }
@@ -152,7 +156,7 @@ fn what_breaks_the_protocol_costs_the_connection() {
         ("a pushed stream", &frame(5, 4, 1, &[0, 0, 0, 2, 0x88])),
         ("a frame that is too long", &frame(DATA, 0, 1, &[0; 16_385])[..40]),
         ("data of no stream", &data(0, b"x", 0)),
-        ("a stream that the server began", &head(2, "200", &[], END_STREAM)),
+        ("a stream that the server began", &empty(2)),
         ("a stream that nobody began", &reset(99, CANCEL)),
         ("a window of a stream that nobody began", &frame(WINDOW_UPDATE, 0, 99, &[0, 0, 0, 1])),
         ("a continuation of nothing", &frame(9, 4, 1, &[0x88])),
@@ -202,7 +206,7 @@ fn a_response_that_is_none_costs_its_stream_alone() {
         ("data before the head", &data(1, b"x", 0)),
         ("a window that grows by nothing", &frame(WINDOW_UPDATE, 0, 1, &[0; 4])),
     ];
-    let other = head(3, "200", &[], END_STREAM);
+    let other = empty(3);
     for (what, bytes) in cases {
         assert_eq!(effect(2, &[bytes, &other]), "opened 1, 200 x 1, head malformed x 1", "{what}");
     }
@@ -210,7 +214,7 @@ fn a_response_that_is_none_costs_its_stream_alone() {
     for bytes in [&begun, &frame(HEADERS, 4, 1, &[]), &trailers(1, &[(":status", "200")])] {
         assert_eq!(effect(2, &[&begun, bytes, &other]), "opened 1, 200 x 1, body malformed x 1");
     }
-    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    let mut bench = ten(1);
     bench.said();
     bench.hear(&trailers(1, &[]));
     assert_eq!(streams(&mut bench, RST_STREAM), [1], "the server is told");
@@ -218,7 +222,7 @@ fn a_response_that_is_none_costs_its_stream_alone() {
 
 #[test]
 fn windows_are_opened_again_before_they_are_shut() {
-    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    let mut bench = ten(1);
     bench.said();
     bench.hear(&head(1, "200", &[], 0));
     let frame = data(1, &[b'x'; 1 << 14], 0);
@@ -238,31 +242,32 @@ fn windows_are_opened_again_before_they_are_shut() {
 
 #[test]
 fn a_reset_costs_its_stream_in_the_phase_it_was_in() {
-    let other = head(3, "200", &[], END_STREAM);
-    let begun = [head(1, "200", &[], 0), data(1, b"he", 0)].concat();
+    let other = empty(3);
+    let begun = |lines: &[(&str, &str)]| [head(1, "200", lines, 0), data(1, b"no", 0)].concat();
     assert_eq!(effect(2, &[&reset(1, CANCEL), &other]), "opened 1, 200 x 1, head stream-reset x 1");
-    assert_eq!(effect(2, &[&begun, &reset(1, CANCEL), &other]), "opened 1, 200 x 1, body stream-reset x 1");
+    assert_eq!(
+        effect(2, &[&begun(&[]), &reset(1, CANCEL), &other]),
+        "opened 1, 200 x 1, body stream-reset x 1"
+    );
     assert_eq!(effect(2, &[&reset(1, REFUSED_STREAM), &other]), "opened 1, 200 x 1, head stream-refused x 1");
     // 64 KiB is the window at first: the rest of the request is still to be sent.
     let request = Request { body: vec![b'x'; 100_000], ..Request::new("POST", "/", "a") };
-    assert_eq!(heard_for(&request, 1, &[&reset(1, CANCEL)]), "opened 1, send stream-reset x 1");
+    let heard = |bytes: &[&[u8]]| heard_for(&request, 1, bytes);
+    assert_eq!(heard(&[&reset(1, CANCEL)]), "opened 1, send stream-reset x 1");
     // All is said, and the server wants no more of the request.
-    let said = [head(1, "200", &[], 0), data(1, b"no", END_STREAM), reset(1, NO_ERROR)].concat();
-    assert_eq!(heard_for(&request, 1, &[&said]), "opened 1, 200 x 1, bytes 2, decoded 2");
-    let half =
-        [head(1, "200", &[("content-length", "3")], 0), data(1, b"no", 0), reset(1, NO_ERROR)].concat();
-    assert_eq!(heard_for(&request, 1, &[&half]), "opened 1, body stream-reset x 1");
+    let said = [head(1, "200", &[], 0), data(1, b"no", END_STREAM)].concat();
+    for whole in [said, begun(&[("content-length", "2")])] {
+        assert_eq!(heard(&[&whole, &reset(1, NO_ERROR)]), "opened 1, 200 x 1, bytes 2, decoded 2");
+    }
     // Of unknown length and without its end: nobody knows what is missing.
-    let cut = [head(1, "200", &[], 0), data(1, b"no", 0), reset(1, NO_ERROR)].concat();
-    assert_eq!(heard_for(&request, 1, &[&cut]), "opened 1, body stream-reset x 1");
-    let whole =
-        [head(1, "200", &[("content-length", "2")], 0), data(1, b"no", 0), reset(1, NO_ERROR)].concat();
-    assert_eq!(heard_for(&request, 1, &[&whole]), "opened 1, 200 x 1, bytes 2, decoded 2");
+    for half in [begun(&[]), begun(&[("content-length", "3")])] {
+        assert_eq!(heard(&[&half, &reset(1, NO_ERROR)]), "opened 1, body stream-reset x 1");
+    }
 }
 
 #[test]
 fn a_peer_that_asks_for_acknowledgements_and_reads_none_is_given_up() {
-    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 1));
+    let mut bench = ten(1);
     bench.room = 0;
     for _ in 0..1100 {
         bench.hear(&frame(PING, 0, 0, &[7; 8]));
@@ -272,23 +277,20 @@ fn a_peer_that_asks_for_acknowledgements_and_reads_none_is_given_up() {
 
 #[test]
 fn a_goaway_is_heard_out() {
-    let responses = [head(1, "200", &[], END_STREAM), head(3, "200", &[], END_STREAM)].concat();
+    let responses = [empty(1), empty(3)].concat();
     // In good order: what was looked at is completed, the rest refused, and the connection is done.
     assert_eq!(effect(3, &[&goaway(3, NO_ERROR), &responses]), "opened 1, 200 x 2, head stream-refused x 1");
     let books = effect(3, &[&goaway(3, ENHANCE_YOUR_CALM), &responses]);
     assert_eq!(books, "opened 1, 200 x 2, head stream-refused x 1, idle closed x 1");
     assert_eq!(effect(2, &[&goaway(i32::MAX as u32, NO_ERROR), &responses]), "opened 1, 200 x 2");
-    assert_eq!(
-        effect(2, &[&goaway(3, NO_ERROR), &responses, b"What follows is nothing."]),
-        "opened 1, 200 x 2"
-    );
+    assert_eq!(effect(2, &[&goaway(3, NO_ERROR), &responses, b"And nothing."]), "opened 1, 200 x 2");
     for_all_cuts(|cut| {
         let mut bench = bench(&get(), TEN, &settings(None), (cut, 13));
         bench.hear(&goaway(5, NO_ERROR));
         assert_eq!(streams(&mut bench, HEADERS).len(), 10, "nothing more is sent into it");
-        bench.hear(&[head(1, "200", &[], END_STREAM), head(3, "200", &[], END_STREAM)].concat());
+        bench.hear(&[empty(1), empty(3)].concat());
         assert!(streams(&mut bench, HEADERS).is_empty());
-        bench.hear(&head(5, "200", &[], END_STREAM));
+        bench.hear(&empty(5));
         // The three that are left go out on a connection of their own.
         assert!(bench.said.starts_with(PREFACE), "it comes again by itself");
         bench.hear(&settings(None));
@@ -308,7 +310,7 @@ fn the_end_of_a_connection_is_booked_by_what_was_owed() {
             bench.books()
         })
     };
-    let good = [head(1, "200", &[], 0), data(1, b"hello", END_STREAM)].concat();
+    let good = hello(1);
     assert_eq!(end(1, &good), "opened 1, 200 x 1, bytes 5, idle closed x 1, decoded 5");
     assert_eq!(end(2, &good), "opened 1, 200 x 1, bytes 5, head closed-early x 1, decoded 5");
     assert_eq!(end(1, &good[..good.len() - 1]), "opened 1, body closed-early x 1");
@@ -322,7 +324,7 @@ fn the_end_of_a_connection_is_booked_by_what_was_owed() {
 fn a_server_decides_how_many_streams_there_are() {
     let mut bench = bench(&get(), TEN, &settings(Some(1)), (Cut::Bytes, 30));
     assert_eq!(streams(&mut bench, HEADERS), [1]);
-    bench.hear(&head(1, "200", &[], END_STREAM));
+    bench.hear(&empty(1));
     assert_eq!(streams(&mut bench, HEADERS), [3]);
     bench.hear(&settings(Some(5)));
     assert_eq!(streams(&mut bench, HEADERS), [5, 7, 9, 11]);
@@ -332,7 +334,7 @@ fn a_server_decides_how_many_streams_there_are() {
     assert_eq!(streams(&mut bench, HEADERS).len(), 5, "no more than are asked for");
     // None for a while, at first or later.
     bench.hear(&settings(Some(0)));
-    bench.hear(&(0..11).flat_map(|number| head(number * 2 + 1, "200", &[], END_STREAM)).collect::<Vec<_>>());
+    bench.hear(&(0..11).flat_map(|number| empty(number * 2 + 1)).collect::<Vec<_>>());
     assert!(streams(&mut bench, HEADERS).is_empty());
     bench.pass(CONNECT_TIMEOUT_NS / 2);
     bench.hear(&settings(Some(5)));
@@ -342,7 +344,7 @@ fn a_server_decides_how_many_streams_there_are() {
 
 #[test]
 fn a_server_that_takes_none_for_long_is_given_up() {
-    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 2));
+    let mut bench = ten(2);
     bench.hear(&[settings(Some(0)), reset(1, CANCEL), reset(3, CANCEL)].concat());
     assert_eq!(bench.books(), "opened 1, head stream-reset x 2");
 
@@ -381,10 +383,8 @@ fn who_never_says_settings_never_opens() {
     assert_eq!(greeted(&frame(SETTINGS, 0, 0, &[0, 5, 0, 0, 0, 1])), "opened 0, connect malformed x 1");
     assert_eq!(greeted(b""), "opened 0, connect closed-early x 1");
     assert_eq!(greeted(&goaway(0, ENHANCE_YOUR_CALM)), "opened 0, connect closed-early x 1");
-    assert_eq!(
-        greeted(&[settings(Some(0)), goaway(0, NO_ERROR)].concat()),
-        "opened 0, connect closed-early x 1"
-    );
+    let none = [settings(Some(0)), goaway(0, NO_ERROR)].concat();
+    assert_eq!(greeted(&none), "opened 0, connect closed-early x 1");
 }
 
 #[test]
@@ -398,11 +398,11 @@ fn a_ping_is_answered_and_settings_are() {
 
 #[test]
 fn a_stream_that_stalls_is_given_up_alone() {
-    let mut bench = bench(&get(), TEN, &settings(None), (Cut::Whole, 3));
+    let mut bench = ten(3);
     bench.said();
     bench.hear(&[head(1, "200", &[], 0), data(1, b"he", 0)].concat());
     bench.pass(TIMEOUT_NS / 2);
-    bench.hear(&head(3, "200", &[], END_STREAM));
+    bench.hear(&empty(3));
     bench.pass(TIMEOUT_NS / 2);
     assert!(bench.is_open());
     assert_eq!(streams(&mut bench, RST_STREAM), [1, 5], "the server is told");
@@ -416,9 +416,9 @@ fn a_silent_connection_is_given_up_with_all_its_streams() {
     let mut bench = bench(&get(), Protocol::Http2 { streams: 2 }, &settings(None), (Cut::Whole, 4));
     // The second one of these begins at the very time at which the first is completed: the last thing received.
     bench.pass(MS);
-    bench.hear(&head(1, "200", &[], END_STREAM));
+    bench.hear(&empty(1));
     bench.pass(MS);
-    bench.hear(&head(3, "200", &[], END_STREAM));
+    bench.hear(&empty(3));
     bench.pass(TIMEOUT_NS - MS);
     assert!(bench.is_open(), "something was received since");
     bench.pass(MS);
@@ -456,7 +456,7 @@ fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
             bench.hear(&[frame(WINDOW_UPDATE, 0, 0, &more), frame(WINDOW_UPDATE, 0, 1, &more)].concat());
         }
         assert!(got == BYTES && rounds > 10, "{got} bytes in {rounds} rounds");
-        bench.hear(&head(1, "200", &[], END_STREAM));
+        bench.hear(&empty(1));
         bench.books()
     });
     // A server that opens its windows wide at once says nothing more about them.
@@ -466,23 +466,6 @@ fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
     bench.load();
     let sent = read(&bench.said());
     assert_eq!(sent.iter().filter(|frame| frame.0 == DATA).map(|frame| frame.3.len()).sum::<usize>(), BYTES);
-}
-
-#[test]
-fn both_at_once_are_cut_as_one() {
-    let books = for_all_cuts(|cut| {
-        let mut bench = Bench::new(&get(), TEN, Some(client(TEN)), (cut, 2));
-        let mut server = Server::new(&Server::config(&rustls::version::TLS13, b"h2"));
-        assert!(server.read(&mut bench).starts_with(PREFACE));
-        server.write(&mut bench, &settings(None));
-        bench.load();
-        assert_eq!(read(&server.read(&mut bench)).iter().filter(|frame| frame.0 == HEADERS).count(), 2);
-        let whole = [head(1, "200", &[], 0), data(1, b"hello", END_STREAM), head(3, "200", &[], 0)].concat();
-        server.write(&mut bench, &whole);
-        bench.end();
-        bench.books()
-    });
-    assert_eq!(books, "opened 1, 200 x 1, bytes 5, body closed-early x 1, decoded 5");
 }
 
 #[test]

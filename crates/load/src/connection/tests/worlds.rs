@@ -1,6 +1,6 @@
-//! HTTP/2, with TLS and without, and HTTP/1.1 over TLS, under a simulated driver and servers that misbehave from a seed. What the server
+//! HTTP/2, with TLS and without, under a simulated driver and servers that misbehave from a seed. What the server
 //! did says what may be counted: no response that was not whole, no cause that it gave no reason for, nothing forgotten, no end that
-//! does not come, and no more in memory than windows allow. HTTP/1.1 alone has a simulation that is stricter, in `worker`.
+//! does not come, and no more in memory than windows allow. HTTP/1.1 has a simulation that is stricter, in `worker`.
 //!
 //! `PROOFLOAD_SEED=17 cargo test -p proofload-load --lib whatever_a_server_of_streams_does` runs one seed alone.
 
@@ -17,34 +17,34 @@ use rand_pcg::Pcg64Mcg;
 use rustls::{ServerConfig, ServerConnection};
 
 use super::tls::{Server, client};
-use crate::arena::{RequestArena, RequestSampler};
+use crate::arena::RequestSampler;
 use crate::connection::TlsSettings;
 use crate::pacer::{Pace, Pacer};
+use crate::worker::simulation::{Sum, add, assert_all_happen, run_seeds, settings, summed};
 use crate::worker::{Action, Settings, Worker};
-use crate::{Contract, Process, Protocol, Rate, Request, Until};
+use crate::{Process, Protocol, Rate, Request, Until};
 use peer::{Deeds, Ending, Nature, Peer};
 
 const SEEDS: u64 = 600;
 const SLICES: usize = 2;
 const TIMEOUT_NS: u64 = 300_000_000;
-const CONNECT_TIMEOUT_NS: u64 = 200_000_000;
 const TICK_NS: u64 = 10_000_000;
 const LAG_MAX_NS: u64 = 15_000_000;
 /// A slice that takes more steps than this has no end.
 const STEPS_MAX: u32 = 400_000;
 /// The window of a connection, records of TLS around it, and heads and acknowledgements besides.
 const OUTPUT_MAX: usize = 256 << 10;
-const SEED_VARIABLE: &str = "PROOFLOAD_SEED";
 
 #[derive(Debug)]
 enum Event {
     Connected,
     Writable,
-    Speaks,
-    Arrives,
+    /// The server says the next piece, or one arrives.
+    Moves,
 }
 
 /// The other end of a connection, with the network before it.
+#[derive(Default)]
 struct End {
     /// Counts sockets: what was meant for an earlier one happens to none.
     socket: u64,
@@ -57,8 +57,7 @@ struct End {
     ends: VecDeque<(usize, bool)>,
     is_connected: bool,
     is_blocked: bool,
-    is_arriving: bool,
-    is_speaking: bool,
+    is_moving: bool,
 }
 
 struct World {
@@ -82,19 +81,7 @@ impl End {
             tls.set_buffer_limit(None);
             tls
         });
-        let peer = Peer::new(nature, deeds);
-        End {
-            socket,
-            tls,
-            peer,
-            wire: Vec::new(),
-            arrived: 0,
-            ends: VecDeque::new(),
-            is_connected: false,
-            is_blocked: false,
-            is_arriving: false,
-            is_speaking: false,
-        }
+        End { socket, tls, peer: Peer::new(nature, deeds), ..End::default() }
     }
 
     /// The engine has written this.
@@ -137,44 +124,33 @@ fn records(tls: &mut ServerConnection, wire: &mut Vec<u8>) {
     }
 }
 
-/// For each protocol of a connection over TLS, both sides' settings.
-static SECURE: LazyLock<[(TlsSettings, Arc<ServerConfig>); 2]> = LazyLock::new(|| {
-    let both = |protocol, alpn| (client(protocol), Server::config(&rustls::version::TLS13, alpn));
-    [both(Protocol::Http1 { pipeline: 1 }, b"http/1.1"), both(Protocol::Http2 { streams: 1 }, b"h2")]
+/// Both sides' settings of TLS.
+static SECURE: LazyLock<(TlsSettings, Arc<ServerConfig>)> = LazyLock::new(|| {
+    (client(Protocol::Http2 { streams: 1 }), Server::config(&rustls::version::TLS13, b"h2"))
 });
 
 impl World {
     fn new(seed: u64) -> World {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let (is_http2, fresh) = (rng.random_bool(0.75), rng.random_bool(0.2));
+        let fresh = rng.random_bool(0.2);
         let lanes = if fresh { 1 } else { [1, 3, 10][rng.random_range(0..3)] };
-        let protocol = match is_http2 {
-            true => Protocol::Http2 { streams: lanes },
-            false => Protocol::Http1 { pipeline: lanes },
-        };
-        let secure = (!is_http2 || rng.random_bool(0.3)).then(|| SECURE[usize::from(is_http2)].clone());
-        let body = if is_http2 { [0, 0, 300, 100_000][rng.random_range(0..4)] } else { 0 };
+        let secure = rng.random_bool(0.5).then(|| SECURE.clone());
+        let body = [0, 0, 300, 100_000][rng.random_range(0..4)];
         let method = if body > 0 { "POST" } else { "GET" };
         let request = Request { body: vec![b'y'; body], ..Request::new(method, "/", "proofload.test") };
-        let arena = Arc::new(RequestArena::render(&[request]).unwrap());
-        let sampler = RequestSampler::new(arena.clone(), seed, 0);
         let settings = Settings {
-            arena,
-            protocol,
             tls: secure.as_ref().map(|(client, _)| client.clone()),
             fresh,
-            can_skip: true,
-            timeout_ns: TIMEOUT_NS,
-            connect_timeout_ns: CONNECT_TIMEOUT_NS,
-            contracts: vec![Contract::default()],
             sample_every: [0, 1, 3][rng.random_range(0..3)],
+            ..settings(&[request], Protocol::Http2 { streams: lanes })
         };
+        let sampler = RequestSampler::new(settings.arena.clone(), seed, 0);
         let nature = Nature {
-            lanes: is_http2.then_some(lanes as usize),
+            lanes: lanes as usize,
             trouble: [0.0, 0.02, 0.1, 0.4][rng.random_range(0..4)],
             streams: [None, None, Some(0), Some(1), Some(100)][rng.random_range(0..5)],
-            narrow: is_http2 && rng.random_bool(0.1),
-            starving: is_http2 && rng.random_bool(0.1),
+            narrow: rng.random_bool(0.1),
+            starving: rng.random_bool(0.1),
         };
         let mut deeds = Deeds::default();
         if body > 0 && (nature.narrow || nature.starving) {
@@ -251,14 +227,9 @@ impl World {
             return;
         }
         end.flow();
-        let speaks = end.peer.has_more_to_say() && !end.is_speaking;
-        let arrives = (!end.wire.is_empty() || end.peer.ending.is_some()) && !end.is_arriving;
-        (end.is_speaking, end.is_arriving) = (end.is_speaking || speaks, end.is_arriving || arrives);
-        if speaks {
-            self.after(1_500_000, index, Event::Speaks);
-        }
-        if arrives {
-            self.after(2_000_000, index, Event::Arrives);
+        let moves = end.peer.has_more_to_say() || !end.wire.is_empty() || end.peer.ending.is_some();
+        if moves && !std::mem::replace(&mut end.is_moving, true) {
+            self.after(1_500_000, index, Event::Moves);
         }
     }
 
@@ -273,14 +244,14 @@ impl World {
                 end.is_blocked = false;
                 if self.worker.output(index).is_some() { Action::Send } else { Action::Wait }
             }
-            Event::Speaks => {
-                end.is_speaking = false;
-                end.peer.speak(&mut self.rng, &mut self.deeds);
-                Action::Wait
-            }
-            Event::Arrives => {
-                end.is_arriving = false;
-                self.arrive(index)
+            Event::Moves => {
+                end.is_moving = false;
+                if end.peer.has_more_to_say() && self.rng.random_bool(0.5) {
+                    end.peer.speak(&mut self.rng, &mut self.deeds);
+                    Action::Wait
+                } else {
+                    self.arrive(index)
+                }
             }
         };
         self.perform(index, act);
@@ -378,7 +349,7 @@ impl World {
         let lost = slice.timed_out + slice.broken + slice.unfinished;
         assert_eq!(slice.sent, slice.responses + lost);
         assert_eq!((slice.latency.count(), slice.latency.censored()), (slice.sent, lost));
-        assert_eq!((slice.first_byte.count(), self.worker.in_flight()), (slice.sent, 0));
+        assert_eq!((slice.first_byte.count(), self.worker.in_flight), (slice.sent, 0));
         if let Some(open) = &slice.open {
             assert_eq!((open.intended, open.response.count()), (slice.sent + open.unsent, open.intended));
         }
@@ -389,8 +360,6 @@ impl World {
     }
 }
 
-type Sum = BTreeMap<String, u64>;
-
 fn run(seed: u64) -> Sum {
     let mut world = World::new(seed);
     let (mut sum, mut caused) = (Sum::new(), BTreeMap::<Cause, u64>::new());
@@ -400,17 +369,10 @@ fn run(seed: u64) -> Sum {
         let slice = world.slice();
         world.check(&slice);
         sent += slice.sent;
-        for error in &slice.errors {
-            *caused.entry(error.cause).or_default() += error.count;
-            *sum.entry(format!("{} {}", error.phase, error.cause)).or_default() += error.count;
-        }
-        for (what, count) in [
-            ("responses", slice.responses),
-            ("handshakes", slice.handshake.count()),
-            ("resumed", slice.tls_resumed),
-        ] {
-            *sum.entry(what.to_owned()).or_default() += count;
-        }
+        slice.errors.iter().for_each(|error| *caused.entry(error.cause).or_default() += error.count);
+        let (handshakes, resumed) = (slice.handshake.count(), slice.tls_resumed);
+        let figures = [("responses", slice.responses), ("handshakes", handshakes), ("resumed", resumed)];
+        sum = add(sum, summed(&slice, figures));
     }
     for (cause, count) in caused {
         let may = world.deeds.may.get(&cause).copied().unwrap_or_default();
@@ -422,38 +384,17 @@ fn run(seed: u64) -> Sum {
 
 #[test]
 fn every_request_ends_once_whatever_a_server_of_streams_does() {
-    let alone = std::env::var(SEED_VARIABLE).ok().map(|seed| seed.parse().expect("a number"));
-    let mut sum = Sum::new();
-    for seed in alone.map_or(0..SEEDS, |seed: u64| seed..seed + 1) {
-        let Ok(more) = std::panic::catch_unwind(|| run(seed)) else {
-            panic!(
-                "seed {seed} fails, as said above; alone: {SEED_VARIABLE}={seed} cargo test -p proofload-load --lib \
-                 whatever_a_server_of_streams_does"
-            )
-        };
-        more.into_iter().for_each(|(what, count)| *sum.entry(what).or_default() += count);
-    }
-    if alone.is_some() {
-        return;
-    }
-    // The fiction is worth something only if everything happens in it.
+    let Some(sum) = run_seeds("whatever_a_server_of_streams_does", SEEDS, run) else { return };
     assert!(sum["responses"] > 10_000 && sum["handshakes"] > 1000 && sum["resumed"] > 1000, "{sum:?}");
-    for (phases, cause) in [
-        (&["send", "head", "body"][..], "closed-early"),
-        (&["send", "head", "body"], "reset"),
-        (&["send", "head", "body"], "tls"),
-        (&["head", "body"], "malformed"),
-        (&["head", "body"], "stream-reset"),
-        (&["head", "body"], "stream-refused"),
-        (&["connect", "send", "head", "body"], "timeout"),
-        (&["head"], "too-large"),
-        (&["head"], "abandoned"),
-        (&["idle"], "closed"),
-        (&["tls"], "tls"),
-    ] {
-        for phase in phases {
-            let count = sum.get(&format!("{phase} {cause}")).copied().unwrap_or_default();
-            assert!(count > 10, "{phase} {cause}: {count} times: {sum:?}");
-        }
-    }
+    let within = "closed-early reset tls malformed stream-reset stream-refused timeout";
+    let happens = [
+        ("connect", "timeout"),
+        ("tls", "tls"),
+        ("send", "closed-early reset tls timeout"),
+        ("head", within),
+        ("head", "abandoned"),
+        ("body", within),
+        ("idle", "closed"),
+    ];
+    assert_all_happen(&sum, 10, &happens);
 }

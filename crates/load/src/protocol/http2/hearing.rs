@@ -2,17 +2,12 @@
 
 use model::Cause;
 
-use super::frame::{
-    self, ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEAD_BYTES, HEADERS, NO_ERROR,
-    PADDED, PAYLOAD_MAX, PING, PRIORITY, PROTOCOL_ERROR, PUSH_PROMISE, REFUSED_STREAM, RST_STREAM, SETTINGS,
-    SETTINGS_ENABLE_PUSH, SETTINGS_HEADER_TABLE_SIZE, SETTINGS_INITIAL_WINDOW_SIZE,
-    SETTINGS_MAX_CONCURRENT_STREAMS, SETTINGS_MAX_FRAME_SIZE, WINDOW_UPDATE, WITH_PRIORITY, number,
-};
+use super::frame::*;
 use super::hpack::Undecodable;
 use super::response::Shape;
 use super::{BLOCK_MAX, Http2, Leaving, WINDOW_BYTES, WINDOW_MAX};
 use crate::connection::Recorder;
-use crate::reader::Head;
+use crate::reader::{Head, Sink};
 
 /// The connection is of no use any more.
 pub(super) type Heard = Result<(), Cause>;
@@ -62,19 +57,15 @@ impl Http2 {
             matches!(frame.kind, SETTINGS | GOAWAY) && (frame.kind, frame.flags & ACK) != (SETTINGS, ACK);
         let is_of_stream = matches!(frame.kind, DATA | HEADERS | PRIORITY | RST_STREAM | CONTINUATION);
         let is_of_connection = matches!(frame.kind, SETTINGS | PING | GOAWAY);
-        if frame.length > PAYLOAD_MAX
-            || !is_in_order
-            || self.peer.streams.is_none() && !is_greeting
-            || is_of_stream && (frame.stream == 0 || self.is_idle(frame))
-            || is_of_connection && frame.stream != 0
-            || frame.kind == PUSH_PROMISE
-        {
-            return Err(Cause::Malformed);
-        }
-        if frame.kind == DATA {
-            self.begin_data(frame, recorder)?;
-        }
-        Ok(())
+        demand(
+            frame.length <= PAYLOAD_MAX
+                && is_in_order
+                && (self.peer.streams.is_some() || is_greeting)
+                && !(is_of_stream && (frame.stream == 0 || self.is_idle(frame)))
+                && !(is_of_connection && frame.stream != 0)
+                && frame.kind != PUSH_PROMISE,
+        )?;
+        if frame.kind == DATA { self.begin_data(frame, recorder) } else { Ok(()) }
     }
 
     /// Whether a frame is of a stream that nobody has begun.
@@ -93,15 +84,16 @@ impl Http2 {
                 Ok(())
             }
             CONTINUATION => {
-                let Some((begun, mut block)) = self.reading.open_block.take() else {
-                    return Err(Cause::Malformed);
-                };
+                let (begun, mut block) = self.reading.open_block.take().ok_or(Cause::Malformed)?;
                 block.extend_from_slice(payload);
                 if frame.has(END_HEADERS) {
                     return self.block(begun, &block, recorder);
                 }
-                self.reading.open_block = Some((begun, block)).filter(|(_, block)| block.len() <= BLOCK_MAX);
-                self.reading.open_block.is_some().then_some(()).ok_or(Cause::TooLarge)
+                if block.len() > BLOCK_MAX {
+                    return Err(Cause::TooLarge);
+                }
+                self.reading.open_block = Some((begun, block));
+                Ok(())
             }
             RST_STREAM => {
                 let code = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)?;
@@ -127,36 +119,33 @@ impl Http2 {
     /// A whole block of fields. It is decoded even where nobody waits for it, for the next ones refer to it.
     fn block(&mut self, frame: Frame, block: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         if self.decoder.decode(block).map_err(|Undecodable| Cause::Malformed)? {
-            self.shape = Shape::of(self.decoder.fields());
+            self.shape = Shape::of(&self.decoder.fields);
         }
         let Some(index) = self.find(frame.stream) else { return Ok(()) };
         let stream = &mut self.streams[index];
         stream.request.received(recorder.now_ns);
         let ends = frame.has(END_STREAM);
-        match (self.shape, stream.has_head) {
+        let flaw = match (self.shape, stream.has_head) {
             (Shape::Interim, false) if !ends => return Ok(()),
             (Shape::Head { status, length }, false) => {
                 (stream.status, stream.length, stream.has_head) = (status, length, true);
                 let (name, mut headers) = (|name| str::from_utf8(name).unwrap_or_default(), Vec::new());
                 if recorder.check.reads_fields(stream.request.choice.endpoint) {
-                    let fields = self.decoder.fields().iter().skip(1);
+                    let fields = self.decoder.fields.iter().skip(1);
                     headers
                         .extend(fields.map(|field| httparse::Header { name: name(field.0), value: field.1 }));
                 }
-                stream.request.look(&Head { status, headers: &headers }, recorder.check);
+                (&mut stream.request, &mut *recorder.check).head(&Head { status, headers: &headers });
+                None
             }
-            (Shape::Trailers, true) if ends => {}
-            (Shape::Refused(cause), _) => {
-                self.lose(index, cause, Some(PROTOCOL_ERROR), recorder);
-                return Ok(());
-            }
-            _ => {
-                self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
-                return Ok(());
-            }
-        }
-        if ends {
-            self.complete(index, recorder);
+            (Shape::Trailers, true) if ends => None,
+            (Shape::Refused(cause), _) => Some(cause),
+            _ => Some(Cause::Malformed),
+        };
+        match flaw {
+            Some(cause) => self.lose(index, cause, Some(PROTOCOL_ERROR), recorder),
+            None if ends => self.complete(index, recorder),
+            None => {}
         }
         Ok(())
     }
@@ -167,12 +156,10 @@ impl Http2 {
         self.reading.left = frame.length;
         self.reading.padding = (!frame.has(PADDED)).then_some(0);
         self.unopened += bytes;
-        if self.unopened > WINDOW_BYTES || frame.has(PADDED) && frame.length == 0 {
-            return Err(Cause::Malformed);
-        }
+        demand(self.unopened <= WINDOW_BYTES && !(frame.has(PADDED) && frame.length == 0))?;
         if self.unopened > WINDOW_BYTES / 2 {
             let more = std::mem::take(&mut self.unopened);
-            frame::push(&mut self.output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
+            push(&mut self.output, WINDOW_UPDATE, 0, 0, &more.to_be_bytes());
         }
         let Some(index) = self.find(frame.stream) else { return Ok(()) };
         let stream = &mut self.streams[index];
@@ -181,7 +168,7 @@ impl Http2 {
             self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
         } else if stream.unopened > WINDOW_BYTES / 2 && !frame.has(END_STREAM) {
             let more = std::mem::take(&mut stream.unopened);
-            frame::push(&mut self.output, WINDOW_UPDATE, 0, frame.stream, &more.to_be_bytes());
+            push(&mut self.output, WINDOW_UPDATE, 0, frame.stream, &more.to_be_bytes());
         }
         Ok(())
     }
@@ -216,7 +203,7 @@ impl Http2 {
         if let Some(index) = self.find(frame.stream) {
             let stream = &mut self.streams[index];
             stream.body_bytes += piece.len() as u64;
-            stream.request.content(piece);
+            (&mut stream.request, &mut *recorder.check).content(piece);
             if stream.is_whole() == Some(false) && stream.length < Some(stream.body_bytes) {
                 self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
             } else if is_over && frame.has(END_STREAM) {
@@ -242,12 +229,10 @@ impl Http2 {
 
     fn set(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         if frame.has(ACK) {
-            return if payload.is_empty() { Ok(()) } else { Err(Cause::Malformed) };
+            return demand(payload.is_empty());
         }
         let (settings, rest) = payload.as_chunks::<6>();
-        if !rest.is_empty() {
-            return Err(Cause::Malformed);
-        }
+        demand(rest.is_empty())?;
         self.peer.streams.get_or_insert(usize::MAX);
         for &[a, b, value @ ..] in settings {
             let value = u32::from_be_bytes(value);
@@ -256,32 +241,30 @@ impl Http2 {
                     self.encoder.limit(value);
                     self.last = None;
                 }
-                SETTINGS_ENABLE_PUSH if value != 0 => return Err(Cause::Malformed),
+                SETTINGS_ENABLE_PUSH => demand(value == 0)?,
                 SETTINGS_MAX_CONCURRENT_STREAMS => self.peer.streams = Some(value as usize),
                 SETTINGS_INITIAL_WINDOW_SIZE => {
                     let more =
                         i64::from(value) - std::mem::replace(&mut self.peer.stream_window, value.into());
                     self.streams.iter_mut().for_each(|stream| stream.window += more);
                     let widest = self.streams.iter().map(|stream| stream.window).max();
-                    if i64::from(value).max(widest.unwrap_or(0)) > WINDOW_MAX {
-                        return Err(Cause::Malformed);
-                    }
+                    demand(i64::from(value).max(widest.unwrap_or(0)) <= WINDOW_MAX)?;
                 }
                 SETTINGS_MAX_FRAME_SIZE => {
-                    let is_allowed = (PAYLOAD_MAX as u32..1 << 24).contains(&value);
-                    self.peer.payload = is_allowed.then_some(value as usize).ok_or(Cause::Malformed)?;
+                    demand((PAYLOAD_MAX as u32..1 << 24).contains(&value))?;
+                    self.peer.payload = value as usize;
                 }
                 _ => {}
             }
         }
         self.answer(SETTINGS, &[]);
-        self.upload(recorder.arena);
+        self.upload(&recorder.settings.arena);
         Ok(())
     }
 
     fn answer(&mut self, kind: u8, payload: &[u8]) {
         self.unread_answers += 1;
-        frame::push(&mut self.output, kind, ACK, 0, payload);
+        push(&mut self.output, kind, ACK, 0, payload);
     }
 
     /// Streams after the last one that it names were not looked at (RFC 9113, section 6.8).
@@ -298,12 +281,11 @@ impl Http2 {
 
     fn widen(&mut self, frame: Frame, payload: &[u8], recorder: &mut Recorder<'_>) -> Heard {
         let more = number(payload).filter(|_| payload.len() == 4).ok_or(Cause::Malformed)? & 0x7fff_ffff;
+        demand(frame.stream == 0 || !self.is_idle(frame))?;
         let is_allowed = |window: i64| more > 0 && window <= WINDOW_MAX;
         if frame.stream == 0 {
             self.peer.window += i64::from(more);
-            is_allowed(self.peer.window).then_some(()).ok_or(Cause::Malformed)?;
-        } else if self.is_idle(frame) {
-            return Err(Cause::Malformed);
+            demand(is_allowed(self.peer.window))?;
         } else if let Some(index) = self.find(frame.stream) {
             let window = &mut self.streams[index].window;
             *window += i64::from(more);
@@ -311,9 +293,13 @@ impl Http2 {
                 self.lose(index, Cause::Malformed, Some(PROTOCOL_ERROR), recorder);
             }
         }
-        self.upload(recorder.arena);
+        self.upload(&recorder.settings.arena);
         Ok(())
     }
+}
+
+fn demand(is_so: bool) -> Heard {
+    if is_so { Ok(()) } else { Err(Cause::Malformed) }
 }
 
 /// So many bytes, as soon as they have come: where they lie, or put together from pieces.

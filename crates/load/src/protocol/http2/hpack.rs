@@ -83,14 +83,56 @@ impl Fields {
     }
 }
 
-/// Decodes the heads of one connection, each of which may refer to those before it.
+/// The entries that both sides know of one direction.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct Table {
     /// The newest first.
-    table: VecDeque<Entry>,
-    table_bytes: usize,
-    table_max: usize,
-    fields: Fields,
+    entries: VecDeque<Entry>,
+    pub(super) bytes: usize,
+    max: usize,
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table { entries: VecDeque::new(), bytes: 0, max: TABLE_BYTES }
+    }
+}
+
+impl Table {
+    fn look_up(&self, index: usize) -> Result<(&[u8], &[u8]), Undecodable> {
+        match index.checked_sub(1 + STATIC.len()) {
+            Some(place) => self.entries.get(place).map(Entry::field).ok_or(Undecodable),
+            None => {
+                let (name, value) = STATIC.get(index.wrapping_sub(1)).ok_or(Undecodable)?;
+                Ok((name.as_bytes(), value.as_bytes()))
+            }
+        }
+    }
+
+    /// Makes room for so many bytes. Room of an entry that went is of use to the next one: some servers send each head as new.
+    fn evict(&mut self, bytes: usize) -> Vec<u8> {
+        let mut room = Vec::new();
+        while self.bytes + bytes > self.max
+            && let Some(oldest) = self.entries.pop_back()
+        {
+            self.bytes -= oldest.size();
+            room = oldest.text;
+        }
+        room
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        self.bytes += entry.size();
+        self.entries.push_front(entry);
+    }
+}
+
+/// Decodes the heads of one connection, each of which may refer to those before it.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    pub(super) table: Table,
+    /// What was decoded last.
+    pub(super) fields: Fields,
     /// The block that `fields` is of, if it would mean the same again.
     block: Vec<u8>,
     /// Room for strings on their way into the table.
@@ -98,27 +140,6 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new() -> Decoder {
-        Decoder {
-            table: VecDeque::new(),
-            table_bytes: 0,
-            table_max: TABLE_BYTES,
-            fields: Fields::default(),
-            block: Vec::new(),
-            strings: Vec::new(),
-        }
-    }
-
-    #[cfg(any(test, fuzzing))]
-    pub(super) fn table_size(&self) -> usize {
-        self.table_bytes
-    }
-
-    /// What was decoded last.
-    pub(super) fn fields(&self) -> &Fields {
-        &self.fields
-    }
-
     /// Decodes a block; false where it is the same as the last one and means the same.
     ///
     /// # Errors [`Undecodable`], after which nothing more can be decoded.
@@ -134,7 +155,7 @@ impl Decoder {
             match first {
                 0x80.. => {
                     let index = integer(&mut rest, 7)?;
-                    let field = look_up(&self.table, index)?;
+                    let field = self.table.look_up(index)?;
                     self.fields.push(field);
                 }
                 0x20..0x40 => {
@@ -143,8 +164,8 @@ impl Decoder {
                     if !self.fields.ends.is_empty() || size > TABLE_BYTES {
                         return Err(Undecodable);
                     }
-                    (self.table_max, table_changed) = (size, true);
-                    let _ = self.evict(0);
+                    (self.table.max, table_changed) = (size, true);
+                    let _ = self.table.evict(0);
                 }
                 _ => {
                     let is_kept = first >= 0x40;
@@ -163,7 +184,7 @@ impl Decoder {
         self.strings.clear();
         match integer(rest, prefix)? {
             0 => string(rest, &mut self.strings)?,
-            index => self.strings.extend_from_slice(look_up(&self.table, index)?.0),
+            index => self.strings.extend_from_slice(self.table.look_up(index)?.0),
         }
         let name_bytes = self.strings.len();
         string(rest, &mut self.strings)?;
@@ -171,38 +192,15 @@ impl Decoder {
         self.fields.push((name, value));
         if is_kept {
             let bytes = self.strings.len() + ENTRY_BYTES;
-            let mut text = self.evict(bytes);
+            let mut text = self.table.evict(bytes);
             // What is larger than the table leaves it empty (RFC 7541, section 4.4).
-            if bytes <= self.table_max {
+            if bytes <= self.table.max {
                 text.clear();
                 text.extend_from_slice(&self.strings);
-                self.table_bytes += bytes;
-                self.table.push_front(Entry { text, name_bytes });
+                self.table.insert(Entry { text, name_bytes });
             }
         }
         Ok(())
-    }
-
-    /// Makes room for so many bytes. Room of an entry that went is of use to the next one: some servers send each head as new.
-    fn evict(&mut self, bytes: usize) -> Vec<u8> {
-        let mut room = Vec::new();
-        while self.table_bytes + bytes > self.table_max
-            && let Some(oldest) = self.table.pop_back()
-        {
-            self.table_bytes -= oldest.size();
-            room = oldest.text;
-        }
-        room
-    }
-}
-
-fn look_up(table: &VecDeque<Entry>, index: usize) -> Result<(&[u8], &[u8]), Undecodable> {
-    match index.checked_sub(1 + STATIC.len()) {
-        Some(place) => table.get(place).map(Entry::field).ok_or(Undecodable),
-        None => {
-            let (name, value) = STATIC.get(index.wrapping_sub(1)).ok_or(Undecodable)?;
-            Ok((name.as_bytes(), value.as_bytes()))
-        }
     }
 }
 
@@ -247,55 +245,43 @@ fn take(rest: &mut &[u8]) -> Result<u8, Undecodable> {
 ///
 /// A field that is sent once is in the table from then on and costs a byte or two. Nothing is ever evicted: where the table is
 /// full, fields are written out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Encoder {
-    table: Vec<Entry>,
-    table_bytes: usize,
-    table_max: usize,
+    table: Table,
     /// The peer is to empty its table and has to be told its new size.
     is_resized: bool,
     block: Vec<u8>,
 }
 
 impl Encoder {
-    pub(super) fn new() -> Encoder {
-        Encoder {
-            table: Vec::new(),
-            table_bytes: 0,
-            table_max: TABLE_BYTES,
-            is_resized: false,
-            block: Vec::new(),
-        }
-    }
-
     /// The peer's table holds at most so much.
     pub(super) fn limit(&mut self, bytes: u32) {
         let bytes = (bytes as usize).min(TABLE_BYTES);
-        if bytes < self.table_max {
-            (self.table_max, self.table_bytes, self.is_resized) = (bytes, 0, true);
-            self.table.clear();
+        if bytes < self.table.max {
+            self.table = Table { max: bytes, ..Table::default() };
+            self.is_resized = true;
         }
     }
 
     /// The block of a request, and whether it would be the same again.
     pub(super) fn encode<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> (&[u8], bool) {
         self.block.clear();
-        let known = self.table.len();
+        let known = self.table.entries.len();
         let mut is_same = !self.is_resized;
         if std::mem::take(&mut self.is_resized) {
             push_integer(&mut self.block, 0x20, 5, 0);
-            push_integer(&mut self.block, 0x20, 5, self.table_max);
+            push_integer(&mut self.block, 0x20, 5, self.table.max);
         }
         for (name, value) in fields {
             self.push(name, value);
         }
-        is_same &= self.table.len() == known;
+        is_same &= self.table.entries.len() == known;
         (&self.block, is_same)
     }
 
     fn push(&mut self, name: &[u8], value: &[u8]) {
         let in_static = STATIC.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let in_table = self.table.iter().rev().map(Entry::field);
+        let in_table = self.table.entries.iter().map(Entry::field);
         let mut index_of_name = 0;
         for (index, known) in (1..).zip(in_static.chain(in_table)) {
             if known == (name, value) {
@@ -308,7 +294,7 @@ impl Encoder {
         let entry = Entry::new(name, value);
         // Paths and lengths are of one request, as a rule, and would fill the table.
         let is_kept = !matches!(name, b":path" | b"content-length")
-            && self.table_bytes + entry.size() <= self.table_max;
+            && self.table.bytes + entry.size() <= self.table.max;
         let (pattern, prefix) = if is_kept { (0x40, 6) } else { (0, 4) };
         push_integer(&mut self.block, pattern, prefix, index_of_name);
         if index_of_name == 0 {
@@ -316,8 +302,7 @@ impl Encoder {
         }
         push_string(&mut self.block, value);
         if is_kept {
-            self.table_bytes += entry.size();
-            self.table.push(entry);
+            self.table.insert(entry);
         }
     }
 }
@@ -336,7 +321,7 @@ fn push_integer(block: &mut Vec<u8>, pattern: u8, prefix: u32, number: usize) {
     block.push(rest as u8);
 }
 
-fn push_string(block: &mut Vec<u8>, text: &[u8]) {
+pub(crate) fn push_string(block: &mut Vec<u8>, text: &[u8]) {
     push_integer(block, 0, 7, text.len());
     block.extend_from_slice(text);
 }

@@ -4,15 +4,17 @@ use model::Cause;
 
 use super::hpack::Fields;
 use super::request::OF_HTTP1;
+use crate::reader::decimal;
 
 /// See the module's text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// More heads follow.
     Interim,
     /// The response's own; with the length that it promises.
     Head { status: u16, length: Option<u64> },
     /// Without a status.
+    #[default]
     Trailers,
     /// It costs its stream.
     Refused(Cause),
@@ -25,8 +27,8 @@ impl Shape {
         for (number, (name, value)) in fields.iter().enumerate() {
             match name {
                 // Before all others, and but once.
-                b":status" if number == 0 => status = number_of(value).filter(|_| value.len() == 3),
-                b"content-length" => match number_of(value) {
+                b":status" if number == 0 => status = decimal(value).filter(|_| value.len() == 3),
+                b"content-length" => match decimal(value) {
                     Some(bytes) if length.is_none_or(|known| known == bytes) => length = Some(bytes),
                     _ => return Shape::Refused(Cause::Malformed),
                 },
@@ -48,12 +50,6 @@ impl Shape {
             Some(status) => Shape::Head { status: status as u16, length },
         }
     }
-}
-
-fn number_of(value: &[u8]) -> Option<u64> {
-    // Signs parse, too.
-    let digits = str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-    digits.parse().ok()
 }
 
 /// In lower case (RFC 9113, section 8.2.1). No other pseudo-field than the status is a response's.

@@ -4,24 +4,21 @@
 //! count exceeds what was fed, and nothing but a head is kept. It is built for tests and fuzzing alone, and it must not
 //! know what the outcome of any bytes should be.
 
-use std::fmt;
+use super::{HEAD_LIMIT_BYTES, Head, Progress, ReadError, ResponseReader, Sink};
 
-use super::{HEAD_LIMIT_BYTES, Progress, ReadError, ResponseReader};
+/// For those who want the head alone.
+impl<F: FnMut(&Head<'_>)> Sink for F {
+    fn head(&mut self, head: &Head<'_>) {
+        self(head);
+    }
 
-/// What a reader made of some bytes after which the connection ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// Complete, and the connection not needed for that; `extra` bytes came behind it.
-    Done { status: u16, body_bytes: u64, reusable: bool, extra: u64 },
-    /// Complete by the end of the connection.
-    Ended { status: u16, body_bytes: u64 },
-    /// The connection ended before the final head was complete.
-    CutHead,
-    /// The connection ended before the body was complete.
-    CutBody { status: u16, body_bytes: u64 },
-    /// Unreadable, at the head or behind it.
-    Flawed { error: ReadError, in_body: bool },
+    fn content(&mut self, _: &[u8]) {}
 }
+
+/// What a reader made of some bytes after which the connection ended, in the words of `tests/responses/cases.txt`: `done STATUS BODY kept`,
+/// `closed` or `surplus EXTRA`, `ended STATUS BODY`, `cut head`, `cut body STATUS BODY`, and `malformed` or `too-large` with `head` or
+/// `body`.
+type Outcome = String;
 
 /// A head as it was shown.
 type Shown = (u16, Vec<(String, Vec<u8>)>);
@@ -63,7 +60,7 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
                 Ok(reader.skip(skippable))
             } else {
                 from = end;
-                reader.read(&bytes[start..end], &mut |head: &super::Head<'_>| {
+                reader.read(&bytes[start..end], &mut |head: &Head<'_>| {
                     let headers = head.headers.iter().map(|header| (header.name.into(), header.value.into()));
                     shown.push((head.status, headers.collect()));
                 })
@@ -72,7 +69,11 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
             match progress {
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { extra }) => return (done(&reader, bytes, from, extra), shown.pop()),
-                Err(error) => return (Outcome::Flawed { error, in_body: reader.in_body() }, shown.pop()),
+                Err(error) => {
+                    let error = if error == ReadError::TooLarge { "too-large" } else { "malformed" };
+                    let place = if reader.in_body() { "body" } else { "head" };
+                    return (format!("{error} {place}"), shown.pop());
+                }
             }
         }
     }
@@ -82,51 +83,31 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
 /// What holds after each piece, when `fed` bytes have been taken and `shown` heads been seen.
 fn check(reader: &ResponseReader, fed: usize, shown: usize) {
     assert_eq!(shown, usize::from(reader.in_body()), "the final head is shown once");
-    assert!(reader.body_bytes() <= fed as u64, "{} bytes of body in {fed}", reader.body_bytes());
+    assert!(reader.body_bytes <= fed as u64, "{} bytes of body in {fed}", reader.body_bytes);
     assert!(reader.carry.len() <= HEAD_LIMIT_BYTES, "{} bytes of a head are kept", reader.carry.len());
     assert!(reader.carry.is_empty() || !reader.in_body(), "part of a head is kept behind its end");
 }
 
 /// A complete response. What follows is surplus, whether it came with the last piece or would have come after it.
 fn done(reader: &ResponseReader, bytes: &[u8], fed: usize, extra: u64) -> Outcome {
-    let (status, body_bytes) = (reader.status(), reader.body_bytes());
+    let (status, body_bytes) = (reader.status, reader.body_bytes);
     assert!(body_bytes + extra <= fed as u64, "{body_bytes} bytes of body and {extra} extra in {fed}");
-    let extra = extra + (bytes.len() - fed) as u64;
-    Outcome::Done { status, body_bytes, reusable: reader.reusable(), extra }
+    let rest = match extra + (bytes.len() - fed) as u64 {
+        0 if reader.reusable => "kept".to_owned(),
+        0 => "closed".to_owned(),
+        extra => format!("surplus {extra}"),
+    };
+    format!("done {status} {body_bytes} {rest}")
 }
 
 fn ended(reader: &mut ResponseReader) -> Outcome {
     let in_body = reader.in_body();
     let proper = reader.end();
-    let (status, body_bytes) = (reader.status(), reader.body_bytes());
-    assert!(!proper || !reader.reusable(), "a connection that has ended is to be used again");
+    let (status, body_bytes) = (reader.status, reader.body_bytes);
+    assert!(!proper || !reader.reusable, "a connection that has ended is to be used again");
     match (proper, in_body) {
-        (true, _) => Outcome::Ended { status, body_bytes },
-        (false, true) => Outcome::CutBody { status, body_bytes },
-        (false, false) => Outcome::CutHead,
-    }
-}
-
-/// The words of `tests/responses/cases.txt`: `done STATUS BODY kept`, `closed` or `surplus EXTRA`, `ended STATUS BODY`,
-/// `cut head`, `cut body STATUS BODY`, and `malformed` or `too-large` with `head` or `body`.
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |error: &ReadError| match error {
-            ReadError::Malformed => "malformed",
-            ReadError::TooLarge => "too-large",
-        };
-        match self {
-            Outcome::Done { status, body_bytes, extra: 0, reusable } => {
-                write!(f, "done {status} {body_bytes} {}", if *reusable { "kept" } else { "closed" })
-            }
-            Outcome::Done { status, body_bytes, extra, .. } => {
-                write!(f, "done {status} {body_bytes} surplus {extra}")
-            }
-            Outcome::Ended { status, body_bytes } => write!(f, "ended {status} {body_bytes}"),
-            Outcome::CutHead => f.write_str("cut head"),
-            Outcome::CutBody { status, body_bytes } => write!(f, "cut body {status} {body_bytes}"),
-            Outcome::Flawed { error, in_body: false } => write!(f, "{} head", name(error)),
-            Outcome::Flawed { error, in_body: true } => write!(f, "{} body", name(error)),
-        }
+        (true, _) => format!("ended {status} {body_bytes}"),
+        (false, true) => format!("cut body {status} {body_bytes}"),
+        (false, false) => "cut head".to_owned(),
     }
 }

@@ -82,8 +82,8 @@ impl Driver {
                 }
             }
         }
-        assert_eq!(self.worker.in_flight() as usize, self.ledger.in_flight());
-        assert_eq!(self.worker.is_busy(index), !self.ledger.lines[index].requests.is_empty());
+        assert_eq!(self.worker.in_flight as usize, self.ledger.in_flight());
+        assert_eq!(self.worker.connections[index].is_busy(), !self.ledger.lines[index].requests.is_empty());
         self.server(index);
     }
 
@@ -111,7 +111,7 @@ impl Driver {
 
     /// Tells the ledger of the requests that the worker has begun on a connection.
     fn note_begun(&mut self, index: usize) {
-        for _ in self.ledger.in_flight()..self.worker.in_flight() as usize {
+        for _ in self.ledger.in_flight()..self.worker.in_flight as usize {
             self.ledger.begin(index, self.now_ns);
         }
     }
@@ -166,7 +166,8 @@ impl Driver {
         }
         self.note_begun(index);
         let answering = self.ledger.lines[index].failures == 0;
-        let wanted = self.ledger.may_send(self.now_ns) && (!self.ledger.fresh || !self.worker.is_open_loop());
+        let wanted =
+            self.ledger.may_send(self.now_ns) && (!self.ledger.settings.fresh || !self.worker.is_open_loop());
         assert!(!(wanted && answering && act == Action::Close), "an answering server is not kept waiting");
         act
     }
@@ -253,7 +254,7 @@ impl Driver {
 
     /// Looks at the time limits, as a worker does at each tick. Afterwards nothing is late.
     pub(super) fn sweep(&mut self) {
-        if self.now_ns >= self.worker.next_due_ns() {
+        if self.now_ns >= self.worker.next_due_ns {
             let mut from = 0;
             while let Some((index, act)) = self.worker.overdue(from, self.now_ns) {
                 from = index + 1;
@@ -277,7 +278,8 @@ impl Driver {
         }
         // A connection for one request need not rest when the last one was completed.
         let is_free = |index: &usize| {
-            self.ledger.room(*index) > 0 && (!self.ledger.fresh || self.ledger.lines[*index].failures == 0)
+            self.ledger.room(*index) > 0
+                && (!self.ledger.settings.fresh || self.ledger.lines[*index].failures == 0)
         };
         let free = (0..self.peers.len()).find(is_free);
         let waits = self.ledger.is_due(self.now_ns);

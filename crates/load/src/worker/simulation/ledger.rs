@@ -3,19 +3,19 @@
 //! It is told what the driver does and what arrives, knows the server's scripts, and counts bytes; it reads no response
 //! and does not look into the worker. Requests and responses pair off in order on a line, as HTTP/1.1 has it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use model::{Cause, ContentSeen, Counts, EndpointCounts, EndpointOutcome, Phase};
+use model::{Cause, ContentSeen, Counts, EndpointCounts, Phase};
 use stats::Latencies;
 
 use super::Setting;
 use super::TIMEOUT_NS;
-use super::server::{Asked, Plan};
+use super::server::Plan;
 use crate::Until;
-use crate::arena::{Choice, RequestArena, RequestSampler};
+use crate::arena::{Choice, RequestSampler};
 use crate::pacer::Pacer;
+use crate::worker::Settings;
 
 /// What bytes, an end or an error must have amounted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,17 +26,12 @@ pub(super) enum Verdict {
 }
 
 /// See the module's text.
-#[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) lines: Vec<Line>,
     pub(super) book: Book,
     pub(super) timetable: Option<Timetable>,
-    pub(super) arena: Arc<RequestArena>,
+    pub(super) settings: Settings,
     sampler: RequestSampler,
-    pipeline: usize,
-    pub(super) fresh: bool,
-    connect_timeout_ns: u64,
-    sample_every: u64,
     heads: u64,
     /// From when to when requests may be sent.
     window: Option<(u64, u64)>,
@@ -46,17 +41,12 @@ pub(super) struct Ledger {
 
 impl Ledger {
     pub(super) fn new(setting: &Setting) -> Ledger {
-        let settings = &setting.settings;
         Ledger {
-            lines: (0..setting.connections).map(|_| Line::new()).collect(),
-            book: Book::new(settings.contracts.len()),
+            lines: (0..setting.connections).map(|_| Line::default()).collect(),
+            book: Book::new(setting.settings.contracts.len()),
             timetable: setting.pacer.clone().map(Timetable::new),
-            arena: settings.arena.clone(),
+            settings: setting.settings.clone(),
             sampler: setting.sampler.clone(),
-            pipeline: settings.protocol.lanes() as usize,
-            fresh: settings.fresh,
-            connect_timeout_ns: settings.connect_timeout_ns,
-            sample_every: settings.sample_every,
             heads: 0,
             window: None,
             left: None,
@@ -64,7 +54,7 @@ impl Ledger {
     }
 
     pub(super) fn prepare(&mut self) {
-        self.book = Book::new(self.book.pages.len());
+        self.book = Book::new(self.book.contents.len());
         self.heads = 0;
         let closed = |line: &&mut Line| matches!(line.state, State::Closed { .. });
         self.lines.iter_mut().filter(closed).for_each(Line::forgive);
@@ -110,8 +100,10 @@ impl Ledger {
     pub(super) fn room(&self, index: usize) -> usize {
         let line = &self.lines[index];
         match line.state {
-            State::Open if !self.fresh => self.pipeline - line.requests.len(),
-            State::Closed { .. } if self.fresh => 1 - line.requests.len(),
+            State::Open if !self.settings.fresh => {
+                self.settings.protocol.lanes() as usize - line.requests.len()
+            }
+            State::Closed { .. } if self.settings.fresh => 1 - line.requests.len(),
             _ => 0,
         }
     }
@@ -124,7 +116,8 @@ impl Ledger {
         self.left = self.left.map(|left| left - 1);
         let choice = self.sampler.draw();
         let number = self.book.sent;
-        self.book.begin(choice.endpoint, self.in_window(now_ns));
+        self.book.sent += 1;
+        self.book.sent_in_window += u64::from(self.in_window(now_ns));
         let request = InFlight { choice, number, sent_ns: now_ns, due_ns, first_byte_ns: None, written: 0 };
         self.lines[index].requests.push_back(request);
     }
@@ -138,7 +131,7 @@ impl Ledger {
             until_ns - now_ns,
             line.failures
         );
-        assert!(!self.fresh || line.requests.len() == 1, "a connection for one request: {line:?}");
+        assert!(!self.settings.fresh || line.requests.len() == 1, "a connection for one request: {line:?}");
         line.state = State::Connecting { since_ns: now_ns };
     }
 
@@ -154,7 +147,7 @@ impl Ledger {
         let line = &mut self.lines[index];
         let request =
             line.requests.iter_mut().find(|request| !request.is_written()).expect("a request to write");
-        let rest = &self.arena.bytes(request.choice)[request.written..];
+        let rest = &self.settings.arena.bytes(request.choice)[request.written..];
         assert!(rest.starts_with(bytes), "requests are written in order and in full");
         request.written += bytes.len();
         self.book.served += u64::from(request.is_written());
@@ -178,7 +171,8 @@ impl Ledger {
             if all >= head_end && !line.head_seen && error.is_none_or(|(at, _)| at > head_end) {
                 line.head_seen = true;
                 if !bodiless {
-                    line.sampled = self.sample_every > 0 && self.heads.is_multiple_of(self.sample_every);
+                    line.sampled = self.settings.sample_every > 0
+                        && self.heads.is_multiple_of(self.settings.sample_every);
                     self.heads += 1;
                 }
             }
@@ -200,7 +194,7 @@ impl Ledger {
                 return verdict;
             }
         }
-        match self.fresh && verdict == Verdict::Answered {
+        match self.settings.fresh && verdict == Verdict::Answered {
             true => self.lose(index, now_ns, Cause::ClosedEarly),
             false => verdict,
         }
@@ -215,8 +209,6 @@ impl Ledger {
         };
         line.has_answered = true;
         self.book.completed(&request, &plan, line.sampled, (now_ns, in_window));
-        let bytes_seen = request.first_byte_ns.unwrap_or(now_ns) - request.sent_ns;
-        self.book.first_byte.exact.push(bytes_seen);
         line.turn_over();
         if plan.keeps && request.is_written() {
             return Verdict::Answered;
@@ -256,12 +248,8 @@ impl Ledger {
                 _ => Phase::Connect,
             };
             let cause = if place > 0 && cause == Cause::Timeout { Cause::Abandoned } else { cause };
-            match cause {
-                Cause::Timeout => self.book.timed_out += 1,
-                _ => self.book.broken += 1,
-            }
             self.book.error(phase, cause);
-            self.book.censor(&request, now_ns, request.first_byte_ns);
+            self.book.end(&request, now_ns, Outcome::Lost(cause));
         }
         line.close(now_ns);
         Verdict::Lost
@@ -274,13 +262,13 @@ impl Ledger {
         match line.state {
             State::Open => oldest_ns,
             State::Connecting { since_ns } => {
-                let limit_ns = since_ns + self.connect_timeout_ns;
+                let limit_ns = since_ns + self.settings.connect_timeout_ns;
                 Some(oldest_ns.map_or(limit_ns, |oldest_ns| oldest_ns.min(limit_ns)))
             }
             // An arrival opens a connection of its own when it is due, and not before.
-            State::Closed { latest_ns, .. } => {
-                (self.may_send(now_ns) && !(self.fresh && self.timetable.is_some())).then_some(latest_ns)
-            }
+            State::Closed { latest_ns, .. } => (self.may_send(now_ns)
+                && !(self.settings.fresh && self.timetable.is_some()))
+            .then_some(latest_ns),
         }
     }
 
@@ -301,8 +289,7 @@ impl Ledger {
         for (index, line) in self.lines.iter_mut().enumerate() {
             let busy = !line.requests.is_empty();
             for request in line.requests.drain(..) {
-                self.book.unfinished += 1;
-                self.book.censor(&request, now_ns, request.first_byte_ns);
+                self.book.end(&request, now_ns, Outcome::Left);
             }
             if busy && line.state == State::Open || matches!(line.state, State::Connecting { .. }) {
                 line.forgive();
@@ -316,83 +303,71 @@ impl Ledger {
     }
 }
 
-// The ledger's counts of a slice, by endpoint and by how requests ended, and the comparison with the worker's.
+// The ledger's counts of a slice, made of all requests and how they ended, and the comparison with the worker's.
 
 /// Different contents of an endpoint that are kept.
 const CONTENTS_MAX: usize = 16;
 
-/// Times in nanoseconds, and lower bounds of some.
-#[derive(Debug, Default)]
-pub(super) struct Samples {
-    pub(super) exact: Vec<u64>,
-    pub(super) censored: Vec<u64>,
-}
-
-/// What must come of a slice; the fields are those of [`Counts`].
+/// What must come of a slice.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     pub(super) sent: u64,
-    pub(super) sent_in_window: u64,
+    sent_in_window: u64,
     /// Requests that the server got in full.
     pub(super) served: u64,
-    responses: u64,
-    responses_in_window: u64,
-    pub(super) timed_out: u64,
-    pub(super) broken: u64,
-    pub(super) unfinished: u64,
+    ended: Vec<Ended>,
     pub(super) connections_opened: u64,
     pub(super) reconnects: u64,
     pub(super) wire_bytes: u64,
-    pub(super) first_byte: Samples,
     /// Ages of arrivals that were never sent.
     pub(super) unsent: Vec<u64>,
     pub(super) errors: BTreeMap<(Phase, Cause), u64>,
     /// By endpoint.
-    pub(super) pages: Vec<Page>,
+    pub(super) contents: Vec<Vec<ContentSeen>>,
     pub(super) corrupt: u64,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Page {
-    sent: u64,
-    successful: u64,
-    successful_in_window: u64,
-    body_bytes: u64,
-    contents: Vec<ContentSeen>,
-    /// By status; without one those that got no response.
-    cells: BTreeMap<Option<u16>, Cell>,
+/// A request that has ended. Times are from when it was sent, and when it was due.
+#[derive(Debug)]
+struct Ended {
+    endpoint: u16,
+    outcome: Outcome,
+    latency_ns: u64,
+    response_ns: Option<u64>,
+    first_byte_ns: Option<u64>,
 }
 
-#[derive(Debug, Default)]
-struct Cell {
-    latency: Samples,
-    response: Samples,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Response { status: u16, ok: bool, body_bytes: u64, in_window: bool },
+    Lost(Cause),
+    Left,
 }
 
-impl Samples {
-    fn latencies<'a>(all: impl Iterator<Item = &'a Samples>) -> Latencies {
-        let mut latencies = Latencies::new();
-        for samples in all {
-            samples.exact.iter().for_each(|ns| latencies.record(*ns));
-            samples.censored.iter().for_each(|ns| latencies.censor(*ns));
-        }
-        latencies
+/// A time, and whether it is exact: else it is at least so long.
+type Sample = (u64, bool);
+
+impl Ended {
+    fn status(&self) -> Option<u16> {
+        if let Outcome::Response { status, .. } = self.outcome { Some(status) } else { None }
     }
 
-    fn counts(&self) -> (u64, u64) {
-        ((self.exact.len() + self.censored.len()) as u64, self.censored.len() as u64)
+    fn latency(&self) -> Sample {
+        (self.latency_ns, self.status().is_some())
+    }
+
+    fn response(&self) -> Option<Sample> {
+        self.response_ns.map(|ns| (ns, self.status().is_some()))
+    }
+
+    fn first_byte(&self) -> Sample {
+        self.first_byte_ns.map_or((self.latency_ns, false), |ns| (ns, true))
     }
 }
 
 impl Book {
     pub(super) fn new(endpoints: usize) -> Book {
-        Book { pages: (0..endpoints).map(|_| Page::default()).collect(), ..Book::default() }
-    }
-
-    pub(super) fn begin(&mut self, endpoint: u16, in_window: bool) {
-        self.sent += 1;
-        self.sent_in_window += u64::from(in_window);
-        self.pages[usize::from(endpoint)].sent += 1;
+        Book { contents: vec![Vec::new(); endpoints], ..Book::default() }
     }
 
     pub(super) fn error(&mut self, phase: Phase, cause: Cause) {
@@ -400,131 +375,128 @@ impl Book {
     }
 
     /// A request has its response, whole at `now_ns`.
-    pub(super) fn completed(&mut self, request: &InFlight, plan: &Plan, sampled: bool, at: (u64, bool)) {
+    fn completed(&mut self, request: &InFlight, plan: &Plan, sampled: bool, at: (u64, bool)) {
         let (now_ns, in_window) = at;
         let endpoint = request.choice.endpoint;
-        let page = &mut self.pages[usize::from(endpoint)];
-        let encoded_bytes = if request.choice.bodiless { 0 } else { plan.content.encoded().len() as u64 };
+        let body_bytes = if request.choice.bodiless { 0 } else { plan.content.encoded().len() as u64 };
         let mut ok = (200..300).contains(&plan.status) && plan.served == Some(endpoint);
         if sampled {
             let decoded = plan.content.decoded();
             self.corrupt += u64::from(decoded.is_none());
             ok &= decoded.is_some();
             if let Some((digest, decoded_bytes)) = decoded {
-                page.see(ContentSeen { sha256: digest.to_string(), count: 1, encoded_bytes, decoded_bytes });
+                let (sha256, encoded_bytes) = (digest.to_string(), body_bytes);
+                self.see(endpoint, ContentSeen { sha256, count: 1, encoded_bytes, decoded_bytes });
             }
         }
-        self.responses += 1;
-        self.responses_in_window += u64::from(in_window);
-        page.successful += u64::from(ok);
-        page.successful_in_window += u64::from(ok && in_window);
-        page.body_bytes += encoded_bytes;
-        let cell = page.cells.entry(Some(plan.status)).or_default();
-        cell.latency.exact.push(now_ns - request.sent_ns);
-        cell.response.exact.extend(request.due_ns.map(|due_ns| now_ns - due_ns));
+        self.end(request, now_ns, Outcome::Response { status: plan.status, ok, body_bytes, in_window });
     }
 
-    /// A request has got no response until now.
-    pub(super) fn censor(&mut self, request: &InFlight, now_ns: u64, first_byte_ns: Option<u64>) {
-        let cell = self.pages[usize::from(request.choice.endpoint)].cells.entry(None).or_default();
-        cell.latency.censored.push(now_ns - request.sent_ns);
-        cell.response.censored.extend(request.due_ns.map(|due_ns| now_ns - due_ns));
-        match first_byte_ns {
-            Some(first_byte_ns) => self.first_byte.exact.push(first_byte_ns - request.sent_ns),
-            None => self.first_byte.censored.push(now_ns - request.sent_ns),
+    fn see(&mut self, endpoint: u16, seen: ContentSeen) {
+        let contents = &mut self.contents[usize::from(endpoint)];
+        match contents.iter().position(|known| known.sha256 == seen.sha256) {
+            Some(index) => contents[index].merge(&seen),
+            None if contents.len() < CONTENTS_MAX => contents.push(seen),
+            None => {}
         }
+    }
+
+    /// A request has ended.
+    fn end(&mut self, request: &InFlight, now_ns: u64, outcome: Outcome) {
+        let is_whole = matches!(outcome, Outcome::Response { .. });
+        let first_byte_ns = request.first_byte_ns.or(is_whole.then_some(now_ns));
+        self.ended.push(Ended {
+            endpoint: request.choice.endpoint,
+            outcome,
+            latency_ns: now_ns - request.sent_ns,
+            response_ns: request.due_ns.map(|due_ns| now_ns - due_ns),
+            first_byte_ns: first_byte_ns.map(|at_ns| at_ns - request.sent_ns),
+        });
     }
 
     /// Panics where the slice is not what it must be. Every latency is looked at if `closely`.
     pub(super) fn compare(&self, slice: &Counts, closely: bool) {
-        let pages = |figure: fn(&Page) -> u64| self.pages.iter().map(figure).sum::<u64>();
+        let all = || self.ended.iter();
+        let (responses, in_window, body_bytes) = figures(all());
+        let ok = || all().filter(|ended| matches!(ended.outcome, Outcome::Response { ok: true, .. }));
+        let (successful, successful_in_window, _) = figures(ok());
+        let timed_out = all().filter(|ended| ended.outcome == Outcome::Lost(Cause::Timeout)).count() as u64;
+        let unfinished = all().filter(|ended| ended.outcome == Outcome::Left).count() as u64;
         let open = slice.open.as_deref();
         for (figure, theirs, ours) in [
             ("sent", slice.sent, self.sent),
+            ("ended", self.ended.len() as u64, self.sent),
             ("in window", open.map_or(slice.sent, |open| open.sent_in_window), self.sent_in_window),
             ("unsent", open.map_or(0, |open| open.unsent), self.unsent.len() as u64),
-            ("responses", slice.responses, self.responses),
-            ("responses in window", slice.responses_in_window, self.responses_in_window),
-            ("successful", slice.successful, pages(|page| page.successful)),
-            ("successful in window", slice.successful_in_window, pages(|page| page.successful_in_window)),
-            ("timed out", slice.timed_out, self.timed_out),
-            ("broken", slice.broken, self.broken),
-            ("unfinished", slice.unfinished, self.unfinished),
+            ("responses", slice.responses, responses),
+            ("responses in window", slice.responses_in_window, in_window),
+            ("successful", slice.successful, successful),
+            ("successful in window", slice.successful_in_window, successful_in_window),
+            ("timed out", slice.timed_out, timed_out),
+            ("broken", slice.broken, self.sent - responses - timed_out - unfinished),
+            ("unfinished", slice.unfinished, unfinished),
             ("opened", slice.connections_opened, self.connections_opened),
             ("reconnects", slice.reconnects, self.reconnects),
             ("wire bytes", slice.wire_bytes, self.wire_bytes),
-            ("body bytes", slice.body_bytes, pages(|page| page.body_bytes)),
+            ("body bytes", slice.body_bytes, body_bytes),
         ] {
             assert_eq!(theirs, ours, "{figure}");
         }
         let errors: BTreeMap<_, _> =
             slice.errors.iter().map(|error| ((error.phase, error.cause), error.count)).collect();
         assert_eq!(errors, self.errors);
-        assert_eq!(slice.endpoints.len(), self.pages.len());
-        slice.endpoints.iter().zip(&self.pages).for_each(|(endpoint, page)| page.compare(endpoint, closely));
-        self.compare_totals(slice, closely);
-    }
-
-    fn compare_totals(&self, slice: &Counts, closely: bool) {
-        let cells = || self.pages.iter().flat_map(|page| page.cells.iter());
-        for (status, count) in &slice.status {
-            let cells = cells().filter(|(of, _)| **of == Some(*status));
-            assert_eq!(
-                *count,
-                cells.map(|(_, cell)| cell.latency.counts().0).sum::<u64>(),
-                "status {status}"
-            );
-        }
-        assert_eq!(slice.status.values().sum::<u64>(), self.responses);
-        assert_eq!(
-            (slice.latency.count(), slice.latency.censored()),
-            (self.sent, self.sent - self.responses)
-        );
-        assert_eq!((slice.first_byte.count(), slice.first_byte.censored()), self.first_byte.counts());
-        if closely {
-            let mut response = Samples::latencies(cells().map(|(_, cell)| &cell.response));
-            self.unsent.iter().for_each(|ns| response.censor(*ns));
-            assert_eq!(slice.latency, Samples::latencies(cells().map(|(_, cell)| &cell.latency)));
-            assert_eq!(slice.open.as_ref().map_or(&Latencies::none(), |open| &open.response), &response);
-            assert_eq!(slice.first_byte, Samples::latencies([&self.first_byte].into_iter()));
-        }
-    }
-}
-
-impl Page {
-    fn see(&mut self, seen: ContentSeen) {
-        match self.contents.iter().position(|known| known.sha256 == seen.sha256) {
-            Some(index) => self.contents[index].merge(&seen),
-            None if self.contents.len() < CONTENTS_MAX => self.contents.push(seen),
-            None => {}
+        let mut statuses = BTreeMap::<u16, u64>::new();
+        all().filter_map(Ended::status).for_each(|status| *statuses.entry(status).or_default() += 1);
+        assert_eq!(slice.status, statuses);
+        let adrift = self.unsent.iter().map(|age_ns| (*age_ns, false));
+        agree(&slice.latency, all().map(Ended::latency), closely);
+        agree(&slice.first_byte, all().map(Ended::first_byte), closely);
+        let none = Latencies::none();
+        let response = open.map_or(&none, |open| &open.response);
+        agree(response, all().filter_map(Ended::response).chain(adrift), closely);
+        assert_eq!(slice.endpoints.len(), self.contents.len());
+        for (endpoint, number) in slice.endpoints.iter().zip(0..) {
+            self.compare_endpoint(endpoint, number, closely);
         }
     }
 
-    fn compare(&self, endpoint: &EndpointCounts, closely: bool) {
+    fn compare_endpoint(&self, endpoint: &EndpointCounts, number: u16, closely: bool) {
+        let name = &endpoint.name;
+        let all = || self.ended.iter().filter(move |ended| ended.endpoint == number);
+        let ok = all().filter(|ended| matches!(ended.outcome, Outcome::Response { ok: true, .. }));
+        let (successful, successful_in_window, _) = figures(ok);
         let theirs = (endpoint.sent, endpoint.successful, endpoint.successful_in_window, endpoint.body_bytes);
-        assert_eq!(
-            theirs,
-            (self.sent, self.successful, self.successful_in_window, self.body_bytes),
-            "{}",
-            endpoint.name
-        );
-        assert_eq!(endpoint.contents, self.contents, "{}: what was sampled", endpoint.name);
-        let theirs: BTreeMap<_, _> =
-            endpoint.outcomes.iter().map(|outcome| (outcome.status, outcome)).collect();
-        assert!(theirs.keys().eq(self.cells.keys()), "{}: {:?}", endpoint.name, self.cells.keys());
-        theirs.values().zip(self.cells.values()).for_each(|(outcome, cell)| cell.compare(outcome, closely));
+        let ours = (all().count() as u64, successful, successful_in_window, figures(all()).2);
+        assert_eq!(theirs, ours, "{name}");
+        assert_eq!(endpoint.contents, self.contents[usize::from(number)], "{name}: what was sampled");
+        let statuses: BTreeSet<_> = all().map(Ended::status).collect();
+        let theirs: BTreeSet<_> = endpoint.outcomes.iter().map(|outcome| outcome.status).collect();
+        assert_eq!((theirs, endpoint.outcomes.len()), (statuses.clone(), statuses.len()), "{name}");
+        for outcome in &endpoint.outcomes {
+            let these = all().filter(|ended| ended.status() == outcome.status);
+            agree(&outcome.latency, these.clone().map(Ended::latency), closely);
+            agree(&outcome.response, these.filter_map(Ended::response), closely);
+        }
     }
 }
 
-impl Cell {
-    fn compare(&self, outcome: &EndpointOutcome, closely: bool) {
-        let counts = |latencies: &Latencies| (latencies.count(), latencies.censored());
-        assert_eq!(counts(&outcome.latency), self.latency.counts(), "{:?}", outcome.status);
-        assert_eq!(counts(&outcome.response), self.response.counts(), "{:?}", outcome.status);
-        if closely {
-            assert_eq!(outcome.latency, Samples::latencies([&self.latency].into_iter()));
-            assert_eq!(outcome.response, Samples::latencies([&self.response].into_iter()));
+/// Responses among these, those in the window, and the bytes of their bodies.
+fn figures<'a>(ended: impl Iterator<Item = &'a Ended>) -> (u64, u64, u64) {
+    ended.fold((0, 0, 0), |(responses, within, bytes), ended| match ended.outcome {
+        Outcome::Response { body_bytes, in_window, .. } => {
+            (responses + 1, within + u64::from(in_window), bytes + body_bytes)
         }
+        Outcome::Lost(_) | Outcome::Left => (responses, within, bytes),
+    })
+}
+
+fn agree(theirs: &Latencies, ours: impl Iterator<Item = Sample> + Clone, closely: bool) {
+    let censored = ours.clone().filter(|(_, is_exact)| !is_exact).count() as u64;
+    assert_eq!((theirs.count(), theirs.censored()), (ours.clone().count() as u64, censored));
+    if closely {
+        let mut latencies = Latencies::new();
+        ours.for_each(|(ns, is_exact)| if is_exact { latencies.record(ns) } else { latencies.censor(ns) });
+        assert_eq!(*theirs, latencies);
     }
 }
 
@@ -548,7 +520,7 @@ pub(super) struct InFlight {
 }
 
 /// One connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) state: State,
     /// Oldest first.
@@ -578,31 +550,19 @@ pub(super) enum State {
     Open,
 }
 
+impl Default for State {
+    fn default() -> State {
+        State::Closed { until_ns: 0, latest_ns: 0 }
+    }
+}
+
 impl InFlight {
     pub(super) fn is_written(&self) -> bool {
         self.written == self.choice.length as usize
     }
-
-    pub(super) fn asked(&self) -> Asked {
-        Asked { endpoint: self.choice.endpoint, bodiless: self.choice.bodiless, number: self.number }
-    }
 }
 
 impl Line {
-    pub(super) fn new() -> Line {
-        Line {
-            state: State::Closed { until_ns: 0, latest_ns: 0 },
-            requests: VecDeque::new(),
-            plans: VecDeque::new(),
-            received: 0,
-            head_seen: false,
-            sampled: false,
-            has_answered: false,
-            failures: 0,
-            opened_before: false,
-        }
-    }
-
     /// The next response begins.
     pub(super) fn turn_over(&mut self) {
         (self.received, self.head_seen, self.sampled) = (0, false, false);

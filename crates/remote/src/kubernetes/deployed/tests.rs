@@ -29,41 +29,32 @@ fn found(spec: &Value, wanted: Option<ServicePort>) -> String {
 #[test]
 fn a_port_is_found_by_its_number_by_its_name_and_alone() {
     let one = json!({"clusterIP": "10.84.0.7", "ports": [{"port": 80, "targetPort": 8080}]});
-    assert_eq!(found(&one, None), "10.84.0.7:80 ");
-    assert_eq!(found(&one, number(80)), "10.84.0.7:80 ");
-    assert_eq!(found(&one, number(8080)), format!("{PLACE}: it has no port 8080 | it has 80"));
-    assert_eq!(found(&one, name("http")), format!("{PLACE}: it has no port http | it has 80"));
     let several = json!({"clusterIP": "fd00::7", "ports": [
         {"name": "http", "port": 80}, {"name": "metrics", "port": 9090, "protocol": "TCP"},
         {"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]});
-    assert_eq!(found(&several, name("metrics")), "[fd00::7]:9090 metrics");
-    assert_eq!(found(&several, number(53)), "[fd00::7]:53 dns-tcp");
-    assert_eq!(
-        found(&several, name("metric")),
-        format!("{PLACE}: it has no port metric | did you mean `metrics`?")
-    );
+    let refused = |why: &str| format!("{PLACE}: {why}");
     let all = "it has http (80), metrics (9090), dns (53, UDP), dns-tcp (53)";
-    assert_eq!(
-        found(&several, name("dns")),
-        format!("{PLACE}: its port 53 is of UDP, and load goes over TCP | {all}")
-    );
-    assert_eq!(
-        found(&several, None),
-        format!("{PLACE}: which of its ports is meant is not said | {all}: kubernetes = {{ port = … }}")
-    );
-}
-
-#[test]
-fn a_service_without_an_address_of_its_own_is_refused_with_what_helps() {
-    let headless = json!({"clusterIP": "None", "ports": [{"port": 80}]});
-    assert!(
-        found(&headless, None).starts_with("kubernetes://prod/shop: it is headless"),
-        "{}",
-        found(&headless, None)
-    );
-    let alias = json!({"type": "ExternalName", "externalName": "shop.example"});
-    let said = found(&alias, None);
-    assert!(said.contains("another name of shop.example") && said.contains("proofload load"), "{said}");
+    for (spec, wanted, expected) in [
+        (&one, None, "10.84.0.7:80 ".to_owned()),
+        (&one, number(80), "10.84.0.7:80 ".to_owned()),
+        (&one, number(8080), refused("it has no port 8080 | it has 80")),
+        (&one, name("http"), refused("it has no port http | it has 80")),
+        (&several, name("metrics"), "[fd00::7]:9090 metrics".to_owned()),
+        (&several, number(53), "[fd00::7]:53 dns-tcp".to_owned()),
+        (&several, name("metric"), refused("it has no port metric | did you mean `metrics`?")),
+        (&several, name("dns"), refused(&format!("its port 53 is of UDP, and load goes over TCP | {all}"))),
+        (
+            &several,
+            None,
+            refused(&format!("which of its ports is meant is not said | {all}: kubernetes = {{ port = … }}")),
+        ),
+    ] {
+        assert_eq!(found(spec, wanted), expected);
+    }
+    let headless = found(&json!({"clusterIP": "None", "ports": [{"port": 80}]}), None);
+    assert!(headless.starts_with("kubernetes://prod/shop: it is headless"), "{headless}");
+    let alias = found(&json!({"type": "ExternalName", "externalName": "shop.example"}), None);
+    assert!(alias.contains("another name of shop.example") && alias.contains("proofload load"), "{alias}");
 }
 
 fn slice(family: &str, endpoints: Value) -> EndpointSlice {
@@ -98,21 +89,17 @@ fn pods_are_those_of_the_port_and_of_its_family_each_once_with_what_the_cluster_
         {"name": "app", "image": "shop:2", "imageID": "shop@sha256:12", "ready": true, "restartCount": 2},
         {"name": "side", "image": "side:1", "imageID": "sha256:34", "ready": true, "restartCount": 1}]);
     let known = json!({"metadata": {"uid": "uid-of-a"}, "spec": {"containers": []}, "status": {"containerStatuses": containers}});
-    let known: objects::Pod = serde_json::from_value(known).unwrap();
+    let known: Pod = serde_json::from_value(known).unwrap();
     let pods = behind(&found, &slices, &[known]);
     let told: Vec<(&str, &str, bool, Option<u32>)> =
         pods.iter().map(|pod| (pod.name.as_str(), pod.address.as_str(), pod.ready, pod.restarts)).collect();
-    assert_eq!(
-        told,
-        [
-            ("10.0.0.9:8080", "10.0.0.9:8080", true, None),
-            ("a", "10.83.101.2:8080", true, Some(3)),
-            ("b", "10.83.101.3:8080", false, None)
-        ]
-    );
-    assert_eq!(
-        (pods[1].images.join(" "), pods[1].node.as_deref()),
-        ("shop@sha256:12 side:1@sha256:34".into(), Some("n1"))
-    );
+    let expected = [
+        ("10.0.0.9:8080", "10.0.0.9:8080", true, None),
+        ("a", "10.83.101.2:8080", true, Some(3)),
+        ("b", "10.83.101.3:8080", false, None),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(pods[1].images, ["shop@sha256:12", "side:1@sha256:34"]);
+    assert_eq!(pods[1].node.as_deref(), Some("n1"));
     assert_eq!((pods[0].uid.as_str(), pods[1].uid.as_str()), ("", "uid-of-a"));
 }

@@ -37,14 +37,10 @@ fn seconds(seconds: u64) -> Duration {
 fn it_opens_when_all_run_in_the_order_of_their_index_and_not_before() {
     let mut barrier = Barrier::new(3, "img".into());
     let two = [pod(2, running()), pod(0, running()), pod(1, waiting("ContainerCreating", ""))];
-    assert_eq!(
-        barrier.step(seconds(1), &two, None),
-        Step::Wait("2 of 3 pods are running, 1 being made".into())
-    );
-    assert_eq!(
-        barrier.step(seconds(1), &two[..2], None),
-        Step::Wait("2 of 3 pods are running, 1 not there yet".into())
-    );
+    for (pods, what) in [(&two[..], "being made"), (&two[..2], "not there yet")] {
+        let wait = Step::Wait(format!("2 of 3 pods are running, 1 {what}"));
+        assert_eq!(barrier.step(seconds(1), pods, None), wait);
+    }
     let all = [pod(2, running()), pod(0, running()), pod(1, running())];
     let Step::Open(pods) = barrier.step(seconds(2), &all, None) else { panic!("it is closed") };
     assert_eq!(pods.iter().map(|pod| pod.index).collect::<Vec<_>>(), [0, 1, 2]);
@@ -124,15 +120,8 @@ fn nobody_waits_for_ever() {
 #[test]
 fn names_are_dns_labels_whatever_the_run_is_called() {
     let longest = "x".repeat(300);
-    for run in [
-        "node-env",
-        "",
-        "Größe & Maß/2",
-        "---",
-        "ALL_CAPS.toml",
-        &longest,
-        "ends with a long word of letters…",
-    ] {
+    let long = "ends with a long word of letters…";
+    for run in ["node-env", "", "Größe & Maß/2", "---", "ALL_CAPS.toml", &longest, long] {
         let name = name(run, 7);
         // An index of five digits comes after it, and that is the pod's host name.
         assert!(name.len() + 6 <= 63, "{name}");

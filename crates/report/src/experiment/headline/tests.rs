@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analysis::conclude;
 use plan::Metric;
-use record::{EndReason, Ended, Record};
+use record::{EndReason, Ended, Record, Slice};
 use stats::Estimate;
 
 use super::*;
@@ -52,81 +52,49 @@ fn a_difference_is_a_sentence_that_needs_no_glossary() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-#[test]
-fn what_is_open_is_not_called_anything_else() {
-    let (state, text) = decided(Metric::Throughput, Outcome::Inconclusive, (1.03, 0.95, 1.12));
-    assert_eq!(state, State::Open);
-    assert_eq!(
-        text,
-        "Inconclusive: level-1 may have a higher or lower throughput than level-0 (+3.0 %, −5.0 % to +12.0 %)"
-    );
+/// All slices of the kept record, as if they had gone otherwise.
+fn spoiled(spoil: impl Fn(&mut Slice)) -> Record {
     let mut record = kept();
-    record.blocks.truncate(3);
-    let (state, text) = said(&record, &conclude(&record));
-    assert!(state != State::Decided && !text.contains("times"), "{text}");
+    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
+    trials.flat_map(|trial| &mut trial.slices).for_each(spoil);
+    record
 }
 
 #[test]
-fn a_void_comparison_has_no_number_of_its_own() {
-    let mut record = kept();
-    for slice in record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices) {
-        slice.counts.successful /= 2;
-    }
-    let (state, text) = said(&record, &conclude(&record));
-    assert_eq!(state, State::Invalid);
-    assert!(text.starts_with("No conclusion may be drawn: level-0: ") && text.ends_with("(V8)"), "{text}");
-    assert!(!text.contains("throughput"), "{text}");
-}
-
-#[test]
-fn a_run_that_broke_says_so_first() {
-    let mut record = kept();
+fn each_other_way_in_which_a_run_can_end_has_its_sentence() {
     let words = "api: ended with code 1 before it was ready\nlast words: no port\n".to_owned();
-    record.ended = Some(Ended { reason: EndReason::ServiceFailed(words), seconds: 3.0 });
-    let (state, text) = said(&record, &conclude(&record));
-    assert_eq!(state, State::Broken);
-    let begin = "A service failed: api: ended with code 1 before it was ready; from 10 blocks up to then: level-1 has a higher throughput ";
-    assert!(text.starts_with(begin), "{text}");
-    record.blocks.clear();
-    let (_, text) = said(&record, &conclude(&record));
-    assert!(text.ends_with("before it was ready; nothing had been measured"), "{text}");
-    record.ended = None;
-    let (state, text) = said(&record, &conclude(&record));
-    assert_eq!(state, State::Broken);
-    assert!(text.starts_with("The run did not end by itself: "), "{text}");
-}
-
-#[test]
-fn where_nothing_is_compared_the_figures_are_the_answer() {
-    let mut record = kept();
-    record.header.plan.comparisons.clear();
-    let (state, text) = said(&record, &conclude(&record));
-    assert_eq!(state, State::Measured);
-    assert!(text.starts_with("level-0: 2,0") && text.ends_with("; nothing is compared"), "{text}");
-    assert!(text.contains(" successful responses, ") && text.contains("; level-1: "), "{text}");
-}
-
-#[test]
-fn a_side_without_a_success_is_the_answer() {
-    let mut record = kept();
-    let slices = record.blocks.iter_mut().flat_map(|b| &mut b.trials).flat_map(|t| &mut t.slices);
-    for slice in slices.filter(|slice| slice.variant == 1) {
-        (slice.counts.successful, slice.counts.successful_in_window, slice.counts.responses) = (0, 0, 0);
-        slice.counts.timed_out = slice.counts.sent;
-        slice.counts.status.clear();
-    }
-    let (state, text) = said(&record, &conclude(&record));
-    assert_eq!(state, State::Decided);
-    assert!(text.starts_with("level-1: no response within 5s (0 of "), "{text}");
-    assert!(text.ends_with(", so there is nothing to compare"), "{text}");
-}
-
-#[test]
-fn of_many_verdicts_the_kinds_are_counted_and_the_greatest_is_told() {
-    let mut record = kept();
-    record.header.plan.comparisons = vec![record.header.plan.comparisons[0].clone(); 3];
+    let ended = || Some(Ended { reason: EndReason::ServiceFailed(words.clone()), seconds: 3.0 });
+    let mut few = kept();
+    few.blocks.truncate(3);
+    let mut alone = kept();
+    alone.header.plan.comparisons.clear();
+    let mut several = kept();
+    let comparisons = &mut several.header.plan.comparisons;
+    *comparisons = vec![comparisons[0].clone(); 3];
     // One answer each: the same two variants one after the other would be metrics of one comparison.
-    (record.header.plan.comparisons[1].baseline, record.header.plan.comparisons[1].candidate) = (1, 0);
-    let (_, text) = said(&record, &conclude(&record));
-    assert!(text.starts_with("3 verdicts: 2 faster, 1 slower; the greatest difference: "), "{text}");
+    (comparisons[1].baseline, comparisons[1].candidate) = (1, 0);
+    let without_success = spoiled(|Slice { counts, variant, .. }| {
+        if *variant == 1 {
+            (counts.successful, counts.successful_in_window, counts.responses) = (0, 0, 0);
+            counts.timed_out = counts.sent;
+            counts.status.clear();
+        }
+    });
+    let records = [
+        few,
+        spoiled(|slice| slice.counts.successful /= 2),
+        Record { ended: ended(), ..kept() },
+        Record { ended: ended(), blocks: Vec::new(), ..kept() },
+        Record { ended: None, blocks: Vec::new(), ..kept() },
+        alone,
+        without_success,
+        several,
+    ];
+    let (state, text) = decided(Metric::Throughput, Outcome::Inconclusive, (1.03, 0.95, 1.12));
+    let mut told = vec![format!("{state:?}: {text}")];
+    told.extend(records.iter().map(|record| {
+        let (state, text) = said(record, &conclude(record));
+        format!("{state:?}: {text}")
+    }));
+    insta::assert_snapshot!(told.join("\n"));
 }

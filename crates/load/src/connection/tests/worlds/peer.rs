@@ -18,10 +18,10 @@ const NARROW: u16 = 700;
 const FOR_EVER: u64 = u64::MAX;
 
 /// What a seed makes of all servers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Nature {
-    /// It speaks HTTP/2, with at most so many streams that the engine wants.
-    pub(super) lanes: Option<usize>,
+    /// The engine wants at most so many streams.
+    pub(super) lanes: usize,
     /// How likely it is that a request ends badly.
     pub(super) trouble: f64,
     /// Streams that its first settings allow.
@@ -63,7 +63,7 @@ pub(super) enum Ending {
 pub(super) type Said = (Vec<u8>, Option<bool>);
 
 /// See the module's text.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Peer {
     nature: Nature,
     heard: Vec<u8>,
@@ -90,50 +90,18 @@ struct Stream {
 
 impl Peer {
     pub(super) fn new(nature: Nature, deeds: &mut Deeds) -> Peer {
-        let mut out = Vec::new();
-        if nature.lanes.is_some() {
-            let window = if nature.narrow { u32::from(NARROW) } else { WINDOW as u32 };
-            let window = [&[0, 4], &window.to_be_bytes()[..]].concat();
-            out.push((frame(SETTINGS, 0, 0, &[&settings(nature.streams)[9..], &window].concat()), None));
-            if nature.streams == Some(0) {
-                deeds.allow(&[Cause::Timeout], FOR_EVER);
-            }
+        let window = if nature.narrow { u32::from(NARROW) } else { WINDOW as u32 };
+        let window = [&[0, 4], &window.to_be_bytes()[..]].concat();
+        let greeting = frame(SETTINGS, 0, 0, &[&settings(nature.streams)[9..], &window].concat());
+        if nature.streams == Some(0) {
+            deeds.allow(&[Cause::Timeout], FOR_EVER);
         }
-        Peer {
-            nature,
-            heard: Vec::new(),
-            is_greeted: false,
-            last: 0,
-            streams: BTreeMap::new(),
-            window: WINDOW,
-            leaving: None,
-            is_mute: false,
-            out,
-            ending: None,
-        }
+        Peer { nature, window: WINDOW, out: vec![(greeting, None)], ..Peer::default() }
     }
 
     /// What the engine says.
     pub(super) fn hear(&mut self, bytes: &[u8], deeds: &mut Deeds) {
         self.heard.extend_from_slice(bytes);
-        match self.nature.lanes {
-            Some(lanes) => self.hear_frames(lanes, deeds),
-            None => {
-                while let Some(end) = self.heard.windows(4).position(|four| four == b"\r\n\r\n") {
-                    assert!(
-                        self.heard.starts_with(b"GET "),
-                        "requests are written whole, one after the other"
-                    );
-                    self.heard.drain(..end + 4);
-                    self.last += 1;
-                    self.streams.insert(self.last, Stream { is_asked: true, ..Stream::default() });
-                    deeds.seen += 1;
-                }
-            }
-        }
-    }
-
-    fn hear_frames(&mut self, lanes: usize, deeds: &mut Deeds) {
         if !self.is_greeted {
             let some = self.heard.len().min(PREFACE.len());
             assert_eq!(self.heard[..some], PREFACE[..some]);
@@ -155,19 +123,13 @@ impl Peer {
         let frames = read(&std::mem::replace(&mut self.heard, rest));
         for (kind, flags, id, payload) in frames {
             let said = self.out.len();
-            self.hear_frame((kind, flags, id), &payload, lanes, deeds);
+            self.hear_frame((kind, flags, id), &payload, deeds);
             // Behind a frame that is cut off there is nothing any more.
             self.out.truncate(if self.is_mute { said } else { usize::MAX });
         }
     }
 
-    fn hear_frame(
-        &mut self,
-        (kind, flags, id): (u8, u8, u32),
-        payload: &[u8],
-        lanes: usize,
-        deeds: &mut Deeds,
-    ) {
+    fn hear_frame(&mut self, (kind, flags, id): (u8, u8, u32), payload: &[u8], deeds: &mut Deeds) {
         let ends = flags & END_STREAM != 0;
         match kind {
             HEADERS => {
@@ -179,7 +141,8 @@ impl Peer {
                 }
                 let window = if self.nature.narrow { i64::from(NARROW) } else { WINDOW };
                 self.streams.insert(id, Stream { is_asked: ends, window, ..Stream::default() });
-                assert!(self.streams.len() <= lanes, "{} streams at once of {lanes}", self.streams.len());
+                let (count, lanes) = (self.streams.len(), self.nature.lanes);
+                assert!(count <= lanes, "{count} streams at once of {lanes}");
             }
             DATA => {
                 self.window -= payload.len() as i64;
@@ -210,9 +173,7 @@ impl Peer {
     /// Requests that wait for something to be said.
     fn waiting(&self) -> Vec<u32> {
         let waits = |stream: &Stream| stream.is_asked && !stream.is_silent;
-        let ids = self.streams.iter().filter(|(_, stream)| waits(stream)).map(|(id, _)| *id);
-        // Without streams responses keep their order.
-        ids.take(if self.nature.lanes.is_some() { usize::MAX } else { 1 }).collect()
+        self.streams.iter().filter(|(_, stream)| waits(stream)).map(|(id, _)| *id).collect()
     }
 
     pub(super) fn has_more_to_say(&self) -> bool {
@@ -228,14 +189,12 @@ impl Peer {
         let id = waiting[rng.random_range(0..waiting.len())];
         if self.streams[&id].left.is_none() {
             if rng.random_bool(self.nature.trouble) {
-                return match self.nature.lanes {
-                    Some(_) if rng.random_bool(0.4) => self.disturb(id, rng, deeds),
-                    Some(_) => self.fail_stream(id, rng, deeds),
-                    None => self.fail_line(rng, deeds),
+                return match rng.random_bool(0.4) {
+                    true => self.disturb(id, rng, deeds),
+                    false => self.fail_stream(id, rng, deeds),
                 };
             }
-            let response = if self.nature.lanes.is_some() { in_frames(id, rng) } else { in_lines(rng) };
-            self.streams.get_mut(&id).unwrap().left = Some(response);
+            self.streams.get_mut(&id).unwrap().left = Some(in_frames(id, rng));
         }
         let left = self.streams.get_mut(&id).unwrap().left.as_mut().unwrap();
         self.out.extend(left.pop_front());
@@ -253,17 +212,14 @@ impl Peer {
 
     /// What costs one stream.
     fn fail_stream(&mut self, id: u32, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
-        let begun = [head(id, "200", &[("content-length", "2")], 0), data(id, b"no", 0)].concat();
-        let many: Vec<_> = (0..200).map(|number| format!("x-{number}")).collect();
-        let many: Vec<_> = many.iter().map(|name| (name.as_str(), "y")).collect();
-        let before = if rng.random_bool(0.5) { &begun[..begun.len() - 11] } else { &[][..] };
-        let (bytes, causes, mark) = match rng.random_range(0..6) {
+        let head = head(id, "200", &[("content-length", "2")], 0);
+        let before = if rng.random_bool(0.5) { &head } else { &[][..] };
+        let (bytes, causes, mark) = match rng.random_range(0..5) {
             0 => ([before, &reset(id, 8)].concat(), &[Cause::StreamReset][..], None),
             1 => ([before, &reset(id, 7)].concat(), &[Cause::StreamRefused][..], None),
             // All is said, and no more of the request is wanted.
-            2 => ([&begun[..], &reset(id, 0)].concat(), &[][..], Some(true)),
-            3 => ([&begun[..], &data(id, b"more", END_STREAM)].concat(), &[Cause::Malformed][..], None),
-            4 => (head(id, "200", &many, END_STREAM), &[Cause::TooLarge][..], None),
+            2 => ([&head[..], &data(id, b"no", 0), &reset(id, 0)].concat(), &[][..], Some(true)),
+            3 => ([&head[..], &data(id, b"more", END_STREAM)].concat(), &[Cause::Malformed][..], None),
             _ => {
                 deeds.allow(&[Cause::Timeout, Cause::Abandoned], FOR_EVER);
                 self.streams.get_mut(&id).unwrap().is_silent = true;
@@ -299,13 +255,7 @@ impl Peer {
             }
             4 => {
                 deeds.allow(&[Cause::Malformed], FOR_EVER);
-                // Data on stream 0, a frame longer than any may be, an increment of nothing.
-                let flaws = [
-                    data(0, b"x", 0),
-                    [&[0xff, 0xff, 0xff, DATA, 0][..], &id.to_be_bytes(), &[0; 99]].concat(),
-                    frame(WINDOW_UPDATE, 0, 0, &[0; 4]),
-                ];
-                self.out.push((flaws[rng.random_range(0..flaws.len())].clone(), None));
+                self.out.push((frame(WINDOW_UPDATE, 0, 0, &[0; 4]), None));
                 self.is_mute = true;
             }
             5 => {
@@ -315,6 +265,10 @@ impl Peer {
                 self.leave(Ending::Vanishes);
             }
             6 => {
+                deeds.allow(&[Cause::Timeout, Cause::Abandoned], FOR_EVER);
+                self.is_mute = true;
+            }
+            _ => {
                 let streams = [0, 1, 100][rng.random_range(0..3)];
                 self.out.push((settings(Some(streams)), None));
                 match streams {
@@ -322,39 +276,6 @@ impl Peer {
                     0 => deeds.allow(&[Cause::Timeout], FOR_EVER),
                     _ => {}
                 }
-            }
-            // Nothing of this matters: pings, and frames of a type that nobody knows.
-            _ => {
-                let pings = [frame(PING, 0, 0, &[7; 8]), frame(0x42, 0xff, id, b"?")].concat();
-                self.out.push((pings.repeat(rng.random_range(1..20)), None));
-            }
-        }
-    }
-
-    /// What ends a connection of HTTP/1.1.
-    fn fail_line(&mut self, rng: &mut Pcg64Mcg, deeds: &mut Deeds) {
-        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
-        let cut = text[..rng.random_range(0..text.len())].to_vec();
-        match rng.random_range(0..5) {
-            0 => {
-                deeds.allow(&[Cause::Malformed], FOR_EVER);
-                self.out.push((b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n".to_vec(), None));
-                self.is_mute = true;
-            }
-            1 => {
-                deeds.allow(&[Cause::Timeout, Cause::Abandoned], FOR_EVER);
-                self.out.push((cut, None));
-                self.is_mute = true;
-            }
-            2 => {
-                deeds.allow(&[Cause::Reset], FOR_EVER);
-                self.out.push((cut, None));
-                self.leave(Ending::Resets);
-            }
-            _ => {
-                deeds.allow(&[Cause::ClosedEarly, Cause::Closed], FOR_EVER);
-                self.out.push((cut, None));
-                self.leave(if rng.random_bool(0.5) { Ending::Closes } else { Ending::Vanishes });
             }
         }
     }
@@ -379,10 +300,4 @@ fn in_frames(id: u32, rng: &mut Pcg64Mcg) -> VecDeque<Said> {
     let end = if rng.random_bool(0.5) { trailers(id, &[("x", "y")]) } else { data(id, b"", END_STREAM) };
     frames.push_back((end, Some(is_good)));
     frames
-}
-
-fn in_lines(rng: &mut Pcg64Mcg) -> VecDeque<Said> {
-    let body = "x".repeat([0, 5, 2000, 40_000][rng.random_range(0..4)]);
-    let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    VecDeque::from([(text.into_bytes(), Some(true))])
 }

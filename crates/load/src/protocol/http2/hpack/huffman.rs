@@ -22,60 +22,38 @@ const LENGTHS: [u8; END + 1] = [
 const END: usize = 256;
 const LONGEST: usize = 30;
 
-/// For each length: the first code of it, what stands behind the last one, and where its symbols are among `SYMBOLS`.
-const CODES: [(u32, u32, usize); LONGEST + 1] = {
-    let mut codes = [(0, 0, 0); LONGEST + 1];
+/// What follows from the lengths.
+struct Code {
+    /// For each length: the first code of it, what stands behind the last one, and where its symbols are among `symbols`.
+    lengths: [(u32, u32, usize); LONGEST + 1],
+    /// All symbols in the order of their codes.
+    symbols: [u16; END + 1],
+    /// What the first eight bits say where they hold a whole code: its symbol and its length; a length of 0 otherwise. Nearly all that
+    /// is ever sent has such codes.
+    short: [(u8, u8); 256],
+}
+
+static CODE: Code = {
+    let mut all = Code { lengths: [(0, 0, 0); LONGEST + 1], symbols: [0; END + 1], short: [(0, 0); 256] };
     let (mut code, mut length, mut place) = (0, 1, 0);
     while length <= LONGEST {
         let (first, from, mut symbol) = (code, place, 0);
         while symbol <= END {
             if LENGTHS[symbol] as usize == length {
-                code += 1;
-                place += 1;
+                all.symbols[place] = symbol as u16;
+                let mut bits = if length <= 8 { (code as usize) << (8 - length) } else { 256 };
+                while bits < 256 && bits >> (8 - length) == code as usize {
+                    all.short[bits] = (symbol as u8, length as u8);
+                    bits += 1;
+                }
+                (code, place) = (code + 1, place + 1);
             }
             symbol += 1;
         }
-        codes[length] = (first, code, from);
-        code <<= 1;
-        length += 1;
+        all.lengths[length] = (first, code, from);
+        (code, length) = (code << 1, length + 1);
     }
-    codes
-};
-
-/// All symbols in the order of their codes.
-const SYMBOLS: [u16; END + 1] = {
-    let mut symbols = [0; END + 1];
-    let (mut length, mut place) = (1, 0);
-    while length <= LONGEST {
-        let mut symbol = 0;
-        while symbol <= END {
-            if LENGTHS[symbol] as usize == length {
-                symbols[place] = symbol as u16;
-                place += 1;
-            }
-            symbol += 1;
-        }
-        length += 1;
-    }
-    symbols
-};
-
-/// What the first eight bits say where they hold a whole code: its symbol and its length; a length of 0 otherwise. Nearly all that is
-/// ever sent has such codes.
-const SHORT: [(u8, u8); 256] = {
-    let mut short = [(0, 0); 256];
-    let mut length = 1;
-    while length <= 8 {
-        let (first, behind, from) = CODES[length];
-        let mut bits = (first as usize) << (8 - length);
-        while bits < (behind as usize) << (8 - length) {
-            let symbol = SYMBOLS[from + (bits >> (8 - length)) - first as usize];
-            short[bits] = (symbol as u8, length as u8);
-            bits += 1;
-        }
-        length += 1;
-    }
-    short
+    all
 };
 
 /// Appends what `bytes` mean.
@@ -90,7 +68,7 @@ pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Undecodable
             bits |= u64::from(byte) << (56 - there);
             there += 8;
         }
-        let (symbol, length) = match SHORT[(bits >> 56) as usize] {
+        let (symbol, length) = match CODE.short[(bits >> 56) as usize] {
             (_, 0) => long(bits),
             (symbol, length) => (symbol.into(), length.into()),
         };
@@ -107,10 +85,10 @@ pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), Undecodable
 
 /// The symbol that begins with the highest bits, and the length of its code.
 fn long(bits: u64) -> (u16, u32) {
-    for (length, &(first, behind, from)) in CODES.iter().enumerate().skip(9) {
+    for (length, &(first, behind, from)) in CODE.lengths.iter().enumerate().skip(9) {
         let code = (bits >> (64 - length)) as u32;
         if code < behind {
-            return (SYMBOLS[from + (code - first) as usize], length as u32);
+            return (CODE.symbols[from + (code - first) as usize], length as u32);
         }
     }
     // Ones alone, which are found above as well.

@@ -14,7 +14,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<(String, String)>, Undecodable> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     decoder.decode(block)?;
-    Ok(decoder.fields().iter().map(|(name, value)| (text(name), text(value))).collect())
+    Ok(decoder.fields.iter().map(|(name, value)| (text(name), text(value))).collect())
 }
 
 #[track_caller]
@@ -27,7 +27,7 @@ fn assert_fields(decoder: &mut Decoder, hex: &str, expected: &[Field]) {
 /// Section C.6: Huffman codes and a table of 256 bytes, so that entries are evicted; here the size is said first.
 #[test]
 fn responses_of_the_standard_are_read_as_it_says() {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     let (date, location) = ("Mon, 21 Oct 2013 20:13:21 GMT", "https://www.example.com");
     let first = "3fe101 488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad17186\
                  3c78f0b97c8e9ae82ae43d3";
@@ -36,20 +36,20 @@ fn responses_of_the_standard_are_read_as_it_says() {
     };
     assert_fields(&mut decoder, first, &fields("302", date));
     assert_fields(&mut decoder, "4883640effc1c0bf", &fields("307", date));
-    assert_eq!(decoder.table_bytes, 222);
+    assert_eq!(decoder.table.bytes, 222);
     let third = "88c16196d07abe941054d444a8200595040b8166e084a62d1bffc05a839bd9ab77ad94e7821dd7f2e6c7b335df\
                  dfcd5b3960d5af27087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007";
     let cookie = "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1";
     let mut expected = fields("200", "Mon, 21 Oct 2013 20:13:22 GMT").to_vec();
     expected.extend([("content-encoding", "gzip"), ("set-cookie", cookie)]);
     assert_fields(&mut decoder, third, &expected);
-    assert_eq!(decoder.table_bytes, 215);
+    assert_eq!(decoder.table.bytes, 215);
     // Said again, and meaning the same though nothing is decoded.
     let known = "88bebfc0";
     assert!(decoder.decode(&bytes(known)).unwrap());
-    let before: Vec<_> = decoder.fields().iter().map(|(_, value)| value.to_vec()).collect();
+    let before: Vec<_> = decoder.fields.iter().map(|(_, value)| value.to_vec()).collect();
     assert!(!decoder.decode(&bytes(known)).unwrap());
-    assert!(decoder.fields().iter().map(|(_, value)| value).eq(before.iter().map(Vec::as_slice)));
+    assert!(decoder.fields.iter().map(|(_, value)| value).eq(before.iter().map(Vec::as_slice)));
 }
 
 /// The Python package `hpack` has coded all bytes in their order.
@@ -77,22 +77,22 @@ fn what_cannot_be_decoded_is_refused() {
         ("00016184fffffffe", "the end inside of a string"),
     ];
     for (block, what) in cases {
-        assert_eq!(decoded(&mut Decoder::new(), &bytes(block)), Err(Undecodable), "{what}");
+        assert_eq!(decoded(&mut Decoder::default(), &bytes(block)), Err(Undecodable), "{what}");
     }
 }
 
 /// A few bytes that stand for many: what is kept is bounded, and the table goes on.
 #[test]
 fn a_bomb_is_too_large_and_no_more() {
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::default();
     let value = [b'v'; 4000];
     let mut block = [&b"\x40\x01a\x7f\xa1\x1e"[..], &value].concat();
     block.extend([0xbe; 10_000]);
     decoder.decode(&block).unwrap();
-    assert!(decoder.fields().too_large && decoder.fields().text.len() <= HEAD_LIMIT_BYTES);
+    assert!(decoder.fields.too_large && decoder.fields.text.len() <= HEAD_LIMIT_BYTES);
     decoder.decode(&[0xbe]).unwrap();
-    assert!(!decoder.fields().too_large);
-    assert_eq!(decoder.fields().iter().next(), Some((&b"a"[..], &value[..])));
+    assert!(!decoder.fields.too_large);
+    assert_eq!(decoder.fields.iter().next(), Some((&b"a"[..], &value[..])));
 }
 
 proptest! {
@@ -102,7 +102,7 @@ proptest! {
     fn requests_come_out_as_they_went_in(
         requests in prop::collection::vec((prop::collection::vec(("[a-c:]{1,3}", "[a-z ]{0,40}"), 1..12), any::<u16>()), 1..12)
     ) {
-        let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
+        let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
         for (fields, limit) in requests {
             if limit < 5000 {
                 encoder.limit(limit.into());
@@ -121,12 +121,12 @@ proptest! {
 
     #[test]
     fn any_bytes_are_fields_or_refused(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..6)) {
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::default();
         for block in blocks {
             if decoder.decode(&block).is_err() {
                 break;
             }
-            prop_assert!(decoder.table_bytes <= decoder.table_max);
+            prop_assert!(decoder.table.bytes <= decoder.table.max);
         }
     }
 }

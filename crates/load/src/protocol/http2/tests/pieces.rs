@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use model::Counts;
 
-use super::frame::{self, SETTINGS};
+use super::frame::{PAYLOAD_MAX, SETTINGS, push};
 use super::hpack::TABLE_BYTES;
-use super::{BLOCK_MAX, Http2, PAYLOAD_MAX};
-use crate::Request;
+use super::{BLOCK_MAX, Http2};
 use crate::arena::{RequestArena, RequestSampler};
 use crate::check::Check;
 use crate::connection::{Effect, InFlight, Recorder};
 use crate::protocol::Session;
 use crate::tally::Tally;
+use crate::worker::Settings;
+use crate::{Contract, Protocol, Request};
 
 /// Requests under way when the bytes come; the second and later ones have bodies.
 const REQUESTS: u32 = 3;
@@ -33,56 +34,59 @@ pub fn same_for_every_cut(bytes: &[u8], cuts: &[usize]) {
 fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
     let request = Request { body: vec![b'x'; 70_000], ..Request::new("POST", "/", "proofload.test") };
     let arena = Arc::new(RequestArena::render(&[request]).expect("it can be sent"));
-    let (mut check, mut tally) = (Check::new(vec![Default::default()], 1), Tally::new(1, false));
+    let settings = Settings {
+        arena: arena.clone(),
+        protocol: Protocol::Http2 { streams: REQUESTS },
+        tls: None,
+        fresh: false,
+        can_skip: false,
+        timeout_ns: 0,
+        connect_timeout_ns: 0,
+        contracts: vec![Contract::default()],
+        sample_every: 1,
+    };
+    let (mut check, mut tally) = (Check::new(settings.contracts.clone(), 1), Tally::new(1, false));
     let mut in_flight = 0;
     let mut http2 = Http2::new(REQUESTS as usize, false);
     let mut said = Vec::new();
-    let mut settings = Vec::new();
-    frame::push(&mut settings, SETTINGS, 0, 0, &[]);
+    let mut greeting = Vec::new();
+    push(&mut greeting, SETTINGS, 0, 0, &[]);
     let mut ends: Vec<_> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).chain([bytes.len()]).collect();
     ends.sort_unstable();
     let mut from = 0;
     let pieces = ends.iter().map(|&end| &bytes[std::mem::replace(&mut from, end)..end]);
-    let mut is_over = false;
-    for (number, piece) in std::iter::once(&settings[..]).chain(pieces).enumerate() {
-        if number == 1 {
-            let mut sampler = RequestSampler::new(arena.clone(), 0, 0);
-            for _ in 0..REQUESTS {
-                http2.begin(InFlight::new(sampler.draw(), 1, None), &arena);
-                in_flight += 1;
-                tally.send(true);
-            }
-        }
-        let recorder = &mut Recorder {
-            now_ns: 2,
-            since_start_ns: Some(1),
-            arena: &arena,
-            check: &mut check,
-            tally: &mut tally,
-            in_flight: &mut in_flight,
-            has_response: false,
-        };
-        if http2.received(piece, recorder) == Effect::Lost {
-            is_over = true;
-            break;
-        }
-        drink(&mut http2, &arena, &mut said);
-        bounded(&http2);
-    }
     let recorder = &mut Recorder {
-        now_ns: 3,
-        since_start_ns: Some(2),
-        arena: &arena,
+        now_ns: 2,
+        since_start_ns: Some(1),
+        settings: &settings,
         check: &mut check,
         tally: &mut tally,
         in_flight: &mut in_flight,
         has_response: false,
     };
+    let mut is_over = false;
+    for (number, piece) in std::iter::once(&greeting[..]).chain(pieces).enumerate() {
+        if number == 1 {
+            let mut sampler = RequestSampler::new(arena.clone(), 0, 0);
+            for _ in 0..REQUESTS {
+                http2.begin(InFlight::new(sampler.draw(), 1, None), &arena);
+                *recorder.in_flight += 1;
+                recorder.tally.send(true);
+            }
+        }
+        is_over = http2.received(piece, recorder) == Effect::Lost;
+        if is_over {
+            break;
+        }
+        drink(&mut http2, &arena, &mut said);
+        bounded(&http2);
+    }
+    recorder.now_ns = 3;
     if !is_over {
         let _ = http2.ended(false, recorder);
     }
     assert_eq!((in_flight, http2.in_flight()), (0, 0), "every request ends");
-    let counts = tally.finish(arena.endpoints(), check.take(), check.take_contents());
+    let counts = tally.finish(&arena.endpoints, check.take());
     let Counts { sent, responses, timed_out, broken, unfinished, .. } = counts;
     assert_eq!(sent, responses + timed_out + broken + unfinished, "and but once");
     // Where it was lost, what of the output went out before is the cuts' doing.
@@ -103,5 +107,5 @@ fn drink(http2: &mut Http2, arena: &RequestArena, said: &mut Vec<u8>) {
 fn bounded(http2: &Http2) {
     let block = http2.reading.open_block.as_ref().map_or(0, |(_, block)| block.len());
     assert!(http2.reading.held.len() <= PAYLOAD_MAX && block <= BLOCK_MAX);
-    assert!(http2.decoder.table_size() <= TABLE_BYTES);
+    assert!(http2.decoder.table.bytes <= TABLE_BYTES);
 }

@@ -1,9 +1,7 @@
-//! What is gathered follows what lies there, whatever became of summaries.
+//! Times that are typed; and what is gathered follows what lies there, whatever became of summaries.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 
 use super::*;
 
@@ -145,15 +143,20 @@ fn where_no_summary_can_be_kept_everything_is_read_and_that_is_told() {
 }
 
 #[test]
-fn many_at_once_find_the_same_and_leave_sound_summaries() {
-    let names: Vec<String> = (0..12).map(|number| format!("r{number:02}")).collect();
-    let shelf = Shelf::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let all: Vec<Gathered> = thread::scope(|scope| {
-        let at_once: Vec<_> = (0..4).map(|_| scope.spawn(|| shelf.gathered())).collect();
-        at_once.into_iter().map(|one| one.join().expect("no panic")).collect()
-    });
-    for gathered in &all {
-        assert_eq!((&gathered.entries, &gathered.unkept), (&all[0].entries, &None));
+fn lengths_and_dates_are_times_and_anything_else_is_told() {
+    let now: Timestamp = "2026-11-22T01:00:00Z".parse().expect("a time");
+    for (text, time) in [
+        ("30d", "2026-10-23T01:00:00Z"),
+        ("2w", "2026-11-08T01:00:00Z"),
+        ("12h", "2026-11-21T13:00:00Z"),
+        ("1h30m", "2026-11-21T23:30:00Z"),
+        ("2026-11-01", "2026-11-01T00:00:00Z"),
+        ("2026-11-01T12:00:00+02:00", "2026-11-01T10:00:00Z"),
+        ("19000y", "1970-01-01T00:00:00Z"),
+    ] {
+        assert_eq!(at(text, now).map(|time| time.to_string()).as_deref(), Some(time), "{text}");
     }
-    assert_eq!(shelf.read(), 0);
+    for text in ["", "d", "-3d", "yesterday", "2026-13-01", "4000000000d"] {
+        assert!(since(text).is_err(), "{text}");
+    }
 }

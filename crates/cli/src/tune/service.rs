@@ -1,0 +1,293 @@
+//! The service that is tuned: a command, or an experiment file without factors; what is known of it and its machine before anything is tried, by
+//! its command, its variables and files; and what its first runs tell, of which one is a short profile.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use ::explain::Kind;
+use analysis::tune::{Facts, LIBRARIES_SOUGHT, Runtime};
+use plan::{Draft, DraftSource, DraftVariant, Launcher, NodeCommand, Plan, SERVICE, Service, Setting};
+use record::Record;
+
+use super::{TuneArgs, Work};
+use crate::exit::Failed;
+use crate::experiment::{self, Experiment};
+use crate::{explanation, print, records, run};
+
+/// The service as it is.
+pub struct Base {
+    /// The text of its experiment.
+    pub text: String,
+    /// What a record says was asked.
+    pub name: String,
+    /// Where directories are relative to.
+    pub directory: PathBuf,
+    pub plan: Plan,
+}
+
+impl Base {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is none that can be started in other ways.
+    pub fn of(args: &TuneArgs) -> anyhow::Result<Base> {
+        let is_file = |what: &String| what.ends_with(".toml") && Path::new(what).is_file();
+        let base = match &args.what {
+            Some(command) if !is_file(command) => Base::of_command(args, command)?,
+            named => {
+                let file = Experiment::file(named.as_ref().map(Path::new))?;
+                let (plan, name) = (file.plan(None)?, file.name());
+                Base {
+                    text: file.text()?,
+                    directory: records::folder_of(Path::new(&name)).to_owned(),
+                    name,
+                    plan,
+                }
+            }
+        };
+        let refuse = |message: &str, hint: &str| {
+            Err(Failed::usage(format!("{}: {message}", base.name)).hint(hint).into())
+        };
+        if base.plan.variants.len() != 1 || base.plan.measure.is_some() {
+            return refuse(
+                "it compares variants itself, and tune varies one service",
+                "leave out [factors] and [measure], or name the command: proofload tune 'node server.js'",
+            );
+        }
+        let is_here = base.plan.variants[0].entry_service().is_some_and(Service::is_here);
+        if !is_here || base.plan.loads_running() {
+            return refuse(
+                "it is not started by a command here, and tune starts a service in other ways",
+                "name the command that starts it: proofload tune 'node server.js'",
+            );
+        }
+        Ok(base)
+    }
+
+    fn of_command(args: &TuneArgs, command: &str) -> anyhow::Result<Base> {
+        if command.starts_with("http://") || command.starts_with("https://") {
+            let message = format!("{command} runs already, and tune starts a service in other ways");
+            let hint = "name the command that starts it: proofload tune 'node server.js'";
+            return Err(Failed::usage(message).hint(hint).into());
+        }
+        let source = DraftSource::command(command)
+            .map_err(|error| Failed::usage(format!("`{command}`: {error}")).hint(error.hint))?;
+        let here = std::env::current_dir().unwrap_or_default().display().to_string();
+        let mut settings = args.asked.settings()?;
+        settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
+        let draft = Draft {
+            made_by: print::shown_command(),
+            again: "proofload run".to_owned(),
+            name: run::slug(Path::new(".")).unwrap_or_else(|| "service".to_owned()),
+            question: Some("What makes it faster?".to_owned()),
+            variants: vec![DraftVariant { name: None, source, from: command.to_owned() }],
+            settings,
+        };
+        let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
+        Ok(Base { text: written.text, name: command.to_owned(), directory: ".".into(), plan })
+    }
+
+    /// What is known of it before it runs.
+    pub fn facts(&self) -> Facts {
+        let of = &self.plan.variants[0];
+        Facts { tls: of.load.tls.is_some(), ..of.entry_service().map(look).unwrap_or_default() }
+    }
+}
+
+/// Where libraries lie.
+const LIBRARIES: [&str; 6] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+    "/usr/local/lib",
+    "/lib64",
+];
+/// How long `node --version` may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a program of Go has in it.
+const GO_MARK: &[u8] = b"\xff Go buildinf:";
+/// Beyond this no program is looked through.
+const PROGRAM_BYTES_MAX: u64 = 200 << 20;
+
+/// Looks at the service and at this machine. It starts nothing but `node --version`.
+fn look(service: &Service) -> Facts {
+    let Some(command) = service.command() else { return Facts::default() };
+    let mut env: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    env.extend(command.env.clone());
+    let runtime = runtime(&command.command, &command.directory, command.launcher);
+    let node = (runtime == Some(Runtime::Node)).then(|| command.command[0].as_str());
+    let huge_pages = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    Facts {
+        runtime,
+        node: node.and_then(|node| version(Path::new(node)).map(|(version, _)| version)),
+        words: command.command.clone(),
+        env,
+        files: fs::read_dir(&command.directory)
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+            .unwrap_or_default(),
+        launcher: command.launcher,
+        cores: thread::available_parallelism().map_or(1, usize::from),
+        huge_pages: huge_pages.is_ok_and(|text| !text.contains("[never]")),
+        libraries: libraries(),
+        nginx: is_installed("nginx"),
+        other_nodes: node.map(other_nodes).unwrap_or_default(),
+        ..Facts::default()
+    }
+}
+
+fn runtime(words: &[String], directory: &Path, launcher: Launcher) -> Option<Runtime> {
+    let first = words.first()?;
+    if launcher != Launcher::Exec || NodeCommand::parse(words).is_ok() {
+        return Some(Runtime::Node);
+    }
+    match Path::new(first).file_name()?.to_str()? {
+        "java" => Some(Runtime::Java),
+        "go" => Some(Runtime::Go),
+        name if name == "gunicorn" || name == "uvicorn" || name.starts_with("python") => {
+            Some(Runtime::Python)
+        }
+        _ => is_go(&directory.join(first)).then_some(Runtime::Go),
+    }
+}
+
+fn is_go(program: &Path) -> bool {
+    let Ok(file) = plan::open_file(program) else { return false };
+    let mut bytes = Vec::new();
+    let read = file.take(PROGRAM_BYTES_MAX).read_to_end(&mut bytes);
+    read.is_ok() && bytes.starts_with(b"\x7fELF") && bytes.windows(GO_MARK.len()).any(|at| at == GO_MARK)
+}
+
+/// Major and minor version of a node, and all of it.
+fn version(node: &Path) -> Option<((u32, u32), String)> {
+    let said = machine::run(Command::new(node).arg("--version"), PATIENCE).ok()??;
+    let said = String::from_utf8(said.stdout).ok()?.trim().to_owned();
+    let mut numbers = said.trim_start_matches('v').split('.').map(str::parse::<u32>);
+    Some(((numbers.next()?.ok()?, numbers.next()?.ok()?), said))
+}
+
+/// Servers are often where the path of a user does not lead.
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    folders.into_iter().any(|folder| folder.join(program).is_file())
+}
+
+fn libraries() -> Vec<PathBuf> {
+    let names = LIBRARIES_SOUGHT.iter();
+    let found = names.flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
+    found.filter(|path| path.exists()).collect()
+}
+
+/// Versions that version managers keep, unlike the one that runs.
+fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
+    let own = version(Path::new(node)).map(|(_, version)| version);
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let nvm = std::env::var_os("NVM_DIR").map_or_else(|| home.join(".nvm"), PathBuf::from);
+    let folders = [
+        nvm.join("versions/node"),
+        home.join(".local/share/fnm/node-versions"),
+        home.join(".volta/tools/image/node"),
+        PathBuf::from("/usr/local/n/versions/node"),
+        PathBuf::from("/opt"),
+    ];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let programs =
+        entries.flat_map(|entry| ["bin/node", "installation/bin/node"].map(|it| entry.path().join(it)));
+    let mut found: Vec<(PathBuf, String)> = programs
+        .filter(|program| program.is_file())
+        .filter_map(|program| version(&program).map(|(_, version)| (program, version)))
+        .filter(|(_, version)| own.as_ref() != Some(version))
+        .collect();
+    found.sort_by(|one, other| one.1.cmp(&other.1));
+    found.dedup_by(|one, other| one.1 == other.1);
+    found
+}
+
+/// Bounds of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials tell more than few long ones.
+const WARM_UP_S: (f64, f64) = (0.5, 3.0);
+const SLICE_S: (f64, f64) = (0.5, 1.0);
+/// From so many bytes of log a request on a service counts as one that logs.
+const LOG_BYTES_MIN: f64 = 5.0;
+
+/// How long trials are while settings are screened, by the first run.
+#[derive(Clone, Copy)]
+pub struct Times {
+    pub warm_up: Duration,
+    pub slice: Duration,
+}
+
+impl Times {
+    pub fn of(record: &Record) -> Times {
+        let slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(record::Trial::measured);
+        let slice_s = slices.map(|slice| slice.counts.window_ns as f64 / 1e9).fold(0.0, f64::max);
+        let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
+        Times {
+            warm_up: Duration::from_secs_f64(warm_up_s.clamp(WARM_UP_S.0, WARM_UP_S.1)),
+            slice: Duration::from_secs_f64(slice_s.clamp(SLICE_S.0, SLICE_S.1)),
+        }
+    }
+}
+
+/// Has services listen where they did before: to find that out takes a start of each variant, in every step anew.
+pub fn listen_as(plan: &mut Plan, before: &Record) {
+    let Some(trial) = before.blocks.iter().flat_map(|block| &block.trials).next() else { return };
+    for variant in &mut plan.variants {
+        variant.pin(&trial.started.services);
+        for service in variant.services.iter_mut().filter(|service| service.chooses_port()) {
+            // It heeds PORT, or it would have been found elsewhere.
+            let env = service.command_mut().map(|command| &mut command.env);
+            env.map(|env| env.entry("PORT".to_owned()).or_insert_with(|| "{port}".to_owned()));
+        }
+    }
+}
+
+/// Whether a service wrote a line of log for every few requests.
+pub fn logs(record: &Record) -> bool {
+    let files = fs::read_dir(record.directory.join("logs")).into_iter().flatten().flatten();
+    let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let dropped: u64 =
+        trials.clone().filter_map(|trial| Some(trial.ended.as_ref()?.output_dropped_bytes)).sum();
+    let responses: u64 = trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.responses).sum();
+    (bytes + dropped) as f64 >= LOG_BYTES_MIN * responses.max(1) as f64
+}
+
+/// Whether its responses have a content coding.
+pub fn compresses(record: &Record) -> bool {
+    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let headers = trials.flat_map(|trial| &trial.started.witnesses).flat_map(|witness| &witness.headers);
+    headers.into_iter().any(|(name, value)| name == "content-encoding" && value != "identity")
+}
+
+impl Work<'_> {
+    /// Looks at what the service as it is spends its time on. Without a profile all is tried that may apply.
+    pub fn profile(&mut self, times: Times, facts: &mut Facts) -> anyhow::Result<()> {
+        print::tell!("a profile: what does it spend its time on?");
+        let began = Instant::now();
+        let mut plan = plan::parse(&self.base.text, &self.base.directory)
+            .map_err(|problems| experiment::shown(Path::new(&self.base.name), &self.base.text, &problems))?;
+        (plan.design.explain, plan.design.seed) = (true, Some(self.seed));
+        plan.design.warmup.get_or_insert(times.warm_up);
+        let (writer, mut environment) = self.ready(self.base.text.clone(), plan, "profile")?;
+        let (record, result) =
+            lab::capture_only(writer, &mut environment, 1, &lab::TRIALS_BRIEF, &mut |_| {});
+        let explanation = explanation::keep(&record).filter(|_| result.is_ok());
+        match explanation.as_ref().and_then(|found| found.subjects.iter().find(|of| of.requests > 0)) {
+            Some(subject) => {
+                facts.gc_share = Some(subject.share_of(|kind| kind == Kind::Gc).1);
+                facts.pool_share = Some(subject.share_of(|kind| kind == Kind::ThreadPool).1);
+                self.proposals = explain::proposals(subject);
+            }
+            None => print::tell!("there is no profile of it: see {}", record.directory.display()),
+        }
+        self.profiled_s = began.elapsed().as_secs_f64();
+        Ok(())
+    }
+}
