@@ -53,22 +53,53 @@ const CALLS: [(&str, Way); 20] = [
     ("capacity", DRY),
 ];
 
+/// Why other commands in blocks of shell are not run, by how they begin. `make` and scripts have a test of their own.
+const OTHERS: [(&str, &str); 18] = [
+    ("cargo install", "compiles for minutes, as the tests do"),
+    ("cargo build", "a recipe for a reader's service: recipes.rs"),
+    ("cargo run -q -p proofload", "an example of docs/adding: scripts/test-adding"),
+    ("cargo test", "a test, or an example of docs/adding: scripts/test-adding"),
+    ("cd ", "a folder of the reader's"),
+    ("mkdir ", "a folder of the reader's"),
+    ("echo $?", "prints how the call before ended"),
+    ("gh attestation verify", "takes a release"),
+    ("go build", "a recipe for a reader's service: recipes.rs"),
+    ("grep ", "an example of docs/adding: scripts/test-adding"),
+    ("java", "takes a JDK, which may be missing"),
+    ("jq ", "takes a program that may be missing"),
+    ("kubectl ", "changes a cluster: tests/cluster does the same by its API"),
+    ("npm install --save-dev target/packages/", "takes what make dist makes in twelve minutes"),
+    ("sha256sum ", "takes a release"),
+    ("sysctl ", "changes the machine"),
+    ("tail ", "a part of what a call prints"),
+    ("wrk ", "another tool, which may be missing: its output is kept"),
+];
+
 fn way(call: &str) -> &'static Way {
     let call = format!("{call}$");
     CALLS.iter().find(|(begin, _)| call.starts_with(begin)).map_or(&With(&[]), |(_, way)| way)
 }
 
-/// The calls in a line of shell, as words without the first.
-fn calls(line: &str) -> Vec<Vec<String>> {
+/// The commands in a line of shell, as words, without what stands before their names.
+fn commands(line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(line).unwrap_or_default();
-    let commands = words.split(|word| ["|", "||", "&&", ";", "&", ">", ">>", "<"].contains(&word.as_str()));
-    let call = |command: &[String]| {
-        let is_before =
-            |word: &&String| word.contains('=') || ["sudo", "npx", "time"].contains(&word.as_str());
-        let mut call = command.iter().skip_while(is_before).cloned();
-        (call.next()?.rsplit('/').next() == Some("proofload")).then(|| call.collect())
+    let commands = words.split(|word| ["|", "||", "&&", ";", "&"].contains(&word.as_str()));
+    let is_redirection = |word: &&String| [">", ">>", "<"].contains(&word.as_str());
+    let is_before = |word: &&String| word.contains('=') || ["sudo", "npx", "time"].contains(&word.as_str());
+    let words = |command: &[String]| {
+        let words = command.iter().skip_while(is_before);
+        words.take_while(|word| !is_redirection(word)).cloned().collect()
     };
-    commands.filter_map(call).collect()
+    commands.map(words).collect()
+}
+
+/// The calls of proofload in a line of shell, as words without the first.
+fn calls(line: &str) -> Vec<Vec<String>> {
+    let call = |mut command: Vec<String>| {
+        let is_call = command.first()?.rsplit('/').next() == Some("proofload");
+        is_call.then(|| command.split_off(1))
+    };
+    commands(line).into_iter().filter_map(call).collect()
 }
 
 /// Whether a word stands for what a reader puts there.
@@ -247,6 +278,27 @@ fn each_call_in_a_sentence_has_names_of_commands_and_flags_that_there_are() {
 }
 
 #[test]
+fn every_other_command_in_the_pages_is_listed_with_why_it_is_not_run() {
+    let shell = pages().into_iter().flat_map(|(_, page)| shell_and_codes(&page).0);
+    let is_tested = |name: &str| {
+        name == "make"
+            || name.rsplit('/').next() == Some("proofload")
+            || ["scripts/", "bench/"].iter().any(|folder| name.starts_with(folder))
+    };
+    let others = shell.flat_map(|line| commands(&line)).filter(|words| {
+        let script = words.iter().find(|word| *word != "python3");
+        script.is_some_and(|name| !is_tested(name))
+    });
+    let others: BTreeSet<String> = others.map(|words| words.join(" ")).collect();
+    let is_listed = |other: &&String| OTHERS.iter().any(|(begin, _)| other.starts_with(begin));
+    let unlisted: Vec<&String> = others.iter().filter(|other| !is_listed(other)).collect();
+    assert!(unlisted.is_empty(), "neither run nor listed with a reason: {unlisted:#?}");
+    let is_needless = |(begin, _): &&(&str, &str)| !others.iter().any(|other| other.starts_with(begin));
+    let needless: Vec<_> = OTHERS.iter().filter(is_needless).collect();
+    assert!(needless.is_empty(), "no page has such commands: {needless:?}");
+}
+
+#[test]
 fn each_target_of_make_and_each_script_in_the_pages_is_there() {
     let root = Path::new(ROOT);
     let makefile = fs::read_to_string(root.join("Makefile")).expect("it is there");
@@ -262,6 +314,7 @@ fn each_target_of_make_and_each_script_in_the_pages_is_there() {
             let mut words = line.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
             let known = match words.next() {
                 Some("make") => words.all(is_target),
+                Some("python3") => words.all(|word| !word.starts_with("bench/") || root.join(word).exists()),
                 Some(script) if ["scripts/", "bench/"].iter().any(|it| script.starts_with(it)) => {
                     root.join(script).exists()
                 }
