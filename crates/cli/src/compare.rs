@@ -360,6 +360,8 @@ impl Asked {
         let of_body = |typed: &String| -> Result<Setting, Failed> {
             Ok(Setting::new(&["load", "body"], body(typed)?, format!("--body {typed}")))
         };
+        let of_rate =
+            |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
         let ca = self.cacert.as_deref().map(authority).transpose()?;
         let headers = self.headers.iter().map(|(name, value)| {
@@ -380,7 +382,7 @@ impl Asked {
             one_or_many(&["expect", "status"], codes, typed),
             metrics(&self.metric),
             text(&["design", "margin"], "--margin", &self.margin),
-            self.rate.as_deref().map(|rate| setting(&["design", "rate"], "--rate", number(rate))),
+            self.rate.as_ref().map(of_rate),
         ];
         Ok(settings.into_iter().flatten().chain(headers).collect())
     }

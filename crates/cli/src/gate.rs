@@ -133,8 +133,8 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         if is_text {
             print::data("\n")?;
             print::report(&gated, &report::TEXT, None)?;
-        } else {
-            print::talk(report::text(&gated.document(), print::WIDTH).trim_end());
+        } else if !print::is_quiet() {
+            print::coloured(report::text(&gated.document(), print::WIDTH).trim_end());
         }
     }
     if !flags.no_github {

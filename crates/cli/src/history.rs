@@ -231,7 +231,7 @@ fn since(text: &str) -> Result<String, Failed> {
 
 fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
     let ago = |span: Span| now.to_zoned(TimeZone::UTC).checked_sub(span).map(|then| then.timestamp());
-    let length = text.parse::<Span>().ok().filter(|span| span.is_positive());
+    let length = text.parse::<Span>().ok().filter(|span| !span.is_negative());
     // So long ago that there was no calendar is since ever.
     let length = length.map(|span| ago(span).unwrap_or(Timestamp::UNIX_EPOCH));
     let date = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());

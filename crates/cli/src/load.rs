@@ -96,8 +96,12 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
 /// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
 fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
     // Where nobody asks for the record it goes with this function.
-    let temporary = tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?;
-    let folder = args.output.out.clone().unwrap_or_else(|| temporary.path().join("record"));
+    let temporary = match args.output.out {
+        Some(_) => None,
+        None => Some(tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?),
+    };
+    let folder = temporary.as_ref().map(|folder| folder.path().join("record"));
+    let folder = args.output.out.clone().or(folder).unwrap_or_default();
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
     let course = Course { yes: args.yes, ..Course::new("proofload load", text, plan, &folder) };

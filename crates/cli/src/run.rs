@@ -206,7 +206,6 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     header.environment.hosts = remote_hosts.environments();
     let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
     let directory = writer.record().directory.clone();
-    end_orphans(&plan.secrets);
     let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
     let environment = RealEnvironment::new(plan, helpers, directory, stop);
     Ok((writer, environment.with(remote_hosts).loading(deployed)))
@@ -220,6 +219,7 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
     let Course { captures_alone, events, prometheus, .. } = course;
     let stop = Stop::default();
     let (writer, mut environment) = ready(course, stop.clone())?;
+    end_orphans(&writer.record().header.plan.secrets);
     let directory = writer.record().directory.clone();
     print::tell!("record: {}", records::typed(&directory).display());
     let plan = &writer.record().header.plan;
@@ -374,7 +374,7 @@ fn check_address(plan: &Plan) -> Result<(), Failed> {
 }
 
 /// Ends what a run left that was killed together with its wardens: it would be measured along with this one.
-fn end_orphans(secrets: &Secrets) {
+pub fn end_orphans(secrets: &Secrets) {
     let orphans = services::orphans();
     for orphan in &orphans {
         let command = secrets.hide(&plan::masked_words(&orphan.argv).join(" "));

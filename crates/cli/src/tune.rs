@@ -341,7 +341,9 @@ impl Work<'_> {
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
         let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, &directory) };
-        run::ready(course, self.stop.clone())
+        let (writer, environment) = run::ready(course, self.stop.clone())?;
+        run::end_orphans(&writer.record().header.plan.secrets);
+        Ok((writer, environment))
     }
 
     fn step(&mut self, step: &Step, tuning: &Tuning, times: Times, shares: bool) -> anyhow::Result<Ran> {

@@ -99,14 +99,14 @@ impl Sight<'_> {
     }
 
     fn process(&self, process: &CapturedProcess) -> ProcessTree {
-        let (requests, cpu_ns) = (self.requests(process), cpu_ns(process));
-        let share =
-            WorkerShare { round: self.capture.round, pid: process.pid, requests, cpu_ns, profiled: false };
+        let (round, pid, cpu_ns) = (self.capture.round, process.pid, cpu_ns(process));
+        let share = WorkerShare { round, pid, cpu_ns, ..WorkerShare::default() };
         let mut seen = ProcessTree { share, ..ProcessTree::default() };
         if process.agents.is_empty() && !is_node(&process.command) {
             self.compiled(process, &mut seen);
             return seen;
         }
+        seen.share.requests = self.requests(process);
         let (mut parts, mut javascript) = (Vec::new(), Vec::new());
         for agent in process.agents.iter().filter(|agent| agent.profile.is_some() || agent.failed.is_some()) {
             match self.javascript(process, agent, &javascript, &mut seen) {

@@ -77,9 +77,7 @@ fn ended(text: &str, tool: Tool) -> String {
 
 /// Reads a command line, the tool's name first.
 fn read(tool: Tool, text: String) -> Command {
-    // What a shell would wait for the end of is no command line of one, but words all the same.
-    let words = shlex::split(&text);
-    let words = words.unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect());
+    let words = words(&text);
     let mut load = Load::default();
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
@@ -111,6 +109,12 @@ fn read(tool: Tool, text: String) -> Command {
     let url = words.iter().rev().find(is_address);
     let url = url.map(|word| word.trim_matches(['<', '>', ',', ')']).to_owned());
     Command { tool, text, url, load }
+}
+
+/// Words as a shell splits them. In a line that was cut within quotes, or has prose with an apostrophe behind it, they end where the line does.
+fn words(text: &str) -> Vec<String> {
+    let closed = ["", "'", "\""].iter().find_map(|quote| shlex::split(&format!("{text}{quote}")));
+    closed.unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect())
 }
 
 impl Load {
@@ -261,6 +265,9 @@ mod tests {
         let vegeta =
             load(Tool::Vegeta, "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s");
         assert_eq!((vegeta.rate_per_s, vegeta.duration_s), (Some(100.0), Some(5.0)));
+        let cut =
+            find("$ wrk -c 20 -H 'Accept-Encoding: br' -H 'Cookie: a=1; b=2' http://127.0.0.1/").unwrap();
+        assert_eq!((cut.load.connections, cut.load.accept_encoding.as_deref()), (Some(20), Some("br")));
         let wild = load(Tool::Wrk, "wrk -c -t nan -d '1e999 -R");
         assert_eq!((wild.threads, wild.duration_s, wild.rate_per_s), (None, None, None));
     }

@@ -39,7 +39,7 @@ impl Texts {
         Texts { kept: Some(files) }
     }
 
-    /// The same machine with another text in one place.
+    /// The same kept machine with another text in one place.
     #[must_use]
     pub fn with(mut self, path: &str, text: &str) -> Texts {
         self.kept.get_or_insert_default().insert(path.to_owned(), text.to_owned());

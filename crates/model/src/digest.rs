@@ -49,8 +49,11 @@ impl FromStr for Digest {
     /// Reads 64 hexadecimal digits, of either case.
     fn from_str(text: &str) -> Result<Digest, String> {
         let wanted = format!("a SHA-256 digest has {} hexadecimal digits", 2 * DIGEST_BYTES);
-        let digits: Option<Vec<u8>> = text.chars().map(|c| Some(c.to_digit(16)? as u8)).collect();
-        let digits = digits.ok_or_else(|| format!("{wanted}, this has other characters"))?;
+        let mut digits: Vec<u8> = Vec::new();
+        for (at, found) in text.chars().enumerate() {
+            let strange = || format!("{wanted}, character {} of this is {found:?}", at + 1);
+            digits.push(found.to_digit(16).ok_or_else(strange)? as u8);
+        }
         if digits.len() != 2 * DIGEST_BYTES {
             return Err(format!("{wanted}, this has {}", digits.len()));
         }
@@ -73,14 +76,14 @@ mod tests {
 
     #[test]
     fn what_is_no_digest_is_told_apart() {
-        let wanted = "a SHA-256 digest has 64 hexadecimal digits, this has";
-        for (text, has) in [
-            ("ba7816".to_owned(), "6"),
-            (format!("ba7g{}", "0".repeat(60)), "other characters"),
-            ("é".repeat(32), "other characters"),
-            (format!("+{}", "0".repeat(63)), "other characters"),
+        let wanted = "a SHA-256 digest has 64 hexadecimal digits,";
+        for (text, told) in [
+            ("ba7816".to_owned(), "this has 6"),
+            (format!("ba7g{}", "0".repeat(60)), "character 4 of this is 'g'"),
+            ("é".repeat(32), "character 1 of this is 'é'"),
+            (format!("+{}", "0".repeat(63)), "character 1 of this is '+'"),
         ] {
-            assert_eq!(text.parse::<Digest>(), Err(format!("{wanted} {has}")));
+            assert_eq!(text.parse::<Digest>(), Err(format!("{wanted} {told}")));
         }
     }
 }

@@ -35,7 +35,7 @@ const WITH_VALUE: &str = "-r --require --import --loader --experimental-loader -
 
 /// Whether the word behind this flag of node is the flag's value.
 pub fn takes_value(flag: &str) -> bool {
-    WITH_VALUE.split(' ').any(|known| known == flag)
+    WITH_VALUE.split_whitespace().any(|known| known == flag)
 }
 
 /// Flags with which node runs something else than a script, or does not run it itself.
@@ -56,7 +56,7 @@ impl<'a> NodeCommand<'a> {
         let mut at = 0;
         while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
             let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-            if WITHOUT_SCRIPT.split(' ').any(|known| known == name) || word == "-" {
+            if WITHOUT_SCRIPT.split_whitespace().any(|known| known == name) || word == "-" {
                 return no(at + 1, format!("with `{word}` node does not run a script itself"));
             }
             at += 1;

@@ -49,7 +49,7 @@ const SOUGHT_BYTES_MIN: usize = 6;
 pub fn is_secret_name(name: &str) -> bool {
     let name: String =
         name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    NAMES.split(' ').any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
+    NAMES.split_whitespace().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
 }
 
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.

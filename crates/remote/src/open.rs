@@ -157,7 +157,7 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
     }
     let (opened, errors): (Vec<Opened>, Vec<Opened>) = results.into_iter().partition(Result::is_ok);
     let mut errors: Vec<Error> = errors.into_iter().filter_map(Result::err).collect();
-    // A program that cannot be read is that of all hosts.
+    // A program that cannot be read is that of all hosts, and keeps pods away too.
     errors.dedup();
     if errors.is_empty() { Ok(opened.into_iter().flatten().flatten().collect()) } else { Err(errors) }
 }
@@ -170,6 +170,8 @@ struct Work {
     /// Where the program for hosts is, and it: the first thread that needs it reads it, for nobody who cancels waits for that.
     path: Option<PathBuf>,
     program: OnceLock<Result<Program, Error>>,
+    /// Whether there are hosts among the doors.
+    has_hosts: bool,
     /// Whether nobody waits any more.
     over: AtomicBool,
 }
@@ -180,7 +182,9 @@ impl Work {
     fn begin(doors: Vec<Door>, wanted: &Wanted<'_>) -> (Arc<Work>, Receiver<News>) {
         let (to, news) = channel();
         let threads = doors.len().min(AT_ONCE_MAX);
+        let has_hosts = doors.iter().any(|door| matches!(door, Door::Ssh(_)));
         let work = Arc::new(Work {
+            has_hosts,
             doors: Mutex::new(doors.into_iter().enumerate().collect()),
             arguments: wanted.arguments,
             run: wanted.run.to_owned(),
@@ -209,12 +213,12 @@ impl Work {
     fn open(&self, door: Door, tell: &mut dyn FnMut(String)) -> Opened {
         match door {
             Door::Here(name, command) => here(name, command).map(|one| vec![one]),
-            Door::Ssh(host) => {
-                let read = || self.path.as_deref().map_or_else(Program::own, Program::at);
-                let program = self.program.get_or_init(read).as_ref().map_err(Clone::clone)?;
-                ssh::open(&host, program, self.arguments).map(|one| vec![one])
-            }
+            Door::Ssh(host) => ssh::open(&host, self.program()?, self.arguments).map(|one| vec![one]),
             Door::Pods { cluster, away_max } => {
+                // Nobody waits for pods, and none is made, where the hosts beside them cannot be had.
+                if self.has_hosts {
+                    self.program()?;
+                }
                 let is_over = || self.is_over();
                 let mut open = |tell: &mut dyn FnMut(String)| {
                     kubernetes::open(&cluster, &self.run, self.arguments, tell, &is_over)
@@ -224,6 +228,11 @@ impl Work {
                 patiently(&mut open, tell, &waits)
             }
         }
+    }
+
+    fn program(&self) -> Result<&Program, Error> {
+        let read = || self.path.as_deref().map_or_else(Program::own, Program::at);
+        self.program.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
     fn is_over(&self) -> bool {
@@ -302,9 +311,11 @@ mod tests {
         let here = Generators { local: 2, ..Generators::default() };
         let said = opening(&here, ("/no/such/program", false), None).unwrap_err();
         assert!(said.len() == 2 && said[1].starts_with("local 2: cannot be started: "), "{said:?}");
-        // The program for hosts is read once, and nobody who cancels waits for that.
+        // The program for hosts is read once, and nobody who cancels waits for that. No pod is made without it.
         let program = Some("/no/such/program".into());
-        let hosts = Generators { local: 0, ssh: vec!["a".into(), "b".into()], program, ..here };
+        let kubernetes = Some(Kubernetes { pods: 1, ..Kubernetes::default() });
+        let ssh = vec!["a".into(), "b".into()];
+        let hosts = Generators { local: 0, ssh, kubernetes, program, ..here };
         let said = opening(&hosts, ("cat", false), None).unwrap_err();
         assert!(said.len() == 1 && said[0].starts_with("/no/such/program: "), "{said:?}");
         assert_eq!(opening(&hosts, ("cat", true), None).unwrap_err(), [""; 0]);

@@ -10,8 +10,8 @@
 //! and what carries its frames, is not this module's business.
 //!
 //! ```text
-//! ──► {"hello":{"version":5}}
-//! ◄── {"ready":{"version":5,"proofload":"0.1.0","host":"bench-1","processors":8}}
+//! ──► {"hello":{"version":6}}
+//! ◄── {"ready":{"version":6,"proofload":"0.1.0","host":"bench-1","processors":8}}
 //! ──► {"ping":1}
 //! ◄── {"pong":{"ping":1,"clock_ns":81234567890}}
 //! ──► "heartbeat"                                            every ten seconds
@@ -71,7 +71,7 @@ pub fn same_when_sent_again(bytes: &[u8]) {
 // The messages. Times are those of the agent's own CLOCK_MONOTONIC: how far it is from ours is known from pings.
 
 /// Version of the protocol. Both sides must have the same: they are the same program.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Why nothing can be done with a program that speaks this version.
 pub(crate) fn other_version(version: u32, proofload: &str) -> String {

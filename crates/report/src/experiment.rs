@@ -103,8 +103,11 @@ impl<'a> Measured<'a> {
         let void = self.conclusion.comparisons.iter().all(|of| of.outcome == Outcome::Invalid);
         let told = |assumption: &&Assumption| !void || assumption.standing == Standing::Doubtful;
         let mut sorted: Vec<&Assumption> = self.conclusion.assumptions.iter().filter(told).collect();
-        // `Standing` goes from what speaks for it to what speaks against it.
-        sorted.sort_by_key(|assumption| std::cmp::Reverse(assumption.standing as u8));
+        sorted.sort_by_key(|assumption| match assumption.standing {
+            Standing::Doubtful => 0,
+            Standing::Unchecked => 1,
+            Standing::Supported => 2,
+        });
         sorted
     }
 

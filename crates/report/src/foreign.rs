@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use foreign::{About, Audit, Case, Comparison, Failures, Found, Group, Run, Sides};
+use foreign::{About, Audit, Case, Comparison, Found, Group, Run, Sides};
 use model::quantity::{Quantity, count, many, rate, span};
 use model::{Code, Grade};
 use serde_json::{Value, json};
@@ -316,11 +316,8 @@ fn runs(audit: &Audit) -> Table {
 }
 
 fn figures(run: &Run) -> Vec<Cell> {
-    let Failures { timeouts, status, other, .. } = run.failures;
-    let all = [timeouts, status, Some(run.failures.socket())];
-    let failed = all.into_iter().flatten().fold(0, u64::saturating_add);
-    let told = [timeouts, status, other].iter().any(Option::is_some);
-    let p99 = run.latency.quantiles.iter().find(|quantile| quantile.percent == 99.0);
+    let failed = run.failures.total();
+    let told = [run.failures.timeouts, run.failures.status, run.failures.other].iter().any(Option::is_some);
     let requests = run.requests.map(count);
     // Each is printed as the tool has it, with a unit of its own: figures of other tools are of all sizes.
     let us = |value: Option<f64>| Cell::optional(value.map(|us| Quantity::us(us).to_string()));
@@ -329,7 +326,7 @@ fn figures(run: &Run) -> Vec<Cell> {
         Cell::optional(requests.map(|count| if run.rounded { format!("≈ {count}") } else { count })),
         Cell::optional((failed > 0 || told).then(|| count(failed))),
         us(run.latency.mean_us),
-        us(p99.map(|quantile| quantile.us)),
+        us(run.latency.quantile(99.0)),
         Cell::optional(run.bytes_per_response().map(|bytes| Quantity::bytes(bytes).to_string())),
     ]
 }

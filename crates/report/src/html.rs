@@ -42,8 +42,17 @@ fn faint<'a>(all: impl IntoIterator<Item = &'a String>) -> String {
 }
 
 /// The name of a tone in the style sheet.
-fn class(tone: Tone) -> String {
-    format!("{tone:?}").to_lowercase()
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+        Tone::Same => "same",
+        Tone::Doubtful => "doubtful",
+        Tone::Notable => "notable",
+        Tone::Plain => "plain",
+        Tone::Strong => "strong",
+        Tone::Faint => "faint",
+    }
 }
 
 fn code(command: Option<&String>) -> String {

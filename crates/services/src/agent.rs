@@ -472,7 +472,8 @@ fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
     book.change(|book| {
         let count = read.unwrap_or(0);
         if count == 0 || !book.hear(number, &buffer[..count]) {
-            book.peers[number].stream = None;
+            let peer = &mut book.peers[number];
+            (peer.stream, peer.pending) = (None, Vec::new());
         }
     });
 }

@@ -264,7 +264,7 @@ impl Kin {
     /// By session: a number of a session is not given away while it has members. By having been seen. By the group.
     /// By the marker. And by descent from any of these.
     fn survivors(&self, group: Option<&ControlGroup>) -> Vec<ProcessId> {
-        let members = group.map(ControlGroup::members).unwrap_or_default();
+        let members: HashSet<u32> = group.map(ControlGroup::members).into_iter().flatten().collect();
         let seen = self.seen.lock().clone();
         let all: Vec<Stat> = process::everyone().into_iter().filter(Stat::is_alive).collect();
         let is_kin = |stat: &&Stat| {

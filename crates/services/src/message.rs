@@ -162,12 +162,12 @@ impl Exit {
 
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Self::Status(status) => write!(f, "status {status}"),
             Self::Signal(signal) => {
                 write!(f, "signal {signal}")?;
-                let named = usize::try_from(signal - 1).ok().and_then(|at| SIGNALS.split(' ').nth(at));
-                named.map_or(Ok(()), |name| write!(f, " (SIG{name})"))
+                let named = SIGNALS.split(' ').zip(1..).find(|(_, number)| number == signal);
+                named.map_or(Ok(()), |(name, _)| write!(f, " (SIG{name})"))
             }
             Self::WithWarden => f.write_str("its warden, which was killed"),
         }

@@ -44,12 +44,13 @@ pub struct Running {
     pub found: Option<Found>,
     /// How long its start took.
     pub startup: Startup,
-    /// Where the agents in its Node.js processes are asked; `None` where none were loaded.
-    pub agent: Option<AgentHost>,
     /// The image that it was made from, by its digest; `None` for a service that is no container.
     pub image: Option<String>,
     command: String,
     pub(crate) link: Link,
+    /// Where the agents in its Node.js processes are asked; `None` where none were loaded. Their folder stays until the link has ended the
+    /// service.
+    pub agent: Option<AgentHost>,
     meter: Meter,
     crew: Crew,
     pub(crate) container: Option<Pack>,

@@ -81,7 +81,7 @@ fn is_unseen(command: &Command) -> bool {
     let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
     words
         .map(|word| word.rsplit('/').next().unwrap_or(word))
-        .any(|word| UNSEEN_WORDS.split(' ').any(|unseen| unseen == word))
+        .any(|word| UNSEEN_WORDS.split_whitespace().any(|unseen| unseen == word))
 }
 
 /// What a variant looked like in all of its trials.
@@ -167,7 +167,10 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
     let of = witnesses.iter().filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
         let hash = witness.decoded_sha256.as_deref().filter(|_| witness.repeats).unwrap_or("changes");
-        let kept = witness.headers.iter().filter(|(name, _)| !IDLE_HEADERS.split(' ').any(|one| one == name));
+        let kept = witness
+            .headers
+            .iter()
+            .filter(|(name, _)| !IDLE_HEADERS.split_whitespace().any(|one| one == name));
         let own = [(":status", witness.status.to_string()), (":content", hash.to_owned())];
         kept.cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
     };

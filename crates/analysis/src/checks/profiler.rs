@@ -114,7 +114,7 @@ fn base(word: &str) -> &str {
 }
 
 fn observer(word: &str) -> Option<&str> {
-    OBSERVERS.split(' ').any(|name| name == base(word)).then_some(word)
+    OBSERVERS.split_whitespace().any(|name| name == base(word)).then_some(word)
 }
 
 /// The flags of an interpreter: what stands before the first word that is neither a flag nor, perhaps, the value of one.
@@ -148,10 +148,10 @@ fn is_node_flag(word: &str) -> bool {
     // V8 takes either.
     let word = word.replace('_', "-");
     let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-    let begins = |flags: &str| flags.split(' ').any(|flag| name.starts_with(flag));
+    let begins = |flags: &str| flags.split_whitespace().any(|flag| name.starts_with(flag));
     !begins(NODE_HARMLESS) && (begins(NODE_FLAGS) || name.starts_with("--trace-"))
 }
 
 fn is_java_flag(word: &str) -> bool {
-    JAVA_FLAGS.split(' ').any(|flag| word.starts_with(flag))
+    JAVA_FLAGS.split_whitespace().any(|flag| word.starts_with(flag))
 }

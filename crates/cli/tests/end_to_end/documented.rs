@@ -260,7 +260,9 @@ fn unknown(call: &[String]) -> Option<String> {
     let said = of_two.unwrap_or_else(|| help(&first.collect::<Vec<_>>()));
     let flags =
         words.iter().filter(|word| word.starts_with("--")).map(|word| word.split('=').next().unwrap_or(word));
-    let unknown: Vec<&str> = flags.filter(|flag| !said.out.contains(flag)).collect();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let known: BTreeSet<&str> = said.out.split(|c| !is_part(c)).collect();
+    let unknown: Vec<&str> = flags.filter(|flag| !known.contains(flag)).collect();
     (said.code != Some(0) || !unknown.is_empty())
         .then(|| format!("proofload {}: {unknown:?}", call.join(" ")))
 }

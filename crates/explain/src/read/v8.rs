@@ -439,6 +439,7 @@ fn levels(json: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn circles_are_cut_open_and_nothing_is_lost() {
@@ -447,5 +448,20 @@ mod tests {
         let order =
             vec![(0, None), (1, Some(0)), (3, None), (2, Some(2)), (4, Some(3)), (5, None), (6, None)];
         assert_eq!(found, (order, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn every_call_has_one_place_after_its_caller(links in prop::collection::vec(prop::option::of(0u32..40), 0..40)) {
+            let (order, _) = callers_first(&links);
+            let mut seen: Vec<usize> = order.iter().map(|(index, _)| *index).collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..links.len()).collect::<Vec<_>>());
+            for (place, (index, parent)) in order.iter().enumerate() {
+                prop_assert!(parent.is_none_or(|parent| (parent as usize) < place));
+                let caller = parent.map(|parent| order[parent as usize].0 as u32);
+                prop_assert!(caller.is_none() || caller == links[*index]);
+            }
+        }
     }
 }

@@ -56,6 +56,25 @@ fn each_variant_is_a_whole_request_in_its_endpoint() {
     assert_eq!(places, [("list", 0, 1), ("GET /items/{id}", 1, 3), ("HEAD /items/long-name", 4, 1)]);
 }
 
+/// Pearson's statistic against the limit that chance exceeds once in a thousand times; the seed is fixed.
+#[test]
+fn endpoints_come_by_weight_and_rows_evenly() {
+    const DRAWS: usize = 80_000;
+    let arena = Arc::new(RequestArena::render(&shop()).unwrap());
+    let mut counts = [0u32; 5];
+    for choice in draws(RequestSampler::new(arena.clone(), 11, 0), DRAWS) {
+        counts[arena.bounds.iter().position(|bound| *bound == choice.start).unwrap()] += 1;
+    }
+    let item = 5.0 / 8.0 / 3.0;
+    let workers = [2.0 / 8.0, item, item, item, 1.0 / 8.0];
+    let chi_square: f64 = counts
+        .iter()
+        .zip(workers)
+        .map(|(count, share)| (f64::from(*count) - share * DRAWS as f64).powi(2) / (share * DRAWS as f64))
+        .sum();
+    assert!(chi_square < 18.47, "{chi_square} with 4 degrees of freedom: {counts:?}");
+}
+
 #[test]
 fn a_seed_means_the_same_requests_for_ever_and_each_thread_others() {
     let drawn = |seed, thread| draws(sampler(&shop(), seed, thread), 1000);

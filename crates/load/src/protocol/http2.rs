@@ -3,9 +3,9 @@
 //! Whatever breaks the protocol costs the connection, as [`Cause::Malformed`]; what concerns one stream costs that stream.
 //! Source: RFC 9113.
 
-pub(crate) mod frame;
+mod frame;
 mod hearing;
-pub(crate) mod hpack;
+mod hpack;
 #[cfg(any(test, fuzzing))]
 #[path = "http2/tests/pieces.rs"]
 pub(crate) mod pieces;

@@ -123,8 +123,6 @@ fn with_few_files() {
     assert_eq!(load.run(Until::Requests(40)).successful, 40);
     drop(load);
     let refused = Generator::start(spec(address, 200, DriverChoice::Auto)).unwrap_err().to_string();
-    assert!(
-        refused.ends_with(" open files are needed, the limit of this process is 100 (ulimit -n)"),
-        "{refused}"
-    );
+    let needed = refused.strip_suffix(" open files are needed, the limit of this process is 100 (ulimit -n)");
+    assert!(needed.is_some_and(|needed| needed.parse::<u64>().unwrap() > 200), "{refused}");
 }

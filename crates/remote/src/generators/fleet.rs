@@ -184,7 +184,7 @@ impl Fleet {
                 late_ns,
                 steal_share,
                 mut counts,
-            }) if of == number => {
+            }) if of == number && !arrived.contains_key(&index) => {
                 counts.started_ns = offsets[index].ours(counts.started_ns);
                 let part = member.part(late_ns, steal_share, &counts);
                 let driver = counts.generator.driver.clone();

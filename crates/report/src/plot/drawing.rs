@@ -179,8 +179,15 @@ fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+fn on(ground: Ground, [light, dark]: Colour) -> u32 {
+    match ground {
+        Ground::Light => light,
+        Ground::Dark => dark,
+    }
+}
+
 fn hex(colour: Colour, ground: Ground) -> String {
-    format!("#{:06x}", colour[ground as usize])
+    format!("#{:06x}", on(ground, colour))
 }
 
 /// Pixels for each unit: pages show it 700 wide, and screens of today have two pixels for each.
@@ -189,7 +196,7 @@ const SCALE: f32 = 2.0;
 pub(super) fn png(drawing: &Drawing, ground: Ground) -> Option<Vec<u8>> {
     let pixels = |length: f64| (length * f64::from(SCALE)).ceil() as u32;
     let colour = |of: Colour| {
-        let [_, red, green, blue] = of[ground as usize].to_be_bytes();
+        let [_, red, green, blue] = on(ground, of).to_be_bytes();
         Color::from_rgba8(red, green, blue, 255)
     };
     let mut pixmap = Pixmap::new(pixels(drawing.width), pixels(drawing.height))?;

@@ -28,6 +28,10 @@ fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_lo
     let closed = as_json(&kept());
     assert_eq!((&closed["report_version"], &closed["open_loop"]), (&1.into(), &serde_json::Value::Null));
     assert_eq!(closed["closed_loop_latency"][0]["quantiles"][0]["percent"], 50.0);
+    let comparison = &closed["comparisons"][0];
+    assert_eq!(comparison["outcome"], "better");
+    assert!(comparison["estimate"]["ratio"].as_f64().is_some_and(|ratio| (1.1..1.5).contains(&ratio)));
+    assert!(closed["variants"][0]["throughput_per_s"].as_f64().is_some_and(|rate| rate > 1000.0));
     let json = as_json(&in_open_loop(Metric::P50));
     assert_eq!(json["comparisons"][0]["metric"], "p50");
     assert_eq!(

@@ -38,7 +38,13 @@ pub enum Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&format!("{self:?}").to_lowercase())
+        f.write_str(match self {
+            Self::Service => "service",
+            Self::Primary => "primary",
+            Self::Worker => "worker",
+            Self::Thread => "thread",
+            Self::Tool => "tool",
+        })
     }
 }
 

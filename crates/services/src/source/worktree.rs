@@ -97,11 +97,13 @@ impl Source {
         // Of a folder that is none of git's any more another repository around it would answer.
         let root = ask(path, &["rev-parse", "--show-toplevel"])?;
         let commit = ask(path, &["rev-parse", "--verify", "HEAD"])?;
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !root.is_yes || Path::new(&root.line()) != real || commit.line() != self.against.commit {
+            return Ok(false);
+        }
         let changed =
             ask(path, &["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])?;
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let is_it = root.is_yes && Path::new(&root.line()) == real && commit.line() == self.against.commit;
-        Ok(is_it && changed.is_yes && changed.out.is_empty())
+        Ok(changed.is_yes && changed.out.is_empty())
     }
 
     /// Also where git remembers one there that somebody has deleted.
@@ -121,8 +123,8 @@ impl Source {
 
     fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
-        // Of a path that is not UTF-8 git only forgets nothing.
-        let repository = self.against.repository.display().to_string();
+        // A path that is not UTF-8 cannot be kept: git is then asked in the worktree itself.
+        let repository = self.against.repository.to_str();
         let text = json!({ "repository": repository, "commit": self.against.commit }).to_string();
         fs::write(&path, text).map_err(|error| unusable(&path, &error))
     }

@@ -83,12 +83,15 @@ fn reset_signals() {
 /// # Errors
 /// There is no child, so there is no descendant either: orphans come to the warden.
 pub(super) fn reap() -> rustix::io::Result<Option<(u32, Exit)>> {
-    let ended = rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG))?;
-    Ok(ended.and_then(|(pid, status)| {
+    while let Some((pid, status)) = rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG))? {
         let exit = status.exit_status().map(Exit::Status);
-        let exit = exit.or_else(|| status.terminating_signal().map(Exit::Signal))?;
-        Some((u32::try_from(pid.as_raw_nonzero().get()).ok()?, exit))
-    }))
+        let exit = exit.or_else(|| status.terminating_signal().map(Exit::Signal));
+        // One that has us trace it is told here when it stops, too, before others that have ended.
+        if let (Ok(pid), Some(exit)) = (u32::try_from(pid.as_raw_nonzero().get()), exit) {
+            return Ok(Some((pid, exit)));
+        }
+    }
+    Ok(None)
 }
 
 // The signals that end a tree: SIGTERM once to each process, SIGKILL until there is none.

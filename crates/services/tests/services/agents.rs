@@ -91,6 +91,19 @@ fn every_worker_has_an_agent_from_its_start_whoever_starts_it() {
 }
 
 #[test]
+fn a_dropped_service_has_its_agents_folder_until_it_has_ended() {
+    let stage = Stage::new();
+    // The shell waits for node, which the same SIGTERM ends.
+    let script = "trap 'test -S $PROOFLOAD_AGENT && echo there' TERM; node server.js; wait";
+    let (running, host) = with_agent(&stage, &stage.shell(script));
+    drop(host);
+    drop(running);
+    assert!(stage.alive().is_empty(), "{:?}", stage.alive());
+    let log = fs::read_to_string(stage.path("log")).unwrap();
+    assert!(log.ends_with("there\n"), "{log}");
+}
+
+#[test]
 fn a_service_without_node_has_no_agent_and_starts_as_ever() {
     let stage = Stage::new();
     // It takes the variable away, as some scripts do.

@@ -1,15 +1,23 @@
-//! HTTP/2 frames written and read one by one (RFC 9113, section 4), for servers that do what no library would.
+//! HTTP/2 frames written and read by hand (RFC 9113, section 4), for servers that do what no library would.
 
-pub(super) use crate::protocol::http2::frame::{
-    ACK, DATA, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE,
-};
-use crate::protocol::http2::frame::{END_HEADERS, push};
-use crate::protocol::http2::hpack::push_string;
+/// Frame types.
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RST_STREAM: u8 = 3;
+pub(super) const SETTINGS: u8 = 4;
+pub(super) const PING: u8 = 6;
+pub(super) const GOAWAY: u8 = 7;
+pub(super) const WINDOW_UPDATE: u8 = 8;
+/// Flags.
+pub(super) const ACK: u8 = 1;
+pub(super) const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+/// What a client says first.
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    push(&mut bytes, kind, flags, stream, payload);
-    bytes
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// SETTINGS with so many concurrent streams, if any are named.
@@ -21,8 +29,7 @@ pub(super) fn settings(streams: Option<u32>) -> Vec<u8> {
 /// A response's head; fields are written without any compression.
 pub(super) fn head(stream: u32, status: &str, fields: &[(&str, &str)], flags: u8) -> Vec<u8> {
     // Index 8 of the static table is `:status`.
-    let mut block = vec![8];
-    push_string(&mut block, status.as_bytes());
+    let mut block = [&[8], text(status).as_slice()].concat();
     fields.iter().for_each(|field| block.extend(literal(*field)));
     frame(HEADERS, END_HEADERS | flags, stream, &block)
 }
@@ -47,9 +54,25 @@ pub(super) fn goaway(last: u32, reason: u32) -> Vec<u8> {
 
 /// A field that no table will hold (RFC 7541, section 6.2.2).
 fn literal((name, value): (&str, &str)) -> Vec<u8> {
-    let mut bytes = vec![0];
-    [name, value].iter().for_each(|text| push_string(&mut bytes, text.as_bytes()));
-    bytes
+    [vec![0], text(name), text(value)].concat()
+}
+
+/// A string as it is, with its length before it: seven bits, and the rest in groups of seven (RFC 7541, section 5.1).
+fn text(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match text.len() {
+        short @ ..127 => bytes.push(short as u8),
+        long => {
+            bytes.push(127);
+            let mut rest = long - 127;
+            while rest >= 128 {
+                bytes.push((rest % 128) as u8 | 128);
+                rest /= 128;
+            }
+            bytes.push(rest as u8);
+        }
+    }
+    [&bytes, text.as_bytes()].concat()
 }
 
 /// What a client has said after its preface: type, flags, stream and payload of each frame.

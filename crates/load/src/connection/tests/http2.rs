@@ -469,6 +469,23 @@ fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
 }
 
 #[test]
+fn both_at_once_are_cut_as_one() {
+    let books = for_all_cuts(|cut| {
+        let mut bench = Bench::new(&get(), TEN, Some(client(TEN)), (cut, 2));
+        let mut server = Server::new(&Server::config(&rustls::version::TLS13, b"h2"));
+        assert!(server.read(&mut bench).starts_with(PREFACE));
+        server.write(&mut bench, &settings(None));
+        bench.load();
+        assert_eq!(read(&server.read(&mut bench)).iter().filter(|frame| frame.0 == HEADERS).count(), 2);
+        let whole = [hello(1), head(3, "200", &[], 0)].concat();
+        server.write(&mut bench, &whole);
+        bench.end();
+        bench.books()
+    });
+    assert_eq!(books, "opened 1, 200 x 1, bytes 5, body closed-early x 1, decoded 5");
+}
+
+#[test]
 fn a_server_without_http2_is_said() {
     let mut bench = Bench::new(&get(), TEN, Some(client(TEN)), (Cut::Whole, 1));
     let provider = Server::config(&rustls::version::TLS13, b"http/1.1");

@@ -156,6 +156,23 @@ fn responses_are_whole_however_records_are_cut() {
 }
 
 #[test]
+fn responses_to_requests_in_a_row_are_cut_as_one() {
+    let three = Protocol::Http1 { pipeline: 3 };
+    let books = for_all_cuts(|cut| {
+        let mut bench = Bench::new(&get(), three, Some(client(three)), (cut, 3));
+        let mut server = Server::new(&Server::config(VERSIONS[1], b"http/1.1"));
+        server.read(&mut bench);
+        bench.load();
+        let heads = server.read(&mut bench).windows(4).filter(|four| four == b"\r\n\r\n").count();
+        assert_eq!(heads, 3);
+        server.write(&mut bench, &[GOOD, GOOD, &GOOD[..GOOD.len() - 1]].concat());
+        bench.end();
+        bench.books()
+    });
+    assert_eq!(books, "opened 1, 200 x 2, bytes 10, body closed-early x 1, decoded 10");
+}
+
+#[test]
 fn an_end_that_tls_has_not_announced_is_no_end_of_a_body() {
     let until_end = b"HTTP/1.1 200 OK\r\n\r\nhello";
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";

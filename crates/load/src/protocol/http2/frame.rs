@@ -1,64 +1,64 @@
 //! The frames of HTTP/2 as bytes (RFC 9113, sections 4 and 6).
 
 /// Length, type, flags and stream of a frame.
-pub(crate) const HEAD_BYTES: usize = 9;
+pub(super) const HEAD_BYTES: usize = 9;
 /// The longest payload, unless a side says otherwise. The engine does not.
-pub(crate) const PAYLOAD_MAX: usize = 1 << 14;
+pub(super) const PAYLOAD_MAX: usize = 1 << 14;
 
 /// What a client says first.
-pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-pub(crate) const DATA: u8 = 0;
-pub(crate) const HEADERS: u8 = 1;
-pub(crate) const PRIORITY: u8 = 2;
-pub(crate) const RST_STREAM: u8 = 3;
-pub(crate) const SETTINGS: u8 = 4;
-pub(crate) const PUSH_PROMISE: u8 = 5;
-pub(crate) const PING: u8 = 6;
-pub(crate) const GOAWAY: u8 = 7;
-pub(crate) const WINDOW_UPDATE: u8 = 8;
-pub(crate) const CONTINUATION: u8 = 9;
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const PRIORITY: u8 = 2;
+pub(super) const RST_STREAM: u8 = 3;
+pub(super) const SETTINGS: u8 = 4;
+pub(super) const PUSH_PROMISE: u8 = 5;
+pub(super) const PING: u8 = 6;
+pub(super) const GOAWAY: u8 = 7;
+pub(super) const WINDOW_UPDATE: u8 = 8;
+pub(super) const CONTINUATION: u8 = 9;
 
-pub(crate) const ACK: u8 = 1;
-pub(crate) const END_STREAM: u8 = 1;
-pub(crate) const END_HEADERS: u8 = 4;
-pub(crate) const PADDED: u8 = 8;
-pub(crate) const WITH_PRIORITY: u8 = 0x20;
+pub(super) const ACK: u8 = 1;
+pub(super) const END_STREAM: u8 = 1;
+pub(super) const END_HEADERS: u8 = 4;
+pub(super) const PADDED: u8 = 8;
+pub(super) const WITH_PRIORITY: u8 = 0x20;
 
-pub(crate) const SETTINGS_HEADER_TABLE_SIZE: u16 = 1;
-pub(crate) const SETTINGS_ENABLE_PUSH: u16 = 2;
-pub(crate) const SETTINGS_MAX_CONCURRENT_STREAMS: u16 = 3;
-pub(crate) const SETTINGS_INITIAL_WINDOW_SIZE: u16 = 4;
-pub(crate) const SETTINGS_MAX_FRAME_SIZE: u16 = 5;
+pub(super) const SETTINGS_HEADER_TABLE_SIZE: u16 = 1;
+pub(super) const SETTINGS_ENABLE_PUSH: u16 = 2;
+pub(super) const SETTINGS_MAX_CONCURRENT_STREAMS: u16 = 3;
+pub(super) const SETTINGS_INITIAL_WINDOW_SIZE: u16 = 4;
+pub(super) const SETTINGS_MAX_FRAME_SIZE: u16 = 5;
 
-pub(crate) const NO_ERROR: u32 = 0;
-pub(crate) const PROTOCOL_ERROR: u32 = 1;
-pub(crate) const REFUSED_STREAM: u32 = 7;
-pub(crate) const CANCEL: u32 = 8;
+pub(super) const NO_ERROR: u32 = 0;
+pub(super) const PROTOCOL_ERROR: u32 = 1;
+pub(super) const REFUSED_STREAM: u32 = 7;
+pub(super) const CANCEL: u32 = 8;
 
 /// What a frame says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Frame {
-    pub(crate) length: usize,
-    pub(crate) kind: u8,
-    pub(crate) flags: u8,
-    pub(crate) stream: u32,
+pub(super) struct Frame {
+    pub(super) length: usize,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: u32,
 }
 
 impl Frame {
-    pub(crate) fn read(head: [u8; HEAD_BYTES]) -> Frame {
+    pub(super) fn read(head: [u8; HEAD_BYTES]) -> Frame {
         let [a, b, c, kind, flags, rest @ ..] = head;
         let stream = u32::from_be_bytes(rest) & 0x7fff_ffff;
         Frame { length: u32::from_be_bytes([0, a, b, c]) as usize, kind, flags, stream }
     }
 
-    pub(crate) fn has(&self, flag: u8) -> bool {
+    pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 }
 
 /// Appends a frame; its payload has at most 2²⁴ − 1 bytes.
-pub(crate) fn push(output: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+pub(super) fn push(output: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let [_, length @ ..] = (payload.len() as u32).to_be_bytes();
     output.extend_from_slice(&length);
     output.extend_from_slice(&[kind, flags]);
@@ -67,6 +67,6 @@ pub(crate) fn push(output: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, paylo
 }
 
 /// The first four bytes as a number.
-pub(crate) fn number(payload: &[u8]) -> Option<u32> {
+pub(super) fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }

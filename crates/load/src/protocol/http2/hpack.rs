@@ -321,7 +321,7 @@ fn push_integer(block: &mut Vec<u8>, pattern: u8, prefix: u32, number: usize) {
     block.push(rest as u8);
 }
 
-pub(crate) fn push_string(block: &mut Vec<u8>, text: &[u8]) {
+fn push_string(block: &mut Vec<u8>, text: &[u8]) {
     push_integer(block, 0, 7, text.len());
     block.extend_from_slice(text);
 }
