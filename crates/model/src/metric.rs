@@ -82,8 +82,12 @@ macro_rules! metrics {
 
             /// All that is known of it.
             pub fn row(self) -> &'static MetricRow {
-                static ROWS: &[MetricRow] = &[$($row),+];
-                &ROWS[self as usize]
+                match self {
+                    $(Metric::$metric => {
+                        static ROW: MetricRow = $row;
+                        &ROW
+                    })+
+                }
             }
         }
     };
@@ -97,18 +101,28 @@ metrics! {
         meaning: "expected responses per second",
         unit: Unit::PerS,
         direction: Direction::HigherIsBetter,
+        better: "faster",
+        worse: "slower",
+        more: "higher",
+        less: "lower",
         loops: Loop::Closed,
-        ..USUAL
+        quantile: None,
+        of_processes: false,
     };
     /// CPU time of all of the variant's services per successful response; less is better.
     CpuPerRequest = "cpu_per_request": MetricRow {
         title: "CPU per request",
         heading: "CPU/request",
         meaning: "CPU time of the services per expected response",
+        unit: Unit::Us,
+        direction: Direction::LowerIsBetter,
         better: "cheaper",
         worse: "more expensive",
+        more: "higher",
+        less: "lower",
+        loops: Loop::Either,
+        quantile: None,
         of_processes: true,
-        ..USUAL
     };
     /// Peak resident memory of all of the variant's processes; less is better.
     PeakMemory = "peak_memory": MetricRow {
@@ -116,10 +130,14 @@ metrics! {
         heading: "peak memory",
         meaning: "peak resident memory of the services",
         unit: Unit::Bytes,
+        direction: Direction::LowerIsBetter,
         better: "less memory",
         worse: "more memory",
+        more: "higher",
+        less: "lower",
+        loops: Loop::Either,
+        quantile: None,
         of_processes: true,
-        ..USUAL
     };
     /// The highest rate of requests at which the variant keeps the limits of `design.slo`; more is better.
     Capacity = "capacity": MetricRow {
@@ -130,8 +148,11 @@ metrics! {
         direction: Direction::HigherIsBetter,
         better: "holds more",
         worse: "holds less",
+        more: "higher",
+        less: "lower",
         loops: Loop::Search,
-        ..USUAL
+        quantile: None,
+        of_processes: false,
     };
     /// Median response time, from when a request was due, in open loop; less is better.
     P50 = "p50": response_time("p50 response time", "p50", 0.5);
@@ -143,27 +164,22 @@ metrics! {
     P999 = "p99.9": response_time("p99.9 response time", "p99.9", 0.999);
 }
 
-/// What rows have that do not say otherwise.
-const USUAL: MetricRow = MetricRow {
-    title: "",
-    heading: "",
-    meaning: "",
-    unit: Unit::Us,
-    direction: Direction::LowerIsBetter,
-    better: "faster",
-    worse: "slower",
-    more: "higher",
-    less: "lower",
-    loops: Loop::Either,
-    quantile: None,
-    of_processes: false,
-};
-
 /// The row of a quantile of the response time.
 const fn response_time(title: &'static str, heading: &'static str, quantile: f64) -> MetricRow {
-    let meaning = "response time, from when a request was due";
-    let (more, less, quantile) = ("longer", "shorter", Some(quantile));
-    MetricRow { title, heading, meaning, more, less, loops: Loop::Open, quantile, ..USUAL }
+    MetricRow {
+        title,
+        heading,
+        meaning: "response time, from when a request was due",
+        unit: Unit::Us,
+        direction: Direction::LowerIsBetter,
+        better: "faster",
+        worse: "slower",
+        more: "longer",
+        less: "shorter",
+        loops: Loop::Open,
+        quantile: Some(quantile),
+        of_processes: false,
+    }
 }
 
 impl Metric {
