@@ -105,7 +105,7 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     let text = place.read("experiment.toml").replace("\"100ms\"", "\"600ms\"");
     place.write("experiment.toml", text.replace("\"10s\"", "\"90s\""));
     // Whether the two differ in throughput depends on the machine, and is not asked for here.
-    let Some(_) = place.run_well(&file, "\nWhy\n") else { return };
+    let Some(_) = place.run_well(&file, "\nWhere the time goes\n") else { return };
     let explanation = explanation(&place);
 
     let handler = subject(&explanation, "handler");
@@ -120,7 +120,7 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     // The section of the report has function, file and line: of the place where the hashing is asked for.
     let report = place.said(&["report", "record"]);
     let line = format!("users.js:{}", line_of(&target("auth").join("users.js"), "function checkSync"));
-    report.prints(&["\nWhy\n", "pbkdf2", "checkSync", &line, "thread pool", "flame.html"]);
+    report.prints(&["\nWhere the time goes\n", "pbkdf2", "checkSync", &line, "thread pool", "flame.html"]);
     assert!(place.read("record/flame.html").contains("checkSync"), "the page knows the functions");
 
     // Other forms, from the record alone, and the same explanation made anew.

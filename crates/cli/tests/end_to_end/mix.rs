@@ -45,7 +45,7 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
     ]);
     let Some(said) = place.run_well(&experiment, "SLOWER") else { return };
     said.prints(&["p50 response time of slow", "By request", "generator and services shared processors"]);
-    said.prints(&["(10 % of the slowest capacity: "]);
+    said.prints(&["(10 % of the slowest in closed loop: "]);
     let record = place.opened();
     assert_eq!(record.damage, Vec::<String>::new());
     // Four in five of all requests are fast, so the median of all would show nothing.
