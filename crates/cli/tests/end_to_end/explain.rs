@@ -131,7 +131,7 @@ fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_po
     let most = counts.fold(0.0, f64::max);
     assert!(most > 1e6, "{most} ns a request");
     let again = place.said(&["profile", "record", "--again"]);
-    again.prints(&["pbkdf2", "bottom up (heavy)", "top down"]);
+    again.prints(&["pbkdf2", "bottom up, ", "top down"]);
 }
 
 fn line_of(file: &Path, what: &str) -> usize {
