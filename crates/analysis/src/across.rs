@@ -100,12 +100,12 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
     let (ours, theirs) = (&before.header.plan.variants, &after.header.plan.variants);
     let mut sides = Vec::new();
     for (there, variant) in theirs.iter().enumerate() {
-        let mut here = ours.iter().enumerate().filter(|(_, other)| other.name == variant.name);
+        let here = ours.iter().enumerate().find(|(_, other)| other.name == variant.name);
         let void = |here| {
             let void = void_of(&conclusions.0, here).map(|check| ("first", check));
             void.or_else(|| void_of(&conclusions.1, there).map(|check| ("second", check)))
         };
-        let why = match here.next() {
+        let why = match here {
             None => "only in the second record".to_owned(),
             Some((_, other)) if other.load != variant.load => "another load was asked for".to_owned(),
             Some((_, other)) if hosts_of(other) != hosts_of(variant) => {

@@ -176,12 +176,12 @@ fn slice_s(record: &Record) -> Option<f64> {
     Some(slice.counts.window_ns as f64 / 1e9)
 }
 
-// Where a record's spread comes from: processes of one variant, and slices of one process. What a pass over all variants has in common (the
-// machine's speed of the moment) cancels in a log-ratio, so it is taken out first. Blind to which variant is ahead.
-
 /// Slices whose length differs from the others' by more than this share vary differently.
 const ALIKE: f64 = 0.1;
 
+/// Where a record's spread comes from: processes of one variant, and slices of one process. What a pass over all variants has in common (the
+/// machine's speed of the moment) cancels in a log-ratio, so it is taken out first. Blind to which variant is ahead.
+///
 /// The logarithms of a metric's values in slices without what their pass has in common: variant → trial → slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread(Vec<Vec<Vec<f64>>>);

@@ -127,7 +127,7 @@ pub fn all_fruitless(record: &Record) -> Option<String> {
     };
     let any = spoilt.iter().any(Option::is_some);
     (any && !plan.comparisons.iter().any(is_undecided)).then(|| {
-        format!("of whole slices no request succeeded, though of others some did; {}", named(record, &spoilt))
+        format!("in some slices no request succeeded, though in others some did; {}", named(record, &spoilt))
     })
 }
 

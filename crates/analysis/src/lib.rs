@@ -31,7 +31,7 @@ pub use checks::{per_core, waiting_variants};
 pub use comparison::{AaCheck, Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
 pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
-pub use failure::{Failure, NoSuccess, all_fruitless as fruitless, failures, untreated, void_for_good};
+pub use failure::{Failure, NoSuccess, all_fruitless, failures, untreated, void_for_good};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use measurement::{Bend, Kept, Measurement, Sampled, Window, measurement};
 pub use metric::{Series, metrics, ratios_by_block, series};
@@ -130,7 +130,7 @@ impl Conclusion {
     }
 }
 
-/// For `?`: on only if this is so.
+/// `Some` where `so`: `only_if(…)?` returns `None` otherwise.
 fn only_if(so: bool) -> Option<()> {
     so.then_some(())
 }

@@ -191,39 +191,37 @@ impl<'a> Window<'a> {
         }
         let queued = self.slice.counts.open.as_ref().and_then(|open| open.queued_share());
         let is_overloaded = queued.is_some_and(|queued| queued > checks::QUEUED_SHARE_MAX);
-        let remedy = match finding.check {
+        let (grade, remedy) = match finding.check {
             // They are about trials that are compared, and about what whoever names a URL knows.
             Check::ValueMissing | Check::QuantileUnresolved | Check::AlreadyRunning => return None,
-            Check::NoSuccess => {
-                "there is nothing to measure; see what it says, the time-out, and what counts as a success"
-            }
-            Check::Errors => {
-                "throughput leaves them out; in the latencies they are at least as long as they were waited for"
-            }
-            // Of capacity nobody asks how the client did at a rate, and a limit is what is looked for.
-            Check::GeneratorSaturated => {
-                "the client was at its limit, and the service may do more than this: more threads, or another machine"
-            }
-            Check::RateNotKept if is_overloaded => {
-                "requests waited for a connection, which the response time contains: more connections, or the service is overloaded"
-            }
-            Check::RateNotKept | Check::ClientLate => {
-                "the client's own lateness is part of the response times: give it a core of its own, or more threads"
-            }
+            Check::NoSuccess => (
+                Grade::Invalid,
+                "there is nothing to measure; see what it says, the time-out, and what counts as a success",
+            ),
+            Check::Errors => (
+                Grade::Warning,
+                "throughput leaves them out; in the latencies they are at least as long as they were waited for",
+            ),
+            Check::GeneratorSaturated => (
+                Grade::Warning,
+                "the client was at its limit, and the service may do more than this: more threads, or another machine",
+            ),
+            Check::RateNotKept if is_overloaded => (
+                Grade::Warning,
+                "requests waited for a connection, which the response time contains: more connections, or the service is overloaded",
+            ),
+            Check::RateNotKept | Check::ClientLate => (
+                Grade::Warning,
+                "the client's own lateness is part of the response times: give it a core of its own, or more threads",
+            ),
             Check::Steal | Check::OtherProcesses | Check::SpinVaries | Check::Paging | Check::DiskReads => {
-                "it is part of these figures, and a quieter machine would show others"
+                (finding.grade, "it is part of these figures, and a quieter machine would show others")
             }
-            Check::CertificatesUnchecked => {
-                "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own"
-            }
+            Check::CertificatesUnchecked => (
+                finding.grade,
+                "the handshakes cost what they would otherwise; --cacert FILE trusts an authority of your own",
+            ),
             _ => return Some(finding),
-        };
-        let grade = match finding.check {
-            Check::NoSuccess => Grade::Invalid,
-            Check::Errors | Check::GeneratorSaturated | Check::RateNotKept | Check::ClientLate => {
-                Grade::Warning
-            }
-            _ => finding.grade,
         };
         let finding = Finding { grade, remedy: remedy.into(), ..finding };
         Some(if finding.check == Check::NoSuccess { self.refused(finding) } else { finding })

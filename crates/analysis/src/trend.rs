@@ -171,8 +171,9 @@ impl Trend {
         let mut any = false;
         for Line { variants, points, .. } in asked.lines(index, essentials) {
             any |= !points.is_empty();
-            let mut known = self.lines.iter_mut().filter(|known| known.variants == variants);
-            known.next().into_iter().for_each(|known| known.points.extend(&points));
+            if let Some(known) = self.lines.iter_mut().find(|known| known.variants == variants) {
+                known.points.extend(points);
+            }
         }
         match any {
             false if !essentials.void.is_empty() => self.void += 1,

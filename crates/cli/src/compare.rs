@@ -283,7 +283,7 @@ fn name(of: &str) -> String {
 /// # Errors
 /// If it is there, or cannot be written.
 pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
-    print::create(path, text.as_bytes(), print::MINE)?;
+    print::create(path, text.as_bytes(), print::PRIVATE)?;
     print::tell!("written: {}", path.display());
     if plan::has_secrets(text) {
         let path = path.display();

@@ -74,7 +74,8 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     let calibration = calibration(&facts);
     let calibration = calibration.as_ref().map(|(record, calibration)| (record, calibration));
     let surveyed = Surveyed { facts: &facts, hazards: &hazards, calibration };
-    print::report(&surveyed, args.form.form(), None)
+    print::report(&surveyed, args.form.form(), None)?;
+    Ok(0)
 }
 
 fn ask(facts: &Facts) -> Asked {

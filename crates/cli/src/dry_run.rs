@@ -31,9 +31,8 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 /// If what it needs is not there, or stdout cannot be written.
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     if json {
-        return Ok(
-            print::data(&model::text::json(serde_json::to_string_pretty(&plan.masked())?)).map(|()| 0)?
-        );
+        print::data(&model::text::json(serde_json::to_string_pretty(&plan.masked())?))?;
+        return Ok(0);
     }
     print::data(&format!("{}{}", describe(plan), power(plan)))?;
     run::check_commands(plan)?;

@@ -84,7 +84,7 @@ pub fn fail(error: anyhow::Error) -> u8 {
 
 /// The exit code of a record, however it is looked at.
 pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
-    match record.ended.as_ref().map(|ended| &ended.reason) {
+    match record.end() {
         Some(EndReason::Interrupted) => INTERRUPTED,
         Some(EndReason::ServiceFailed(_) | EndReason::PreparationFailed(_)) => SERVICE,
         Some(EndReason::GeneratorFailed(_)) => SELF,

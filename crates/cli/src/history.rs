@@ -128,7 +128,8 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
     if is_text && shown.is_empty() {
         return Ok(0);
     }
-    print::report(&List { records: &shown, hidden: found - shown.len() }, form, None)
+    print::report(&List { records: &shown, hidden: found - shown.len() }, form, None)?;
+    Ok(0)
 }
 
 /// Of a record that cannot be read the name is all there is to tell by.
@@ -147,7 +148,8 @@ fn show(args: &ShowArgs) -> anyhow::Result<u8> {
         running: record.ended.is_none() && record::is_being_written(&record.directory),
         files: &files(&record.directory),
     };
-    print::report(&short, args.form.form(), None)
+    print::report(&short, args.form.form(), None)?;
+    Ok(0)
 }
 
 /// All records. What is wrong with keeping their summaries is told.
@@ -232,7 +234,7 @@ fn since(text: &str) -> Result<String, Failed> {
 fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
     let ago = |span: Span| now.to_zoned(TimeZone::UTC).checked_sub(span).map(|then| then.timestamp());
     let length = text.parse::<Span>().ok().filter(|span| !span.is_negative());
-    // So long ago that there was no calendar is since ever.
+    // Further back than the calendar goes: all records.
     let length = length.map(|span| ago(span).unwrap_or(Timestamp::UNIX_EPOCH));
     let date = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     length.or_else(|| text.parse().ok()).or_else(date)
@@ -324,7 +326,8 @@ fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
         elsewhere: of_it.len() - joined.len(),
         rows: args.limit,
     };
-    print::report(&trended, if args.csv { &report::CSV } else { args.form.form() }, None)
+    print::report(&trended, if args.csv { &report::CSV } else { args.form.form() }, None)?;
+    Ok(0)
 }
 
 fn metric(text: &str) -> Result<Metric, String> {

@@ -17,8 +17,8 @@ use services::{Placement, Ports, Running, Warden};
 use crate::exit::{self, Failed};
 use crate::{WARDEN, experiment, print, run};
 
-/// The mode of the file: what it names is no secret.
-const ANYBODYS: u32 = 0o666;
+/// The mode of the experiment file: it holds no secrets.
+const PUBLIC: u32 = 0o666;
 /// How long the first response may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -77,7 +77,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let service = match look(&args.folder) {
         Ok(service) => service,
         Err(lines) => {
-            print::create(&path, TEMPLATE.as_bytes(), ANYBODYS)?;
+            print::create(&path, TEMPLATE.as_bytes(), PUBLIC)?;
             let (folder, lines) = (args.folder.display(), lines.join("\n  "));
             print::tell!("no service was found in {folder}; looked for:\n  {lines}");
             print::tell!("written: {}, a template: say in it what is started", path.display());
@@ -92,7 +92,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
         Some(Err(error)) => (None, Some(error)),
     };
     let (written, _) = experiment::drafted(&draft(&args.folder, &service, seen.as_ref()), &args.folder)?;
-    print::create(&path, written.text.as_bytes(), ANYBODYS)?;
+    print::create(&path, written.text.as_bytes(), PUBLIC)?;
     print::tell!("written: {}", path.display());
     if let Some(error) = failure {
         let last = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));

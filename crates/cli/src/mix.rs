@@ -130,14 +130,14 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
     for (number, kind) in (1..).zip(kinds) {
         let file = (!kind.rows.is_empty()).then(|| format!("{stem}-{number}.csv"));
         if let Some(file) = &file {
-            print::create(&folder.join(file), &rows(kind), print::MINE)?;
+            print::create(&folder.join(file), &rows(kind), print::PRIVATE)?;
         }
         text += &entry((number, kind), file.as_deref(), scale);
     }
     if let Err(found) = plan::mix(&text, folder) {
         return Err(experiment::shown(&args.out, &text, &found).into());
     }
-    Ok(print::create(&args.out, text.as_bytes(), print::MINE)?)
+    Ok(print::create(&args.out, text.as_bytes(), print::PRIVATE)?)
 }
 
 /// When the requests came, and how many a second.

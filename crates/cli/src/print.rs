@@ -76,13 +76,15 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
 /// # Errors
 /// If it is.
 pub fn absent(path: &Path) -> Result<(), Failed> {
-    let there =
-        || Failed::usage(format!("{}: it is there already", path.display())).hint("name another file");
-    if path.exists() { Err(there()) } else { Ok(()) }
+    if path.exists() { Err(is_there(path)) } else { Ok(()) }
+}
+
+fn is_there(path: &Path) -> Failed {
+    Failed::usage(format!("{}: it is there already", path.display())).hint("name another file")
 }
 
 /// The mode of files in which secrets may be.
-pub const MINE: u32 = 0o600;
+pub const PRIVATE: u32 = 0o600;
 
 /// Makes a file with this content and mode that is not there yet.
 ///
@@ -90,9 +92,9 @@ pub const MINE: u32 = 0o600;
 /// If it is, or cannot be written.
 pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
-    file.and_then(|mut file| file.write_all(content)).map_err(|error| {
-        let there = (error.kind() == io::ErrorKind::AlreadyExists).then(|| absent(path).err()).flatten();
-        there.unwrap_or_else(|| unwritable(&path.display().to_string(), &error))
+    file.and_then(|mut file| file.write_all(content)).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => is_there(path),
+        _ => unwritable(&path.display().to_string(), &error),
     })
 }
 
@@ -100,9 +102,8 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
 ///
 /// # Errors
 /// If it has no such form, or cannot be written there.
-pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<u8> {
-    put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?;
-    Ok(0)
+pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
+    Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
 }
 
 /// Writes a report in a form to a file, without colours and without a word.
@@ -132,7 +133,7 @@ pub fn keep(folder: &Path, stem: &str, write: impl Fn(&Form, &Path) -> anyhow::R
 /// If it has no such form, or stdout cannot be written.
 pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::Result<()> {
     if *form != report::TEXT || amount.verbose {
-        return self::report(report, form, None).map(drop);
+        return self::report(report, form, None);
     }
     Ok(data(&report::text(&report.brief(), width()))?)
 }

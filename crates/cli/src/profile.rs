@@ -207,7 +207,7 @@ fn capture(
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
     let course = Course { captures_alone, ..Course::new(name, text, plan, &directory) };
     let (record, result) = run::carry(course)?;
-    let interrupted = record.ended.as_ref().is_some_and(|ended| ended.reason == EndReason::Interrupted);
+    let interrupted = record.end() == Some(&EndReason::Interrupted);
     // A run that was cut short has what was captured up to then.
     let Some(explanation) = explanation::kept(&record.directory) else {
         result.map_err(run::failed)?;
@@ -261,7 +261,8 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
-    Ok(print::put(out, text.as_bytes()).map(|()| 0)?)
+    print::put(out, text.as_bytes())?;
+    Ok(0)
 }
 
 /// Reads a profile of any form that is known. Files of the service's own are named relative to the folder we are in.
@@ -349,7 +350,8 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
         true => model::text::json(explain::difference_json(&comparison, a.unit)),
         false => report::text(&explain::difference(&comparison, a.unit), print::width()),
     };
-    Ok(print::data(&text).map(|()| 0)?)
+    print::data(&text)?;
+    Ok(0)
 }
 
 /// The same per request: nanoseconds become microseconds, as in the profiles of records.

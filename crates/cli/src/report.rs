@@ -180,7 +180,10 @@ fn open(record: &Path, only_print: bool) -> anyhow::Result<u8> {
     let named = set("BROWSER")
         .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
     let shown = match named {
-        _ if only_print => return Ok(print::data(&line).map(|()| 0)?),
+        _ if only_print => {
+            print::data(&line)?;
+            return Ok(0);
+        }
         Some(browser) => show_in(&browser, &page),
         None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
         None => {

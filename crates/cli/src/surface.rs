@@ -118,7 +118,8 @@ pub struct CompletionsArgs {
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     complete(args.shell, &mut script);
-    Ok(print::put(None, &script).map(|()| 0)?)
+    print::put(None, &script)?;
+    Ok(0)
 }
 
 fn complete(shell: aot::Shell, script: &mut Vec<u8>) {
@@ -174,7 +175,8 @@ pub fn schema(args: &SchemaArgs) -> anyhow::Result<u8> {
         Of::Experiment => plan::schema(),
         Of::Report => report::schema(),
     };
-    Ok(print::data(&model::text::json(schema)).map(|()| 0)?)
+    print::data(&model::text::json(schema))?;
+    Ok(0)
 }
 
 #[cfg(test)]

@@ -221,7 +221,8 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     for (name, why) in &chosen.skipped {
         out += &format!("not tried: {name}: {why}\n");
     }
-    Ok(print::data(&out).map(|()| 0)?)
+    print::data(&out)?;
+    Ok(0)
 }
 
 /// A tuning as it is carried out.
@@ -257,8 +258,8 @@ impl Work<'_> {
         }
         // What logs and what compresses shows only once it has run.
         let first = self.step_alone()?;
-        (facts.logs, facts.compresses) = (Some(logs(&first.0)), Some(compresses(&first.0)));
-        let times = Times::of(&first.0);
+        (facts.logs, facts.compresses) = (Some(logs(&first)), Some(compresses(&first)));
+        let times = Times::of(&first);
         if facts.runtime == Some(Runtime::Node) && self.args.budget >= PROFILE_FROM {
             self.profile(times, &mut facts)?;
         }
@@ -288,7 +289,7 @@ impl Work<'_> {
                 break;
             }
             let ran = match first.take().filter(|_| step.purpose == Purpose::Baseline) {
-                Some(first) => Ok(first),
+                Some(first) => Ok((first, Ok(()))),
                 None => self.step(&step, &tuning, times, shares),
             };
             if step.purpose == Purpose::Confirm
@@ -306,7 +307,7 @@ impl Work<'_> {
     }
 
     /// The service as it is: whether it works at all, and how long it warms up.
-    fn step_alone(&mut self) -> anyhow::Result<Ran> {
+    fn step_alone(&mut self) -> anyhow::Result<Record> {
         print::tell!("records: {}", records::typed(&self.folder).display());
         print::tell!("the service as it is: does it work, how long does it warm up?");
         let step = Step {
@@ -325,7 +326,7 @@ impl Work<'_> {
             return Err(Failed::new(exit::VOID, message).hint(finding.remedy.to_string()).into());
         }
         self.before = Some(record.clone());
-        Ok((record, Ok(())))
+        Ok(record)
     }
 
     /// The record of the next experiment, begun, and what it is run in.
@@ -450,7 +451,7 @@ impl Work<'_> {
 
     /// Why a setting alone is none that could be tried with others.
     fn spoilt(&self, record: &Record, conclusion: &Conclusion) -> Option<String> {
-        if let Some(EndReason::Void(why)) = record.ended.as_ref().map(|ended| &ended.reason) {
+        if let Some(EndReason::Void(why)) = record.end() {
             return Some(why.clone());
         }
         let found = invalid(conclusion).map(|finding| finding.evidence.to_string());

@@ -11,9 +11,8 @@ macro_rules! kinds {
     ($($(#[$about:meta])+ $kind:ident $code:literal $remedy:literal)+) => {
         /// What can make an explanation doubtful.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-        #[serde(rename_all = "snake_case")]
         pub enum DoubtKind {
-            $($(#[$about])+ $kind,)+
+            $($(#[$about])+ #[serde(rename = $code)] $kind,)+
         }
 
         /// In the order of the kinds.

@@ -342,7 +342,7 @@ impl<'a> Sheet<'a> {
         match self.trees.as_slice() {
             [_, _] if self.change_max > 0.0 => of_change(self.change(place) / self.change_max),
             [_, _] => SAME,
-            _ => KINDS[kind as usize].2,
+            _ => kind.row().fill,
         }
     }
 
@@ -373,8 +373,8 @@ impl<'a> Sheet<'a> {
             [_, _] => vec![(LESS, "less"), (SAME, "no change"), (MORE, "more")],
             _ => {
                 let sums = self.tree().sums(|frame| Some(frame.kind));
-                let there = KINDS.iter().filter(|(kind, ..)| sums.contains_key(kind));
-                there.map(|(_, name, colour, _)| (*colour, *name)).collect()
+                let there = KINDS.iter().filter(|row| sums.contains_key(&row.kind));
+                there.map(|row| (row.fill, row.name)).collect()
             }
         };
         let (mut out, mut x) = (String::new(), MARGIN);

@@ -36,26 +36,41 @@ pub enum Kind {
     Waiting,
 }
 
-/// Each kind, in the order in which people read them: its name, its colour in flame graphs (red, green, blue), and the Firefox Profiler's
-/// name of a colour. No two look alike to people with protanopia, deuteranopia or tritanopia, and black can be read on each; a test of
-/// `flame` holds them to that.
-pub(crate) const KINDS: [(Kind, &str, [u8; 3], &str); 10] = [
-    (Kind::Application, "application", [0xf5, 0xa7, 0x42], "green"),
-    (Kind::Framework, "framework", [0x8c, 0xcb, 0xfa], "blue"),
-    (Kind::Middleware, "middleware", [0x2f, 0xae, 0x83], "lightblue"),
-    (Kind::Core, "Node core", [0xf5, 0xe5, 0x6b], "yellow"),
-    (Kind::Native, "native", [0xdd, 0x5f, 0x3b], "orange"),
-    (Kind::Gc, "GC", [0xd5, 0x9b, 0xd8], "red"),
-    (Kind::Jit, "JIT", [0x6b, 0x80, 0xe6], "purple"),
-    (Kind::ThreadPool, "thread pool", [0xcd, 0xea, 0xb0], "magenta"),
-    (Kind::Kernel, "kernel", [0x7b, 0x82, 0x8c], "brown"),
-    (Kind::Waiting, "waiting", [0xe6, 0xe8, 0xee], "transparent"),
+/// How a kind is shown.
+pub(crate) struct KindRow {
+    pub kind: Kind,
+    /// Its name for people.
+    pub name: &'static str,
+    /// Its colour in flame graphs: red, green, blue.
+    pub fill: [u8; 3],
+    /// The Firefox Profiler's name of a colour.
+    pub firefox: &'static str,
+}
+
+/// Each kind, in the order in which people read them. No two look alike to people with protanopia, deuteranopia or tritanopia, and black
+/// can be read on each; a test of `flame` holds them to that.
+pub(crate) static KINDS: [KindRow; 10] = [
+    KindRow { kind: Kind::Application, name: "application", fill: [0xf5, 0xa7, 0x42], firefox: "green" },
+    KindRow { kind: Kind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa], firefox: "blue" },
+    KindRow { kind: Kind::Middleware, name: "middleware", fill: [0x2f, 0xae, 0x83], firefox: "lightblue" },
+    KindRow { kind: Kind::Core, name: "Node core", fill: [0xf5, 0xe5, 0x6b], firefox: "yellow" },
+    KindRow { kind: Kind::Native, name: "native", fill: [0xdd, 0x5f, 0x3b], firefox: "orange" },
+    KindRow { kind: Kind::Gc, name: "GC", fill: [0xd5, 0x9b, 0xd8], firefox: "red" },
+    KindRow { kind: Kind::Jit, name: "JIT", fill: [0x6b, 0x80, 0xe6], firefox: "purple" },
+    KindRow { kind: Kind::ThreadPool, name: "thread pool", fill: [0xcd, 0xea, 0xb0], firefox: "magenta" },
+    KindRow { kind: Kind::Kernel, name: "kernel", fill: [0x7b, 0x82, 0x8c], firefox: "brown" },
+    KindRow { kind: Kind::Waiting, name: "waiting", fill: [0xe6, 0xe8, 0xee], firefox: "transparent" },
 ];
 
 impl Kind {
     /// Its name for people.
     pub const fn name(self) -> &'static str {
-        KINDS[self as usize].1
+        self.row().name
+    }
+
+    /// How it is shown.
+    pub(crate) const fn row(self) -> &'static KindRow {
+        &KINDS[self as usize]
     }
 
     /// Whether it is JavaScript: the service's, a package's, or of Node.js itself.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use indexmap::IndexSet;
 use serde_json::{Value, json};
 
-use crate::tree::KINDS;
+use crate::tree::{KINDS, KindRow};
 use crate::{Frame, Kind, Node, Package, Tree, Unit, merge};
 
 /// A function with its place, for formats that have only one text for it: `handle lib/router.js:12 express@5.1.0`.
@@ -35,7 +35,7 @@ fn path(frame: &Frame) -> String {
     }
 }
 
-/// The same with the version of its package, where that is known.
+/// `name@version/file` where both the version and the file are known; else as [`path`].
 fn path_with_version(frame: &Frame) -> String {
     match &frame.package {
         Some(Package { name, version: Some(version) }) if !frame.file.is_empty() => {
@@ -239,7 +239,8 @@ pub fn firefox(trees: &[(String, &Tree)], unit: Unit) -> Value {
     let threads = trees.iter().enumerate();
     let threads: Vec<Value> =
         threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, unit))).collect();
-    let category = |(_, name, _, colour): &(Kind, &str, [u8; 3], &str)| json!({ "name": name, "color": colour, "subcategories": ["Other"] });
+    let category =
+        |row: &KindRow| json!({ "name": row.name, "color": row.firefox, "subcategories": ["Other"] });
     let categories: Vec<Value> = KINDS.iter().map(category).collect();
     json!({
         "meta": {

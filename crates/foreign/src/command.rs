@@ -172,8 +172,6 @@ fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
     Some((letter, (!rest.is_empty()).then(|| rest.to_owned())))
 }
 
-// Lines that a person typed into a shell: the prompt before them, and whether they say what is being measured.
-
 /// Prompts are short; a `$` further to the right is not one.
 const PROMPT_CHARS_MAX: usize = 80;
 
@@ -186,7 +184,7 @@ const TRIVIAL: [&str; 42] = [
 ];
 const PM2_TRIVIAL: [&str; 8] = ["delete", "stop", "kill", "list", "ls", "logs", "monit", "status"];
 
-/// What was typed, where the line begins with a prompt.
+/// What a person typed into a shell, where the line begins with a prompt.
 pub fn typed(text: &str) -> Option<&str> {
     // The signs of plain prompts. `#` is not among them: in Markdown it makes a heading, and the caller knows more.
     for sign in ["$ ", "% ", "❯ ", "➜ ", "λ "] {

@@ -271,7 +271,7 @@ fn graded(failed_share: f64) -> Grade {
     if failed_share > FAILED_SHARE_MAX { Grade::Invalid } else { Grade::Warning }
 }
 
-/// A larger share of failures voids, as in Proofload's own experiments.
+/// A larger share of failures voids: the same share as of V8, `errors`, in Proofload's own experiments.
 const FAILED_SHARE_MAX: f64 = 0.001;
 
 /// Of all, a part: 1 where there are more of it than of all.

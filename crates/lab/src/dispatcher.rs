@@ -136,7 +136,7 @@ impl Dispatcher<'_> {
         result
     }
 
-    /// Stops whatever lives, and keeps how the run ended: so, and as the caller is told without any secret.
+    /// Stops whatever lives, and records how the run ended. Returns that, and what the caller is told, without secrets.
     ///
     /// # Errors
     /// If the record itself cannot be written, so that it cannot say either.
@@ -395,7 +395,7 @@ impl Dispatcher<'_> {
         let record = self.writer.record();
         // The first says more than that nothing succeeded.
         let untreated = if failing { analysis::untreated(record, variant) } else { None };
-        match untreated.or_else(|| if fruitless { analysis::fruitless(record) } else { None }) {
+        match untreated.or_else(|| if fruitless { analysis::all_fruitless(record) } else { None }) {
             Some(why) => Err(Failure::Pointless(why)),
             None => Ok(()),
         }

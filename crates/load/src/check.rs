@@ -24,12 +24,6 @@ pub(crate) struct Breach(usize);
 /// What can be wrong under every contract; its headers follow.
 const KINDS: [FailureKind; 4] =
     [FailureKind::Status, FailureKind::BodyBytes, FailureKind::Coding, FailureKind::Content];
-const STATUS: Breach = Breach(0);
-const BODY_BYTES: Breach = Breach(1);
-/// The content cannot be decoded.
-const CODING: Breach = Breach(2);
-/// The decoded content is another.
-const DIGEST: Breach = Breach(3);
 
 /// The contracts of all endpoints with the breaches seen so far.
 #[derive(Debug)]
@@ -75,11 +69,11 @@ impl Check {
             accepted => accepted.contains(&head.status),
         };
         if !met {
-            return Some(note(failures, STATUS, || head.status.to_string()));
+            return Some(note(failures, |kind| *kind == FailureKind::Status, || head.status.to_string()));
         }
-        let mut headers = contract.headers.iter().enumerate();
-        let (index, (name, _)) = headers.find(|(_, (name, accepted))| !has(head, name, accepted))?;
-        Some(note(failures, Breach(KINDS.len() + index), || seen_values(head, name)))
+        let (name, _) = contract.headers.iter().find(|(name, accepted)| !has(head, name, accepted))?;
+        let is_of = |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if of == name);
+        Some(note(failures, is_of, || seen_values(head, name)))
     }
 
     /// What looks at the content of the response with this head, if its turn has come.
@@ -94,7 +88,7 @@ impl Check {
         let Endpoint { contract, failures, contents } = &mut self.endpoints[usize::from(endpoint)];
         let Content { digest, encoded_bytes, decoded_bytes } = match content.finish() {
             Ok(content) => content,
-            Err(flaw) => return Some(note(failures, CODING, || flaw)),
+            Err(flaw) => return Some(note(failures, |kind| *kind == FailureKind::Coding, || flaw)),
         };
         let seen = ContentSeen { sha256: digest.to_string(), encoded_bytes, decoded_bytes, count: 1 };
         match contents.iter().position(|known| known.sha256 == seen.sha256) {
@@ -103,7 +97,7 @@ impl Check {
             None => {}
         }
         let other = contract.content.is_some_and(|expected| expected != digest);
-        other.then(|| note(failures, DIGEST, || format!("SHA-256 {digest}")))
+        other.then(|| note(failures, |kind| *kind == FailureKind::Content, || format!("SHA-256 {digest}")))
     }
 
     /// Judges a complete response: true when it is good.
@@ -111,7 +105,9 @@ impl Check {
         let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
         let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
         let breach = match breach {
-            None if wrong_length => Some(note(failures, BODY_BYTES, || format!("{bytes} bytes"))),
+            None if wrong_length => {
+                Some(note(failures, |kind| *kind == FailureKind::BodyBytes, || format!("{bytes} bytes")))
+            }
             other => other,
         };
         if let Some(Breach(place)) = breach {
@@ -138,13 +134,18 @@ fn none_of(contract: &Contract) -> Vec<ContractFailure> {
     kinds.map(|kind| ContractFailure { kind, count: 0, example: String::new() }).collect()
 }
 
-/// Keeps an example of a breach unless there is one.
-fn note(failures: &mut [ContractFailure], breach: Breach, example: impl FnOnce() -> String) -> Breach {
-    let kept = &mut failures[breach.0].example;
+/// Keeps an example of a breach of this kind unless there is one.
+fn note(
+    failures: &mut [ContractFailure],
+    is_of: impl Fn(&FailureKind) -> bool,
+    example: impl FnOnce() -> String,
+) -> Breach {
+    let place = failures.iter().position(|failure| is_of(&failure.kind)).expect("every kind has its place");
+    let kept = &mut failures[place].example;
     if kept.is_empty() {
         *kept = example();
     }
-    breach
+    Breach(place)
 }
 
 fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {

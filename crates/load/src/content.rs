@@ -409,7 +409,7 @@ fn truncated(coding: &str) -> Flaw {
 }
 
 fn trailing(coding: &str) -> Flaw {
-    format!("bytes that belong to nothing follow the end of the {coding} data")
+    format!("there is trailing data after the end of the {coding} data")
 }
 
 #[cfg(test)]

@@ -328,31 +328,32 @@ const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// What the spec says of itself.
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     let LoadSpec { connections, threads, protocol, .. } = *spec;
-    let Lanes { first, of } = spec.lanes.unwrap_or(Lanes { first: 0, of: threads });
-    let (lanes, (lanes_field, what)) = (protocol.lanes(), protocol::row(protocol).lanes);
-    let rate = match spec.arrivals {
-        Arrivals::Closed => None,
-        Arrivals::Open { rate, .. } => rate.problem(),
-    };
-    let wrong = [
-        (connections == 0, "load.connections", "0 is too few, at least 1".to_owned()),
-        (
-            !(1..=connections).contains(&threads),
-            "load.threads",
-            format!("{threads} threads for {connections} connections, from 1 to {connections}"),
-        ),
-        (
-            first.checked_add(threads).is_none_or(|end| end > of),
-            "load.lanes",
-            format!("{threads} threads from lane {first} on, of {of} lanes"),
-        ),
-        (!(1..=LANES_MAX).contains(&lanes), lanes_field, format!("{lanes} {what}, from 1 to {LANES_MAX}")),
-        (rate.is_some(), "load.rate", rate.unwrap_or_default()),
-        (spec.timeout.is_zero(), "load.timeout", "0 is too short for any response".into()),
-        (spec.connect_timeout.is_zero(), "load.connect_timeout", "0 is too short for any connection".into()),
-    ];
-    if let Some((_, field, problem)) = wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
-        return refuse(field, problem);
+    if connections == 0 {
+        return refuse("load.connections", "0 is too few, at least 1");
+    }
+    if !(1..=connections).contains(&threads) {
+        let problem = format!("{threads} threads for {connections} connections, from 1 to {connections}");
+        return refuse("load.threads", problem);
+    }
+    if let Some(Lanes { first, of }) = spec.lanes
+        && first.checked_add(threads).is_none_or(|end| end > of)
+    {
+        return refuse("load.lanes", format!("{threads} threads from lane {first} on, of {of} lanes"));
+    }
+    let (lanes, (field, what)) = (protocol.lanes(), protocol::row(protocol).lanes);
+    if !(1..=LANES_MAX).contains(&lanes) {
+        return refuse(field, format!("{lanes} {what}, from 1 to {LANES_MAX}"));
+    }
+    if let Arrivals::Open { rate, .. } = spec.arrivals
+        && let Some(problem) = rate.problem()
+    {
+        return refuse("load.rate", problem);
+    }
+    if spec.timeout.is_zero() {
+        return refuse("load.timeout", "0 is too short for any response");
+    }
+    if spec.connect_timeout.is_zero() {
+        return refuse("load.connect_timeout", "0 is too short for any connection");
     }
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),

@@ -257,7 +257,7 @@ impl ResponseReader {
 
 // How long a response's body is, and whether the connection survives it: RFC 9112, sections 6.3 and 9.3.
 //
-// Pure decisions on a parsed head. It must not guess: a length that contradicts itself is a error.
+// Pure decisions on a parsed head. These functions must not guess: a length that contradicts itself is an error.
 
 /// Decides the framing of a response of this status and minor version, 0 or 1; `bodiless`: the request was HEAD. What follows the final
 /// head, or none after a 1xx response: then the final one is still to come; and whether this is the last response of the connection.
@@ -267,18 +267,23 @@ fn framing(
     bodiless: bool,
 ) -> Result<(Option<State>, bool), ReadError> {
     let said = said(headers);
-    let body = match (status, said.coding) {
+    match status {
         // 101 hands the connection to another protocol, which nobody asked for.
-        (101, _) => return Err(ReadError::Malformed),
-        (100..=199, _) => return Ok((None, said.close)),
+        101 => return Err(ReadError::Malformed),
+        100..=199 => return Ok((None, said.close)),
         // Below 100 and from 600 on a status is invalid, and the response is one all the same (RFC 9110, 15).
-        // Rule 1 of section 6.3, whatever the header fields say: there they describe what another request would have got.
-        (204 | 304, _) => State::Length { left: 0 },
-        _ if bodiless => State::Length { left: 0 },
+        _ => {}
+    }
+    // Rule 1 of section 6.3, whatever the header fields say: they describe what another request would have got.
+    let body = if bodiless || matches!(status, 204 | 304) {
+        State::Length { left: 0 }
+    } else {
         // The other rules in their order. Rule 3: Transfer-Encoding overrides Content-Length.
-        (_, Coding::Chunked) => said.length.map(|_| State::Chunked(Chunks::default()))?,
-        (_, Coding::Other) => said.length.map(|_| State::UntilClose)?,
-        (_, Coding::None) => said.length?.map_or(State::UntilClose, |left| State::Length { left }),
+        match (said.coding, said.length?) {
+            (Coding::Chunked, _) => State::Chunked(Chunks::default()),
+            (Coding::Other, _) | (Coding::None, None) => State::UntilClose,
+            (Coding::None, Some(left)) => State::Length { left },
+        }
     };
     // HTTP/1.0 knows no transfer codings: one that uses them is not to be trusted any further (6.1).
     let trusted = version == 1 || said.coding == Coding::None;
@@ -363,10 +368,9 @@ pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
 // ```text
 // 1a;ext=1 CR LF  <26 bytes> CR LF   0 CR LF   Trailer: x CR LF   CR LF
 // ```
-// It counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is a error:
-// where framing has gone wrong, what follows is a body or another response, and reads like that. It must not accept a
-// bare LF as the end of a line: proxies and servers disagree on those, and what is measured would depend on who is
-// asked.
+// [`Chunks`] counts data and keeps none. Extensions and trailers are not looked at, but a line that cannot be one is an
+// error: where framing has gone wrong, what follows is a body or another response, and reads like that. It must not accept
+// a bare LF as the end of a line: proxies and servers disagree on those, and what is measured would depend on who is asked.
 
 /// The state between two bytes of a chunked body.
 #[derive(Debug, Default)]

@@ -74,7 +74,7 @@ impl Settings {
     }
 }
 
-/// For so long a slice listens at its end, from and to; and for at most such a part of its window.
+/// Shortest and longest time that a slice listens at its end, and the part of its window (1/N) that this may take.
 const LISTEN_MIN_NS: u64 = 20_000_000;
 const LISTEN_MAX_NS: u64 = 1_000_000_000;
 const LISTEN_WINDOWS: u64 = 20;

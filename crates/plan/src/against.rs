@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use crate::draft::command_line;
+use crate::draft::{command_line, fitting};
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
 use crate::model::{Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
@@ -20,7 +20,7 @@ use crate::problem::Refused;
 /// Digits of a commit that are shown to people.
 const COMMIT_DIGITS: usize = 7;
 /// Longer refs are cut where they name a variant.
-const REFERENCE_CHARS_MAX: usize = 32;
+const REFERENCE_CHARS_MAX: usize = 33;
 
 /// The commit that the working tree is compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -58,11 +58,7 @@ impl Against {
         if self.commit.starts_with(&self.reference) {
             return digits.to_owned();
         }
-        // Separates levels in names of variants, and control characters do anything to a terminal.
-        let plain = self.reference.replace(|c: char| c.is_control() || c == '·', " ");
-        let name: String = plain.chars().take(REFERENCE_CHARS_MAX).collect();
-        let more = if plain.chars().count() > REFERENCE_CHARS_MAX { "…" } else { "" };
-        format!("{} ({digits})", format!("{name}{more}").trim())
+        format!("{} ({digits})", fitting(&self.reference, REFERENCE_CHARS_MAX))
     }
 
     /// Name of the level that is the working tree.
@@ -88,17 +84,15 @@ impl Against {
     /// In words what is compared: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
     pub fn describe(&self) -> String {
         let plural = if self.untracked == 1 { "" } else { "s" };
-        let untracked = format!("{} file{plural} unknown to git", self.untracked);
-        let differs = match (self.stat.as_str(), self.untracked) {
-            ("", 0) => String::new(),
-            ("", _) => untracked,
-            (stat, 0) => stat.to_owned(),
-            (stat, _) => format!("{stat}, {untracked}"),
-        };
+        let untracked =
+            (self.untracked > 0).then(|| format!("{} file{plural} unknown to git", self.untracked));
+        let stat = Some(self.stat.clone()).filter(|stat| !stat.is_empty());
+        let differs: Vec<String> = stat.into_iter().chain(untracked).collect();
         let uncommitted = if self.uncommitted { "; not all of it is committed" } else { "" };
-        let tree = match differs.as_str() {
-            "" => "the working tree is the same".to_owned(),
-            differs => format!("working tree with {differs}{uncommitted}"),
+        let tree = if differs.is_empty() {
+            "the working tree is the same".to_owned()
+        } else {
+            format!("working tree with {}{uncommitted}", differs.join(", "))
         };
         let digits = self.commit.get(..12).unwrap_or(&self.commit);
         format!("{}: {tree}", self.called(&format!("{digits}…")))
@@ -212,7 +206,7 @@ impl Plan {
         let (metrics, all) = (self.design.metrics().count(), 2 * own + copy);
         let verdicts = own * metrics;
         let message = if all > VARIANTS_MAX {
-            let copy = ["", " with the copy of `aa`"][copy];
+            let copy = if self.aa.is_some() { " with the copy of `aa`" } else { "" };
             format!("{own} variants, here and at {baseline}, are {all}{copy}, at most {VARIANTS_MAX}")
         } else if verdicts > VERDICTS_MAX {
             let made =

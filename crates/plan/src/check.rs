@@ -76,8 +76,12 @@ impl<'a> Check<'a> {
     }
 
     fn items(&mut self, items: &mut Vec<Node>, schema: &'a Schema, path: &str) {
-        let mut places = (0..).map(|index| format!("{path}[{index}]"));
-        items.retain_mut(|item| self.value(item, &schema["items"], &places.next().unwrap_or_default()));
+        let mut index = 0;
+        items.retain_mut(|item| {
+            let keep = self.value(item, &schema["items"], &format!("{path}[{index}]"));
+            index += 1;
+            keep
+        });
     }
 
     /// Required keys and least numbers of entries. Nothing is dropped for want of company.
@@ -154,33 +158,30 @@ impl<'a> Check<'a> {
             _ => kind_of_type(kinds(node)[0]),
         };
         let message = format!("{subject} is {kind}");
-        let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text));
-        let hint = type_hint(node, &wanted).or(wanted.table);
+        let problem = Problem::new(node.span.clone(), message, format!("expected {}", wanted.text()));
+        let hint = type_hint(node, &wanted).or_else(|| wanted.table.clone());
         self.problems.push(Problem { hint, ..problem });
         // An empty table keeps the name: nobody shall say that the level or the service of that name does not exist.
-        if wanted.text == "a table" {
+        let is_table = wanted.kinds == [TABLE];
+        if is_table {
             node.value = Value::Table(Table::default());
         }
-        wanted.text == "a table"
+        is_table
     }
 
     fn wanted(&self, schema: &'a Schema) -> Wanted {
         let (schema, form) = self.resolve(schema);
         if let Some(form) = form {
-            return Wanted { text: form.wanted.to_owned(), form: Some(form), table: None };
+            return Wanted { kinds: vec![form.wanted.to_owned()], form: Some(form), table: None };
         }
         let branches = schema["anyOf"].as_array().into_iter().flatten();
-        let mut kinds: Vec<String> = branches.map(|branch| self.wanted(branch).text).collect();
+        let mut kinds: Vec<String> = branches.flat_map(|branch| self.wanted(branch).kinds).collect();
         kinds.extend(choices(schema).map(|_| "a string".to_owned()));
         kinds.extend(types(schema).map(|name| kind_of_type(name).to_owned()));
         kinds.dedup();
         let about = schema["description"].as_str().filter(|_| schema["type"] == "object");
         let table = about.map(|about| format!("it holds {}", first_sentence(about)));
-        let text = match kinds.as_slice() {
-            [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-            only => only.concat(),
-        };
-        Wanted { text, form: None, table }
+        Wanted { kinds, form: None, table }
     }
 }
 
@@ -195,11 +196,21 @@ fn unknown_key(entry: &Entry, known: Option<&serde_json::Map<String, Schema>>, p
 
 /// What a place in the file asks for.
 struct Wanted {
-    /// For people: "an integer or a list".
-    text: String,
+    /// What may stand there, each for people: "an integer", "a list".
+    kinds: Vec<String>,
     form: Option<&'static Form>,
     /// What the table is for, where it is one.
     table: Option<String>,
+}
+
+impl Wanted {
+    /// "an integer or a list".
+    fn text(&self) -> String {
+        match self.kinds.as_slice() {
+            [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+            only => only.concat(),
+        }
+    }
 }
 
 /// The words of a schema that is a choice among words: an `enum`, a `const`, or several of them with descriptions.
@@ -249,6 +260,8 @@ fn joined(path: &str, key: &str) -> String {
 /// What probably stands behind a plain number, by the form that is wanted.
 const UNITS: [(&str, &str); 5] =
     [("Duration", "s"), ("Percent", "%"), ("Space", "MB"), ("Bandwidth", "mbit"), ("Delay", "ms")];
+/// What a table is called.
+const TABLE: &str = "a table";
 /// What a limit is called.
 const LIMIT: &str = LimitText::FORM.wanted;
 /// Longer values are cut in messages, which are one line each.
@@ -290,13 +303,13 @@ fn kind_of_type(name: &str) -> &'static str {
         "number" => "a number",
         "boolean" => "a boolean",
         "array" => "a list",
-        _ => "a table",
+        _ => TABLE,
     }
 }
 
 /// How the value would have to be written, where that can be seen from it.
 fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
-    let wants = |kind| wanted.text.split(" or ").flat_map(|part| part.split(", ")).any(|part| part == kind);
+    let wants = |kind: &str| wanted.kinds.iter().any(|one| one == kind);
     let unit = wanted.form.and_then(|form| UNITS.iter().find(|(name, _)| *name == form.name));
     Some(match (&node.value, unit) {
         (Value::String(text), _) if wants("an integer") && text.parse::<i64>().is_ok() => {

@@ -436,8 +436,9 @@ fn source_words(source: &DraftSource) -> Vec<String> {
     env.iter().map(|(name, value)| format!("{name}={value}")).chain(words).collect()
 }
 
-/// As long and as plain as a level's name may be.
-fn fitting(text: &str, most: usize) -> String {
+/// As long and as plain as a level's name may be: `·` separates levels in names of variants, and control characters do anything to a
+/// terminal.
+pub(crate) fn fitting(text: &str, most: usize) -> String {
     let plain = text.replace(|c: char| c.is_control() || c == '·', " ");
     let plain = plain.trim();
     if plain.chars().count() <= most {

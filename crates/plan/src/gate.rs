@@ -170,49 +170,55 @@ pub fn limit(text: &str) -> Result<Limit, String> {
 const CHANGE_PERCENT_MAX: f64 = 10_000.0;
 
 /// What is wrong with a limit, in words that follow it, and what to do about it.
-type Refusal = (String, &'static str);
+type Refusal = (String, String);
 
 impl Limit {
     /// Reads what stands behind the figure: whether relation, sign and unit are ones that this figure can have.
     fn read(figure: Figure, text: &str) -> Result<Limit, Refusal> {
+        let refused = |reason: &str, hint: &str| Err((reason.to_owned(), hint.to_owned()));
         let LimitText((relation, bound)) =
-            LimitText::read(text).map_err(|reason| (reason, LimitText::FORM.hint))?;
-        let (is_share, hint) = (figure == Figure::Failed, "a change is above -100% and at most +10000%");
-        let (reason, hint) = match bound {
-            _ if (relation == Ordering::Greater) != figure.wants_more() => {
-                let hint = if figure.wants_more() {
-                    "more of it is better: \"> -3%\" allows a loss of 3 %, \"> +10%\" asks for a gain, \"> 1000/s\" is an amount"
-                } else if is_share {
-                    "less of it is better: \"< 0.1%\""
-                } else {
-                    "less of it is better: \"< +5%\" allows 5 % more, \"< -10%\" asks for less"
-                };
-                ("holds back what is good", hint)
-            }
-            Bound::Change(_) if is_share => (
+            LimitText::read(text).map_err(|reason| (reason, LimitText::FORM.hint.to_owned()))?;
+        let is_share = figure == Figure::Failed;
+        if (relation == Ordering::Greater) != figure.wants_more() {
+            let hint = if figure.wants_more() {
+                "more of it is better: \"> -3%\" allows a loss of 3 %, \"> +10%\" asks for a gain, \"> 1000/s\" is an amount"
+            } else if is_share {
+                "less of it is better: \"< 0.1%\""
+            } else {
+                "less of it is better: \"< +5%\" allows 5 % more, \"< -10%\" asks for less"
+            };
+            return refused("holds back what is good", hint);
+        }
+        match bound {
+            Bound::Change(_) if is_share => refused(
                 "is a change, and shares of failed requests are not compared",
                 "without a sign it is the share of all requests: \"< 0.1%\"",
             ),
-            Bound::Change(..=-100.0) => ("leaves nothing over", hint),
-            Bound::Change(..=CHANGE_PERCENT_MAX) => return Ok(Limit { figure, bound }),
-            Bound::Change(_) => ("is too large, it must be at most +10000%", hint),
-            Bound::Amount(number, unit) => {
-                let of_others = format!("is in {}, which it is not measured in", unit.name);
-                let reason = if unit.counts == Quantity::Share && !is_share {
-                    "is a change without a sign"
-                } else if unit.counts != figure.unit() {
-                    &of_others
-                } else if number <= 0.0 {
-                    "is nothing, it must be above 0"
-                } else if is_share && number >= 100.0 {
-                    "is all of them, it must be below 100%"
+            Bound::Change(percent) => {
+                let hint = format!("a change is above -100% and at most +{CHANGE_PERCENT_MAX}%");
+                if percent <= -100.0 {
+                    refused("leaves nothing over", &hint)
+                } else if percent <= CHANGE_PERCENT_MAX {
+                    Ok(Limit { figure, bound })
                 } else {
-                    return Ok(Limit { figure, bound });
-                };
-                return Err((reason.to_owned(), expected(figure).1));
+                    refused(&format!("is too large, it must be at most +{CHANGE_PERCENT_MAX}%"), &hint)
+                }
             }
-        };
-        Err((reason.to_owned(), hint))
+            Bound::Amount(number, unit) => {
+                let hint = expected(figure).1;
+                if unit.counts == Quantity::Share && !is_share {
+                    refused("is a change without a sign", hint)
+                } else if unit.counts != figure.unit() {
+                    refused(&format!("is in {}, which it is not measured in", unit.name), hint)
+                } else if number <= 0.0 {
+                    refused("is nothing, it must be above 0", hint)
+                } else if is_share && number >= 100.0 {
+                    refused("is all of them, it must be below 100%", hint)
+                } else {
+                    Ok(Limit { figure, bound })
+                }
+            }
+        }
     }
 }
 

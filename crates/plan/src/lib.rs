@@ -79,12 +79,13 @@ fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
     let length = read.map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let told = |text, problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems });
+    if length as u64 > FILE_BYTES_MAX {
+        let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
+        return Err(told(String::new(), vec![Problem::new(0..0, message, "too large for an experiment")]));
+    }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (text, plan) = match String::from_utf8(bytes) {
-        _ if length as u64 > FILE_BYTES_MAX => {
-            let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
-            (String::new(), Err(vec![Problem::new(0..0, message, "too large for an experiment")]))
-        }
         Ok(text) => {
             let plan = parse_at(&text, directory, against);
             (text, plan)
@@ -97,7 +98,7 @@ fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
             (String::from_utf8_lossy(error.as_bytes()).into_owned(), Err(vec![problem]))
         }
     };
-    plan.map_err(|problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems }))
+    plan.map_err(|problems| told(text, problems))
 }
 
 /// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`, `10`.

@@ -182,10 +182,10 @@ fn one(
 /// What stands in `node` of a request; `shown` names what sets its headers.
 fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> Request {
     for (index, (name, values)) in written.headers.iter().enumerate() {
-        let (at, values) = (["headers", name], values.as_slice());
+        let values = values.as_slice();
         let is_repeated = written.headers.keys().take(index).any(|other| other.eq_ignore_ascii_case(name));
-        judge_header(site, Some(shown), node, &at, values, is_repeated);
-        values.iter().for_each(|value| judge_secrets(site, value, node.place(&at)));
+        judge_header(site, Some(shown), node, &["headers"], name, values, is_repeated);
+        values.iter().for_each(|value| judge_secrets(site, value, node.place(&["headers", name])));
     }
     if written.body_file.is_some() && !written.body.is_empty() {
         let message = "there are a `body` and a `body_file`";
@@ -265,17 +265,24 @@ fn rows(site: &mut Site<'_>, span: Span, written: Option<&str>) -> Option<PathBu
 fn protocol(site: &mut Site<'_>, load: &file::Load) -> Protocol {
     let is_http2 = load.protocol == Version::Http2;
     let several = is_http2 || load.pipeline.is_some_and(|n| n > 1);
-    let mut judge = |is_idle: bool, key: &str, why: &str| {
+    let keys = [
+        (
+            !load.keep_alive && several,
+            "keep_alive",
+            "cannot be false where a connection has several requests under way",
+        ),
+        (
+            !is_http2 && load.streams.is_some(),
+            "streams",
+            "is for HTTP/2, and `load.protocol` is \"http/1.1\"",
+        ),
+        (is_http2 && load.pipeline.is_some(), "pipeline", "is for HTTP/1.1, and `load.protocol` is \"h2\""),
+    ];
+    for (is_idle, key, why) in keys {
         if is_idle {
             site.at_key(&["load", key], format!("`load.{key}` {why}"), "without effect");
         }
-    };
-    let idle = "cannot be false where a connection has several requests under way";
-    judge(!load.keep_alive && several, "keep_alive", idle);
-    let idle = "is for HTTP/2, and `load.protocol` is \"http/1.1\"";
-    judge(!is_http2 && load.streams.is_some(), "streams", idle);
-    let idle = "is for HTTP/1.1, and `load.protocol` is \"h2\"";
-    judge(is_http2 && load.pipeline.is_some(), "pipeline", idle);
+    }
     match load.protocol {
         Version::Http1 => Protocol::Http1 { pipeline: load.pipeline.unwrap_or(1) },
         Version::Http2 => Protocol::Http2 { streams: load.streams.unwrap_or(STREAMS) },
@@ -321,7 +328,7 @@ fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_ever
     for (name, values) in &expect.headers {
         let values = values.as_slice();
         let is_repeated = headers.insert(name.to_ascii_lowercase(), values.to_vec()).is_some();
-        judge_header(site, None, node, &["expect", "headers", name], values, is_repeated);
+        judge_header(site, None, node, &["expect", "headers"], name, values, is_repeated);
     }
     if expect.content.is_some() && sample_every == 0 {
         let message =
@@ -337,23 +344,25 @@ fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_ever
     }
 }
 
-/// A field name is a token (RFC 9110, 5.6.2); a value has no control characters but the tab (5.5). `sent` is the table of one that
-/// is sent; the last of `at` is the name.
+/// A field name is a token (RFC 9110, 5.6.2); a value has no control characters but the tab (5.5). `table` is where in `node` the field
+/// stands; `sent` is what sets one that is sent.
 fn judge_header(
     site: &mut Site<'_>,
     sent: Option<&str>,
     node: &Node,
-    at: &[&str],
+    table: &[&str],
+    name: &str,
     values: &[String],
     is_repeated: bool,
 ) {
-    let (name, key_span) = (at.last().copied().unwrap_or_default(), node.key_place(at));
+    let at = [table, &[name]].concat();
+    let key_span = node.key_place(&at);
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
         let message = format!("{} is not a name for a header field", shown_key(name));
         site.report(key_span.clone(), message, "expected letters, digits and hyphens");
-    } else if let Some(table) = sent.filter(|_| ENGINE_HEADERS.contains(&&*name.to_ascii_lowercase())) {
-        let message = format!("`{table}` cannot set `{name}`: the load engine does that itself");
+    } else if let Some(shown) = sent.filter(|_| ENGINE_HEADERS.contains(&&*name.to_ascii_lowercase())) {
+        let message = format!("`{shown}` cannot set `{name}`: the load engine does that itself");
         site.report(key_span.clone(), message, "leave it out");
     }
     let shown = clipped(name);
@@ -361,7 +370,7 @@ fn judge_header(
     for value in values.iter().filter(|value| value.contains(control)) {
         let message = format!("header `{shown}` contains a line break or another control character");
         let hint = format!("its value reads `{}`", clipped(value));
-        site.report(node.place(at), message, "expected one line").hint(hint);
+        site.report(node.place(&at), message, "expected one line").hint(hint);
     }
     if is_repeated {
         let message = format!("header `{shown}` is there twice: capitals make no difference");

@@ -28,8 +28,22 @@ use crate::tree::{Node, Value};
 
 /// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
 /// for what stands between words.
-const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE _PWD API_KEY APIKEY ACCESS_KEY \
-                     PRIVATE_KEY CREDENTIAL SESSION_ID";
+const NAMES: [&str; 14] = [
+    "AUTHORIZATION",
+    "COOKIE",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "_PWD",
+    "API_KEY",
+    "APIKEY",
+    "ACCESS_KEY",
+    "PRIVATE_KEY",
+    "CREDENTIAL",
+    "SESSION_ID",
+];
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// Fields whose value may have several words: such a line is a secret to its end.
@@ -49,7 +63,7 @@ const SOUGHT_BYTES_MIN: usize = 6;
 pub fn is_secret_name(name: &str) -> bool {
     let name: String =
         name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    NAMES.split_whitespace().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
+    NAMES.iter().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
 }
 
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
@@ -216,7 +230,7 @@ pub(crate) fn anchored(text: &str, folder: &Path) -> String {
     let start = format!("{{{FILE}");
     let mut parts = text.split(start.as_str());
     let first = parts.next().unwrap_or_default().to_owned();
-    // Of an absolute path nothing is left of the folder.
+    // Joining an absolute path drops the folder.
     parts.fold(first, |text, part| text + &start + &folder.join(part).to_string_lossy())
 }
 
@@ -416,7 +430,7 @@ pub fn veiled(text: &str) -> String {
     String::from_utf8(veiled).unwrap_or_default()
 }
 
-/// Those of a text; none of what is no TOML.
+/// The leaves of a text; none where it is not TOML.
 fn leaves_of(text: &str) -> Vec<(Span, Option<String>, String)> {
     Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
 }

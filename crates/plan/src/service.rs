@@ -48,7 +48,8 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
     // Readiness is asked for in plain HTTP/1.1.
     let is_plain = settings.load.tls.is_none() && matches!(settings.load.protocol, file::Version::Http1);
     let mut started = Vec::new();
-    for name in walked(all, [entry.as_str()]).0 {
+    let (names, _) = walked(all, [entry.as_str()]);
+    for name in names {
         let running = elsewhere::resolved(site, name, &all[name]);
         started.push(
             running.unwrap_or_else(|| resolved(site, name, &all[name], is_plain && name == entry.as_str())),
@@ -269,7 +270,8 @@ fn workers(service: &file::Service) -> Option<Workers> {
 
 /// Reports each circle once, at the need that closes it.
 fn report_circles(site: &mut Site<'_>, all: &Services) {
-    for circle in walked(all, all.keys().map(String::as_str)).1 {
+    let (_, circles) = walked(all, all.keys().map(String::as_str));
+    for circle in circles {
         let last = circle[circle.len() - 2];
         let index = all[last].needs.iter().position(|need| need == circle[circle.len() - 1]);
         let message = format!("services need each other in a circle: {}", circle.join(" → "));
@@ -286,8 +288,11 @@ fn walked<'a>(
 ) -> (Vec<&'a str>, Vec<Vec<&'a str>>) {
     let (mut seen, mut done, mut circles) = (BTreeSet::new(), Vec::new(), Vec::new());
     for name in names {
+        if !seen.insert(name) {
+            continue;
+        }
         // From where the walk begins to where it stands.
-        let mut way: Vec<&str> = seen.insert(name).then_some(name).into_iter().collect();
+        let mut way = vec![name];
         while let Some(name) = way.last() {
             let needs = all[*name].needs.iter().map(String::as_str).filter(|need| all.contains_key(*need));
             if let Some(next) = needs.clone().find(|need| seen.insert(*need)) {

@@ -133,7 +133,8 @@ fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
         return Err("has a blank in its host".to_owned());
     }
     let port = match port.strip_prefix(':') {
-        _ if ["", ":"].contains(&port) => default_port,
+        Some("") => default_port,
+        None if port.is_empty() => default_port,
         Some(digits) => match digits.parse() {
             Ok(port) if port > 0 => port,
             _ => return Err(format!("has the port {digits:?}, expected 1 to 65535")),

@@ -149,13 +149,19 @@ impl Record {
                 trial.slices.shrink_to_fit();
                 trial.ended = Some(ended);
             }
-            Event::BlockEnded { block, seconds } => self.block_mut("end", block)?.seconds = Some(seconds),
-            Event::BlockDropped { block, why } => self.block_mut("dropping", block)?.dropped = Some(why),
+            Event::BlockEnded { block, seconds } => {
+                let found = self.block_mut(block).ok_or_else(|| format!("the end of block {block}"))?;
+                found.seconds = Some(seconds);
+            }
+            Event::BlockDropped { block, why } => {
+                let found = self.block_mut(block).ok_or_else(|| format!("the dropping of block {block}"))?;
+                found.dropped = Some(why);
+            }
             Event::Paused { block, seconds } => {
                 self.pauses_s.push(seconds);
                 // Where nothing lives, nothing cools down.
                 let lives = |found: &&mut Block| found.trials.iter().any(|trial| trial.ended.is_none());
-                if let Some(found) = self.block_mut("pause", block).ok().filter(lives) {
+                if let Some(found) = self.block_mut(block).filter(lives) {
                     found.paused_s += seconds;
                 }
             }
@@ -229,19 +235,18 @@ impl Record {
         let misfit = || misfit("start of a trial", block, variant);
         let plan = self.header.plan.variants.get_mut(variant).ok_or_else(misfit)?;
         plan.pin(&started.services);
-        let block = self.block_mut("", block).map_err(|_| misfit())?;
+        let block = self.block_mut(block).ok_or_else(misfit)?;
         block.trials.push(Trial { started, slices: Vec::new(), ended: None });
         Ok(())
     }
 
-    fn block_mut(&mut self, what: &str, number: u32) -> Result<&mut Block, String> {
-        let found = self.blocks.iter_mut().rev().find(|block| block.number == number);
-        found.ok_or_else(|| format!("the {what} of block {number}"))
+    fn block_mut(&mut self, number: u32) -> Option<&mut Block> {
+        self.blocks.iter_mut().rev().find(|block| block.number == number)
     }
 
     fn trial_mut(&mut self, what: &str, block: u32, variant: usize) -> Result<&mut Trial, String> {
         let misfit = || misfit(what, block, variant);
-        let mut trials = self.block_mut(what, block).map_err(|_| misfit())?.trials.iter_mut().rev();
+        let mut trials = self.block_mut(block).ok_or_else(misfit)?.trials.iter_mut().rev();
         trials.find(|trial| trial.variant() == variant).ok_or_else(misfit)
     }
 }

@@ -167,8 +167,9 @@ struct Work {
     doors: Mutex<VecDeque<(usize, Door)>>,
     arguments: &'static [&'static str],
     run: String,
-    /// Where the program for hosts is, and it: the first thread that needs it reads it, for nobody who cancels waits for that.
+    /// Where the program for hosts is; `None`: it is this one.
     path: Option<PathBuf>,
+    /// Read by the first thread that needs it, so that a caller who cancels does not wait for it.
     program: OnceLock<Result<Program, Error>>,
     /// Whether there are hosts among the doors.
     has_hosts: bool,
@@ -318,7 +319,7 @@ mod tests {
         let hosts = Generators { local: 0, ssh, kubernetes, program, ..here };
         let said = opening(&hosts, ("cat", false), None).unwrap_err();
         assert!(said.len() == 1 && said[0].starts_with("/no/such/program: "), "{said:?}");
-        assert_eq!(opening(&hosts, ("cat", true), None).unwrap_err(), [""; 0]);
+        assert!(opening(&hosts, ("cat", true), None).unwrap_err().is_empty());
     }
 
     #[test]

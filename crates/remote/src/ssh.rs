@@ -13,7 +13,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use talk::{COPY, FOLDER, LOGIN, Line, QUESTION, REMOVAL, TRY, Talk, Waited};
+use talk::{Line, Step, Talk};
 
 use serde::Serialize;
 
@@ -90,7 +90,7 @@ impl Login {
     pub fn to(destination: &str, program: &Program) -> Result<Login, Error> {
         let talk = Talk::begin(Destination::new(destination)?, program)?;
         let mut login = Login { program: program.clone(), talk, facts: Facts::default() };
-        login.receive(LOGIN)?;
+        login.receive(Step::Login)?;
         Ok(login)
     }
 
@@ -108,7 +108,7 @@ impl Login {
         for _ in 0..QUESTIONS {
             let asked = Instant::now();
             self.talk.send("echo");
-            self.receive(QUESTION)?;
+            self.receive(Step::Question)?;
             shortest = shortest.min(asked.elapsed());
         }
         Ok(shortest)
@@ -128,9 +128,9 @@ impl Login {
         }
         let mut file = self.program.open()?;
         self.talk.send(&format!("put {}", self.program.bytes()));
-        self.receive(FOLDER)?;
+        self.receive(Step::Folder)?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
-        self.receive(COPY)?;
+        self.receive(Step::Copy)?;
         self.facts.state = State::There;
         Ok(true)
     }
@@ -162,7 +162,7 @@ impl Login {
     pub fn start(mut self, arguments: &[&str]) -> Result<Channel, Error> {
         self.facts.fits(self.destination(), &self.program)?;
         self.talk.send("attempt");
-        let (said, lines) = self.receive(TRY)?;
+        let (said, lines) = self.receive(Step::Try)?;
         if said.text != "attempt 0" {
             let status = said.text.strip_prefix("attempt ").unwrap_or(&said.text);
             let file = format!("{}/{}", self.facts.folder, self.program.file_name());
@@ -179,7 +179,7 @@ impl Login {
         self.talk.send("remove");
         let mut removed = Removed::default();
         loop {
-            let said = self.talk.receive(REMOVAL)?;
+            let said = self.talk.receive(Step::Removal)?;
             match said.what.as_str() {
                 "removed" => removed.gone.extend(Kept::of(&said.text)),
                 "kept" => removed.kept.extend(Kept::of(&said.text)),
@@ -190,7 +190,7 @@ impl Login {
     }
 
     /// The next response, and the output before it.
-    fn receive(&mut self, at: Waited) -> Result<(Line, Vec<String>), Error> {
+    fn receive(&mut self, at: Step) -> Result<(Line, Vec<String>), Error> {
         let mut lines = Vec::new();
         loop {
             let said = self.talk.receive(at)?;

@@ -198,10 +198,8 @@ fn noise_line(noise: &Noise) -> String {
     spread.extend(noise.slices_sd.map(|sd| format!("{} between slices of one", share(sd))));
     let lags = [("blocks", noise.blocks_lag1), ("slices", noise.slices_lag1)];
     let lags = lags.iter().filter_map(|(of, lag)| Some(format!("{of} {}", signed((*lag)? * 100.0, 0))));
-    let lags = match lags.collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => none,
-        lags => format!("; neighbours correlate: {lags}"),
-    };
+    let lags = lags.collect::<Vec<_>>().join(", ");
+    let lags = if lags.is_empty() { lags } else { format!("; neighbours correlate: {lags}") };
     format!("{}: σ {}{lags}", noise.metric.row().title, spread.join(", "))
 }
 

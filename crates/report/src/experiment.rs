@@ -203,7 +203,7 @@ fn said_by(record: &Record) -> Option<&'static str> {
 }
 
 /// The command that runs it again.
-fn again(record: &Record) -> String {
+pub(crate) fn again(record: &Record) -> String {
     let against = record.header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
     format!("proofload run {}{against}", record.header.experiment)
 }
@@ -236,8 +236,12 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
 /// Verdicts that one screen has room for.
 const VERDICTS_MAX: usize = 12;
 
-/// A verdict: whether it is one, how far from no difference it is, and its words.
-type Ranked = (bool, f64, Answer);
+/// A verdict, and how far from no difference it is.
+struct Ranked {
+    decided: bool,
+    distance: f64,
+    answer: Answer,
+}
 
 impl Measured<'_> {
     fn first_screen(&self) -> Document {
@@ -327,12 +331,13 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
         let compared = told.map(|one| compared(record, conclusion, one));
         compared.chain(effects.filter(is_there).map(of_effect)).collect()
     };
-    ranked.sort_by(|one, other| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
-    if let (true, [(.., only)]) = (void && all.len() > 1, ranked.as_mut_slice()) {
-        only.subject = format!("all {} comparisons", all.len());
+    ranked
+        .sort_by(|one, other| other.decided.cmp(&one.decided).then(other.distance.total_cmp(&one.distance)));
+    if let (true, [only]) = (void && all.len() > 1, ranked.as_mut_slice()) {
+        only.answer.subject = format!("all {} comparisons", all.len());
     }
     let more = ranked.len().saturating_sub(VERDICTS_MAX);
-    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|(.., answer)| answer);
+    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|of| of.answer);
     let more = (more > 0).then(|| format!("and {more} more: proofload report"));
     let more = more.map(|more| Block::Paragraph(Tone::Faint, more));
     [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
@@ -340,7 +345,7 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
 
 /// An answer with its rank.
 fn ranked(outcome: Outcome, estimate: Option<&Estimate>, answer: Answer) -> Ranked {
-    (is_decided(outcome), distance(estimate), answer)
+    Ranked { decided: is_decided(outcome), distance: distance(estimate), answer }
 }
 
 /// How far a ratio is from no difference.

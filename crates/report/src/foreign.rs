@@ -49,8 +49,7 @@ impl Report for Audited<'_> {
         blocks.extend(self.comparison.as_ref().map(|comparison| Block::Answers(vec![answer(comparison)])));
         let mut remarks: Vec<Remark> = audit.findings.iter().map(|found| remark(found, audit)).collect();
         // Findings of one kind have one remedy, and once is enough.
-        for at in
-            (1..remarks.len()).rev().filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
+        for at in (1..remarks.len()).filter(|at| audit.findings[*at].remedy == audit.findings[*at - 1].remedy)
         {
             remarks[at].remedy.clear();
         }

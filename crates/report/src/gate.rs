@@ -71,18 +71,18 @@ impl Report for Gated<'_> {
         let cases = judgements.map(|judgement| Case {
             name: judgement.limit.to_string(),
             of: &judgement.name,
-            element: match judgement.ruling {
-                Ruling::Pass => PASSED,
-                Ruling::Fail => "failure",
-                Ruling::Inconclusive if self.allow_open => "skipped",
-                Ruling::Inconclusive => "error",
+            fate: match judgement.ruling {
+                Ruling::Pass => Fate::Passed,
+                Ruling::Fail => Fate::Failed,
+                Ruling::Inconclusive if self.allow_open => Fate::Skipped,
+                Ruling::Inconclusive => Fate::Error,
             },
             seen: format!("{}: {}", word_of(judgement.ruling), seen(judgement)),
         });
         let unfit = self.gate.unfit.as_ref().map(|(_, reason)| Case {
             name: UNFIT.to_owned(),
             of: &self.record.header.plan.name,
-            element: "error",
+            fate: Fate::Error,
             seen: reason.clone(),
         });
         let cases: Vec<Case<'_>> = unfit.into_iter().chain(cases).collect();
@@ -301,8 +301,14 @@ fn property(text: &str) -> String {
 // Cases that pass or fail as JUnit XML, which CI servers other than GitHub's show beside those of tests. There is no standard; these are
 // the elements that Jenkins and GitLab read.
 
-/// The element of a case that holds; of others it is `failure`, `error` or `skipped`.
-const PASSED: &str = "system-out";
+/// What became of a case: an undecided limit is an error, unless it is let pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Passed,
+    Failed,
+    Error,
+    Skipped,
+}
 
 /// A case.
 struct Case<'a> {
@@ -310,31 +316,32 @@ struct Case<'a> {
     name: String,
     /// What it is about.
     of: &'a str,
-    /// The element that says what became of it.
-    element: &'static str,
+    fate: Fate,
     /// What was seen.
     seen: String,
 }
 
 /// The document.
 fn junit(suite: &str, cases: &[Case<'_>]) -> String {
-    let of = |element| cases.iter().filter(|case| case.element == element).count();
+    let of = |fate| cases.iter().filter(|case| case.fate == fate).count();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}</testsuite>\n</testsuites>\n",
         xml(suite),
         cases.len(),
-        of("failure"),
-        of("error"),
-        of("skipped"),
+        of(Fate::Failed),
+        of(Fate::Error),
+        of(Fate::Skipped),
         cases.iter().map(element).collect::<String>()
     )
 }
 
-fn element(Case { name, of, element, seen }: &Case<'_>) -> String {
+fn element(Case { name, of, fate, seen }: &Case<'_>) -> String {
     let seen = xml(seen);
-    let inside = match *element {
-        PASSED => format!("<{PASSED}>{seen}</{PASSED}>"),
-        other => format!("<{other} message=\"{seen}\"/>"),
+    let inside = match fate {
+        Fate::Passed => format!("<system-out>{seen}</system-out>"),
+        Fate::Failed => format!("<failure message=\"{seen}\"/>"),
+        Fate::Error => format!("<error message=\"{seen}\"/>"),
+        Fate::Skipped => format!("<skipped message=\"{seen}\"/>"),
     };
     format!("<testcase name=\"{}\" classname=\"{}\">{inside}</testcase>\n", xml(name), xml(of))
 }
@@ -360,15 +367,15 @@ mod tests {
     #[test]
     fn each_fate_is_counted_and_no_name_is_markup() {
         let cases = [
-            (PASSED, "+1 %"),
-            ("failure", "-9 %\n</testcase>"),
-            ("error", "too wide"),
-            ("skipped", "too wide"),
+            (Fate::Passed, "+1 %"),
+            (Fate::Failed, "-9 %\n</testcase>"),
+            (Fate::Error, "too wide"),
+            (Fate::Skipped, "too wide"),
         ]
-        .map(|(element, seen)| Case {
+        .map(|(fate, seen)| Case {
             name: "throughput > -3%".to_owned(),
             of: "b & \"a\"",
-            element,
+            fate,
             seen: seen.to_owned(),
         });
         let xml = junit("<x>", &cases);

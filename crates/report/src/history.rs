@@ -16,7 +16,6 @@ use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 use crate::csv::{self, Figures, unit_name};
 use crate::experiment::{answer, end_text, machine_line};
 use crate::form::Report;
-use crate::page::shell_line;
 use crate::validity::explained_by;
 
 /// Version of the JSON forms; fields may be added within a version, never renamed or removed.
@@ -259,7 +258,7 @@ impl Short<'_> {
 
     fn steps(&self, essentials: &Essentials) -> Vec<String> {
         let directory = self.record.directory.display();
-        let experiment = shell_line(std::slice::from_ref(&essentials.experiment));
+        let experiment = plan::command_line([essentials.experiment.to_owned()]);
         let mut steps = vec![
             format!("the whole report: proofload report {directory}"),
             format!("the same in a browser: proofload report --open {directory}"),
@@ -280,8 +279,22 @@ fn verdict(compared: &Compared, outcome: Outcome) -> Answer {
     Answer::new(&compared.label, outcome.into(), word, detail.unwrap_or_default())
 }
 
-const HEADINGS: &str =
-    "of name metric unit record created value low high standard_error_log blocks plan change_ratio change_p";
+const HEADINGS: [&str; 14] = [
+    "of",
+    "name",
+    "metric",
+    "unit",
+    "record",
+    "created",
+    "value",
+    "low",
+    "high",
+    "standard_error_log",
+    "blocks",
+    "plan",
+    "change_ratio",
+    "change_p",
+];
 
 /// A trend and what it was drawn from.
 #[derive(Debug)]
@@ -332,7 +345,7 @@ impl Report for Trended<'_> {
         let points =
             |line: &'_ Course| (0..line.points.len()).map(|index| self.fields(line, index)).collect();
         let rows = self.trend.lines.iter().flat_map::<Figures, _>(points);
-        Some(std::iter::once(HEADINGS.split(' ').map(str::to_owned).collect()).chain(rows).collect())
+        Some(std::iter::once(HEADINGS.map(str::to_owned).into()).chain(rows).collect())
     }
 }
 

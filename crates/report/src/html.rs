@@ -123,8 +123,8 @@ fn table(table: &Table) -> String {
         }
     });
     let (headings, rows): (String, String) = (columns().map(heading).collect(), rows.collect());
-    let above = format!("<h2>{}</h2>\n", text(&table.heading));
-    let above = if table.heading.is_empty() { "" } else { &above };
+    let above =
+        if table.heading.is_empty() { String::new() } else { format!("<h2>{}</h2>\n", text(&table.heading)) };
     format!("{above}<div class=\"wide\"><table>\n<tr>{headings}\n{rows}</table></div>\n")
 }
 

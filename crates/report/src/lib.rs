@@ -36,5 +36,4 @@ pub use model::document::{
     Answer, Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone, Verdict,
 };
 pub use model::quantity::{bytes, count, micros, rate, share, span as seconds};
-pub use page::shell_line;
 pub use text::{table, text};

@@ -141,8 +141,8 @@ fn table(table: &Table) -> Section {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let headings = line(shown.iter().map(|at| escaped(&table.columns[*at].heading)).collect());
     let rule = |at: &usize| if table.columns[*at].fit == Fit::Figure { "--:|" } else { "---|" };
-    let heading = format!("\n{}:\n", escaped(&table.heading));
-    let heading = if table.heading.is_empty() { "" } else { &heading };
+    let heading =
+        if table.heading.is_empty() { String::new() } else { format!("\n{}:\n", escaped(&table.heading)) };
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
         Row::Note(_, text) => line(vec![escaped(text)]),

@@ -10,8 +10,6 @@ mod times;
 
 pub use model::*;
 
-use std::borrow::Cow;
-
 use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
@@ -150,7 +148,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         place: pairs(of.place()),
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
-        command: shell_line(&header.command),
+        command: plan::command_line(header.command.clone()),
         repeat: again(header),
         left_out,
     }
@@ -392,7 +390,7 @@ fn again(header: &Header) -> String {
         ["proofload", "run", &header.experiment].map(str::to_owned).into()
     };
     words.extend(["--seed".to_owned(), header.seed.to_string()]);
-    shell_line(&words)
+    plan::command_line(words)
 }
 
 /// All words but those flags and their values.
@@ -408,21 +406,6 @@ fn kept(words: &[String]) -> Vec<String> {
         }
     }
     kept
-}
-
-/// The words of a command for a shell: what a shell would take apart is quoted.
-pub fn shell_line(words: &[String]) -> String {
-    let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-    }
 }
 
 #[cfg(test)]

@@ -487,12 +487,14 @@ fn accept(listener: &UnixListener, book: &Bell<Book>) {
     // It may be quicker than who started it.
     let owner = book.wait(OWNER_PATIENCE, &|| false, |book| book.owner);
     let ours = owner.is_some_and(|owner| descends(pid, owner));
-    book.change(|book| match () {
-        () if !ours => book.note(format!("pid {pid} is no process of the service, and was not listened to")),
-        () if book.peers.len() >= CONNECTIONS_MAX => {
+    book.change(|book| {
+        if !ours {
+            book.note(format!("pid {pid} is no process of the service, and was not listened to"));
+        } else if book.peers.len() >= CONNECTIONS_MAX {
             book.note(format!("more than {CONNECTIONS_MAX} agents came; the others were not listened to"));
+        } else {
+            book.add(pid, stream);
         }
-        () => _ = book.add(pid, stream),
     });
 }
 

@@ -39,11 +39,17 @@ struct Seen {
     /// 0 before it runs.
     pid: u32,
     image: String,
-    networks: Option<BTreeMap<String, Value>>,
+    networks: Option<BTreeMap<String, SeenNetwork>>,
     /// `3000/tcp` to where it is published.
     ports: Option<BTreeMap<String, Value>>,
     health: Option<String>,
     labels: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct SeenNetwork {
+    #[serde(rename = "IPAddress")]
+    address: Option<String>,
 }
 
 /// A container service that is about to be started, or was.
@@ -72,12 +78,32 @@ pub(crate) struct Up {
 }
 
 /// Variables that an engine's command reads itself, `_` at the end: all that begin so. With a container's own it would do something else.
-const OF_ENGINE: &str = "ALL_PROXY BUILDAH_ CONTAINER_ CONTAINERS_ DBUS_ DOCKER_ GODEBUG HOME HTTP_PROXY HTTPS_PROXY LD_ NO_PROXY PATH \
-                         PODMAN_ REGISTRY_ SSH_ STORAGE_ TMPDIR USER XDG_";
+const OF_ENGINE: [&str; 20] = [
+    "ALL_PROXY",
+    "BUILDAH_",
+    "CONTAINER_",
+    "CONTAINERS_",
+    "DBUS_",
+    "DOCKER_",
+    "GODEBUG",
+    "HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "LD_",
+    "NO_PROXY",
+    "PATH",
+    "PODMAN_",
+    "REGISTRY_",
+    "SSH_",
+    "STORAGE_",
+    "TMPDIR",
+    "USER",
+    "XDG_",
+];
 
 fn is_of_engine(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    OF_ENGINE.split(' ').any(|own| name == own || own.ends_with('_') && name.starts_with(own))
+    OF_ENGINE.iter().any(|&own| name == own || own.ends_with('_') && name.starts_with(own))
 }
 
 impl Pack {
@@ -184,7 +210,7 @@ impl Pack {
         }
         let ports = entry.ports.clone().unwrap_or_default();
         let inside = self.inside.or_else(|| only_port(ports.keys())).ok_or_else(|| self.no_port())?;
-        let address = |network: &Value| network["IPAddress"].as_str()?.parse().ok();
+        let address = |network: &SeenNetwork| network.address.as_ref()?.parse().ok();
         let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
         let running = all.iter().filter(|seen| seen.pid > 0);

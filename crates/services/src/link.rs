@@ -65,9 +65,8 @@ impl Link {
     /// # Errors
     /// Why it could not be started.
     pub fn open(warden: &Warden, spec: &Spec, marker: Marker) -> Result<Self, Failure> {
-        let failed = |what: String| move |error: io::Error| Failure::of_warden(format!("{what}: {error}"));
-        let line = serde_json::to_string(spec).map_err(io::Error::from);
-        let line = line.map_err(failed("cannot be told what to start".to_owned()))?;
+        let line = serde_json::to_string(spec)
+            .map_err(|error| Failure::because("cannot be told what to start", error))?;
         let (program, arguments) =
             warden.command.split_first().ok_or_else(|| Failure::of_warden("no command"))?;
         let mut child = Command::new(program)
@@ -77,7 +76,7 @@ impl Link {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(failed(format!("cannot start {}", program.display())))?;
+            .map_err(|error| Failure::because(format!("cannot start {}", program.display()), error))?;
         // It starts nothing before it has its spec. Where it may not be set, it has ours.
         let _ = prlimit(pid_of(child.id()), Resource::Nofile, warden.files);
         let (mut orders, notices) = (child.stdin.take(), child.stdout.take());
@@ -92,7 +91,8 @@ impl Link {
         let (news, kin) = (Arc::clone(&link.news), Arc::clone(&link.kin));
         let read = move || notices.map_or((), |notices| read(notices, &news, &kin));
         let reader = thread::Builder::new().name("warden".to_owned()).spawn(read);
-        link.reader = Some(reader.map_err(failed("no thread to hear it".to_owned()))?);
+        let reader = reader.map_err(|error| Failure::because("no thread to hear it", error))?;
+        link.reader = Some(reader);
         Ok(link)
     }
 
@@ -117,12 +117,12 @@ impl Link {
         patience: Duration,
         mut wanted: impl FnMut(&mut News) -> Option<T>,
     ) -> Option<Result<T, Failure>> {
-        let outcome = self.wait(patience, |news| match wanted(news) {
-            Some(found) => Some(Ok(found)),
-            None => {
-                let gone = news.closed.as_ref().map(|_| None);
-                news.failed.clone().map(Some).or(gone).map(Err)
+        let outcome = self.wait(patience, |news| {
+            if let Some(found) = wanted(news) {
+                return Some(Ok(found));
             }
+            let failed = news.failed.clone();
+            (failed.is_some() || news.closed.is_some()).then_some(Err(failed))
         })?;
         Some(outcome.map_err(|failure| failure.unwrap_or_else(|| self.last_words())))
     }
@@ -287,7 +287,8 @@ impl<T> Bell<T> {
     }
 }
 
-/// A thread that lasts as long as this value: the end of what it is given tells it to end, and dropped, it has ended.
+/// A thread that ends with this value: dropping it closes the other end of the descriptor that the job was given, and waits
+/// for the thread.
 #[derive(Debug)]
 pub(crate) struct Lasting {
     life: Option<UnixStream>,

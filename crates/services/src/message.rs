@@ -109,6 +109,11 @@ impl Failure {
     pub fn of_warden(what: impl fmt::Display) -> Failure {
         Failure::Other(format!("its warden failed: {what}"))
     }
+
+    /// The same, with what it could not do and why.
+    pub fn because(what: impl fmt::Display, error: impl fmt::Display) -> Failure {
+        Failure::of_warden(format!("{what}: {error}"))
+    }
 }
 
 /// How a service ended, and what is left of it.
@@ -166,8 +171,9 @@ impl fmt::Display for Exit {
             Self::Status(status) => write!(f, "status {status}"),
             Self::Signal(signal) => {
                 write!(f, "signal {signal}")?;
-                let named = SIGNALS.split(' ').zip(1..).find(|(_, number)| number == signal);
-                named.map_or(Ok(()), |(name, _)| write!(f, " (SIG{name})"))
+                let place = usize::try_from(*signal).ok().and_then(|number| number.checked_sub(1));
+                let name = place.and_then(|place| SIGNALS.get(place));
+                name.map_or(Ok(()), |name| write!(f, " (SIG{name})"))
             }
             Self::WithWarden => f.write_str("its warden, which was killed"),
         }
@@ -175,5 +181,8 @@ impl fmt::Display for Exit {
 }
 
 /// Names of signals from 1 on, in the order that Linux gives them on the processors that this is built for.
-const SIGNALS: &str = "HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN \
-                       TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS";
+const SIGNALS: [&str; 31] = [
+    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+    "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+    "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
+];

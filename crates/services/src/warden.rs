@@ -15,7 +15,6 @@ mod output;
 mod tree;
 
 use std::collections::HashSet;
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::ExitCode;
@@ -86,10 +85,6 @@ pub fn warden_main() -> ExitCode {
     }
 }
 
-fn failed(what: impl Display, error: impl Display) -> Failure {
-    Failure::of_warden(format!("{what}: {error}"))
-}
-
 /// Leaves the caller's session, becomes the parent of orphans, and turns signals into something to wait for.
 fn prepare() -> Result<OwnedFd, Failure> {
     // `pkill proofload` must not end Proofload and its wardens at once.
@@ -98,10 +93,10 @@ fn prepare() -> Result<OwnedFd, Failure> {
     // before 5.9 refuse, and that is all.
     // SAFETY: called first, so this program has opened nothing yet and no descriptor of its own is closed.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
-    rustix::process::setsid().map_err(|error| failed("cannot begin a session", error))?;
+    rustix::process::setsid().map_err(|error| Failure::because("cannot begin a session", error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| failed("cannot adopt orphans", error))?;
-    block_signals().map_err(|error| failed("cannot wait for signals", error))
+        .map_err(|error| Failure::because("cannot adopt orphans", error))?;
+    block_signals().map_err(|error| Failure::because("cannot wait for signals", error))
 }
 
 /// Blocks all signals that can be; the descriptor becomes readable when a child ends.
@@ -139,10 +134,12 @@ fn say(notice: &Notice) {
 impl Warden {
     fn start(signals: OwnedFd) -> Result<Self, Failure> {
         let mut orders = Orders::default();
-        let spec =
-            orders.spec(io::stdin().as_fd()).map_err(|error| failed("cannot read its orders", error))?;
+        let spec = orders
+            .spec(io::stdin().as_fd())
+            .map_err(|error| Failure::because("cannot read its orders", error))?;
         // And so the service: neither may disturb the generator.
-        pin(&spec.cpus).map_err(|error| failed(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
+        pin(&spec.cpus)
+            .map_err(|error| Failure::because(format!("cannot run on CPUs {:?}", spec.cpus), error))?;
         let log = Log::create(&spec.log).map_err(|error| {
             Failure::Other(format!("cannot write its log {}: {error}", spec.log.display()))
         })?;
@@ -152,7 +149,8 @@ impl Warden {
             Held::create(scratch).map_err(|error| Failure::Other(format!("{words}: {error}")))
         });
         let scratch = scratch.transpose()?;
-        let (output, inlet) = Output::open(log, &spec.logs).map_err(|error| failed("no pipe", error))?;
+        let (output, inlet) =
+            Output::open(log, &spec.logs).map_err(|error| Failure::because("no pipe", error))?;
         let (first, group) = spawn(&spec, inlet)?;
         say(&Notice::Started { pid: first, group: group.clone() });
         Ok(Self {
@@ -300,7 +298,7 @@ impl Warden {
 fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Failure> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(number) => Failure::Execute(number),
-        None => failed("nothing started", error),
+        None => Failure::because("nothing started", error),
     };
     let marker = spec.group.then(|| Marker::parse(&spec.marker)).flatten();
     if let Some(group) = marker.and_then(|marker| marker::create_group(&marker)) {

@@ -4,8 +4,8 @@
 //! what a setting does to a service is multiplicative; blocks, because requests and seconds of one process are not
 //! independent. The critical t comes from the caller, who knows how often the data were looked at.
 //!
-//! Beside it: of a mean in its own unit, of a share such as failed requests of all requests, and of the ratio of two sides that do not belong
-//! together in pairs. That one, Welch's, is for results that others made, where one side was run and then the other: nothing of a block
+//! Beside it the intervals of a mean in its own unit, of a share such as failed requests of all requests, and of the ratio of two sides that
+//! do not belong together in pairs. That one, Welch's, is for results that others made, where one side was run and then the other: nothing of a block
 //! that its sides have in common may be taken out there.
 //!
 //! Must not: pair, drop or weigh blocks or runs, or decide anything (see `verdict`).

@@ -49,14 +49,17 @@ pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict 
         Direction::HigherIsBetter => (Verdict::Better, Verdict::Worse),
         Direction::LowerIsBetter => (Verdict::Worse, Verdict::Better),
     };
-    match estimate {
-        _ if estimate.blocks < BLOCKS_MIN => Verdict::Inconclusive,
-        _ if margin > 0.0 && estimate.high <= 1.0 + margin && estimate.low >= 1.0 / (1.0 + margin) => {
-            Verdict::Equivalent
-        }
-        _ if estimate.low > 1.0 => more,
-        _ if estimate.high < 1.0 => less,
-        _ => Verdict::Inconclusive,
+    let Estimate { blocks, low, high, .. } = *estimate;
+    if blocks < BLOCKS_MIN {
+        Verdict::Inconclusive
+    } else if margin > 0.0 && high <= 1.0 + margin && low >= 1.0 / (1.0 + margin) {
+        Verdict::Equivalent
+    } else if low > 1.0 {
+        more
+    } else if high < 1.0 {
+        less
+    } else {
+        Verdict::Inconclusive
     }
 }
 

@@ -239,7 +239,7 @@ fn began_late(record: &Record) -> Option<Seen> {
     let remedy = if missing > LATE_SHARE {
         "what was measured is for too long not the load that was asked for; end what else runs on that machine, or leave it out"
     } else {
-        "blocks with such slices are dropped while there is time for others; end what else runs there, or set design.slice longer"
+        "blocks with such slices are dropped while there is time for others; end what else runs there, or set longer slices (design.slice)"
     };
     Some(either(missing > LATE_SHARE, evidence, remedy))
 }
@@ -264,6 +264,7 @@ fn clocks_unknown(record: &Record) -> Option<Seen> {
         evidence!("the clock of {name} could be compared with ours to ±{error} only, in windows of {window}; so it went in {hit} of {of} \
                    slices";
             error = Quantity::ns(worst.clock_error_ns), window = Quantity::ns(window_ns), hit = Quantity::count(hit.len() as u64)),
-        "whether it began with the others is not known: the way to it is long, or it is busy; use one nearer, or a longer design.slice",
+        "whether it began with the others is not known: the network to it is slow, or its machine is busy; use a nearer machine, or longer \
+         slices (design.slice)",
     ))
 }

@@ -181,7 +181,7 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
         "its services fetched {most} from storage in block {block}, where it started as number {place} of {of}, and {median} in its \
          median trial";
         most = Quantity::bytes(most as f64), median = Quantity::bytes(median as f64));
-    let remedy = "some trials found in the page cache what others had to fetch; read the data before the run, or set design.warmup longer";
+    let remedy = "some trials found in the page cache what others had to fetch; read the data before the run, or set a longer design.warmup";
     Some(warning(evidence, remedy))
 }
 

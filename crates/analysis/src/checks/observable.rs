@@ -18,11 +18,39 @@ use super::{Run, Seen, Variant, deployed, only_if, total, warning};
 const ALIKE_CPU_TOLERANCE: f64 = 0.05;
 
 /// Words of a command that change what cannot be seen from outside: limits, priorities, processors, memory allocators.
-const UNSEEN_WORDS: &str = "ulimit prlimit nice renice ionice chrt taskset numactl cpulimit cgexec systemd-run unshare setarch sysctl";
+const UNSEEN_WORDS: [&str; 14] = [
+    "ulimit",
+    "prlimit",
+    "nice",
+    "renice",
+    "ionice",
+    "chrt",
+    "taskset",
+    "numactl",
+    "cpulimit",
+    "cgexec",
+    "systemd-run",
+    "unshare",
+    "setarch",
+    "sysctl",
+];
 /// Fields of responses that differ without a difference, or follow from others.
-const IDLE_HEADERS: &str = "\
-    date age expires last-modified etag set-cookie connection keep-alive content-length server-timing x-response-time \
-    x-runtime x-request-id traceparent";
+const IDLE_HEADERS: [&str; 14] = [
+    "date",
+    "age",
+    "expires",
+    "last-modified",
+    "etag",
+    "set-cookie",
+    "connection",
+    "keep-alive",
+    "content-length",
+    "server-timing",
+    "x-response-time",
+    "x-runtime",
+    "x-request-id",
+    "traceparent",
+];
 
 /// That compared variants seem to be one and the same.
 pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
@@ -63,10 +91,10 @@ fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String
         let alike = Command { command, env, launcher, workers, stop_timeout, ..other_how.clone() };
         let (source, ready_timeout) = (Source::Command(alike), one.ready_timeout);
         only_if(*one == Service { source, ready_timeout, ..other.clone() })?;
-        let other_command = how.command != other_how.command;
-        only_if(!other_command || !is_unseen(how) && !is_unseen(other_how))?;
+        let command_differs = how.command != other_how.command;
+        only_if(!command_differs || !is_unseen(how) && !is_unseen(other_how))?;
         let parts = [
-            (other_command, "command"),
+            (command_differs, "command"),
             (how.env != other_how.env, "env"),
             (how.launcher != other_how.launcher, "launcher"),
             (how.workers != other_how.workers, "workers"),
@@ -79,9 +107,7 @@ fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String
 
 fn is_unseen(command: &Command) -> bool {
     let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
-    words
-        .map(|word| word.rsplit('/').next().unwrap_or(word))
-        .any(|word| UNSEEN_WORDS.split_whitespace().any(|unseen| unseen == word))
+    words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| UNSEEN_WORDS.contains(&word))
 }
 
 /// What a variant looked like in all of its trials.
@@ -167,10 +193,7 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
     let of = witnesses.iter().filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
         let hash = witness.decoded_sha256.as_deref().filter(|_| witness.repeats).unwrap_or("changes");
-        let kept = witness
-            .headers
-            .iter()
-            .filter(|(name, _)| !IDLE_HEADERS.split_whitespace().any(|one| one == name));
+        let kept = witness.headers.iter().filter(|(name, _)| !IDLE_HEADERS.contains(&name.as_str()));
         let own = [(":status", witness.status.to_string()), (":content", hash.to_owned())];
         kept.cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
     };

@@ -2,7 +2,7 @@
 //! metric that is judged.
 
 use model::{Evidence, Metric, Quantity, evidence};
-use record::{EndReason, Record, Trial};
+use record::{Block, EndReason, Record, Trial};
 
 use super::{Run, Seen, Variant, few, only_if, void, warning};
 use crate::metric::BlockFigures;
@@ -43,15 +43,15 @@ pub(super) fn killed(run: &Run<'_>) -> Option<Seen> {
 
 /// Blocks that the lab dropped for what the machine did in them: told, so that nobody wonders where the time went.
 pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
-    let dropped = run.record.blocks.iter().filter_map(|block| Some((block.number, block.dropped.as_ref()?)));
-    let told: Vec<String> = dropped.map(|(number, why)| format!("in block {number} {why}")).collect();
-    let complete = run.record.complete_blocks().count() + told.len();
-    let (dropped, is_none) = (told.len(), told.is_empty());
+    let why = |block: &Block| Some(format!("in block {} {}", block.number, block.dropped.as_ref()?));
+    let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
+    let dropped = told.len();
+    let complete = run.record.complete_blocks().count() + dropped;
     let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", few(told, TOLD_MAX, "; ");
         dropped = Quantity::count(dropped as u64), blocks = Quantity::count(complete as u64));
     let remedy = "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks \
                   than there was time for, and a quieter machine decides more";
-    (!is_none).then(|| warning(evidence, remedy))
+    (dropped > 0).then(|| warning(evidence, remedy))
 }
 
 /// Fewer blocks than this allow no verdict.

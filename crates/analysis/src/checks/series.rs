@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{BUCKET_NS, Evidence, Metric, Quantity, evidence, quantity::signed};
+use model::{BUCKET_NS, Metric, Quantity, evidence, quantity::signed};
 use record::{Block, Record, Slice, Trial};
 use stats::Effect;
 
@@ -49,7 +49,7 @@ pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
             blocks = Quantity::count(rows.len() as u64)),
         "the order is drawn anew for each block, so this widens the intervals and favours nobody in the long run; in few blocks one variant \
          may have had the better places more often. What comes first leaves something behind (a cache, a hot processor, connections), or is \
-         warmed up longer ago: set design.warmup longer, or ask for more blocks",
+         warmed up longer ago: set a longer design.warmup, or ask for more blocks",
     ))
 }
 
@@ -61,41 +61,64 @@ pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
     let asked = plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
     let found = asked.filter_map(|(asked, metric)| {
-        let told = format!("the blocks' ratios of {}", metric.name());
-        let (strength, seen) =
-            alike(&ratios(blocks, asked, metric)?, &told, blocks.len(), alpha, plan.design.margin)?;
-        Some((strength, seen, asked))
+        let alike = alike(&ratios(blocks, asked, metric)?, alpha, plan.design.margin)?;
+        Some((alike, asked, metric))
     });
-    let (_, evidence, asked) = found.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (alike, asked, metric) =
+        found.max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
+    let (ratios, count) = (format!("the blocks' ratios of {}", metric.name()), blocks.len());
+    let evidence = match alike {
+        Alike::Trend { slope, p } => {
+            let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
+            evidence!(
+                "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
+            )
+        }
+        Alike::Neighbours { lag1, critical } => {
+            let chance = chance(alpha);
+            evidence!(
+                "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
+                 {critical:+.2} in {chance}";
+                correlation = Quantity::number(lag1))
+        }
+    };
     let remedy = "intervals take blocks for independent, and are narrower here than they may be: something slow favours one variant for blocks \
                   on end. End what else runs on this machine, look at `steal` and `other_processes`, and run again; a verdict that stands in \
                   both runs is worth more than this one alone";
     Some(super::told_of(asked, warning(evidence, remedy)))
 }
 
-/// A trend, or else a correlation of neighbours, that is beyond chance and large enough to matter: how strong it is, and in words. A trend
-/// makes a correlation, so that it is told first; of several the one that is least chance. Of ten blocks even a straight line has a
+/// In what way the blocks of a comparison hang together.
+enum Alike {
+    /// They go one way.
+    Trend { slope: f64, p: f64 },
+    /// They resemble their neighbours.
+    Neighbours { lag1: f64, critical: f64 },
+}
+
+impl Alike {
+    /// A trend makes a correlation, so that it is told first; of several the one that is least chance.
+    fn strength(&self) -> f64 {
+        match self {
+            // A correlation is at most 1.
+            Alike::Trend { p, .. } => 2.0 - p,
+            Alike::Neighbours { lag1, .. } => *lag1,
+        }
+    }
+}
+
+/// A trend, or else a correlation of neighbours, that is beyond chance and large enough to matter. Of ten blocks even a straight line has a
 /// correlation of no more than 0.7, which chance reaches in one of a thousand: it needs a test of its own.
-fn alike(d: &[f64], ratios: &str, count: usize, alpha: f64, margin: f64) -> Option<(f64, Evidence)> {
+fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
     let steps = d.len().saturating_sub(1) as f64;
     let large = |slope: f64| (slope * steps).abs() > margin * MARGIN_SHARE_MIN;
     if let Some(trend) = stats::mann_kendall(d).filter(|trend| trend.p <= alpha && large(trend.slope)) {
-        let (each, whole) = (change(trend.slope), change(trend.slope * (count - 1) as f64));
-        let chance = chance(trend.p);
-        let seen = evidence!(
-            "{ratios} go one way, by {each} a block and {whole} from the first to the last of {count}; by chance in {chance}"
-        );
-        return Some((2.0 - trend.p, seen));
+        return Some(Alike::Trend { slope: trend.slope, p: trend.p });
     }
     let blocks = u32::try_from(d.len()).ok().filter(|_| d.len() >= LAG1_BLOCKS_MIN)?;
     let critical = stats::lag1_critical(blocks, alpha).ok()?;
     let lag1 = stats::lag1(d).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
-    let chance = chance(alpha);
-    let seen = evidence!(
-        "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
-         {critical:+.2} in {chance}";
-        correlation = Quantity::number(lag1));
-    Some((lag1, seen))
+    Some(Alike::Neighbours { lag1, critical })
 }
 
 /// A small probability in words that are read without counting zeros.
@@ -251,7 +274,7 @@ pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<See
         trials = Quantity::count(trials as u64));
     let remedy = if (percent > 0.0) == metric.wants_more() {
         "it still became faster while it was measured, so its figures are those of a service that is not warm yet, and variants may differ in \
-         how far they are; set design.warmup longer, or give a larger budget"
+         how far they are; set a longer design.warmup, or give a larger budget"
     } else {
         "it became slower while it was measured (memory that fills, files or queues that grow, a processor that slows down), so its figures \
          depend on how long a trial is; find out what grows, and measure for as long as it takes to settle"

@@ -13,7 +13,7 @@ use crate::failure::{self, fruitless};
 use crate::variant::counted;
 
 /// Share of requests without an expected response above which a variant's figures mean nothing.
-pub(super) const FAILED_SHARE_MAX: f64 = 0.001;
+pub(crate) const FAILED_SHARE_MAX: f64 = 0.001;
 /// Relative difference in body bytes per response above which two variants do different work.
 const BODY_BYTES_TOLERANCE: f64 = 0.01;
 

@@ -9,6 +9,7 @@ use stats::Estimate;
 
 use super::setting::{Keep, Setting};
 use crate::Conclusion;
+use crate::checks::FAILED_SHARE_MAX;
 
 /// A level of each setting, in their order; 0 is the service as it is.
 pub type Row = Vec<usize>;
@@ -128,9 +129,6 @@ impl Known {
         if metric.wants_more() { self.low > 1.0 } else { self.high < 1.0 }
     }
 }
-
-/// Share of requests without an expected response above which a row's figures mean nothing.
-const FAILED_SHARE_MAX: f64 = 0.001;
 
 /// What a row came to.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -56,8 +56,10 @@ fn what_changes_with_order_or_time_is_found_from_a_size_on_and_not_below() {
         maker.planted(run, |at| if at.block > 9 { size } else { 0.0 })
     });
     let others = PLANTS.into_iter().filter(|(_, check, _)| *check != "drift");
+    let plants: Vec<Plant> = [drift].into_iter().chain(others).collect();
     let sizes = [(-0.25, -0.05), (0.05, 0.005), (0.10, 0.005), (120.0, 20.0), (0.97, 0.1)];
-    for ((name, check, make), (large, small)) in [drift].into_iter().chain(others).zip(sizes) {
+    assert_eq!(plants.len(), sizes.len());
+    for ((name, check, make), (large, small)) in plants.into_iter().zip(sizes) {
         let run = if check == "autocorrelated" { Run { blocks: 60, ..run } } else { run };
         let finds_of = |size: f64| finds(check, 2, |maker| make(maker, run, size));
         assert!(finds_of(large) >= 9, "{name}: {} of 10 at {large}", finds_of(large));

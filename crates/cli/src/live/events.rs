@@ -321,7 +321,7 @@ pub fn of(state: &State, update: &Update<'_>) -> Vec<Line> {
 
 /// How the run ended; of one whose record could not be written, that.
 pub fn ended(record: &Record) -> Line {
-    let reason = record.ended.as_ref().map(|ended| &ended.reason);
+    let reason = record.end();
     let (text, needed_s) = match reason {
         Some(
             EndReason::Void(why)

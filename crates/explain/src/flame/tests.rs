@@ -9,9 +9,9 @@ const INK: Rgb = [0x10, 0x12, 0x16];
 
 #[test]
 fn a_name_can_be_read_on_every_colour() {
-    assert!(KINDS.iter().enumerate().all(|(place, row)| row.0 as usize == place), "each has its own row");
+    assert!(KINDS.iter().enumerate().all(|(place, row)| row.kind as usize == place), "each has its own row");
     let changes = (-24..=24).map(|part| of_change(f64::from(part) / 24.0));
-    for fill in KINDS.map(|row| row.2).into_iter().chain(changes) {
+    for fill in KINDS.iter().map(|row| row.fill).chain(changes) {
         assert!(contrast(fill, INK) >= 4.5, "{:.2} on {fill:02x?}", contrast(fill, INK));
     }
 }
@@ -75,12 +75,12 @@ fn seen(colour: Rgb, sight: &[[f64; 3]; 3]) -> [f64; 3] {
 #[test]
 fn no_two_kinds_look_alike_to_anybody() {
     for (sight, matrix) in SIGHTS {
-        let colours = KINDS.map(|row| seen(row.2, &matrix));
+        let colours = KINDS.each_ref().map(|row| seen(row.fill, &matrix));
         for (index, one) in colours.iter().enumerate() {
             for (before, other) in colours[..index].iter().enumerate() {
                 let parts = one.iter().zip(other).map(|(one, other)| (one - other).powi(2));
                 let distance = parts.sum::<f64>().sqrt();
-                let names = [KINDS[before].1, KINDS[index].1];
+                let names = [KINDS[before].name, KINDS[index].name];
                 assert!(distance > 0.035, "{names:?} are {distance:.3} apart with {sight}");
             }
         }

@@ -172,7 +172,9 @@ fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
         match part {
-            ".." => parts.truncate(parts.len().saturating_sub(1)),
+            ".." => {
+                parts.pop();
+            }
             part => parts.push(part),
         }
     }

@@ -96,21 +96,23 @@ struct Growing {
 impl Growing {
     /// The place of a tick's innermost function.
     fn place(&mut self, tick: &Tick) -> Result<u32, ReadError> {
-        let state = STATES.iter().find(|(state, _)| *state == tick.vm).map(|(_, name)| *name);
+        if let Some((_, name)) = STATES.iter().find(|(state, _)| *state == tick.vm) {
+            return self.named(name);
+        }
         let mut at = None;
-        for code in tick.s.iter().step_by(2).rev().filter(|_| state.is_none()) {
+        for code in tick.s.iter().step_by(2).rev() {
             match self.function(*code) {
                 Some(call) => at = Some(self.below(at, call)?),
                 None => self.nameless += 1,
             }
         }
-        match at {
-            Some(place) => Ok(place),
-            None => {
-                let call = self.calls.number(CallFrame::named(state.unwrap_or("(program)")));
-                self.below(None, call)
-            }
-        }
+        at.map_or_else(|| self.named("(program)"), Ok)
+    }
+
+    /// The place of what has only a name and no caller.
+    fn named(&mut self, name: &str) -> Result<u32, ReadError> {
+        let call = self.calls.number(CallFrame::named(name));
+        self.below(None, call)
     }
 
     fn below(&mut self, parent: Option<u32>, call: u32) -> Result<u32, ReadError> {

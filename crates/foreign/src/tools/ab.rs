@@ -238,11 +238,9 @@ impl Asked<'_> {
                 translation.flag(flag);
             }
         }
-        given
-            .values('B')
-            .next_back()
-            .into_iter()
-            .for_each(|source| translation.flag_with("--source", source));
+        if let Some(source) = given.values('B').next_back() {
+            translation.flag_with("--source", source);
+        }
         let body = given.values('p').chain(given.values('u')).next();
         let by_itself = if body.is_some() { "POST" } else { "GET" };
         if let Some(method) = self.method.as_deref().filter(|&method| method != by_itself) {

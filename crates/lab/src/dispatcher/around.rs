@@ -1,9 +1,9 @@
 //! What surrounds the blocks: generators that are processes of their own, data that services need, ports that only they know, and pauses.
 //!
-//! Generators are connected before anything else and had back where they were lost; nothing of it where load comes from this process. A
-//! block without all of them is none: what was measured with fewer connections, or at a lower rate, is another experiment. Data is made
-//! or found before the budget begins: it is the same for every variant and every block, and no run is to be shorter for having been the
-//! first. While the user has the run wait, which is never within a slice, the budget does not run either.
+//! Generators are connected before anything else and reconnected when they are lost; none of this applies where load comes from this
+//! process. A block without all of them is none: what was measured with fewer connections, or at a lower rate, is another experiment.
+//! Data is made or found before the budget begins: it is the same for every variant and every block, and no run is to be shorter for
+//! having been the first. While the user has the run wait, which is never within a slice, the budget does not run either.
 
 use plan::{Pacing, Rate};
 use record::{Event, GeneratorLost};
@@ -12,7 +12,7 @@ use super::{Dispatcher, News, Progress, Update};
 use crate::environment::{Connected, Connecting, Failure, Lost, Result, lost_text};
 
 impl Dispatcher<'_> {
-    /// Has all generators there, and notes who they are and who was gone. One that was lost is tried for once.
+    /// Has all generators there, and notes who they are and who was gone. A lost one is tried once more.
     pub(super) fn connect(&mut self) -> Result<()> {
         let (elapsed_s, left_s) = (self.elapsed_s(), self.left_s().max(0.0));
         let watch = &mut *self.watch;
@@ -41,7 +41,7 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let blocks = self.writer.record().blocks_dropped();
-        Err(Failure::Generator(format!("{why}; {blocks} blocks were dropped by now, too many to go on")))
+        Err(Failure::Generator(format!("{why}; {blocks} blocks have been dropped so far, too many to go on")))
     }
 
     /// The failure that a run ends with for want of these.

@@ -3,7 +3,8 @@
 //!
 //! Some count for nothing, because the machine was not ours while they ran, or generators did not begin together: found by rules that see
 //! nothing of what was measured in them, kept as dropped, and replaced. They settle nothing, except that the first has watched the
-//! warm-up. Must not: drop a block that nothing can take the place of.
+//! warm-up. Must not: drop a disturbed block that nothing can take the place of; one without load goes in
+//! any case.
 
 use record::{Block, Event, WarmUp};
 
@@ -109,7 +110,8 @@ impl Dispatcher<'_> {
         self.keep(Event::BlocksChosen { blocks: most.min(stats::BLOCKS_MAX) })
     }
 
-    /// Drops the block that just ended, if something was the matter with it and another can take its place; whether it was dropped.
+    /// Drops the block that just ended if it stood still, or if it was disturbed and another can take its place; whether it was
+    /// dropped.
     pub(super) fn drop_if_disturbed(&mut self) -> Result<bool> {
         let block = self.writer.record().blocks.iter().rev().find(|block| block.number == self.block);
         let Some(block) = block else { return Ok(false) };
@@ -143,8 +145,7 @@ impl Dispatcher<'_> {
     fn fault_of(&self, block: &Block) -> Option<String> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || Taken::of(block, turns, &self.writer.record().header.environment).why();
-        let taken = if self.plan.design.drop_disturbed { taken() } else { None };
-        taken.or_else(|| begun_apart(block))
+        self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))
     }
 
     /// Whether one more block may be dropped, with so many others that count: few were, or at most one for two that count, on a machine that

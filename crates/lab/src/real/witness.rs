@@ -47,7 +47,9 @@ impl RealEnvironment {
         let secrets = &self.plan.secrets;
         let seen = || Ok(look(&plan.load, (plain, &host(plan, address)), secrets, &cancelled));
         let (witnesses, slow) = at_client(network, seen)?;
-        self.slow.extend(Some(variant).filter(|_| slow));
+        if slow {
+            self.slow.insert(variant);
+        }
         Ok(witnesses)
     }
 }

@@ -111,7 +111,7 @@ fn one_that_is_lost_all_the_time_ends_the_run_too() {
     let mut environment = environment(7, 0.2).failing(Fault::LosesGenerator(|_| true));
     let (record, result) = run(shared(), 7, &mut environment);
     let Err(LabError::Generator(said)) = result else { panic!("{result:?}") };
-    assert!(said.contains("4 blocks were dropped by now"), "{said}");
+    assert!(said.contains("4 blocks have been dropped so far"), "{said}");
     assert_eq!((dropped(&record), record.complete_blocks().count()), (vec![1, 2, 3, 4], 0));
 }
 

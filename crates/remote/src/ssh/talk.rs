@@ -52,15 +52,33 @@ pub(super) struct Talk {
     foreign_bytes: usize,
 }
 
-/// At what an answer is waited for, in words, and for how long.
-pub(super) type Waited = (&'static str, Duration);
+/// At what an answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Login,
+    Question,
+    Folder,
+    Copy,
+    Try,
+    Removal,
+}
 
-pub(super) const LOGIN: Waited = ("at the login", PATIENCE);
-pub(super) const QUESTION: Waited = ("at a question", PATIENCE);
-pub(super) const FOLDER: Waited = ("before the program was copied", PATIENCE);
-pub(super) const COPY: Waited = ("while the program was copied", COPY_PATIENCE);
-pub(super) const TRY: Waited = ("when the program was tried", PATIENCE);
-pub(super) const REMOVAL: Waited = ("while programs were removed", PATIENCE);
+impl Step {
+    fn words(self) -> &'static str {
+        match self {
+            Step::Login => "at the login",
+            Step::Question => "at a question",
+            Step::Folder => "before the program was copied",
+            Step::Copy => "while the program was copied",
+            Step::Try => "when the program was tried",
+            Step::Removal => "while programs were removed",
+        }
+    }
+
+    fn patience(self) -> Duration {
+        if self == Step::Copy { COPY_PATIENCE } else { PATIENCE }
+    }
+}
 
 /// A line with our mark: its first word, and what follows.
 #[derive(Debug, PartialEq, Eq)]
@@ -105,8 +123,8 @@ impl Talk {
     }
 
     /// The next line with our mark.
-    pub(super) fn receive(&mut self, at: Waited) -> Result<Line, Error> {
-        let deadline = Instant::now() + at.1;
+    pub(super) fn receive(&mut self, at: Step) -> Result<Line, Error> {
+        let deadline = Instant::now() + at.patience();
         loop {
             let Some(line) = self.line(deadline, at)? else { return Err(self.end(at)) };
             if let Some(said) = marked(&line, &self.mark) {
@@ -137,16 +155,16 @@ impl Talk {
     }
 
     /// Why it ended.
-    fn end(&self, at: Waited) -> Error {
+    fn end(&self, at: Step) -> Error {
         let lines = self.words.lines();
-        if at == LOGIN {
+        if at == Step::Login {
             return fault::of_login(&self.destination, &lines, &self.foreign);
         }
-        fault::ended(&self.destination, at.0, &last(&lines))
+        fault::ended(&self.destination, at.words(), &last(&lines))
     }
 
     /// The next line, without its end; `None` at the end of the output.
-    fn line(&mut self, deadline: Instant, (at, patience): Waited) -> Result<Option<Vec<u8>>, Error> {
+    fn line(&mut self, deadline: Instant, at: Step) -> Result<Option<Vec<u8>>, Error> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let after = self.rest.split_off(end + 1);
@@ -158,7 +176,7 @@ impl Talk {
                 return Err(fault::no_shell(&self.destination, &printable(&self.rest[..200])));
             }
             if !self.has_output_until(deadline) {
-                let (to, seconds) = (&self.destination, patience.as_secs());
+                let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());
                 return Err(to.error(format!("no answer within {seconds} s {at}")).help(to.try_it()));
             }
             let mut read = [0; 4096];

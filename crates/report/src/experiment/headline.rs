@@ -118,8 +118,9 @@ fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> Str
 fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause {
     let one = |one: &&Comparison| clause(plan, conclusion, one);
     if all.len() <= TOLD_MAX {
-        let begins_with_name = all.first().map(one).is_some_and(|one| one.begins_with_name);
-        let texts: Vec<String> = all.iter().map(|of| one(of).text).collect();
+        let clauses: Vec<Clause> = all.iter().map(one).collect();
+        let begins_with_name = clauses.first().is_some_and(|first| first.begins_with_name);
+        let texts: Vec<String> = clauses.into_iter().map(|clause| clause.text).collect();
         return Clause { text: texts.join("; "), begins_with_name };
     }
     let kinds = model::grouped(all.iter().map(|one| (answer::word(one.outcome, one.metric), ())));

@@ -64,9 +64,9 @@ fn deployed_line(deployed: &Deployed) -> String {
         return format!("{} at {}{of}, which ran already", deployed.place, deployed.address);
     }
     let ready: Vec<&PodSeen> = deployed.pods.iter().filter(|pod| pod.ready).collect();
-    let listed = |word: &str, of: BTreeSet<&str>| match of.into_iter().collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => none,
-        all => format!("{word} {all}"),
+    let listed = |word: &str, of: BTreeSet<&str>| {
+        let told = of.into_iter().collect::<Vec<_>>().join(", ");
+        if told.is_empty() { told } else { format!("{word} {told}") }
     };
     let nodes = listed(" on", ready.iter().filter_map(|pod| pod.node.as_deref()).collect());
     let images = listed(", of", ready.iter().flat_map(|pod| &pod.images).map(String::as_str).collect());
@@ -94,10 +94,8 @@ fn let_go_text(record: &Record, blocks: u32) -> String {
     let variants = record.header.plan.variants.iter().enumerate();
     let fewer = variants.map(|(index, variant)| (&variant.name, measured(&index) as u32));
     let told = fewer.filter(|(_, count)| *count < blocks).map(|(name, count)| format!("{name} in {count}"));
-    match told.collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => none,
-        told => format!(" ({told}, whose comparisons were decided then)"),
-    }
+    let told = told.collect::<Vec<_>>().join(", ");
+    if told.is_empty() { told } else { format!(" ({told}, whose comparisons were decided then)") }
 }
 
 /// What the machine did in the blocks that count for nothing; nothing where there are none.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::prepare::{Lock, Parts, unusable};
 use crate::source::Source;
@@ -30,6 +30,13 @@ pub struct Worktree {
     /// Whether it was checked out just now; otherwise it was found.
     pub made: bool,
     _lock: Lock,
+}
+
+/// What is kept beside a worktree.
+#[derive(Default, Serialize, Deserialize)]
+struct Owner {
+    /// `None`: its path is not UTF-8 and cannot be kept. Git is then asked in the worktree itself.
+    repository: Option<String>,
 }
 
 /// Where worktrees are kept.
@@ -118,14 +125,13 @@ impl Source {
     fn clean(&self) -> Result<Said, Error> {
         let path = &self.against.worktree;
         remove_marks(path);
-        ask(path, &["clean", "-ffdxq"])?.or_fail(format!("clean {}", path.display()))
+        change(path, &["clean", "-ffdxq"], &[])?.or_fail(format!("clean {}", path.display()))
     }
 
     fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
-        // A path that is not UTF-8 cannot be kept: git is then asked in the worktree itself.
-        let repository = self.against.repository.to_str();
-        let text = json!({ "repository": repository, "commit": self.against.commit }).to_string();
+        let owner = Owner { repository: self.against.repository.to_str().map(str::to_owned) };
+        let text = serde_json::to_string(&owner).unwrap_or_default();
         fs::write(&path, text).map_err(|error| unusable(&path, &error))
     }
 }
@@ -163,15 +169,12 @@ fn remove_old(cache: &Cache) {
         let key = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Ok(Some(_lock)) = Lock::try_take(cache, &key) else { continue };
         let text = fs::read_to_string(path).unwrap_or_default();
-        let owner: Value = serde_json::from_str(&text).unwrap_or_default();
-        discard(owner["repository"].as_str().map_or(worktree.as_path(), Path::new), &worktree);
+        let owner: Owner = serde_json::from_str(&text).unwrap_or_default();
+        discard(owner.repository.as_ref().map_or(worktree.as_path(), Path::new), &worktree);
     }
 }
 
-// The git program: how it is asked, so that whatever the caller's shell and configuration say it answers about the repository that
-// a directory lies in, in English, and starts nothing.
-//
-// It runs git and reads what that says; it knows no command of it.
+// Running git (see `machine::git`): for how long, and what its failure means.
 
 /// Longest wait for an answer, and for a commit to be checked out, which takes minutes where it is large.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);

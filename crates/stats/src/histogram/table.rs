@@ -110,9 +110,10 @@ pub(super) fn both(cells: impl Iterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
     // A stable sort merges two rows that rise.
     cells.sort_by_key(|(cell, _)| *cell);
     cells.dedup_by(|(cell, more), (before, count)| {
-        let is_same = cell == before;
-        *count += if is_same { *more } else { 0 };
-        is_same
+        if cell == before {
+            *count += *more;
+        }
+        cell == before
     });
     cells
 }

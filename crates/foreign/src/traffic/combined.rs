@@ -1,0 +1,56 @@
+//! Access logs as Apache and nginx write them unless told otherwise: common, combined, and what has more fields around these.
+//!
+//! ```text
+//! 127.0.0.1 - - [25/Nov/2026:13:27:25 +0000] "GET /item/7?page=2 HTTP/1.1" 200 512 "-" "curl/8.5"
+//! ```
+
+use super::{Asked, request_line};
+
+pub(super) fn asked(line: &str, clock: &mut Clock) -> Option<Asked> {
+    let mut rest = line;
+    // Fields of one's own may stand in quotes before the request.
+    loop {
+        let (_, after) = rest.split_once('"')?;
+        let end = closing_quote(after)?;
+        rest = &after[end + 1..];
+        if let Some((method, target)) = request_line(&after[..end]) {
+            let time = line.split_once('[').and_then(|(_, after)| after.split_once(']'));
+            return Some(Asked {
+                method: method.to_owned(),
+                // nginx and Apache write as \xNN what is no plain text, nginx a quote and a backslash too.
+                target: target.replace("\\x", "%"),
+                status: rest.split_whitespace().next().and_then(|status| status.parse().ok()),
+                at_s: time.and_then(|(time, _)| clock.at_s(time)),
+                origin: None,
+            });
+        }
+    }
+}
+
+/// Where a text in quotes ends.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.bytes().position(|byte| {
+        let is_end = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        is_end
+    })
+}
+
+/// The time of the line before: most lines have the same.
+#[derive(Default)]
+pub(super) struct Clock {
+    text: String,
+    at_s: Option<f64>,
+}
+
+impl Clock {
+    fn at_s(&mut self, text: &str) -> Option<f64> {
+        if self.text != text {
+            text.clone_into(&mut self.text);
+            let read = jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text);
+            self.at_s = read.and_then(|time| time.to_timestamp()).ok().map(|at| at.as_second() as f64);
+        }
+        self.at_s
+    }
+}
