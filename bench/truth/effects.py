@@ -54,10 +54,11 @@ EFFECTS = {
     "none, waits": nothing({"DELAY_MS": "5"}),
     "none, 134 kB": nothing({"ORDERS": "1315"}),
     "none, two workers": nothing({"WORKERS": "2"}),
+    # The time in which it is to be found.
     "spin-2": Effect("throughput", (300,), percent=2),
     "spin-3": Effect("throughput", (300,), percent=3),
-    "spin-5": Effect("throughput", (300,), percent=5),
-    "spin-10": Effect("throughput", (120,), percent=10),
+    "spin-5": Effect("throughput", (100,), percent=5),
+    "spin-10": Effect("throughput", (30,), percent=10),
     "spin-20": Effect("throughput", (75,), percent=20),
     "latency-only": Effect("p50", (120,), variables={"DELAY_MS": "1"}, rate=RATE),
     # The p99 stands on the very edge of the tail: now below it, now in it.
