@@ -10,6 +10,7 @@
 //! An endpoint is one request of the spec; its variants are what its rows of values make of it. This decides what can
 //! be sent, and `sampler` which of it is sent next; it must not know threads, connections or time.
 
+use std::collections::HashMap;
 use std::hint::select_unpredictable;
 use std::sync::Arc;
 
@@ -18,12 +19,14 @@ use rand_pcg::rand_core::Rng;
 
 use crate::error::refuse;
 use crate::pacer::rng_of;
-use crate::render::Renderer;
+use crate::render::{Hole, Renderer};
 use crate::values::shown;
-use crate::{LoadError, Request};
+use crate::{LoadError, Request, Users};
 
 /// Each has histograms of its own in each thread, of 264 KiB and more. Many requests that differ in a value are one endpoint.
 const ENDPOINTS_MAX: usize = 100;
+/// What the holes of a variant take, about.
+const HOLES_BYTES: usize = 128;
 /// Of requests, rendered. Offsets have 32 bits.
 const ARENA_MAX: usize = 512 << 20;
 
@@ -34,6 +37,8 @@ pub(crate) struct RequestArena {
     bounds: Vec<u32>,
     /// In the order of the spec; [`Choice::endpoint`] is a number of this.
     pub(crate) endpoints: Vec<Endpoint>,
+    /// Of variants that each user fills, by where they begin.
+    holes: HashMap<u32, Box<[Hole]>>,
     table: AliasTable,
 }
 
@@ -44,30 +49,42 @@ pub(crate) struct Endpoint {
     pub(crate) name: String,
     /// Whether its responses have no body whatever they say: those to HEAD.
     bodiless: bool,
+    /// Whether it is drawn; otherwise users send it first.
+    pub(crate) is_drawn: bool,
     /// Its first variant, and how many follow one another; at least one.
     first: u32,
     count: u32,
 }
 
 impl RequestArena {
-    /// Renders all requests with all their rows.
+    /// Renders all requests with all their rows, the last of which are those by which `users` log in: they are not drawn.
     ///
     /// # Errors [`LoadError::Spec`]: the first request that cannot be sent as it is meant; no request, or more than
     /// 100; two of one name; values that no request uses; more than 512 MiB.
-    pub(crate) fn render(requests: &[Request]) -> Result<RequestArena, LoadError> {
-        RequestArena::render_within(requests, ARENA_MAX)
+    pub(crate) fn render(requests: &[Request], users: &Users) -> Result<RequestArena, LoadError> {
+        RequestArena::render_within(requests, users, ARENA_MAX)
     }
 
-    fn render_within(requests: &[Request], limit: usize) -> Result<RequestArena, LoadError> {
+    fn render_within(requests: &[Request], users: &Users, limit: usize) -> Result<RequestArena, LoadError> {
         check(requests)?;
-        let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
-        let (arena, bounds, endpoints) = (Vec::new(), vec![0], Vec::new());
-        let mut arena = RequestArena { arena, bounds, endpoints, table: AliasTable::new(&weights) };
+        let drawn = requests.len() - users.first.len();
+        let weights: Vec<u32> = requests[..drawn].iter().map(|request| request.weight).collect();
+        let mut arena = RequestArena {
+            arena: Vec::new(),
+            bounds: vec![0],
+            endpoints: Vec::new(),
+            holes: HashMap::new(),
+            table: AliasTable::new(&weights),
+        };
         let mut uses_values = Vec::new();
-        for request in requests {
-            let used =
-                arena.add(request, limit).map_err(|error| of_request(error, request, requests.len()))?;
-            uses_values.push(used);
+        for (index, request) in requests.iter().enumerate() {
+            // Of a user's first requests each knows what those before it have captured.
+            let before = index.checked_sub(drawn).unwrap_or(users.first.len());
+            let captured = users.first[..before].iter().flat_map(|first| &first.capture);
+            let captured: Vec<String> = captured.map(|(name, _)| name.clone()).collect();
+            let renderer = Renderer::new(request, &captured, users.cookies);
+            let used = renderer.and_then(|renderer| arena.add(request, renderer, limit));
+            uses_values.push(used.map_err(|error| of_request(error, request, requests.len()))?);
         }
         check_values(requests, &uses_values)?;
         arena.arena.shrink_to_fit();
@@ -75,14 +92,22 @@ impl RequestArena {
     }
 
     /// Appends an endpoint; whether it has placeholders.
-    fn add(&mut self, request: &Request, limit: usize) -> Result<bool, LoadError> {
-        let mut renderer = Renderer::new(request)?;
+    fn add(
+        &mut self,
+        request: &Request,
+        mut renderer: Renderer<'_>,
+        limit: usize,
+    ) -> Result<bool, LoadError> {
         let (begin, count) = (self.arena.len(), renderer.variants());
         let first = self.bounds.len() - 1;
         for row in 0..count {
-            renderer.push(row, &mut self.arena)?;
+            let place = self.arena.len() as u32;
+            let holes = renderer.push(row, &mut self.arena)?;
+            if !holes.is_empty() {
+                self.holes.insert(place, holes.into());
+            }
             let end = self.arena.len();
-            if end > limit {
+            if end + self.holes.len() * HOLES_BYTES > limit {
                 // Projected from the rows that were rendered so far.
                 let projected = begin as u128 + (end - begin) as u128 * count as u128 / (row + 1) as u128;
                 let rows = if count > 1 { format!(" with its {count} rows") } else { String::new() };
@@ -96,6 +121,7 @@ impl RequestArena {
         self.endpoints.push(Endpoint {
             name: request.title().into_owned(),
             bodiless: request.method == "HEAD",
+            is_drawn: self.endpoints.len() < self.table.slots.len(),
             first: first as u32,
             count: count as u32,
         });
@@ -112,6 +138,21 @@ impl RequestArena {
     /// The bytes of a request that was drawn. They stay where they are as long as the arena lives.
     pub(crate) fn bytes(&self, choice: Choice) -> &[u8] {
         &self.arena[choice.start as usize..][..choice.length as usize]
+    }
+
+    /// The places in a request that each user fills, if it has any.
+    pub(crate) fn holes(&self, choice: Choice) -> Option<&[Hole]> {
+        self.holes.get(&choice.start).map(|holes| &**holes)
+    }
+
+    /// Whether all is sent as it is here.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.holes.is_empty()
+    }
+
+    /// The endpoint's variant with the row of this number, from the first again after the last.
+    pub(crate) fn row_of(&self, endpoint: usize, number: usize) -> Choice {
+        self.choice(endpoint, (number % self.endpoints[endpoint].count as usize) as u32)
     }
 
     /// Variant `row` of the endpoint; both are within the arena.

@@ -32,6 +32,9 @@ pub(crate) struct Check {
     /// One response in so many is looked at in full; 0: none.
     sample_every: u64,
     heads: u64,
+    /// Of all heads the fields are looked at.
+    pub(crate) has_users: bool,
+    log_ins: Vec<ContractFailure>,
 }
 
 #[derive(Debug)]
@@ -49,7 +52,8 @@ impl Check {
             let failures = none_of(&contract);
             Endpoint { contract, failures, contents: Vec::new() }
         };
-        Check { endpoints: contracts.into_iter().map(endpoint).collect(), sample_every, heads: 0 }
+        let endpoints = contracts.into_iter().map(endpoint).collect();
+        Check { endpoints, sample_every, heads: 0, has_users: false, log_ins: Vec::new() }
     }
 
     fn is_sampled(&self) -> bool {
@@ -58,7 +62,9 @@ impl Check {
 
     /// Whether the fields of the next head of this endpoint are looked at, beside its status.
     pub(crate) fn reads_fields(&self, endpoint: u16) -> bool {
-        self.is_sampled() || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
+        self.has_users
+            || self.is_sampled()
+            || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
     }
 
     /// Looks at a final head. An example of a breach is kept here, the breach is counted by [`Check::body`].
@@ -86,7 +92,7 @@ impl Check {
     /// Notes the content of a sampled response.
     pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
         let Endpoint { contract, failures, contents } = &mut self.endpoints[usize::from(endpoint)];
-        let Content { digest, encoded_bytes, decoded_bytes } = match content.finish() {
+        let Content { digest, encoded_bytes, decoded_bytes, .. } = match content.finish() {
             Ok(content) => content,
             Err(flaw) => return Some(note(failures, |kind| *kind == FailureKind::Coding, || flaw)),
         };
@@ -102,18 +108,40 @@ impl Check {
 
     /// Judges a complete response: true when it is good.
     pub(crate) fn body(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> bool {
+        match self.breach(endpoint, breach, bytes) {
+            Some(failure) => {
+                failure.count += 1;
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// In what a complete response broke the contract.
+    fn breach(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<&mut ContractFailure> {
         let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
         let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
-        let breach = match breach {
+        let Breach(place) = match breach {
             None if wrong_length => {
-                Some(note(failures, |kind| *kind == FailureKind::BodyBytes, || format!("{bytes} bytes")))
+                note(failures, |kind| *kind == FailureKind::BodyBytes, || format!("{bytes} bytes"))
             }
-            other => other,
+            other => other?,
         };
-        if let Some(Breach(place)) = breach {
-            failures[place].count += 1;
+        Some(&mut failures[place])
+    }
+
+    /// What is wrong with the complete response to a log-in, in words, if it broke the contract.
+    pub(crate) fn refusal(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<String> {
+        self.breach(endpoint, breach, bytes).map(|failure| format!("{} {}", failure.kind, failure.example))
+    }
+
+    /// Counts the complete response to a log-in as a failure.
+    pub(crate) fn log_in_failed(&mut self, name: &str, example: String) {
+        let kind = FailureKind::LogIn(name.to_owned());
+        match self.log_ins.iter_mut().find(|known| known.kind == kind) {
+            Some(known) => known.count += 1,
+            None => self.log_ins.push(ContractFailure { kind, count: 1, example }),
         }
-        breach.is_none()
     }
 
     /// Hands out the breaches of all endpoints together and the contents seen of each, and starts over.
@@ -122,7 +150,7 @@ impl Check {
         let take = |Endpoint { contract, failures, .. }: &mut Endpoint| {
             std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
         };
-        let failures = self.endpoints.iter_mut().flat_map(take).collect();
+        let failures = self.endpoints.iter_mut().flat_map(take).chain(self.log_ins.drain(..)).collect();
         let contents = self.endpoints.iter_mut().map(|endpoint| std::mem::take(&mut endpoint.contents));
         (failures, contents.collect())
     }
@@ -166,7 +194,7 @@ pub(crate) fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Co
 }
 
 /// A value on one line: each fold, with the blanks around it, is one blank (RFC 9112, section 5.2).
-fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     if !value.contains(&b'\n') {
         return Cow::Borrowed(value);
     }

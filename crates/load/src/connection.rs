@@ -4,12 +4,12 @@
 //! ```text
 //!            open             connected            secured
 //!   Closed ───────► Connecting ────────► Securing ────────► Open ◄─► requests under way, as many as the protocol takes
-//!     ▲                 │                   │                │
-//!     └──── close ──────┴───────────────────┴────────────────┘
+//!     ▲                 │                   │    LoggingIn ──▲ │
+//!     └──── close ──────┴───────────────────┴────────┴─────────┘
 //!
 //!   bytes of the socket ◄──► Tls (where there is one) ◄──► Session (HTTP/1.1 or HTTP/2) ◄──► requests
 //! ```
-//! Without TLS, and with HTTP/1.1, `Securing` takes no time. It does no I/O and reads no clock: the
+//! Without TLS, and with HTTP/1.1, `Securing` takes no time; `LoggingIn` is for users who have not yet. It does no I/O and reads no clock: the
 //! [`Worker`](crate::worker::Worker) that owns it decides what is sent when, a driver moves the bytes.
 
 mod tls;
@@ -25,6 +25,7 @@ use crate::content::ContentReader;
 use crate::protocol::{self, Session};
 use crate::reader::{Head, Sink};
 use crate::tally::Tally;
+use crate::user::{CONTENT_BYTES_MAX, Own, User};
 use crate::worker::Settings;
 use tls::{Tls, TlsError};
 
@@ -44,6 +45,8 @@ pub(crate) enum Stage {
     Connecting { since_ns: u64 },
     /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
     Securing { since_ns: u64, phase: Phase },
+    /// Its user logs in.
+    LoggingIn,
     /// Can carry requests.
     Open,
 }
@@ -97,8 +100,12 @@ impl Connection {
             Stage::Closed { retry_ns } => {
                 usize::from(settings.fresh && retry_ns <= now_ns && self.early.is_none())
             }
-            Stage::Connecting { .. } | Stage::Securing { .. } => 0,
+            Stage::Connecting { .. } | Stage::Securing { .. } | Stage::LoggingIn => 0,
         }
+    }
+
+    fn carries_requests(&self) -> bool {
+        matches!(self.stage, Stage::LoggingIn | Stage::Open)
     }
 
     /// Whether a request is under way.
@@ -117,7 +124,7 @@ impl Connection {
                     self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
                 Some(early_ns.min(self.opening_ns + settings.connect_timeout_ns))
             }
-            Stage::Open => self.session.due_ns(settings),
+            Stage::Open | Stage::LoggingIn => self.session.due_ns(settings),
         }
     }
 
@@ -150,9 +157,22 @@ impl Connection {
         let Settings { protocol, tls, .. } = recorder.settings;
         self.session = protocol::begin(*protocol, tls.is_some());
         if self.session.handshake() == Poll::Ready(Ok(())) {
-            return self.secured(recorder);
+            return self.log_in(recorder);
         }
         self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Connect };
+        Effect::Free
+    }
+
+    /// The protocol is ready: a user begins with what he sends first.
+    fn log_in(&mut self, recorder: &mut Recorder<'_>) -> Effect {
+        let arena = &recorder.settings.arena;
+        let Some((choice, own)) = recorder.user.as_ref().and_then(|user| user.log_in(arena)) else {
+            return self.secured(recorder);
+        };
+        self.stage = Stage::LoggingIn;
+        *recorder.in_flight += 1;
+        let request = InFlight::new(choice, recorder.now_ns, Some(recorder.now_ns));
+        self.session.begin(InFlight { own: Some(own), ..request }, arena);
         Effect::Free
     }
 
@@ -179,7 +199,7 @@ impl Connection {
     pub(crate) fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
         match (&self.tls, self.stage) {
             (Some(tls), _) => tls.output(),
-            (None, Stage::Securing { .. } | Stage::Open) => self.session.output(arena),
+            (None, Stage::Securing { .. } | Stage::LoggingIn | Stage::Open) => self.session.output(arena),
             (None, _) => None,
         }
     }
@@ -231,14 +251,15 @@ impl Connection {
             // Its request has ended, in whatever way.
             return Effect::Lost;
         }
-        if !matches!(self.stage, Stage::Securing { .. }) {
-            return effect;
-        }
-        match (effect, self.session.handshake()) {
-            (_, Poll::Ready(Err(cause))) => self.failed(cause, recorder),
-            (Effect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
-            (_, Poll::Ready(Ok(()))) => self.secured(recorder),
-            (effect, Poll::Pending) => effect,
+        match (self.stage, effect, self.session.handshake()) {
+            (Stage::Securing { .. }, _, Poll::Ready(Err(cause))) => self.failed(cause, recorder),
+            (Stage::Securing { .. }, Effect::Lost, _) => self.failed(Cause::ClosedEarly, recorder),
+            (Stage::Securing { .. }, _, Poll::Ready(Ok(()))) => self.log_in(recorder),
+            (Stage::LoggingIn, Effect::None | Effect::Free, _) if !self.is_busy() => {
+                // After a failure it is opened anew, as late as after others.
+                if recorder.has_response { self.log_in(recorder) } else { Effect::Lost }
+            }
+            _ => effect,
         }
     }
 
@@ -250,7 +271,7 @@ impl Connection {
 
     /// The peer has ended the connection.
     pub(crate) fn ended(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        if self.stage != Stage::Open {
+        if !self.carries_requests() {
             return self.failed(Cause::ClosedEarly, recorder);
         }
         // While what is announced by TLS is decrypted, it is taken from here.
@@ -261,7 +282,7 @@ impl Connection {
     /// The socket has failed, or the time for connecting is up.
     pub(crate) fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) -> Effect {
         let phase = match self.stage {
-            Stage::Open => {
+            Stage::Open | Stage::LoggingIn => {
                 self.session.failed(cause, recorder);
                 return Effect::Lost;
             }
@@ -278,7 +299,7 @@ impl Connection {
 
     /// The time of the oldest request, or of connecting, is up.
     pub(crate) fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        if self.stage != Stage::Open {
+        if !self.carries_requests() {
             return self.failed(Cause::Timeout, recorder);
         }
         let effect = self.session.expired(recorder);
@@ -399,11 +420,26 @@ pub(crate) struct InFlight {
     pub(crate) breach: Option<Breach>,
     /// Looks at the response's content, if it is sampled.
     pub(crate) content: Option<Box<ContentReader>>,
+    /// It is not the same for all users.
+    pub(crate) own: Option<Box<Own>>,
 }
 
 impl InFlight {
     pub(crate) fn new(choice: Choice, sent_ns: u64, intended_ns: Option<u64>) -> InFlight {
-        InFlight { choice, sent_ns, intended_ns, first_byte_ns: None, breach: None, content: None }
+        InFlight { choice, sent_ns, intended_ns, first_byte_ns: None, breach: None, content: None, own: None }
+    }
+
+    /// What is written.
+    pub(crate) fn bytes<'a>(&'a self, arena: &'a RequestArena) -> &'a [u8] {
+        match &self.own {
+            Some(own) => &own.bytes,
+            None => arena.bytes(self.choice),
+        }
+    }
+
+    /// Whether its user logs in by it.
+    fn is_log_in(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.step.is_some())
     }
 
     /// Bytes of its response have arrived.
@@ -420,9 +456,11 @@ impl InFlight {
 /// A request reads its response.
 impl Sink for (&mut InFlight, &mut Check) {
     fn head(&mut self, head: &Head<'_>) {
-        let (InFlight { choice, breach, content, .. }, check) = self;
+        let (InFlight { choice, breach, content, own, .. }, check) = self;
         *breach = check.head(choice.endpoint, head);
-        if !choice.bodiless {
+        if own.as_mut().is_some_and(|own| own.note(head)) {
+            *content = Some(Box::new(ContentReader::of(head).keeping(CONTENT_BYTES_MAX)));
+        } else if !choice.bodiless {
             *content = check.sample(head);
         }
     }
@@ -445,6 +483,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) check: &'a mut Check,
     pub(crate) tally: &'a mut Tally,
     pub(crate) in_flight: &'a mut u32,
+    /// Whose connection it is, where users are told apart.
+    pub(crate) user: Option<&'a mut User>,
     /// A response was complete since the books were opened.
     pub(crate) has_response: bool,
 }
@@ -454,6 +494,9 @@ impl Recorder<'_> {
     pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
         self.has_response = true;
+        if request.own.is_some() && self.is_log_in(&mut request, (status, body_bytes)) {
+            return;
+        }
         let endpoint = request.choice.endpoint;
         if let Some(content) = request.content.take() {
             let breach = self.check.content(endpoint, *content);
@@ -463,16 +506,50 @@ impl Recorder<'_> {
         self.tally.response(&request, (status, body_bytes, ok), self.now_ns, self.since_start_ns);
     }
 
+    /// A user has a response: his log-in is booked here, and true is returned. One that succeeds is no sample.
+    #[cold]
+    fn is_log_in(&mut self, request: &mut InFlight, (status, body_bytes): (u16, u64)) -> bool {
+        let (Some(own), Some(user)) = (request.own.take(), &mut self.user) else { return false };
+        user.keep_cookies(&own);
+        if own.step.is_none() {
+            return false;
+        }
+        let endpoint = request.choice.endpoint;
+        let content = request.content.take().map(|content| content.finish());
+        let why = match self.check.refusal(endpoint, request.breach, body_bytes) {
+            Some(refusal) => refusal,
+            None => match user.go_on(&own, content) {
+                Ok(()) => {
+                    self.tally.counts.log_ins += 1;
+                    return true;
+                }
+                Err(lacking) => lacking,
+            },
+        };
+        user.start_over();
+        self.has_response = false;
+        self.check.log_in_failed(&self.settings.arena.endpoints[usize::from(endpoint)].name, why);
+        self.tally.log_in_failed();
+        self.tally.response(request, (status, body_bytes, false), self.now_ns, self.since_start_ns);
+        true
+    }
+
     /// A request will get none.
     pub(crate) fn fail(&mut self, request: &InFlight, phase: Phase, cause: Cause) {
         *self.in_flight -= 1;
+        if request.is_log_in() {
+            self.tally.log_in_failed();
+            self.user.iter_mut().for_each(|user| user.start_over());
+        }
         self.tally.loss(request, phase, cause, self.now_ns);
     }
 
     /// A request has none when the slice is over, which is no error.
     pub(crate) fn leave_unfinished(&mut self, request: &InFlight) {
         *self.in_flight -= 1;
-        self.tally.leave_unfinished(request, self.now_ns);
+        if !request.is_log_in() {
+            self.tally.leave_unfinished(request, self.now_ns);
+        }
     }
 
     /// Something went wrong that cost no request.

@@ -39,6 +39,8 @@ pub struct Content {
     pub encoded_bytes: u64,
     /// Bytes after all content codings are undone.
     pub decoded_bytes: u64,
+    /// These bytes, if they were to be kept: as many as that, and one more where there are more.
+    pub kept: Vec<u8>,
 }
 
 /// Why the content of a response cannot be had, in words.
@@ -59,12 +61,15 @@ pub(crate) struct ContentReader {
 struct Plain {
     hash: Sha256,
     bytes: u64,
+    kept: Vec<u8>,
+    keep: usize,
 }
 
 impl Plain {
     fn take(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.hash.update(bytes);
+        self.kept.extend_from_slice(&bytes[..bytes.len().min(self.keep - self.kept.len())]);
     }
 }
 
@@ -79,8 +84,14 @@ impl ContentReader {
     /// that nothing is to be undone.
     fn with_limit(codings: &[impl AsRef<[u8]>], limit_bytes: u64) -> ContentReader {
         let codings = read_list(codings).map(|applied| applied.into_iter().rev().collect());
-        let plain = Plain { hash: Sha256::new(), bytes: 0 };
+        let plain = Plain { hash: Sha256::new(), bytes: 0, kept: Vec::new(), keep: 0 };
         ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes }
+    }
+
+    /// Keeps so many decoded bytes, and one more.
+    pub(crate) fn keeping(mut self, bytes: usize) -> ContentReader {
+        self.plain.keep = bytes + 1;
+        self
     }
 
     /// Takes more content, after removal of the chunked coding.
@@ -132,6 +143,7 @@ impl ContentReader {
             digest: <[u8; 32]>::from(self.plain.hash.finalize()).into(),
             encoded_bytes: self.encoded_bytes,
             decoded_bytes: self.plain.bytes,
+            kept: self.plain.kept,
         })
     }
 }

@@ -63,7 +63,7 @@ impl Generator {
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
         check(&spec)?;
-        let arena = Arc::new(RequestArena::render(&requests(&spec))?);
+        let arena = Arc::new(RequestArena::render(&requests(&spec), &spec.users)?);
         check_requests(&spec, &arena)?;
         let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
         ensure_descriptors(spec.connections, spec.threads)?;
@@ -232,7 +232,7 @@ pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
 
 /// The requests as they are sent: where each has a connection of its own, it says so.
 fn requests(spec: &LoadSpec) -> Vec<Request> {
-    let mut requests = spec.requests.clone();
+    let mut requests: Vec<Request> = spec.all_requests().cloned().collect();
     for request in requests.iter_mut().filter(|_| !spec.keep_alive) {
         if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")) {
             request.headers.push(("Connection".into(), "close".into()));
@@ -349,6 +349,7 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     {
         return refuse("load.rate", problem);
     }
+    check_users(spec)?;
     if spec.timeout.is_zero() {
         return refuse("load.timeout", "0 is too short for any response");
     }
@@ -358,6 +359,25 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),
         Address::Unix(path) => check_socket(spec, path),
+    }
+}
+
+/// A connection is a user: it has to be kept. Who thinks does one thing after the other.
+fn check_users(spec: &LoadSpec) -> Result<(), LoadError> {
+    let users = &spec.users;
+    if !spec.keep_alive && (users.cookies || !users.first.is_empty()) {
+        let problem = "a user is a connection, and each request would open another; keep connections";
+        return refuse("load.keep_alive", problem);
+    }
+    match (users.think, spec.arrivals) {
+        (Some(_), Arrivals::Open { .. }) => refuse(
+            "load.think",
+            "at a rate requests are due whatever users wait for: the rate has their think times in it; leave one out",
+        ),
+        (Some(_), Arrivals::Closed) if spec.protocol.lanes() > 1 || !spec.keep_alive => {
+            refuse("load.think", "a user who thinks has one connection, and one request under way on it")
+        }
+        _ => Ok(()),
     }
 }
 

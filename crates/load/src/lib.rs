@@ -42,6 +42,7 @@ mod spec;
 mod tally;
 mod thread;
 mod trust;
+mod user;
 mod values;
 mod worker;
 
@@ -49,8 +50,8 @@ pub use completion::grants as grants_completion;
 pub use error::LoadError;
 pub use fetch::{Fetched, fetch};
 pub use generator::{Generator, Interrupt, Progress};
-pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, Until};
-pub use spec::{Address, Arrivals, DriverChoice, Lanes, LoadSpec, Request, Tls, Trust};
+pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, ResponseField, Think, Until};
+pub use spec::{Address, Arrivals, DriverChoice, First, Lanes, LoadSpec, Request, Tls, Trust, Users};
 pub use values::{Values, ValuesError};
 
 /// What the fuzz targets in `fuzz/` call. No part of the crate's interface: it is there for cargo-fuzz alone, because the

@@ -11,7 +11,7 @@ use crate::error::refuse;
 use crate::reader::is_token;
 use crate::values::shown;
 use crate::{LoadError, Request, Values};
-use template::Template;
+use template::{Names, Template};
 
 const USER_AGENT: &str = concat!("proofload/", env!("CARGO_PKG_VERSION"));
 const CONTENT_TYPE: &str = "content-type";
@@ -19,13 +19,33 @@ const CONTENT_TYPE: &str = "content-type";
 /// Appends a value in the form of its place.
 type Escape = fn(&str, &mut Vec<u8>);
 
+/// A place in a rendered request, by its offset there, which each user fills with what is his.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hole {
+    pub(crate) at: usize,
+    pub(crate) what: Filling,
+}
+
+/// What goes into a hole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Filling {
+    /// The captured value of this number.
+    Value(usize, Escape),
+    /// The length of the body.
+    BodyBytes,
+    /// Nothing: the body begins here.
+    Body,
+    /// The `Cookie` field, if there is any cookie.
+    Cookies,
+}
+
 /// Renders one request; of one with values that of the first row.
 ///
 /// # Errors
 /// [`LoadError::Spec`]: why it cannot be sent as it is meant.
 pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
     let mut bytes = Vec::new();
-    Renderer::new(request)?.push(0, &mut bytes)?;
+    Renderer::new(request, &[], false)?.push(0, &mut bytes)?;
     Ok(bytes)
 }
 
@@ -33,6 +53,10 @@ pub(crate) fn bytes(request: &Request) -> Result<Vec<u8>, LoadError> {
 #[derive(Debug)]
 pub(crate) struct Renderer<'r> {
     request: &'r Request,
+    /// Columns of its values; higher numbers are of what was captured.
+    columns: usize,
+    /// Whether users send their cookies with it.
+    cookies: bool,
     path: Template,
     /// One for each header of the request.
     headers: Vec<Template>,
@@ -44,28 +68,33 @@ pub(crate) struct Renderer<'r> {
 }
 
 impl<'r> Renderer<'r> {
-    /// Takes the request apart.
+    /// Takes the request apart, in which braces may also have these names of what was captured before.
     ///
     /// # Errors
     /// [`LoadError::Spec`]: what is wrong with it whatever the row.
-    pub(crate) fn new(request: &'r Request) -> Result<Renderer<'r>, LoadError> {
+    pub(crate) fn new(
+        request: &'r Request,
+        captured: &[String],
+        cookies: bool,
+    ) -> Result<Renderer<'r>, LoadError> {
         check_method(&request.method)?;
         if !request.host.bytes().all(is_value) {
             return refuse("load.host", format!("{:?} contains a control character", request.host));
         }
-        let values = request.values.as_ref();
-        let path = read("load.path", request.path.as_bytes(), values)?;
+        let names = Names { values: request.values.as_ref(), captured };
+        let path = read("load.path", request.path.as_bytes(), names)?;
         check_path(&request.path, &path)?;
-        let header = |(name, value): &(String, String)| header(name, value, values);
+        let header = |(name, value): &(String, String)| header(name, value, names);
         let headers: Vec<Template> = request.headers.iter().map(header).collect::<Result<_, _>>()?;
-        let body = read("load.body", &request.body, values)?;
+        let body = read("load.body", &request.body, names)?;
         if body.has_columns() && has(request, "transfer-encoding") {
             let problem =
                 "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
             return refuse("load.headers", problem);
         }
         let body_escape: Escape = if is_json(request) { json } else { raw };
-        Ok(Renderer { request, path, headers, body, body_escape, filled_body: Vec::new() })
+        let (columns, filled_body) = (names.columns(), Vec::new());
+        Ok(Renderer { request, columns, cookies, path, headers, body, body_escape, filled_body })
     }
 
     /// How many different requests there are: one for each row where a value is used, else one.
@@ -74,23 +103,26 @@ impl<'r> Renderer<'r> {
         if self.uses_values() { rows } else { 1 }
     }
 
-    /// Whether there is a placeholder.
+    /// Whether there is a placeholder of a column.
     pub(crate) fn uses_values(&self) -> bool {
-        [&self.path, &self.body].into_iter().chain(&self.headers).any(Template::has_columns)
+        let is_column = |number| number < self.columns;
+        [&self.path, &self.body].into_iter().chain(&self.headers).any(|template| template.uses(is_column))
     }
 
-    /// Appends the request of one row (from 0) to `out`.
+    /// Appends the request of one row (from 0) to `out`, and returns the holes in it, in their order.
     ///
     /// # Errors
     /// [`LoadError::Spec`]: what is wrong with it because of the row's values. `out` then ends with a part of it.
-    pub(crate) fn push(&mut self, row: usize, out: &mut Vec<u8>) -> Result<(), LoadError> {
-        let request = self.request;
+    pub(crate) fn push(&mut self, row: usize, out: &mut Vec<u8>) -> Result<Vec<Hole>, LoadError> {
+        let (request, columns, begin) = (self.request, self.columns, out.len());
+        let (mut holes, mut in_body) = (Vec::new(), Vec::new());
         self.filled_body.clear();
-        self.body.fill(&mut self.filled_body, writer(request, row, self.body_escape))?;
+        let of_body = writer((request, row), columns, self.body_escape, &mut in_body);
+        self.body.fill(&mut self.filled_body, of_body)?;
 
         out.extend_from_slice(request.method.as_bytes());
         out.push(b' ');
-        self.path.fill(out, writer(request, row, percent))?;
+        self.path.fill(out, writer((request, row), columns, percent, &mut holes))?;
         out.extend_from_slice(b" HTTP/1.1\r\n");
         if !has(request, "host") {
             push_field(out, "Host", &request.host);
@@ -99,27 +131,39 @@ impl<'r> Renderer<'r> {
             push_field(out, "User-Agent", USER_AGENT);
         }
         if wants_length(request) {
-            push_field(out, "Content-Length", &self.filled_body.len().to_string());
+            let length = self.filled_body.len().to_string();
+            push_field(out, "Content-Length", if in_body.is_empty() { &length } else { "" });
+            let what = Filling::BodyBytes;
+            holes.extend((!in_body.is_empty()).then_some(Hole { at: out.len() - 2, what }));
         }
         for ((name, _), template) in request.headers.iter().zip(&self.headers) {
-            self.push_header(row, name, template, out)?;
+            self.push_header((row, name), template, out, &mut holes)?;
         }
+        holes.extend(self.cookies.then_some(Hole { at: out.len(), what: Filling::Cookies }));
         out.extend_from_slice(b"\r\n");
+        let body_at = out.len();
+        holes.extend((!in_body.is_empty()).then_some(Hole { at: body_at, what: Filling::Body }));
+        holes.extend(in_body.into_iter().map(|hole| Hole { at: hole.at + body_at, ..hole }));
         out.extend_from_slice(&self.filled_body);
-        Ok(())
+        holes.iter_mut().for_each(|hole| hole.at -= begin);
+        Ok(holes)
     }
 
     fn push_header(
         &self,
-        row: usize,
-        name: &str,
+        (row, name): (usize, &str),
         template: &Template,
         out: &mut Vec<u8>,
+        holes: &mut Vec<Hole>,
     ) -> Result<(), LoadError> {
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b": ");
         let start = out.len();
         template.fill(out, |column, out| {
+            if let Some(number) = column.checked_sub(self.columns) {
+                holes.push(Hole { at: out.len(), what: Filling::Value(number, raw) });
+                return Ok(());
+            }
             let value = cell(self.request, row, column);
             if !value.bytes().all(is_value) {
                 let problem = format!("{name}: {} contains a control character", shown(value));
@@ -151,14 +195,18 @@ impl<'r> Renderer<'r> {
     }
 }
 
-/// Writes the values of one row, in one form.
+/// Writes the values of one row, in one form, and leaves holes for what is captured.
 fn writer(
-    request: &Request,
-    row: usize,
+    (request, row): (&Request, usize),
+    columns: usize,
     escape: Escape,
+    holes: &mut Vec<Hole>,
 ) -> impl FnMut(usize, &mut Vec<u8>) -> Result<(), LoadError> {
     move |column, out| {
-        escape(cell(request, row, column), out);
+        match column.checked_sub(columns) {
+            None => escape(cell(request, row, column), out),
+            Some(number) => holes.push(Hole { at: out.len(), what: Filling::Value(number, escape) }),
+        }
         Ok(())
     }
 }
@@ -199,15 +247,15 @@ fn is_json(request: &Request) -> bool {
     request.headers.iter().any(|(name, value)| name.eq_ignore_ascii_case(CONTENT_TYPE) && is_json(value))
 }
 
-fn read(field: &'static str, text: &[u8], values: Option<&Values>) -> Result<Template, LoadError> {
-    Template::read(text, values).map_err(|problem| LoadError::Spec { field, problem })
+fn read(field: &'static str, text: &[u8], names: Names<'_>) -> Result<Template, LoadError> {
+    Template::read(text, names).map_err(|problem| LoadError::Spec { field, problem })
 }
 
-fn header(name: &str, value: &str, values: Option<&Values>) -> Result<Template, LoadError> {
+fn header(name: &str, value: &str, names: Names<'_>) -> Result<Template, LoadError> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return refuse("load.headers", format!("{name:?} is no header name"));
     }
-    let template = Template::read(value.as_bytes(), values).map_err(|problem| LoadError::Spec {
+    let template = Template::read(value.as_bytes(), names).map_err(|problem| LoadError::Spec {
         field: "load.headers",
         problem: format!("{name}: {problem}"),
     })?;

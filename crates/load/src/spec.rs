@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Contract, Process, Protocol, SAMPLE_EVERY};
+use model::{Contract, Process, Protocol, ResponseField, SAMPLE_EVERY, Think};
 use serde::{Deserialize, Serialize};
 
 use crate::{Rate, Values};
@@ -29,6 +29,9 @@ pub struct LoadSpec {
     pub keep_alive: bool,
     /// The requests that are sent, each as often as its weight says.
     pub requests: Vec<Request>,
+    /// What makes a user of each connection.
+    #[serde(default)]
+    pub users: Users,
     /// Decides which of several requests is sent when.
     pub seed: u64,
     /// When requests are sent.
@@ -68,6 +71,7 @@ impl LoadSpec {
             protocol: Protocol::default(),
             keep_alive: true,
             requests,
+            users: Users::default(),
             seed: 1,
             arrivals: Arrivals::Closed,
             connections: 1,
@@ -81,6 +85,32 @@ impl LoadSpec {
             driver: DriverChoice::Auto,
         }
     }
+
+    /// Its requests, and then those that users send first.
+    pub(crate) fn all_requests(&self) -> impl Iterator<Item = &Request> {
+        self.requests.iter().chain(self.users.first.iter().map(|first| &first.request))
+    }
+}
+
+/// What a user does, and has of his own, where each connection is one. One that is opened anew is the same user's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Users {
+    /// Requests that each user sends before all others, in this order. They are in no count but that of log-ins unless they fail: then a
+    /// request has failed, and the user begins with the first again. Of one with values each user has a row of his own.
+    pub first: Vec<First>,
+    /// Whether he keeps the cookies that responses set, and sends them.
+    pub cookies: bool,
+    /// How long he waits between a response and the next request; closed loop only.
+    pub think: Option<Think>,
+}
+
+/// A request that a user sends before all others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct First {
+    /// It; its weight means nothing.
+    pub request: Request,
+    /// What is taken from its response, by the name that stands in braces in later requests, as that of a column does.
+    pub capture: Vec<(String, ResponseField)>,
 }
 
 /// The place of a generator's threads among those of all generators of one load.

@@ -108,6 +108,12 @@ impl Tally {
         }
     }
 
+    /// Counts a log-in as a request that failed, due when it was sent. What became of it is still to be counted.
+    pub(crate) fn log_in_failed(&mut self) {
+        self.send(false);
+        self.depart(Some(0));
+    }
+
     /// The counts of the slice, which is over: with each endpoint and what [`Check`](crate::check::Check) has seen of it.
     pub(crate) fn finish(
         self,
@@ -126,12 +132,12 @@ impl Tally {
             debug_assert_eq!(open.intended, open.queued + open.schedule_lag.count());
         }
         let each = self.endpoints.into_iter().zip(endpoints).zip(contents);
-        let each = each.map(|((cells, Endpoint { name, .. }), contents)| {
+        let each = each.filter_map(|((cells, Endpoint { name, is_drawn, .. }), contents)| {
             let mut counts = EndpointCounts { contents, ..EndpointCounts::new(name) };
             let seen = cells.into_iter().filter(|cell| !cell.latency.is_empty());
             seen.for_each(|cell| cell.add_to(&mut counts));
             counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
-            counts
+            (*is_drawn || counts.sent > 0).then_some(counts)
         });
         counts.endpoints = each.collect();
         counts.contract_failures = contract_failures;

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use model::{Counts, GeneratorUse};
 use rustix::io::Errno;
@@ -19,8 +19,9 @@ use crate::connection::TlsSettings;
 use crate::driver::{self, Driver, Route};
 use crate::generator::dealt;
 use crate::pacer::{Pace, Pacer};
+use crate::user::UserSettings;
 use crate::worker::{Settings, Worker};
-use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until};
+use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, Users};
 
 /// How often time limits, interrupts and the end of a window without traffic are looked at.
 const TICK_NS: u64 = 10_000_000;
@@ -143,6 +144,14 @@ impl Thread {
             }
         };
         let contract = |request: &Request| request.contract.as_ref().unwrap_or(&spec.contract).clone();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let users = UserSettings {
+            users: spec.users.clone(),
+            endpoint: spec.requests.len(),
+            seed: spec.seed,
+            lane: ((first + index) as usize, of as usize),
+            now_s: now.as_secs() as i64,
+        };
         let settings = Settings {
             arena,
             protocol: spec.protocol,
@@ -151,8 +160,9 @@ impl Thread {
             can_skip: matches!(spec.address, Address::Tcp(_)),
             timeout_ns: clock::in_ns(spec.timeout),
             connect_timeout_ns: clock::in_ns(spec.connect_timeout),
-            contracts: spec.requests.iter().map(contract).collect(),
+            contracts: spec.all_requests().map(contract).collect(),
             sample_every: spec.sample_every,
+            users: (spec.users != Users::default()).then(|| Arc::new(users)),
         };
         let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
         let route = Route { address: spec.address.clone(), sources: spec.sources.clone() };

@@ -11,6 +11,7 @@
 mod schedule;
 #[cfg(test)]
 pub(crate) mod simulation;
+mod thinking;
 
 use std::sync::Arc;
 
@@ -22,8 +23,10 @@ use crate::clock::in_ns;
 use crate::connection::{Connection, Effect, InFlight, Recorder, Stage, TlsSettings};
 use crate::pacer::Pacer;
 use crate::tally::Tally;
+use crate::user::{User, UserSettings};
 use crate::{Contract, Protocol, Until};
 use schedule::Schedule;
+use thinking::Thinking;
 
 /// What a driver has to do with a connection now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,13 +67,15 @@ pub(crate) struct Settings {
     pub(crate) contracts: Vec<Contract>,
     /// One response in so many is looked at in full; 0: none.
     pub(crate) sample_every: u64,
+    /// What users have in common, where they are told apart.
+    pub(crate) users: Option<Arc<UserSettings>>,
 }
 
 impl Settings {
     /// Whether nothing but the arena's bytes is ever written, and a connection has one request under way.
     pub(crate) fn is_plain(&self) -> bool {
         let row = crate::protocol::row(self.protocol);
-        row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none()
+        row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none() && self.arena.is_whole()
     }
 }
 
@@ -93,6 +98,9 @@ pub(crate) struct Worker {
     settings: Settings,
     /// Open or not; they are named by their index.
     pub(crate) connections: Vec<Connection>,
+    /// That of each connection; none where users are not told apart.
+    users: Vec<User>,
+    thinking: Option<Thinking>,
     sampler: RequestSampler,
     check: Check,
     pub(crate) tally: Tally,
@@ -120,10 +128,20 @@ impl Worker {
         connections: u32,
     ) -> Worker {
         let lanes = settings.protocol.lanes() as usize * connections as usize;
+        let mut check = Check::new(settings.contracts.clone(), settings.sample_every);
+        check.has_users = settings.users.is_some();
+        let (mut users, mut thinking) = (Vec::new(), None);
+        if let Some(common) = &settings.users {
+            users.extend((0..connections as usize).map(|index| User::new(common, index)));
+            let think = common.users.think;
+            thinking = think.map(|think| Thinking::new(think, common.seed, common.lane, connections));
+        }
         Worker {
             connections: (0..connections).map(|_| Connection::new(&settings)).collect(),
+            users,
+            thinking,
             sampler,
-            check: Check::new(settings.contracts.clone(), settings.sample_every),
+            check,
             tally: Tally::new(settings.contracts.len(), pacer.is_some()),
             schedule: pacer.map(|pacer| Schedule::new(pacer, connections, lanes)),
             gate: Gate::Shut,
@@ -172,6 +190,8 @@ impl Worker {
     pub(crate) fn start(&mut self, index: usize, now_ns: u64) -> Action {
         if self.schedule.is_some() {
             self.offer(index, now_ns);
+        } else if self.thinking.is_some() {
+            self.think(index, now_ns);
         } else {
             while self.connections[index].room(now_ns, &self.settings) > 0 && self.may_send(now_ns) {
                 self.begin(index, now_ns, None);
@@ -186,7 +206,10 @@ impl Worker {
         }
         self.tally.send(self.since_start(now_ns).is_some());
         self.in_flight += 1;
-        let request = InFlight::new(self.sampler.draw(), now_ns, intended_ns);
+        let mut request = InFlight::new(self.sampler.draw(), now_ns, intended_ns);
+        if let Some(user) = self.users.get(index) {
+            request.own = user.own(request.choice, &self.settings.arena);
+        }
         self.connections[index].begin(request, &self.settings.arena);
     }
 
@@ -250,6 +273,7 @@ impl Worker {
             check: &mut self.check,
             tally: &mut self.tally,
             in_flight: &mut self.in_flight,
+            user: self.users.get_mut(index),
             has_response: false,
         };
         let effect = tell(connection, &mut recorder);
@@ -326,7 +350,9 @@ impl Worker {
     /// Begins the connect phase. The worker has to send `allowance` requests, or as many as it can (`None`).
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
         debug_assert_eq!(self.gate, Gate::Shut);
-        self.gate = Gate::Opening { until_ns: now_ns + self.settings.connect_timeout_ns };
+        // Logging in takes a request's time, too.
+        let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
+        self.gate = Gate::Opening { until_ns: now_ns + self.settings.connect_timeout_ns + more_ns };
         self.allowance = allowance;
         self.next_due_ns = now_ns;
         for connection in &mut self.connections {
@@ -358,6 +384,7 @@ impl Worker {
         };
         self.gate = Gate::Sending { started_ns, stop_ns };
         self.restart_schedule(started_ns);
+        self.thinking.iter_mut().for_each(Thinking::restart);
     }
 
     /// When a driver has to be awake, whatever else happens: the window closes, or a request is due for which a connection is
@@ -439,13 +466,14 @@ impl Worker {
             check: &mut self.check,
             tally: &mut self.tally,
             in_flight: &mut self.in_flight,
+            user: None,
             has_response: false,
         };
         for (index, connection) in self.connections.iter_mut().enumerate() {
             let busy = connection.leave(&mut recorder);
             match connection.stage {
                 Stage::Open if busy => self.alive -= 1,
-                Stage::Connecting { .. } | Stage::Securing { .. } => {}
+                Stage::Connecting { .. } | Stage::Securing { .. } | Stage::LoggingIn => {}
                 Stage::Open | Stage::Closed { .. } => continue,
             }
             connection.abandon();

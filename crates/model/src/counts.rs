@@ -84,6 +84,10 @@ pub struct Counts {
     /// Successful responses in each 100 ms of the window, the last of which may be shorter; empty for more than one turn.
     #[serde(alias = "ok_per_100_ms")]
     pub successful_per_100_ms: Vec<u32>,
+    /// Log-ins that succeeded since the connect phase began: requests that a user sends once, before all others. They are in no other
+    /// count but that of bytes; one that fails is a request that failed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub log_ins: u64,
     /// Connections open when the (first) window began; 0 also in records that do not say.
     #[serde(default)]
     pub connections_alive_at_start: u32,
@@ -238,6 +242,7 @@ impl Counts {
             (&mut self.body_bytes, other.body_bytes),
             (&mut self.connections_opened, other.connections_opened),
             (&mut self.reconnects, other.reconnects),
+            (&mut self.log_ins, other.log_ins),
             (&mut self.tls_resumed, other.tls_resumed),
         ];
         sums.into_iter().for_each(|(sum, more)| *sum += more);

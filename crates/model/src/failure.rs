@@ -141,21 +141,37 @@ pub enum FailureKind {
     /// The header of this name.
     #[serde(untagged, serialize_with = "write_header", deserialize_with = "read_header")]
     Header(String),
+    /// A request of this name, by which a user logs in: its response was not as expected, or lacked what was to be captured.
+    #[serde(untagged, serialize_with = "write_log_in", deserialize_with = "read_log_in")]
+    LogIn(String),
     /// A word that this version does not know.
     #[serde(untagged)]
     Other(String),
 }
 
-/// What stands before the name of a header.
+/// What stands before the name of a header, and before that of a request.
 const HEADER: &str = "header ";
+const LOG_IN: &str = "log-in ";
 
 fn write_header<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{HEADER}{name}"))
 }
 
 fn read_header<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    after(HEADER, deserializer)
+}
+
+fn write_log_in<S: Serializer>(name: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{LOG_IN}{name}"))
+}
+
+fn read_log_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    after(LOG_IN, deserializer)
+}
+
+fn after<'de, D: Deserializer<'de>>(prefix: &str, deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.strip_prefix(HEADER).map(str::to_owned).ok_or_else(|| serde::de::Error::custom("no header"))
+    text.strip_prefix(prefix).map(str::to_owned).ok_or_else(|| serde::de::Error::custom("another word"))
 }
 
 impl fmt::Display for FailureKind {
@@ -215,7 +231,7 @@ mod tests {
         let phases: Vec<Phase> = from_str(r#"["connect","tls","send","head","body","idle"]"#).unwrap();
         assert!(!phases.iter().any(|phase| matches!(phase, Phase::Other(_))), "{phases:?}");
         assert_eq!(from_str::<Phase>(r#""thinking""#).unwrap().to_string(), "thinking");
-        for kind in ["status", "body length", "content coding", "content", "header etag", "trailer x"] {
+        for kind in ["status", "body length", "content coding", "content", "header etag", "log-in x", "trailer x"] {
             let read: FailureKind = from_str(&format!("{kind:?}")).unwrap();
             assert_eq!(
                 (read.to_string(), matches!(read, FailureKind::Other(_))),

@@ -71,6 +71,26 @@ pub struct Contract {
     pub content: Option<Digest>,
 }
 
+/// Where in a response the value is that later requests of the same user are filled with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseField {
+    /// The header of this name, of several the first.
+    Header(String),
+    /// The string, number or boolean that this JSON pointer (RFC 6901) leads to in the content.
+    Json(String),
+}
+
+/// How long a user waits after a response before the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Think {
+    /// Always so long.
+    Constant(Duration),
+    /// At random, exponentially distributed with this mean.
+    Exponential(Duration),
+}
+
 /// Beyond it arrivals are not even 100 ns apart, and no client keeps up.
 pub const RATE_MAX_PER_S: f64 = 1e7;
 

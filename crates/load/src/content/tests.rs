@@ -194,7 +194,7 @@ fn a_bomb_that_gives_nothing_in_the_end_stops_too() {
 
 #[test]
 fn nothing_coded_and_nothing_at_all_are_both_empty() {
-    let nothing = Content { digest: Digest::of(b""), encoded_bytes: 0, decoded_bytes: 0 };
+    let nothing = Content { digest: Digest::of(b""), encoded_bytes: 0, decoded_bytes: 0, kept: Vec::new() };
     for coding in ["", "gzip", "deflate", "br", "zstd", "br, gzip"] {
         assert_eq!(read(coding, b""), Ok(nothing.clone()), "{coding}");
     }

@@ -114,7 +114,7 @@ impl Session for Http1 {
 
     fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
         let request = self.requests.get(self.written)?;
-        Some(&arena.bytes(request.choice)[self.written_bytes..])
+        Some(&request.bytes(arena)[self.written_bytes..])
     }
 
     /// At most what [`output`](Self::output) has shown; all of it or a part.
@@ -122,8 +122,9 @@ impl Session for Http1 {
         let Some(request) = self.requests.get(self.written) else { return };
         self.piece_from = self.written_bytes;
         self.written_bytes += count;
-        debug_assert!(self.written_bytes <= arena.bytes(request.choice).len());
-        if self.written_bytes == arena.bytes(request.choice).len() {
+        let length = request.bytes(arena).len();
+        debug_assert!(self.written_bytes <= length);
+        if self.written_bytes == length {
             self.written += 1;
             self.written_bytes = 0;
         }

@@ -120,7 +120,8 @@ enum Leaving {
 /// A request as it goes out again and again.
 #[derive(Debug)]
 struct Rendered {
-    place: (usize, usize),
+    /// `None`: it is not sent again as it is.
+    place: Option<(usize, usize)>,
     block: Vec<u8>,
     body_from: usize,
 }
@@ -219,14 +220,14 @@ impl Http2 {
     }
 
     /// Makes ready the head of the request that was rendered as `bytes`; where its body begins.
-    fn push_head(&mut self, stream: u32, bytes: &[u8]) -> usize {
+    fn push_head(&mut self, stream: u32, bytes: &[u8], is_arenas: bool) -> usize {
         let Http2 { encoder, scheme, last, output, .. } = self;
-        let place = (bytes.as_ptr() as usize, bytes.len());
+        let place = is_arenas.then(|| (bytes.as_ptr() as usize, bytes.len()));
         let rendered = match last.take() {
-            Some(rendered) if rendered.place == place => rendered,
+            Some(rendered) if place.is_some() && rendered.place == place => rendered,
             _ => request::with_fields(bytes, scheme, |fields, body_from| {
                 let (block, is_same) = encoder.encode(fields.iter().copied());
-                Rendered { place: if is_same { place } else { (0, 0) }, block: block.to_vec(), body_from }
+                Rendered { place: place.filter(|_| is_same), block: block.to_vec(), body_from }
             })
             .expect("requests without a form in HTTP/2 are refused before the load"),
         };
@@ -260,7 +261,7 @@ impl Http2 {
                 stream.window -= count as i64;
                 self.peer.window -= count as i64;
                 let flags = if stream.upload.is_empty() { END_STREAM } else { 0 };
-                let bytes = &arena.bytes(stream.request.choice)[piece];
+                let bytes = &stream.request.bytes(arena)[piece];
                 push(&mut self.output, DATA, flags, stream.number, bytes);
                 more = true;
             }
@@ -328,18 +329,18 @@ impl Session for Http2 {
     }
 
     fn begin(&mut self, request: InFlight, arena: &RequestArena) {
-        let bytes = arena.bytes(request.choice);
-        let number = self.next;
+        let bytes = request.bytes(arena);
+        let (number, length) = (self.next, bytes.len());
         self.next += 2;
         if self.next > i32::MAX as u32 {
             self.leaving = Some(Leaving::InOrder);
         }
         self.barred_ns = None;
-        let body_from = self.push_head(number, bytes);
+        let body_from = self.push_head(number, bytes, request.own.is_none());
         self.streams.push_back(Stream {
             number,
             request,
-            upload: body_from..bytes.len(),
+            upload: body_from..length,
             window: self.peer.stream_window,
             status: 0,
             has_head: false,
@@ -347,7 +348,7 @@ impl Session for Http2 {
             body_bytes: 0,
             unopened: 0,
         });
-        if body_from < bytes.len() {
+        if body_from < length {
             self.upload(arena);
         }
     }

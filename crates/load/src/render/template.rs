@@ -6,6 +6,20 @@
 use crate::Values;
 use crate::values::{did_you_mean, shown};
 
+/// What may stand in braces: the columns of rows of values, and what was captured of earlier responses.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Names<'a> {
+    pub(crate) values: Option<&'a Values>,
+    pub(crate) captured: &'a [String],
+}
+
+impl Names<'_> {
+    /// How many columns there are; what was captured has the numbers from there on.
+    pub(crate) fn columns(self) -> usize {
+        self.values.map_or(0, |values| values.columns().len())
+    }
+}
+
 /// Text and placeholders by turns.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
@@ -15,21 +29,21 @@ pub(crate) struct Template {
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
     Text(Vec<u8>),
-    /// The column's number.
+    /// The number of a column, or of what was captured.
     Column(usize),
 }
 
 impl Template {
-    /// Reads `text`; without values all of it is text, and braces mean nothing.
+    /// Reads `text`; without any names all of it is text, and braces mean nothing.
     ///
     /// # Errors
     /// What is wrong with the first brace that is neither doubled nor part of a column's name.
-    pub(crate) fn read(text: &[u8], values: Option<&Values>) -> Result<Template, String> {
+    pub(crate) fn read(text: &[u8], names: Names<'_>) -> Result<Template, String> {
         let mut template = Template { pieces: Vec::new() };
-        let Some(values) = values else {
+        if names.values.is_none() && names.captured.is_empty() {
             template.push_text(text);
             return Ok(template);
-        };
+        }
         let mut from = 0;
         while let Some(at) = brace(text, from) {
             template.push_text(&text[from..at]);
@@ -40,7 +54,7 @@ impl Template {
                 }
                 (b'{', _) => match brace(text, at + 1) {
                     Some(end) if text[end] == b'}' => {
-                        template.pieces.push(Piece::Column(column(&text[at + 1..end], at, values)?));
+                        template.pieces.push(Piece::Column(column(&text[at + 1..end], at, names)?));
                         end + 1
                     }
                     _ => {
@@ -56,9 +70,14 @@ impl Template {
         Ok(template)
     }
 
-    /// Whether a row makes a difference.
+    /// Whether it is not always the same.
     pub(crate) fn has_columns(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Column(_)))
+        self.uses(|_| true)
+    }
+
+    /// Whether there is a placeholder with such a number.
+    pub(crate) fn uses(&self, is_such: impl Fn(usize) -> bool) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Column(column) if is_such(*column)))
     }
 
     /// What it begins with: empty if that is a placeholder.
@@ -110,12 +129,14 @@ fn brace(text: &[u8], from: usize) -> Option<usize> {
     text[from..].iter().position(|byte| matches!(byte, b'{' | b'}')).map(|offset| from + offset)
 }
 
-fn column(name: &[u8], at: usize, values: &Values) -> Result<usize, String> {
-    let columns = values.columns();
-    columns.iter().position(|column| column.as_bytes() == name).ok_or_else(|| {
+fn column(name: &[u8], at: usize, names: Names<'_>) -> Result<usize, String> {
+    let columns = names.values.map_or(&[][..], Values::columns);
+    let mut all = columns.iter().chain(names.captured);
+    all.position(|known| known.as_bytes() == name).ok_or_else(|| {
         let name = String::from_utf8_lossy(name);
-        let hint = did_you_mean(&name, columns);
-        format!("there is no column {} (at byte {at}); {hint}", shown(&name))
+        let hint = did_you_mean(&name, &[columns, names.captured].concat());
+        let what = if names.captured.is_empty() { "no column" } else { "no column and no captured value" };
+        format!("there is {what} {} (at byte {at}); {hint}", shown(&name))
     })
 }
 
@@ -125,7 +146,7 @@ mod tests {
 
     fn filled(text: &str) -> Result<String, String> {
         let values = Values::csv(b"id,first name\n7,{id}}").unwrap();
-        let template = Template::read(text.as_bytes(), Some(&values))?;
+        let template = Template::read(text.as_bytes(), Names { values: Some(&values), captured: &[] })?;
         let mut out = Vec::new();
         template.fill(&mut out, |column, out| {
             out.extend_from_slice(values.cell(0, column).as_bytes());
@@ -167,9 +188,10 @@ mod tests {
     #[test]
     fn bytes_need_not_be_text() {
         let values = Values::csv(b"id\n7").unwrap();
-        let mixed = Template::read(b"\xff{id}\xfe", Some(&values)).unwrap();
+        let names = Names { values: Some(&values), captured: &[] };
+        let mixed = Template::read(b"\xff{id}\xfe", names).unwrap();
         assert_eq!(mixed.pieces, [Piece::Text(vec![0xff]), Piece::Column(0), Piece::Text(vec![0xfe])]);
-        let unknown = Template::read(b"{i\xffd}", Some(&values)).unwrap_err();
+        let unknown = Template::read(b"{i\xffd}", names).unwrap_err();
         assert_eq!(unknown, "there is no column `i\u{fffd}d` (at byte 0); did you mean `id`?");
     }
 }

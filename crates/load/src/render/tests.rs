@@ -25,12 +25,12 @@ fn refused(request: &Request) -> String {
 
 /// The requests of all rows.
 fn rows(request: &Request) -> Result<Vec<Vec<u8>>, LoadError> {
-    let mut renderer = Renderer::new(request)?;
+    let mut renderer = Renderer::new(request, &[], false)?;
     let row = |row| {
         let mut bytes = Vec::new();
-        renderer.push(row, &mut bytes).map(|()| bytes)
+        renderer.push(row, &mut bytes).map(|_| bytes)
     };
-    (0..Renderer::new(request)?.variants()).map(row).collect()
+    (0..Renderer::new(request, &[], false)?.variants()).map(row).collect()
 }
 
 #[test]

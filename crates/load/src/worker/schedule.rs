@@ -97,11 +97,11 @@ pub(super) struct Taken {
 
 impl Worker {
     /// When [`Worker::start_next`] can next begin a request; `u64::MAX`: not before some connection is free, or never,
-    /// as in closed loop.
+    /// as in closed loop without think times.
     pub(crate) fn next_start_ns(&self) -> u64 {
         match &self.schedule {
             Some(schedule) if !schedule.free.is_empty() => self.next_arrival_ns().unwrap_or(u64::MAX),
-            _ => u64::MAX,
+            _ => self.next_thought_ns(),
         }
     }
 
@@ -110,6 +110,9 @@ impl Worker {
     pub(crate) fn start_next(&mut self, now_ns: u64) -> Option<(usize, Action)> {
         if self.next_start_ns() > now_ns {
             return None;
+        }
+        if self.schedule.is_none() {
+            return self.wake(now_ns);
         }
         let (due_ns, taken) = self.take_due()?;
         let taken = taken?;

@@ -26,7 +26,7 @@ use self::ledger::State;
 use crate::arena::{RequestArena, RequestSampler};
 use crate::pacer::{Pace, Pacer};
 use crate::worker::{Action, Settings, Worker};
-use crate::{Contract, Process, Protocol, Rate, Request, Until};
+use crate::{Contract, Process, Protocol, Rate, Request, Until, Users};
 
 mod driver;
 mod ledger;
@@ -152,7 +152,7 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 /// What simulations have in common: these requests under their contracts, over connections that are kept.
 pub(crate) fn settings(requests: &[Request], protocol: Protocol) -> Settings {
     Settings {
-        arena: Arc::new(RequestArena::render(requests).unwrap()),
+        arena: Arc::new(RequestArena::render(requests, &Users::default()).unwrap()),
         protocol,
         tls: None,
         fresh: false,
@@ -161,6 +161,7 @@ pub(crate) fn settings(requests: &[Request], protocol: Protocol) -> Settings {
         connect_timeout_ns: 200_000_000,
         contracts: requests.iter().map(|request| request.contract.clone().unwrap_or_default()).collect(),
         sample_every: 1,
+        users: None,
     }
 }
 

@@ -33,7 +33,7 @@ pub fn same_for_every_cut(bytes: &[u8], cuts: &[usize]) {
 /// What is booked, and what was said, where requests are under way, this arrives, and the connection ends.
 fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
     let request = Request { body: vec![b'x'; 70_000], ..Request::new("POST", "/", "proofload.test") };
-    let arena = Arc::new(RequestArena::render(&[request]).expect("it can be sent"));
+    let arena = Arc::new(RequestArena::render(&[request], &crate::Users::default()).expect("it can be sent"));
     let settings = Settings {
         arena: arena.clone(),
         protocol: Protocol::Http2 { streams: REQUESTS },
@@ -44,6 +44,7 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         connect_timeout_ns: 0,
         contracts: vec![Contract::default()],
         sample_every: 1,
+        users: None,
     };
     let (mut check, mut tally) = (Check::new(settings.contracts.clone(), 1), Tally::new(1, false));
     let mut in_flight = 0;
@@ -62,6 +63,7 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         check: &mut check,
         tally: &mut tally,
         in_flight: &mut in_flight,
+        user: None,
         has_response: false,
     };
     let mut is_over = false;

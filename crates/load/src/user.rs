@@ -1,0 +1,290 @@
+//! A virtual user, who has a connection and keeps it for all others that follow it: what was captured of the responses to his log-in, and
+//! his cookies.
+//!
+//! ```text
+//!   log_in ──► request of a step ──► response ──► captured, the next step; when there is none left he has logged in
+//!                                       └───────► failed: from the first step again, on another connection
+//! ```
+//! No I/O and no clock. What is captured, and cookies, must never be shown: no type here that holds them can be printed.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use model::ResponseField;
+use serde_json::Value as Json;
+
+use crate::arena::{Choice, RequestArena};
+use crate::check::unfolded;
+use crate::content::Content;
+use crate::reader::Head;
+use crate::render::{Filling, Hole};
+use crate::spec::{First, Users};
+
+/// The longest content that something is captured from.
+pub(crate) const CONTENT_BYTES_MAX: usize = 1 << 20;
+/// RFC 6265, section 6.1: as many as a client should keep of one host, and the bytes of one.
+const COOKIES_MAX: usize = 50;
+const COOKIE_BYTES_MAX: usize = 4096;
+
+/// What all users of a load have in common.
+pub(crate) struct UserSettings {
+    pub(crate) users: Users,
+    /// The endpoint of the first step; those of the others follow.
+    pub(crate) endpoint: usize,
+    /// Decides how long users think.
+    pub(crate) seed: u64,
+    /// The thread's number among all of the load, and how many there are.
+    pub(crate) lane: (usize, usize),
+    /// When the load began, in seconds since 1970: cookies that end before it are deleted.
+    pub(crate) now_s: i64,
+}
+
+/// A request made for one user: its bytes, and what is noted of its response.
+pub(crate) struct Own {
+    pub(crate) bytes: Vec<u8>,
+    /// It is this step of his log-in.
+    pub(crate) step: Option<usize>,
+    /// Something is captured from the response's content.
+    wants_content: bool,
+    /// Fields of its head: `Set-Cookie`, and of a step all.
+    fields: Vec<(String, Vec<u8>)>,
+}
+
+impl Own {
+    /// Looks at the head of the response. True where the content is to be kept.
+    pub(crate) fn note(&mut self, head: &Head<'_>) -> bool {
+        let is_wanted = |name: &str| self.step.is_some() || name.eq_ignore_ascii_case("set-cookie");
+        let wanted = head.headers.iter().filter(|header| is_wanted(header.name));
+        let field = |header: &httparse::Header<'_>| {
+            (header.name.to_owned(), unfolded(header.value.trim_ascii()).into_owned())
+        };
+        self.fields = wanted.map(field).collect();
+        self.wants_content
+    }
+}
+
+/// See the module's text.
+pub(crate) struct User {
+    settings: Arc<UserSettings>,
+    /// Unlike every other's of the load: the row of values by which he logs in.
+    number: usize,
+    step: usize,
+    /// In the order of the steps and their captures.
+    captured: Vec<String>,
+    cookies: Vec<Cookie>,
+}
+
+impl User {
+    /// That of a connection, by its index in the thread.
+    pub(crate) fn new(settings: &Arc<UserSettings>, index: usize) -> User {
+        let (thread, of) = settings.lane;
+        let number = thread + index * of;
+        let (captured, cookies) = (Vec::new(), Vec::new());
+        User { settings: settings.clone(), number, step: 0, captured, cookies }
+    }
+
+    /// The next request of his log-in; `None` where he has logged in.
+    pub(crate) fn log_in(&self, arena: &RequestArena) -> Option<(Choice, Box<Own>)> {
+        let First { capture, .. } = self.settings.users.first.get(self.step)?;
+        let choice = arena.row_of(self.settings.endpoint + self.step, self.number);
+        let is_of_content = |field: &ResponseField| matches!(field, ResponseField::Json(_));
+        let own = Own {
+            bytes: self.filled(arena.bytes(choice), arena.holes(choice).unwrap_or_default()),
+            step: Some(self.step),
+            wants_content: capture.iter().any(|(_, field)| is_of_content(field)),
+            fields: Vec::new(),
+        };
+        Some((choice, Box::new(own)))
+    }
+
+    /// The request that was drawn for him, if it is not the same for all.
+    pub(crate) fn own(&self, choice: Choice, arena: &RequestArena) -> Option<Box<Own>> {
+        let bytes = self.filled(arena.bytes(choice), arena.holes(choice)?);
+        Some(Box::new(Own { bytes, step: None, wants_content: false, fields: Vec::new() }))
+    }
+
+    fn filled(&self, bytes: &[u8], holes: &[Hole]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len() + 256);
+        let (mut from, mut length_at, mut body_at) = (0, None, 0);
+        for Hole { at, what } in holes {
+            out.extend_from_slice(&bytes[from..*at]);
+            from = *at;
+            match what {
+                Filling::Value(number, escape) => {
+                    escape(self.captured.get(*number).map_or("", String::as_str), &mut out)
+                }
+                Filling::BodyBytes => length_at = Some(out.len()),
+                Filling::Body => body_at = out.len(),
+                Filling::Cookies => push_cookies(&self.cookies, &mut out),
+            }
+        }
+        out.extend_from_slice(&bytes[from..]);
+        if let Some(at) = length_at {
+            let length = (out.len() - body_at).to_string();
+            out.splice(at..at, length.into_bytes());
+        }
+        out
+    }
+
+    /// A response to him is complete.
+    pub(crate) fn keep_cookies(&mut self, own: &Own) {
+        if !self.settings.users.cookies {
+            return;
+        }
+        for (_, value) in own.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
+            let Some((cookie, is_over)) = Cookie::read(value, path_of(&own.bytes), self.settings.now_s)
+            else {
+                continue;
+            };
+            // One that is there keeps its place (RFC 6265, section 5.3).
+            let known = self
+                .cookies
+                .iter()
+                .position(|known| (&known.name, &known.path) == (&cookie.name, &cookie.path));
+            match known {
+                Some(place) if is_over => drop(self.cookies.remove(place)),
+                Some(place) => self.cookies[place] = cookie,
+                None if !is_over && self.cookies.len() < COOKIES_MAX => self.cookies.push(cookie),
+                None => {}
+            }
+        }
+    }
+
+    /// A step of his log-in has the response that was expected. What he needs of it is kept.
+    ///
+    /// # Errors
+    /// What is not in the response, without anything that is.
+    pub(crate) fn go_on(
+        &mut self,
+        own: &Own,
+        content: Option<Result<Content, String>>,
+    ) -> Result<(), String> {
+        let content = content.transpose()?.map(|content| content.kept);
+        let First { capture, .. } = &self.settings.users.first[self.step];
+        for (name, field) in capture {
+            let value = found(field, own, content.as_deref()).map_err(|why| format!("{name}: {why}"))?;
+            if value.contains(|c: char| c.is_control() && c != '\t') {
+                return Err(format!("{name}: there is a control character in it"));
+            }
+            self.captured.push(value.into_owned());
+        }
+        self.step += 1;
+        Ok(())
+    }
+
+    /// A step of his log-in has failed.
+    pub(crate) fn start_over(&mut self) {
+        self.step = 0;
+        self.captured.clear();
+        self.cookies.clear();
+    }
+}
+
+/// The value of a field of a response.
+fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Result<Cow<'a, str>, String> {
+    match field {
+        ResponseField::Header(wanted) => {
+            let value = own.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            let (_, value) = value.ok_or_else(|| format!("the response has no header {wanted}"))?;
+            Ok(String::from_utf8_lossy(value))
+        }
+        ResponseField::Json(pointer) => {
+            let content = content.unwrap_or_default();
+            if content.len() > CONTENT_BYTES_MAX {
+                return Err(format!(
+                    "the body has more than {CONTENT_BYTES_MAX} bytes, the most that is read"
+                ));
+            }
+            let json: Json =
+                serde_json::from_slice(content).map_err(|_| "the body is not JSON".to_owned())?;
+            match json.pointer(pointer) {
+                None => Err(format!("the body has no {pointer}")),
+                Some(Json::String(text)) => Ok(Cow::Owned(text.clone())),
+                Some(value @ (Json::Number(_) | Json::Bool(_))) => Ok(Cow::Owned(value.to_string())),
+                Some(Json::Null) => Err(format!("{pointer} of the body is null")),
+                Some(Json::Array(_) | Json::Object(_)) => {
+                    Err(format!("{pointer} of the body is a list or an object"))
+                }
+            }
+        }
+    }
+}
+
+// Cookies of one user and one host, as RFC 6265 has them: their paths and ends are kept to, all else is left aside.
+
+struct Cookie {
+    name: Vec<u8>,
+    value: Vec<u8>,
+    path: Vec<u8>,
+}
+
+impl Cookie {
+    /// What a `Set-Cookie` sets in the response to a request of this path, and whether it is over already, which deletes it.
+    fn read(text: &[u8], request: &[u8], now_s: i64) -> Option<(Cookie, bool)> {
+        let mut parts = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let (name, value) = pair(parts.next()?).filter(|(name, _)| !name.is_empty())?;
+        if name.len() + value.len() > COOKIE_BYTES_MAX {
+            return None;
+        }
+        let (mut path, mut by_age, mut by_date) = (default_path(request), None, false);
+        for (key, value) in parts.filter_map(pair) {
+            if key.eq_ignore_ascii_case(b"path") && value.starts_with(b"/") {
+                path = value;
+            } else if key.eq_ignore_ascii_case(b"max-age") {
+                let is_none = !value.is_empty() && value.iter().all(|digit| *digit == b'0');
+                by_age = Some(is_none || value.starts_with(b"-"));
+            } else if key.eq_ignore_ascii_case(b"expires") {
+                let date = String::from_utf8_lossy(value).replace('-', " ");
+                let end = DateTimeParser::new().relaxed_weekday(true).parse_timestamp(&date);
+                by_date = end.is_ok_and(|end| end.as_second() <= now_s);
+            }
+        }
+        let cookie = Cookie { name: name.to_vec(), value: value.to_vec(), path: path.to_vec() };
+        // Max-Age has precedence (section 5.3).
+        Some((cookie, by_age.unwrap_or(by_date)))
+    }
+
+    /// Section 5.1.4.
+    fn is_for(&self, path: &[u8]) -> bool {
+        let rest = path.strip_prefix(&*self.path);
+        rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || self.path.ends_with(b"/"))
+    }
+}
+
+fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|&byte| byte == b'=')?;
+    Some((text[..at].trim_ascii(), text[at + 1..].trim_ascii()))
+}
+
+/// Section 5.1.4: that of the request up to its last slash.
+fn default_path(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(at) if at > 0 => &path[..at],
+        _ => b"/",
+    }
+}
+
+/// The path of a request, without its query.
+fn path_of(request: &[u8]) -> &[u8] {
+    let target = request.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    target.split(|&byte| byte == b'?').next().unwrap_or_default()
+}
+
+/// Those for the request that `out` begins with, the ones with longer paths first (section 5.4).
+fn push_cookies(cookies: &[Cookie], out: &mut Vec<u8>) {
+    let path = path_of(out);
+    let mut sent: Vec<&Cookie> = cookies.iter().filter(|cookie| cookie.is_for(path)).collect();
+    sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
+    let mut before: &[u8] = b"Cookie: ";
+    for Cookie { name, value, .. } in &sent {
+        for part in [before, name, b"=", value] {
+            out.extend_from_slice(part);
+        }
+        before = b"; ";
+    }
+    out.extend_from_slice(if sent.is_empty() { b"" } else { b"\r\n" });
+}
+
+#[cfg(test)]
+mod tests;
