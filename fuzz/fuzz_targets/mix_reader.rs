@@ -12,9 +12,9 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/plan");
 fuzz_target!(|input: &[u8]| {
     let text = String::from_utf8_lossy(input);
     match plan::mix(&text, Path::new(FOLDER)) {
-        Ok(requests) => {
-            assert!(!requests.is_empty());
-            for request in requests {
+        Ok(load) => {
+            assert!(!load.requests.is_empty());
+            for request in load.requests {
                 assert!(request.weight > 0 && request.path.starts_with('/'), "{request:?}");
                 assert!(!request.method.is_empty() && !request.name.is_empty(), "{request:?}");
             }

@@ -159,7 +159,7 @@ fn sent(load: &Load) -> String {
     if let ([only], false) = (load.requests.as_slice(), load.is_mix()) {
         return format!("{} {}", only.method, only.path);
     }
-    let part = |request: &Request| load.share_of(&request.name).map(share).unwrap_or_default();
+    let part = |request: &Request| load.share_of(&request.name).map_or("once".to_owned(), share);
     let shared = load.requests.iter().map(|request| format!("{} {}", part(request), request.name));
     shared.collect::<Vec<_>>().join(", ")
 }

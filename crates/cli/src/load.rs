@@ -17,7 +17,7 @@ use hdr::Clocks;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, LabError, News, Progress, Stop, Update};
 use model::{Counts, Event, Slice, SliceKind, Until};
-use plan::{Draft, DraftSource, DraftVariant, Measure, Plan, Ready, Secrets, Url, Variant};
+use plan::{Draft, DraftSource, DraftVariant, Load, Measure, Plan, Ready, Secrets, Url, Variant};
 use record::Record;
 use report::{Form, Gated, Measured, Report, count, rate, seconds};
 
@@ -164,13 +164,14 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url.as_deref().unwrap_or_default();
     let url: Url = text.parse().map_err(|problem| Failed::usage(format!("{text}: {problem}")))?;
-    let (requests, expect) = (args.asking.requests(&url)?, args.expect.contract()?);
+    let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
     let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
     let mut plan = draft(args, &url)?;
     plan.design.seed = Some(args.pace.seed);
     for variant in &mut plan.variants {
         let load = &mut variant.load;
-        load.requests.clone_from(&requests);
+        load.requests.clone_from(&asked.requests);
+        (load.cookies, load.think) = (asked.cookies, asked.think);
         (load.connections, load.timeout) = (args.pace.connections, args.pace.timeout);
         load.threads = Some(args.pace.threads);
         (load.protocol, load.keep_alive) = (args.connection.protocol(), args.connection.keeps_alive());
@@ -181,10 +182,31 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
             // Whether it is there is seen before, and no request is sent that nobody asked for.
             service.ready = Ready::Tcp;
         }
+        possible(load, args)?;
     }
     plan.secrets =
         Secrets::of(&plan, Path::new(".")).map_err(|problems| Failed::usage(problems.join("; ")))?;
     Ok(plan)
+}
+
+/// Refuses users of whom the flags make no users.
+fn possible(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
+    let refused = |problem: &str, hint: &str| Err(Failed::usage(problem).hint(hint));
+    match load.think {
+        _ if load.has_users() && !load.keep_alive => refused(
+            "--no-keepalive: in the mix each connection is a user who logs in or has cookies, and is to be kept",
+            "leave it out",
+        ),
+        Some(_) if args.pace.is_open_loop() => refused(
+            "--rate: at a rate requests are due whatever users do, so that their think times are in it already",
+            "leave out --rate, or `think` in the mix",
+        ),
+        Some(_) if load.protocol.lanes() > 1 || !load.keep_alive => refused(
+            "a user who thinks has one connection, and one request under way on it",
+            "leave out --pipeline and --no-keepalive; with --http2 say --streams 1",
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// The plan of a file that says where and how long, all else as it usually is.

@@ -231,7 +231,9 @@ mod tests {
         let phases: Vec<Phase> = from_str(r#"["connect","tls","send","head","body","idle"]"#).unwrap();
         assert!(!phases.iter().any(|phase| matches!(phase, Phase::Other(_))), "{phases:?}");
         assert_eq!(from_str::<Phase>(r#""thinking""#).unwrap().to_string(), "thinking");
-        for kind in ["status", "body length", "content coding", "content", "header etag", "log-in x", "trailer x"] {
+        for kind in
+            ["status", "body length", "content coding", "content", "header etag", "log-in x", "trailer x"]
+        {
             let read: FailureKind = from_str(&format!("{kind:?}")).unwrap();
             assert_eq!(
                 (read.to_string(), matches!(read, FailureKind::Other(_))),

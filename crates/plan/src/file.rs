@@ -20,8 +20,8 @@ use crate::model::{
     Workers,
 };
 use crate::text_form::{
-    Address, Bandwidth, ContentDigest, Delay, Host, LimitText, Name, Percent, Period, RateText, RatesText,
-    RequestPath, SloText, Space,
+    Address, Bandwidth, ContentDigest, Delay, FieldText, Host, LimitText, Name, Percent, Period, RateText,
+    RatesText, RequestPath, SloText, Space,
 };
 
 /// A Proofload experiment: a question, the services and what is varied about them, the load, and how to judge.
@@ -330,6 +330,8 @@ pub(crate) struct Load {
     pub sample_every: u64,
     /// A link of limited rate, or with a delay, between client and entry. Without it: loopback.
     pub network: Option<Network>,
+    /// Whether each connection keeps the cookies that responses set, and sends them.
+    pub cookies: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -400,6 +402,12 @@ pub(crate) struct Request {
     pub asked: Asked,
     /// What its responses must be, in place of what `expect` of the file says.
     pub expect: Option<Expect>,
+    /// Whether each connection sends it first, once, to log in. Such requests are sent in the order of the file, and count in nothing unless
+    /// they fail.
+    pub once: bool,
+    /// Of a request that is sent once: values of its response that later requests of the connection have, by the name that stands in braces
+    /// there.
+    pub capture: IndexMap<String, FieldText>,
 }
 
 /// A link between the client and the entry, the same in both directions. It takes root.

@@ -24,6 +24,7 @@ mod factor;
 mod file;
 mod gate;
 mod generators;
+mod log_in;
 mod measure;
 mod model;
 mod node_command;

@@ -25,7 +25,9 @@ use crate::gate::GateEntry;
 pub use crate::generators::{Generators, Kubernetes};
 use crate::measure::Measure;
 use crate::secret::Secrets;
-pub use ::model::{Contract, Digest, Metric, Pacing, Process, Protocol, RATE_MAX_PER_S};
+pub use ::model::{
+    Contract, Digest, Metric, Pacing, Process, Protocol, RATE_MAX_PER_S, ResponseField, Think,
+};
 
 /// An experiment, checked: every variant resolved to plain values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -338,6 +340,12 @@ pub struct Load {
     pub sample_every: u64,
     /// The link between client and entry; `None` is loopback, or whatever there is.
     pub network: Option<Network>,
+    /// Whether each connection keeps the cookies that its responses set, and sends them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cookies: bool,
+    /// How long each connection waits between a response and its next request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think: Option<Think>,
 }
 
 /// What is sent, in JSON; also as older records have it: one request without a list.
@@ -396,6 +404,12 @@ pub struct Request {
     /// What its responses must be, where that is not what those of the variant must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Contract>,
+    /// Each connection sends it before all others, and never again unless it fails. It is no sample then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub once: bool,
+    /// What later requests of the connection are filled with of its response, by the name that stands in braces there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capture: Vec<(String, ResponseField)>,
 }
 
 /// TLS below HTTP, 1.3 or 1.2: whom to trust, and by which name. An https URL has it without being asked.
@@ -431,6 +445,19 @@ impl Load {
         self.requests.len() > 1 || self.requests.first().is_some_and(|request| !request.name.is_empty())
     }
 
+    /// Whether each connection is a user: one who logs in, or has cookies. What a request gets then depends on those before it.
+    pub fn has_users(&self) -> bool {
+        self.cookies || self.requests.iter().any(|request| request.once)
+    }
+
+    /// Names of what has been captured when the request of this index is sent.
+    pub fn captured_before(&self, index: usize) -> Vec<&str> {
+        let is_once = |index: usize| self.requests.get(index).is_some_and(|request| request.once);
+        let before = self.requests.iter().enumerate().filter(|(other, _)| !is_once(index) || *other < index);
+        let captured = before.filter(|(_, request)| request.once).flat_map(|(_, request)| &request.capture);
+        captured.map(|(name, _)| name.as_str()).collect()
+    }
+
     /// What is requested, in a few words: method and path, or how many requests there are.
     pub fn title(&self) -> String {
         match self.requests.as_slice() {
@@ -439,10 +466,11 @@ impl Load {
         }
     }
 
-    /// The share of all requests that those of this name have; `None` where none is called so.
+    /// The share of all requests that those of this name have; `None` where none is called so, or it is sent once.
     pub fn share_of(&self, name: &str) -> Option<f64> {
-        let total: f64 = self.requests.iter().map(|request| f64::from(request.weight)).sum();
-        let named = self.requests.iter().find(|request| request.name == name && !name.is_empty())?;
+        let drawn = || self.requests.iter().filter(|request| !request.once);
+        let total: f64 = drawn().map(|request| f64::from(request.weight)).sum();
+        let named = drawn().find(|request| request.name == name && !name.is_empty())?;
         Some(f64::from(named.weight) / total)
     }
 }

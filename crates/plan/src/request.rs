@@ -17,9 +17,9 @@ use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
 use crate::placeholder::placeholders;
 use crate::problem::{Problem, Site, Source, Span};
 use crate::secret;
-use crate::text_form::Period;
+use crate::text_form::{Period, ThinkText, is_field_name};
 use crate::tree::Node;
-use crate::{Place, SCHEMA};
+use crate::{Place, SCHEMA, log_in};
 
 const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
 /// Browsers have about as many under way; servers allow 100 and more.
@@ -43,7 +43,7 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
     }
     let single = single(site, load, entry);
     let requests = if load.requests.is_empty() { vec![single] } else { several(site, load, entry) };
-    Load {
+    let resolved = Load {
         requests,
         connections: load.connections,
         threads: load.threads,
@@ -55,7 +55,11 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
         sources: sources(site, load, entry),
         sample_every: load.sample_every,
         network: network(site, load.network),
-    }
+        cookies: load.cookies,
+        think: None,
+    };
+    log_in::judge(site, &LIST, &resolved);
+    resolved
 }
 
 /// What the responses of a variant must be.
@@ -63,16 +67,18 @@ pub(crate) fn expect(site: &mut Site<'_>, expect: &file::Expect, load: &Load) ->
     contract(site, site.tree, expect, load.sample_every)
 }
 
-/// The requests of a mix file, at least one, each as often as its weight says; `docs/mix-file.md` tells its form. Paths of files are relative
-/// to `folder`, and made absolute.
+/// A load as a mix file has it: requests, at least one, each as often as its weight says, cookies and think times, all else as it usually is.
+/// `docs/mix-file.md` tells its form. Paths of files are relative to `folder`, and made absolute.
 ///
 /// # Errors
 /// Everything that is wrong, in the order of the text.
-pub fn mix(text: &str, folder: &Path) -> Result<Vec<Request>, Vec<Problem>> {
+pub fn mix(text: &str, folder: &Path) -> Result<Load, Vec<Problem>> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct File {
         request: Vec<file::Request>,
+        cookies: bool,
+        think: Option<ThinkText>,
     }
     static MIX: LazyLock<serde_json::Value> = LazyLock::new(|| {
         let items = json!({ "$ref": "#/$defs/Request" });
@@ -80,6 +86,9 @@ pub fn mix(text: &str, folder: &Path) -> Result<Vec<Request>, Vec<Problem>> {
         let list = json!({ "type": "array", "items": items, "minItems": 1, "description": description });
         let mut schema = json!({ "type": "object", "additionalProperties": false, "required": ["request"] });
         (schema["properties"]["request"], schema["$defs"]) = (list, SCHEMA["$defs"].clone());
+        schema["properties"]["cookies"] = json!({ "type": "boolean" });
+        schema["properties"]["think"] = json!({ "$ref": "#/$defs/Think" });
+        schema["$defs"]["Think"] = json!({ "type": "string" });
         // Mix files have names of their own for two keys.
         let expect = &mut schema["$defs"]["Expect"]["properties"];
         (expect["bytes"], expect["sha256"]) = (expect["body_bytes"].clone(), expect["content"].clone());
@@ -104,9 +113,12 @@ pub fn mix(text: &str, folder: &Path) -> Result<Vec<Request>, Vec<Problem>> {
         secret::visit_request(&mut request, &mut |_, text| *text = secret::anchored(text, &absolute));
         requests.push(request);
     }
+    let think = file.think.map(|think| think.0);
+    let mix = Load { requests, cookies: file.cookies, think, ..Load::default() };
+    log_in::judge(&mut site, &["request"], &mix);
     problems.extend(site.problems);
     problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
-    if problems.is_empty() { Ok(requests) } else { Err(problems) }
+    if problems.is_empty() { Ok(mix) } else { Err(problems) }
 }
 
 /// The request of a load that has one.
@@ -164,6 +176,8 @@ fn one(
     let name = || format!("{} {}", request.method, secret::masked(None, &request.path));
     request.name = written.name.clone().unwrap_or_else(name);
     request.weight = written.weight;
+    request.once = written.once;
+    request.capture = written.capture.iter().map(|(name, field)| (name.clone(), field.0.clone())).collect();
     if let Some(url) = entry.and_then(Service::url) {
         request.path = url.below(&request.path);
     }
@@ -357,8 +371,7 @@ fn judge_header(
 ) {
     let at = [table, &[name]].concat();
     let key_span = node.key_place(&at);
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(token) {
+    if !is_field_name(name) {
         let message = format!("{} is not a name for a header field", shown_key(name));
         site.report(key_span.clone(), message, "expected letters, digits and hyphens");
     } else if let Some(shown) = sent.filter(|_| ENGINE_HEADERS.contains(&&*name.to_ascii_lowercase())) {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use ::model::{Ask, Level, Rates};
+use ::model::{Ask, Level, Rates, ResponseField, Think};
 use serde::{Serialize, Serializer};
 
 use crate::Url;
@@ -34,7 +34,7 @@ pub(crate) struct Form {
 }
 
 /// Every form, by the name that the schema refers to it with.
-pub(crate) static FORMS: [Form; 15] = [
+pub(crate) static FORMS: [Form; 17] = [
     Period::FORM,
     Percent::FORM,
     RateText::FORM,
@@ -50,6 +50,8 @@ pub(crate) static FORMS: [Form; 15] = [
     Host::FORM,
     Address::FORM,
     RatesText::FORM,
+    FieldText::FORM,
+    ThinkText::FORM,
 ];
 
 /// Reads a text that stands behind a flag, or says why not and what is expected.
@@ -245,6 +247,51 @@ text_form! {
     "rates such as \"1000\", \"500,1000\", \"100..5000\" or \"60%\"",
     "\"1000\", a ramp \"1000..5000\", steps \"500,1000,2000\", or shares of saturation: \"60%\", \"10%..150%\"",
     |text: &str| text.parse().map_err(|reason| format!("is no rate: {reason}"))
+}
+
+text_form! {
+    /// Where in a response a value is: json: and a JSON pointer (RFC 6901) into its body, or header: and a name, such as json:/token.
+    FieldText(ResponseField) = "ResponseField",
+    "^(json:(/.*)?|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
+    "a part of the response such as \"json:/token\"",
+    "\"json:/user/token\" is a value of a body of JSON, by a JSON pointer; \"header:x-csrf\" is a header",
+    |text: &str| match text.split_once(':') {
+        Some(("json", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
+            Ok(ResponseField::Json(pointer.to_owned()))
+        }
+        Some(("json", _)) => Err("is no JSON pointer: it does not begin with `/`".to_owned()),
+        Some(("header", name)) if is_field_name(name) => Ok(ResponseField::Header(name.to_owned())),
+        Some(("header", _)) => Err("has no name for a header".to_owned()),
+        _ => Err("is no part of a response".to_owned()),
+    }
+}
+
+text_form! {
+    /// How long each connection waits between a response and its next request: always the same, such as 500ms, or at random with this mean, such as exponential 500ms.
+    #[derive(Copy)]
+    ThinkText(Think) = "Think",
+    "^(exponential )?[0-9]+[0-9hms]*$",
+    "a think time such as \"exponential 500ms\"",
+    "\"500ms\" is always as long, \"exponential 500ms\" so long on average; at most an hour",
+    |text: &str| {
+        let random = text.strip_prefix("exponential ");
+        match period(random.unwrap_or(text)) {
+            None => Err("is not a think time".to_owned()),
+            Some(Duration::ZERO) => Err("is no time".to_owned()),
+            Some(time) if time > THINK_MAX => Err("is too long".to_owned()),
+            Some(mean) if random.is_some() => Ok(Think::Exponential(mean)),
+            Some(time) => Ok(Think::Constant(time)),
+        }
+    }
+}
+
+/// Connections are not kept for so long.
+const THINK_MAX: Duration = Duration::from_secs(3600);
+
+/// A token (RFC 9110, 5.6.2).
+pub(crate) fn is_field_name(name: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(token)
 }
 
 text_form! {

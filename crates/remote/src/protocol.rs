@@ -71,7 +71,7 @@ pub fn same_when_sent_again(bytes: &[u8]) {
 // The messages. Times are those of the agent's own CLOCK_MONOTONIC: how far it is from ours is known from pings.
 
 /// Version of the protocol. Both sides must have the same: they are the same program.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Why nothing can be done with a program that speaks this version.
 pub(crate) fn other_version(version: u32, proofload: &str) -> String {

@@ -1,10 +1,12 @@
 //! The report of a plan that compares nothing: what each slice gave, as whoever knows wrk expects it. Nothing is concluded here.
 
+use std::time::Duration;
+
 use analysis::measurement::{Bend, Kept, Stretch};
 use analysis::{Measurement, Window};
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
-use model::{EndpointCounts, Protocol, Rate, Until};
+use model::{EndpointCounts, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
@@ -101,7 +103,11 @@ impl<'a> Loaded<'a> {
                 .then(|| format!("Stopped early: {not_begun} of {} steps did not begin.", of.planned)),
             (not_begun > 0 && of.windows.is_empty() && of.capacity.is_some())
                 .then(|| "This was the measurement of saturation; the load at a share of it did not begin.".to_owned()),
-            closed.then(|| {
+            (closed && load.think.is_some()).then(|| {
+                "Closed loop with think times: throughput is at most connections ÷ (latency + think time), however fast the service is."
+                    .to_owned()
+            }),
+            (closed && load.think.is_none()).then(|| {
                 format!(
                     "Closed loop: each connection sends its next request when the last one is done. Once the service is saturated, latency \
                      is {under_way} ÷ throughput and says nothing more."
@@ -223,8 +229,18 @@ fn unusual(load: &Load) -> Vec<String> {
         (!load.keep_alive).then(|| "a connection for each request".to_owned()),
         load.tls.as_ref().filter(|tls| tls.insecure).map(|_| "certificates not checked".to_owned()),
         sources,
+        load.cookies.then(|| "cookies of each connection".to_owned()),
+        load.think.map(thinks),
     ];
     parts.into_iter().flatten().collect()
+}
+
+fn thinks(think: Think) -> String {
+    let time = |time: Duration| span(time.as_secs_f64());
+    match think {
+        Think::Constant(always) => format!("{} of think time", time(always)),
+        Think::Exponential(mean) => format!("{} of think time on average", time(mean)),
+    }
 }
 
 /// What was asked for as rates.
@@ -314,11 +330,13 @@ fn outcomes(window: &Window<'_>) -> Vec<Line> {
     let status: Vec<String> =
         counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
     let status = Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
+    let log_ins = (counts.log_ins > 0)
+        .then(|| Line::new("log-ins", format!("{} succeeded, in no other figure", count(counts.log_ins))));
     let failures = counts.contract_failures.iter().map(|failure| {
         let text = format!("{} × {}, for example {}", failure.kind, count(failure.count), failure.example);
         Line::new("failed", text)
     });
-    [status].into_iter().chain(failures).collect()
+    [status].into_iter().chain(log_ins).chain(failures).collect()
 }
 
 fn errors(window: &Window<'_>) -> Option<Line> {

@@ -13,7 +13,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use load::{DriverChoice, Values};
 use model::{Contract, Digest, Protocol, Rates};
-use plan::{Limit, Place, Request, Setting, Tls, Url};
+use plan::{Limit, Load, Place, Request, Setting, Tls, Url};
 use report::Form;
 
 use crate::compare::{self, setting};
@@ -98,6 +98,11 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
 }
 
 impl Pace {
+    /// Whether requests are due at times of their own.
+    pub fn is_open_loop(&self) -> bool {
+        self.rate.is_some()
+    }
+
     /// What is measured, as the file of a plan has it.
     pub fn measure(&self) -> Vec<Setting> {
         let set = |key: &str, value: toml::Value| setting(&["measure", key], &format!("--{key}"), value);
@@ -138,21 +143,21 @@ pub struct Asking {
 }
 
 impl Asking {
-    /// What is requested of the host of `url`, at least one.
+    /// What is requested of the host of `url`, at least one, and what users have; the rest is as it usually is.
     ///
     /// # Errors
     /// If a file cannot be read or has problems, which are shown then.
-    pub fn requests(&self, url: &Url) -> anyhow::Result<Vec<Request>> {
+    pub fn load(&self, url: &Url) -> anyhow::Result<Load> {
         let host = ("Host".to_owned(), url.authority());
-        let mut requests = match &self.mix {
-            None => vec![self.single(url)?],
+        let mut load = match &self.mix {
+            None => Load { requests: vec![self.single(url)?], ..Load::default() },
             Some(_) if url.path != "/" => {
                 let problem = format!("{url} has a path, and so has each request of --mix");
                 return Err(Failed::usage(problem).hint(format!("{}, or no --mix", url.origin())).into());
             }
             Some(mix) => several(mix)?,
         };
-        for request in &mut requests {
+        for request in &mut load.requests {
             for (name, value) in self.headers.iter().chain([&host]) {
                 if self.mix.is_none() && name != "Host" {
                     continue;
@@ -162,7 +167,7 @@ impl Asking {
                 }
             }
         }
-        Ok(requests)
+        Ok(load)
     }
 
     fn single(&self, url: &Url) -> Result<Request, Failed> {
@@ -179,18 +184,19 @@ impl Asking {
     }
 }
 
-/// The requests of a mix file. All that is wrong is shown at its place in the file.
-fn several(path: &Path) -> anyhow::Result<Vec<Request>> {
+/// The load of a mix file. All that is wrong is shown at its place in the file.
+fn several(path: &Path) -> anyhow::Result<Load> {
     let unreadable = |error| Failed::usage(format!("cannot read the mix {}: {error}", path.display()));
     let text = read_bounded(path, MIX_BYTES_MAX).and_then(|text| {
         String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     });
     let text = text.map_err(unreadable)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let requests = plan::mix(&text, folder).map_err(|found| experiment::shown(path, &text, &found))?;
-    let values: BTreeSet<&PathBuf> = requests.iter().filter_map(|request| request.values.as_ref()).collect();
+    let load = plan::mix(&text, folder).map_err(|found| experiment::shown(path, &text, &found))?;
+    let values: BTreeSet<&PathBuf> =
+        load.requests.iter().filter_map(|request| request.values.as_ref()).collect();
     values.into_iter().try_for_each(|path| checked_values(path).map(drop)).map_err(Failed::usage)?;
-    Ok(requests)
+    Ok(load)
 }
 
 /// The path of a file with rows of values, absolute; the name of the file says in which form.

@@ -199,6 +199,8 @@ fn asked(
     let host = host(variant, address);
     Ok(match &entry.ready {
         Ready::Tcp => None,
+        // Without having logged in any response would do.
+        Ready::Response if variant.load.has_users() => None,
         Ready::Http(path) => Some((Request::new("GET", path, &host), Contract::default())),
         Ready::Response => {
             // With the fields that the load has; other methods may change something.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use load::{Address, Arrivals, Generator, LoadSpec, Request, Tls, Trust, Until, Values};
+use load::{Address, Arrivals, First, Generator, LoadSpec, Request, Tls, Trust, Until, Users, Values};
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
@@ -58,6 +58,7 @@ impl RealEnvironment {
             arrivals: open.map_or(Arrivals::Closed, arrivals),
             connect_timeout: connect_timeout(load, &plan.generators),
             contract: variant.expect.clone(),
+            users: users(load, &host(variant, address), &plan.secrets)?,
             ..LoadSpec::new(address.clone(), requests(load, &host(variant, address), &plan.secrets)?)
         };
         self.begun(spec, load.threads, network)
@@ -219,17 +220,29 @@ fn no_way(error: Error) -> Failure {
 /// More than the engine takes of rows of values, and more than any body.
 const FILE_BYTES_MAX: u64 = 1 << 30;
 
-/// What a variant sends, to the host and port that its `Host` field shall name.
+/// What a variant sends again and again, to the host and port that its `Host` field shall name.
 ///
 /// # Errors
 /// [`Failure::Generator`], with what is wrong with a file.
 pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<Request>> {
-    load.requests.iter().map(|request| one(request, host, secrets)).collect()
+    let all = load.requests.iter().enumerate().filter(|(_, request)| !request.once);
+    all.map(|(index, _)| one(load, index, host, secrets)).collect()
 }
 
-fn one(request: &plan::Request, host: &str, secrets: &Secrets) -> Result<Request> {
-    // With rows of values braces are read once more.
-    let filled = |text: &str| secrets.fill_request(text, request.values.is_some());
+/// What it sends once for each user, and what else users have.
+fn users(load: &Load, host: &str, secrets: &Secrets) -> Result<Users> {
+    let first = load.requests.iter().enumerate().filter(|(_, request)| request.once);
+    let first = first.map(|(index, request)| {
+        Ok(First { request: one(load, index, host, secrets)?, capture: request.capture.clone() })
+    });
+    Ok(Users { first: first.collect::<Result<_>>()?, cookies: load.cookies, think: load.think })
+}
+
+fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Request> {
+    let request = &load.requests[index];
+    // With rows of values, and where something was captured, braces are read once more.
+    let is_template = request.values.is_some() || !load.captured_before(index).is_empty();
+    let filled = |text: &str| secrets.fill_request(text, is_template);
     let path = filled(&request.path);
     let body = match &request.body_file {
         Some(file) => read(file)?,

@@ -39,8 +39,8 @@ impl RealEnvironment {
         // Who asks for no warm-up measures what the first request costs.
         let cold = self.plan.design.warmup.is_some_and(|warmup| warmup.is_zero());
         let plan = &self.plan.variants[variant];
-        let Some(plain) = plain(&plan.load, address).filter(|_| !cold && !self.slow.contains(&variant))
-        else {
+        let looked_at = !cold && !self.slow.contains(&variant) && !plan.load.has_users();
+        let Some(plain) = plain(&plan.load, address).filter(|_| looked_at) else {
             return Ok(Vec::new());
         };
         let cancelled = || self.stop.is_requested();

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
-use model::Contract;
+use model::{Contract, ResponseField, Think};
 use proofload_plan::{Request, mix};
 
 #[test]
@@ -25,7 +26,7 @@ fn a_mix_reads_as_it_is_meant() {
         body_file = "new.json"
         expect.sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     "#;
-    let [item, add] = mix(text, folder.path()).unwrap().try_into().unwrap();
+    let [item, add] = mix(text, folder.path()).unwrap().requests.try_into().unwrap();
     let at = |name: &str| Some(folder.path().canonicalize().unwrap().join(name));
     let headers = [("Accept", "text/html"), ("Cookie", "a=1"), ("Cookie", "b=2")];
     let accepted = [("etag", vec![]), ("vary", vec!["Accept".to_owned()])];
@@ -62,6 +63,10 @@ fn what_is_wrong_is_told_at_its_place() {
         "[[request]]\npath = \"http://h/\"\nweight = 0\nbody = \"a\"\nbody_file = \"b\"",
         "[[request]]\npath = \"/\"\nweight = \"x\"\nvalues = \"v.csv\"\nexpect.sha256 = \"ab\"",
         "[[request]]\npath = \"/\"\nheaders = { Connection = \"close\" }",
+        "think = \"fast\"\ncookies = 1\n[[request]]\npath = \"/\"\ncapture = { t = \"header:t\" }",
+        "think = \"0s\"\n[[request]]\npath = \"/\"\nonce = true\nweight = 2\ncapture = { \"t t\" = \"json:t\", u = \"body\" }",
+        "[[request]]\npath = \"/\"\nonce = true\ncapture = { t = \"json:/t\" }\n[[request]]\nonce = true\npath = \"/{t}\"\n\
+         capture = { \"t\" = \"header:t\" }\n[[request]]\npath = \"/{tt}\"\nheaders = { A = \"{t} {x\" }\nbody = '{\"a\": {t}}'",
     ] {
         for problem in mix(text, Path::new("/nowhere")).unwrap_err() {
             let hint = problem.hint.unwrap_or_default();
@@ -81,7 +86,16 @@ fn the_example_of_the_docs_is_a_mix() {
     };
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("items.csv"), block("csv")).unwrap();
-    let requests = mix(block("toml"), folder.path()).unwrap();
+    let requests = mix(block("toml"), folder.path()).unwrap().requests;
     let titles: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.weight)).collect();
     assert_eq!(titles, [("GET /", 1), ("item", 8), ("order", 1)]);
+
+    let log_in = text.split_once("## Log-ins").expect("a section").1.split("```toml\n").nth(1).expect("an example");
+    let load = mix(log_in.split("```").next().unwrap(), folder.path()).unwrap();
+    assert!(load.cookies && load.think == Some(Think::Exponential(Duration::from_millis(500))));
+    let [form, log_in, cart] = &load.requests[..] else { panic!("three requests: {load:?}") };
+    assert!(form.once && log_in.once && !cart.once);
+    assert_eq!(log_in.capture, [("token".to_owned(), ResponseField::Json("/token".to_owned()))]);
+    assert_eq!((load.captured_before(1), load.captured_before(2)), (vec!["csrf"], vec!["csrf", "token"]));
+    assert_eq!((load.share_of("log in"), load.share_of("cart")), (None, Some(1.0)));
 }

@@ -297,9 +297,14 @@ fn sent(load: &Load) -> String {
     if let ([only], false) = (load.requests.as_slice(), load.is_mix()) {
         return format!("{} {}", only.method, only.path);
     }
-    let part = |request: &Request| load.share_of(&request.name).map_or(String::new(), share);
-    let shared = load.requests.iter().map(|request| format!("{} of {}", part(request), request.name));
-    format!("{} requests at random ({})", load.requests.len(), shared.collect::<Vec<_>>().join(", "))
+    let part = |request: &Request| {
+        load.share_of(&request.name).map_or_else(
+            || format!("once {}", request.name),
+            |part| format!("{} of {}", share(part), request.name),
+        )
+    };
+    let shared: Vec<String> = load.requests.iter().map(part).collect();
+    format!("{} requests at random ({})", load.requests.len(), shared.join(", "))
 }
 
 /// What services were given, so that a reader can tell whether two records had the same.

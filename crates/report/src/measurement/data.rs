@@ -87,6 +87,7 @@ fn body(of: &Loaded<'_>, window: &Window<'_>) -> Map<String, Value> {
             "timed_out": counts.timed_out,
             "broken": counts.broken,
             "unfinished": counts.unfinished,
+            "log_ins": counts.log_ins,
         },
         "bytes_wire": counts.wire_bytes,
         "bytes_body": counts.body_bytes,

@@ -1,0 +1,68 @@
+//! Requests that a user sends once, before all others, and what of their responses later requests are filled with: judged where several
+//! requests are, in an experiment as in a mix file.
+
+use crate::check::{clipped, shown_key};
+use crate::model::{Load, Request};
+use crate::placeholder::placeholders;
+use crate::problem::{Site, did_you_mean};
+use crate::tree::Node;
+
+/// Judges the requests of a load that stand in the list at `list`.
+pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
+    let requests = &load.requests;
+    let (tree, mut known): (&Node, Vec<&str>) = (site.tree, Vec::new());
+    for (index, request) in requests.iter().enumerate() {
+        let node = tree.item(list, index).unwrap_or(tree);
+        if !request.once && !request.capture.is_empty() {
+            let message = "`capture` is of requests that are sent once, before all others";
+            site.report(node.key_place(&["capture"]), message, "of a request that is not").hint(
+                "add `once = true`: each connection sends it first, and the others are filled with what was captured",
+            );
+        }
+        if request.once && node.entry(&["weight"]).is_some() {
+            let message = "a request that is sent once has no `weight`";
+            site.report(node.key_place(&["weight"]), message, "without effect");
+        }
+        for (name, _) in &request.capture {
+            let place = node.key_place(&["capture", name]);
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            if name.is_empty() || !name.bytes().all(is_name) {
+                let message = format!("{} is not a name for what is captured", shown_key(name));
+                site.report(place, message, "expected letters, digits, `_` and `-`");
+            } else if known.contains(&name.as_str()) {
+                let message = format!("two requests capture a value called `{}`", clipped(name));
+                site.report(place, message, "called so before").hint("give each a name of its own");
+            }
+            known.push(name);
+        }
+        judge_holes(site, node, request, &load.captured_before(index));
+    }
+    if !requests.is_empty() && requests.iter().all(|request| request.once) {
+        let message = "all requests are sent once, and nothing is left to load with";
+        site.report(tree.item_place(list, 0), message, "expected one without `once`");
+    }
+}
+
+/// Rows of values have names of their own, which are judged with them.
+fn judge_holes(site: &mut Site<'_>, node: &Node, request: &Request, captured: &[&str]) {
+    if captured.is_empty() || request.values.is_some() {
+        return;
+    }
+    let fields = request.headers.iter().map(|(name, text)| (vec!["headers", name.as_str()], text));
+    let texts = [(vec!["path"], &request.path), (vec!["body"], &request.body)].into_iter().chain(fields);
+    for (path, text) in texts {
+        let is_secret = |name: &str| name.starts_with("env.") || name.starts_with("file.");
+        for placeholder in placeholders(text).iter().filter(|found| !is_secret(found.name)) {
+            if captured.contains(&placeholder.name) {
+                continue;
+            }
+            let written = &text[placeholder.range.clone()];
+            let place = site.part_place(node.place(&path), written);
+            let message =
+                format!("nothing that was captured before is called `{}`", clipped(placeholder.name));
+            let hint = did_you_mean(placeholder.name, "captured", captured.iter().copied());
+            site.report(place, message, "stands for nothing")
+                .hint(format!("{hint}; a plain brace is written {{{{"));
+        }
+    }
+}
