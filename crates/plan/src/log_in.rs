@@ -62,7 +62,7 @@ fn judge_holes(site: &mut Site<'_>, node: &Node, request: &Request, captured: &[
                 format!("nothing that was captured before is called `{}`", clipped(placeholder.name));
             let hint = did_you_mean(placeholder.name, "captured", captured.iter().copied());
             site.report(place, message, "stands for nothing")
-                .hint(format!("{hint}; a plain brace is written {{{{"));
+                .hint(format!("{hint} (a plain brace is written {{{{)"));
         }
     }
 }

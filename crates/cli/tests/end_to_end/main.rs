@@ -20,6 +20,7 @@ mod idle;
 mod init;
 mod live;
 mod load;
+mod log_in;
 mod mix;
 mod network;
 mod open;

@@ -90,7 +90,8 @@ fn the_example_of_the_docs_is_a_mix() {
     let titles: Vec<_> = requests.iter().map(|request| (request.name.as_str(), request.weight)).collect();
     assert_eq!(titles, [("GET /", 1), ("item", 8), ("order", 1)]);
 
-    let log_in = text.split_once("## Log-ins").expect("a section").1.split("```toml\n").nth(1).expect("an example");
+    let log_in =
+        text.split_once("## Log-ins").expect("a section").1.split("```toml\n").nth(1).expect("an example");
     let load = mix(log_in.split("```").next().unwrap(), folder.path()).unwrap();
     assert!(load.cookies && load.think == Some(Think::Exponential(Duration::from_millis(500))));
     let [form, log_in, cart] = &load.requests[..] else { panic!("three requests: {load:?}") };

@@ -1,0 +1,174 @@
+//! Users who log in to a real Express service before they load it: with a token, a session cookie and think times.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::place::{Place, Running, free};
+
+const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/log_in.js");
+const CONNECTIONS: u64 = 4;
+/// What the service gives to users begins with these, and must be nowhere.
+const GIVEN: [&str; 4] = ["form-", "csrf-", "session-", "token-"];
+const MIX: &str = r#"
+cookies = true
+[[request]]
+path = "/form"
+once = true
+capture = { csrf = "header:x-csrf" }
+[[request]]
+name = "log in"
+path = "/login"
+once = true
+headers = { Content-Type = "application/json", X-Csrf = "{csrf}" }
+body = '{{"user": "{name}", "password": "secret"}}'
+values = "users.csv"
+capture = { token = "json:/user/token" }
+[[request]]
+name = "cart"
+path = "/cart"
+headers = { Authorization = "Bearer {token}" }
+"#;
+
+fn place() -> Place {
+    let express = Path::new(SERVICE).with_file_name("../../../../targets/auth/node_modules");
+    assert!(express.exists(), "targets/auth is not installed: run scripts/setup");
+    let place = Place::new();
+    place.write("mix.toml", MIX);
+    place.write("users.csv", "name\nann\nben\ncid\ndan\n");
+    place
+}
+
+fn service(mode: &str) -> (Running, SocketAddr, String) {
+    let address = free();
+    let mut node = Command::new("node");
+    node.arg(SERVICE).env("PORT", address.port().to_string()).env("MODE", mode);
+    (Running::start(&mut node, address), address, format!("http://{address}"))
+}
+
+fn seen(address: SocketAddr) -> Value {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let request = format!("GET /seen HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it responds");
+    serde_json::from_str(text.split("\r\n\r\n").nth(1).expect("a body")).expect("it is JSON")
+}
+
+/// All that is kept in a folder.
+fn kept(folder: &Path) -> String {
+    let entries =
+        fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("it can be read").path());
+    let text = |path: &Path| match path.is_dir() {
+        true => kept(path),
+        false => String::from_utf8_lossy(&fs::read(path).expect("it can be read")).into_owned(),
+    };
+    entries.map(|path| text(&path)).collect()
+}
+
+#[test]
+fn each_connection_logs_in_once_and_sends_what_it_was_given() {
+    let place = place();
+    for (driver, mode) in [("completion", ""), ("readiness", ""), ("auto", "h2")] {
+        let (_service, address, url) = service(mode);
+        let mut words =
+            vec!["load", &url, "--mix", "mix.toml", "-n", "200", "-c", "4", "--json", "--driver", driver];
+        words.extend((mode == "h2").then_some("--http2"));
+        let requests = place.said(&words).ends(0).json()["requests"].clone();
+        assert_eq!(
+            (&requests["sent"], &requests["ok"]),
+            (&200.into(), &200.into()),
+            "{mode} {driver}: {requests:#}"
+        );
+        assert_eq!(requests["log_ins"], 2 * CONNECTIONS);
+        if mode.is_empty() {
+            let mut seen = seen(address);
+            assert_eq!((&seen["carts"], &seen["refused"]), (&200.into(), &0.into()));
+            seen["users"].as_array_mut().expect("a list").sort_by_key(Value::to_string);
+            assert_eq!(
+                seen["users"],
+                serde_json::json!(["ann", "ben", "cid", "dan"]),
+                "each is somebody else"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_kept() {
+    let place = place();
+    let (_service, _, url) = service("");
+    let wrongs = [
+        ("\"secret\"", "\"wrong\"", "status 403"),
+        ("/user/token", "/token", "token: the body has no /token"),
+    ];
+    for (right, wrong, why) in wrongs {
+        place.write("wrong.toml", MIX.replace(right, wrong));
+        let said = place.said(&[
+            "load",
+            &url,
+            "--mix",
+            "wrong.toml",
+            "-n",
+            "20",
+            "-c",
+            "4",
+            "-v",
+            "--timeout",
+            "1s",
+        ]);
+        said.ends(4).prints(&["log-in log in × ", &format!("for example {why}"), " 0 successful"]);
+    }
+    let words =
+        ["load", &url, "--mix", "mix.toml", "-n", "50", "-c", "4", "--sample", "1", "-v", "--out", "record"];
+    let said = place.said(&words);
+    said.ends(0).prints(&["cookies of each connection", "log-ins  8 succeeded, in no other figure"]);
+    let all = format!("{}{}{}", said.out, said.err, kept(&place.path("record")));
+    assert!(
+        !GIVEN.iter().any(|given| all.contains(&format!("{given}0."))) && !all.contains("token-\""),
+        "{all}"
+    );
+}
+
+#[test]
+fn users_think_in_closed_loop_only() {
+    let place = place();
+    let (_service, _, url) = service("");
+    place.write("think.toml", format!("think = \"100ms\"\n{MIX}"));
+    let words = ["load", &url, "--mix", "think.toml", "-c", "4", "-d", "1s", "--json"];
+    let requests = place.said(&words).ends(0).json()["requests"].clone();
+    let (sent, ok) = (requests["sent"].as_u64().expect("a count"), &requests["ok"]);
+    // The first comes after at most 100 ms.
+    assert!((4..=40).contains(&sent) && *ok == sent, "{requests:#}");
+    place
+        .said(&[&words[..], &["--rate", "50"]].concat())
+        .ends(2)
+        .tells(&["their think times are in it already"]);
+    place.said(&[&words[..], &["--no-keepalive"]].concat()).ends(2).tells(&["is to be kept"]);
+    place.said(&[&words[..], &["--http2"]].concat()).ends(2).tells(&["--streams 1"]);
+    let rate = ["load", &url, "--mix", "mix.toml", "-c", "4", "-d", "500ms", "--rate", "100", "--json"];
+    let open = place.said(&rate).ends(0).json();
+    assert_eq!(
+        (&open["requests"]["ok"], &open["requests"]["log_ins"]),
+        (&open["open"]["intended"], &8.into())
+    );
+}
+
+#[test]
+fn an_experiment_logs_in_too() {
+    let place = place();
+    let requests = MIX.replace("[[request]]", "[[load.requests]]").replace("cookies = true", "");
+    let text = format!(
+        "name = \"shop\"\n[services.shop]\ncommand = [\"node\", {SERVICE:?}]\nready = \"/seen\"\n[load]\nconnections = 4\n\
+         cookies = true\n{requests}[measure]\nduration = \"300ms\"\n[expect]\nstatus = [200, 201]\n"
+    );
+    let file = place.write("shop.toml", text);
+    let file = file.display().to_string();
+    place.said(&["run", "--dry-run", &file]).ends(0).prints(&["once GET /form, once log in, 100 % cart"]);
+    let said = place.said(&["run", &file, "--record", "record"]);
+    said.ends(0).prints(&["log-ins  8 succeeded"]);
+}
