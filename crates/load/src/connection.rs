@@ -241,7 +241,8 @@ impl Connection {
 
     /// What was read may end the handshake, or the wait after failures.
     fn noted(&mut self, effect: Effect, recorder: &mut Recorder<'_>) -> Effect {
-        if recorder.has_response {
+        // A log-in of several steps that fails at the last would else be tried again at once.
+        if recorder.has_response && self.stage != Stage::LoggingIn {
             self.backoff_ns = 0;
             if recorder.settings.fresh {
                 return Effect::Lost;

@@ -152,7 +152,10 @@ impl<'a> Loaded<'a> {
         blocks.extend(void.clone().map(|void| Block::Paragraph(Tone::Bad, void)));
         blocks.extend(capacity(of));
         if let Some(window) = of.only().or(of.capacity.as_ref().filter(|_| of.windows.is_empty())) {
-            blocks.extend([Block::Lines(lines(window)), Block::Table(self.latencies(window))]);
+            blocks.extend([
+                Block::Lines(lines(window, &self.variant.load)),
+                Block::Table(self.latencies(window)),
+            ]);
             blocks.extend(endpoints(window).map(Block::Table));
             blocks.extend(Some(window).filter(|window| window.has_success()).into_iter().flat_map(ramp));
         } else {
@@ -178,7 +181,8 @@ impl<'a> Loaded<'a> {
         let mut blocks = vec![Block::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
         blocks.extend(capacity(&self.of));
         let mut lines = vec![Line::new("requests", requests(window)), throughput(window)];
-        lines.extend(verdict(window).into_iter().chain(service(window)).chain(outcomes(window)));
+        let told = outcomes(window, &self.variant.load);
+        lines.extend(verdict(window).into_iter().chain(service(window)).chain(told));
         lines.extend(errors(window).into_iter().chain(tls_error(window)));
         // What a user waits, or what a request took where nobody waits.
         let waited = latencies(&kinds(window)[..1]);
@@ -295,7 +299,7 @@ fn written(quantile: Quantile) -> String {
     format!("{sign}{}", Quantity::ns(quantile.ns()))
 }
 
-fn lines(window: &Window<'_>) -> Vec<Line> {
+fn lines(window: &Window<'_>, load: &Load) -> Vec<Line> {
     let counts = &window.slice.counts;
     let mut lines = vec![
         Line::new("requests", requests(window)),
@@ -307,7 +311,7 @@ fn lines(window: &Window<'_>) -> Vec<Line> {
     lines.extend((made > 0).then(|| {
         Line::new("TLS", format!("{} handshakes, {} of them resumed", count(made), count(counts.tls_resumed)))
     }));
-    lines.extend(outcomes(window));
+    lines.extend(outcomes(window, load));
     lines.extend(content(window).map(|content| Line::new("content", content)));
     lines.extend(service(window));
     lines.push(errors(window).unwrap_or_else(|| Line::new("errors", "none")));
@@ -325,18 +329,28 @@ fn throughput(window: &Window<'_>) -> Line {
 }
 
 /// How many responses had each status, and what was wrong with those that were not expected.
-fn outcomes(window: &Window<'_>) -> Vec<Line> {
+fn outcomes(window: &Window<'_>, load: &Load) -> Vec<Line> {
     let counts = &window.slice.counts;
     let status: Vec<String> =
         counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
     let status = Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
-    let log_ins = (counts.log_ins > 0)
-        .then(|| Line::new("log-ins", format!("{} succeeded, in no other figure", count(counts.log_ins))));
     let failures = counts.contract_failures.iter().map(|failure| {
         let text = format!("{} × {}, for example {}", failure.kind, count(failure.count), failure.example);
         Line::new("failed", text)
     });
-    [status].into_iter().chain(log_ins).chain(failures).collect()
+    [status].into_iter().chain(log_ins(window, load)).chain(failures).collect()
+}
+
+/// How many users' first requests succeeded and failed.
+fn log_ins(window: &Window<'_>, load: &Load) -> Option<Line> {
+    let counts = &window.slice.counts;
+    let is_once = |name: &str| load.requests.iter().any(|request| request.once && request.name == name);
+    let failed: u64 = counts.endpoints.iter().filter(|of| is_once(&of.name)).map(|of| of.sent).sum();
+    let told =
+        [(counts.log_ins, "succeeded, in no other figure"), (failed, "failed, as requests that failed")];
+    let told = told.into_iter().filter(|(number, _)| *number > 0);
+    let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number))).collect();
+    (!told.is_empty()).then(|| Line::new("log-ins", told.join("; ")))
 }
 
 fn errors(window: &Window<'_>) -> Option<Line> {

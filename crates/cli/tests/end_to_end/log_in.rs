@@ -121,7 +121,12 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
             "--timeout",
             "1s",
         ]);
-        said.ends(4).prints(&["log-in log in × ", &format!("for example {why}"), " 0 successful"]);
+        said.ends(4).prints(&[
+            "failed, as requests that failed",
+            "log-in log in × ",
+            &format!("for example {why}"),
+            " 0 successful",
+        ]);
     }
     let words =
         ["load", &url, "--mix", "mix.toml", "-n", "50", "-c", "4", "--sample", "1", "-v", "--out", "record"];

@@ -222,7 +222,7 @@ impl Http2 {
     /// Makes ready the head of the request that was rendered as `bytes`; where its body begins.
     fn push_head(&mut self, stream: u32, bytes: &[u8], is_arenas: bool) -> usize {
         let Http2 { encoder, scheme, last, output, .. } = self;
-        let place = is_arenas.then(|| (bytes.as_ptr() as usize, bytes.len()));
+        let place = is_arenas.then_some((bytes.as_ptr() as usize, bytes.len()));
         let rendered = match last.take() {
             Some(rendered) if place.is_some() && rendered.place == place => rendered,
             _ => request::with_fields(bytes, scheme, |fields, body_from| {

@@ -66,6 +66,8 @@ struct World {
     succeeded: u64,
     refused: u64,
     served: u64,
+    /// No password is right.
+    refuses: bool,
 }
 
 impl World {
@@ -81,6 +83,7 @@ impl World {
             succeeded: 0,
             refused: 0,
             served: 0,
+            refuses: false,
         }
     }
 
@@ -111,8 +114,8 @@ impl World {
     }
 
     fn respond(&mut self, index: usize, request: &str) -> Action {
-        let trouble = self.rng.random_range(0..12);
         let (step, token) = self.told[index].clone();
+        let trouble = if self.refuses && step == 1 { 1 } else { self.rng.random_range(0..12) };
         let is_log_in = step < 2;
         self.hold(index, request);
         if trouble == 0 {
@@ -226,6 +229,15 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_his() {
     let expected =
         ["csrf: the response has no header x-csrf", "status 403", "token: the body has no /user/token"];
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_log_in_that_keeps_failing_is_tried_ever_more_rarely_and_not_for_ever() {
+    let mut world = World { refuses: true, ..World::new(1) };
+    let counts = world.slice();
+    // Half a second before the window, in which nothing can be sent.
+    assert_eq!((counts.sent, counts.successful), (world.refused, 0));
+    assert!((6..=30).contains(&counts.sent), "{}", counts.sent);
 }
 
 #[test]
