@@ -67,7 +67,10 @@ impl RequestArena {
 
     fn render_within(requests: &[Request], users: &Users, limit: usize) -> Result<RequestArena, LoadError> {
         check(requests)?;
-        let drawn = requests.len() - users.first.len();
+        let drawn = requests.len().saturating_sub(users.first.len());
+        if drawn == 0 {
+            return refuse("load.requests", "all are sent once, at least one again and again");
+        }
         let weights: Vec<u32> = requests[..drawn].iter().map(|request| request.weight).collect();
         let mut arena = RequestArena {
             arena: Vec::new(),

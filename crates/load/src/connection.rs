@@ -495,7 +495,7 @@ impl Recorder<'_> {
     pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
         self.has_response = true;
-        if request.own.is_some() && self.is_log_in(&mut request, (status, body_bytes)) {
+        if request.own.is_some() && self.book_for_user(&mut request, (status, body_bytes)) {
             return;
         }
         let endpoint = request.choice.endpoint;
@@ -507,9 +507,9 @@ impl Recorder<'_> {
         self.tally.response(&request, (status, body_bytes, ok), self.now_ns, self.since_start_ns);
     }
 
-    /// A user has a response: his log-in is booked here, and true is returned. One that succeeds is no sample.
+    /// A user has a response, with cookies perhaps. That to a log-in is booked here, and true returned: one that succeeds is no sample.
     #[cold]
-    fn is_log_in(&mut self, request: &mut InFlight, (status, body_bytes): (u16, u64)) -> bool {
+    fn book_for_user(&mut self, request: &mut InFlight, (status, body_bytes): (u16, u64)) -> bool {
         let (Some(own), Some(user)) = (request.own.take(), &mut self.user) else { return false };
         user.keep_cookies(&own);
         if own.step.is_none() {
