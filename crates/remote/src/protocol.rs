@@ -10,8 +10,8 @@
 //! and what carries its frames, is not this module's business.
 //!
 //! ```text
-//! ──► {"hello":{"version":6}}
-//! ◄── {"ready":{"version":6,"proofload":"0.1.0","host":"bench-1","processors":8}}
+//! ──► {"hello":{"version":7}}
+//! ◄── {"ready":{"version":7,"proofload":"0.1.0","host":"bench-1","processors":8}}
 //! ──► {"ping":1}
 //! ◄── {"pong":{"ping":1,"clock_ns":81234567890}}
 //! ──► "heartbeat"                                            every ten seconds

@@ -126,7 +126,7 @@ fn goes_at_run(mut orders: impl io::BufRead, mut answers: impl Write) -> io::Res
         line.clear();
         orders.read_line(&mut line)?;
         let answer = if line.contains("hello") {
-            r#"{"ready":{"version":6,"proofload":"0","host":"h","processors":1}}"#.to_owned()
+            r#"{"ready":{"version":7,"proofload":"0","host":"h","processors":1}}"#.to_owned()
         } else if line.contains("begin") {
             r#"{"generator":"begun"}"#.to_owned()
         } else if let Some(number) = line.strip_prefix("{\"ping\":") {
