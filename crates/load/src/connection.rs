@@ -163,7 +163,7 @@ impl Connection {
         Effect::Free
     }
 
-    /// The protocol is ready: a user begins with what he sends first.
+    /// The protocol is ready: a user begins with what it sends first.
     fn log_in(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let arena = &recorder.settings.arena;
         let Some((choice, own)) = recorder.user.as_ref().and_then(|user| user.log_in(arena)) else {

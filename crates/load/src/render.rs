@@ -19,7 +19,7 @@ const CONTENT_TYPE: &str = "content-type";
 /// Appends a value in the form of its place.
 type Escape = fn(&str, &mut Vec<u8>);
 
-/// A place in a rendered request, by its offset there, which each user fills with what is his.
+/// A place in a rendered request, by its offset there, which each user fills with what is its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hole {
     pub(crate) at: usize,

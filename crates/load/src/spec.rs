@@ -92,15 +92,15 @@ impl LoadSpec {
     }
 }
 
-/// What a user does, and has of his own, where each connection is one. One that is opened anew is the same user's.
+/// What a user does, and has of its own, where each connection is one. One that is opened anew is the same user's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Users {
     /// Requests that each user sends before all others, in this order. They are in no count but that of log-ins unless they fail: then a
-    /// request has failed, and the user begins with the first again. Of one with values each user has a row of his own.
+    /// request has failed, and the user begins with the first again. Of one with values each user has a row of its own.
     pub first: Vec<First>,
-    /// Whether he keeps the cookies that responses set, and sends them.
+    /// Whether it keeps the cookies that responses set, and sends them.
     pub cookies: bool,
-    /// How long he waits between a response and the next request; closed loop only.
+    /// How long it waits between a response and the next request; closed loop only.
     pub think: Option<Think>,
 }
 

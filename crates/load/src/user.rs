@@ -1,8 +1,8 @@
-//! A virtual user, who has a connection and keeps it for all others that follow it: what was captured of the responses to his log-in, and
-//! his cookies.
+//! A virtual user, which has a connection and keeps it for all others that follow it: what was captured of the responses to its log-in, and
+//! its cookies.
 //!
 //! ```text
-//!   log_in ──► request of a step ──► response ──► captured, the next step; when there is none left he has logged in
+//!   log_in ──► request of a step ──► response ──► captured, the next step; when there is none left it has logged in
 //!                                       └───────► failed: from the first step again, on another connection
 //! ```
 //! No I/O and no clock. What is captured, and cookies, must never be shown: no type here that holds them can be printed.
@@ -43,7 +43,7 @@ pub(crate) struct UserSettings {
 /// A request made for one user: its bytes, and what is noted of its response.
 pub(crate) struct Own {
     pub(crate) bytes: Vec<u8>,
-    /// It is this step of his log-in.
+    /// It is this step of its log-in.
     pub(crate) step: Option<usize>,
     /// Something is captured from the response's content.
     wants_content: bool,
@@ -67,7 +67,7 @@ impl Own {
 /// See the module's text.
 pub(crate) struct User {
     settings: Arc<UserSettings>,
-    /// Unlike every other's of the load: the row of values by which he logs in.
+    /// Unlike every other's of the load: the row of values by which it logs in.
     number: usize,
     step: usize,
     /// In the order of the steps and their captures.
@@ -84,7 +84,7 @@ impl User {
         User { settings: settings.clone(), number, step: 0, captured, cookies }
     }
 
-    /// The next request of his log-in; `None` where he has logged in.
+    /// The next request of its log-in; `None` where it has logged in.
     pub(crate) fn log_in(&self, arena: &RequestArena) -> Option<(Choice, Box<Own>)> {
         let First { capture, .. } = self.settings.users.first.get(self.step)?;
         let choice = arena.row_of(self.settings.endpoint + self.step, self.number);
@@ -98,7 +98,7 @@ impl User {
         Some((choice, Box::new(own)))
     }
 
-    /// The request that was drawn for him, if it is not the same for all.
+    /// The request that was drawn for it, if it is not the same for all.
     pub(crate) fn own(&self, choice: Choice, arena: &RequestArena) -> Option<Box<Own>> {
         let bytes = self.filled(arena.bytes(choice), arena.holes(choice)?);
         Some(Box::new(Own { bytes, step: None, wants_content: false, fields: Vec::new() }))
@@ -127,7 +127,7 @@ impl User {
         out
     }
 
-    /// A response to him is complete.
+    /// A response to it is complete.
     pub(crate) fn keep_cookies(&mut self, own: &Own) {
         if !self.settings.users.cookies {
             return;
@@ -151,7 +151,7 @@ impl User {
         }
     }
 
-    /// A step of his log-in has the response that was expected. What he needs of it is kept.
+    /// A step of its log-in has the response that was expected. What it needs of it is kept.
     ///
     /// # Errors
     /// What is not in the response, without anything that is.
@@ -173,7 +173,7 @@ impl User {
         Ok(())
     }
 
-    /// A step of his log-in has failed.
+    /// A step of its log-in has failed.
     pub(crate) fn start_over(&mut self) {
         self.step = 0;
         self.captured.clear();

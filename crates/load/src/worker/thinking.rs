@@ -1,6 +1,6 @@
-//! Think times in closed loop: how long each user waits between a response and his next request, and who is to go on next.
+//! Think times in closed loop: how long each user waits between a response and its next request, and which is to go on next.
 //!
-//! Each user draws from a stream of his own, so that a seed means the same times whatever the service does. It must not read a clock, and
+//! Each user draws from a stream of its own, so that a seed means the same times whatever the service does. It must not read a clock, and
 //! counts nothing.
 
 use std::cmp::Reverse;
@@ -57,7 +57,7 @@ impl Thinking {
         self.waking.peek().map(|Reverse((at_ns, _))| *at_ns)
     }
 
-    /// Whether this user may go on; he begins to think if he has not.
+    /// Whether this user may go on; it begins to think if it has not.
     fn is_over(&mut self, index: usize, now_ns: u64) -> bool {
         let user = &mut self.users[index];
         if let Until::At(at_ns) = user.until {
