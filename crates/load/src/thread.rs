@@ -216,7 +216,10 @@ impl Thread {
 
         self.started_ns = started_ns;
         self.worker.open_window(started_ns, until);
-        self.driver.start_all(&mut self.worker);
+        // In open loop all that are free are listed already, and to ask each of them would make the first requests late.
+        if !self.worker.is_open_loop() {
+            self.driver.start_all(&mut self.worker);
+        }
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_window_over(now_ns));
         let stopped_ns = self.drain();
         self.publish();
