@@ -346,11 +346,13 @@ fn log_ins(window: &Window<'_>, load: &Load) -> Option<Line> {
     let counts = &window.slice.counts;
     let is_once = |name: &str| load.requests.iter().any(|request| request.once && request.name == name);
     let failed: u64 = counts.endpoints.iter().filter(|of| is_once(&of.name)).map(|of| of.sent).sum();
-    let told =
-        [(counts.log_ins, "succeeded, in no other figure"), (failed, "failed, as requests that failed")];
+    let told = [
+        (counts.log_ins, "requests succeeded, in no other figure"),
+        (failed, "failed, as requests that failed"),
+    ];
     let told = told.into_iter().filter(|(number, _)| *number > 0);
     let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number))).collect();
-    (!told.is_empty()).then(|| Line::new("log-ins", told.join("; ")))
+    (!told.is_empty()).then(|| Line::new("logging in", told.join("; ")))
 }
 
 fn errors(window: &Window<'_>) -> Option<Line> {

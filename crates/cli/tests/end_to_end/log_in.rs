@@ -131,7 +131,8 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
     let words =
         ["load", &url, "--mix", "mix.toml", "-n", "50", "-c", "4", "--sample", "1", "-v", "--out", "record"];
     let said = place.said(&words);
-    said.ends(0).prints(&["cookies of each connection", "log-ins  8 succeeded, in no other figure"]);
+    said.ends(0)
+        .prints(&["cookies of each connection", "logging in  8 requests succeeded, in no other figure"]);
     let all = format!("{}{}{}", said.out, said.err, kept(&place.path("record")));
     assert!(
         !GIVEN.iter().any(|given| all.contains(&format!("{given}0."))) && !all.contains("token-\""),
@@ -174,5 +175,5 @@ fn an_experiment_logs_in_too() {
     let file = place.write("shop.toml", text);
     let plan = place.said(&["run", "--dry-run", &file.display().to_string()]);
     plan.ends(0).prints(&["once GET /form, once log in, 100 % cart"]);
-    place.run(&file).ends(0).prints(&["log-ins  8 succeeded"]);
+    place.run(&file).ends(0).prints(&["logging in  8 requests succeeded"]);
 }
