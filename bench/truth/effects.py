@@ -54,7 +54,7 @@ EFFECTS = {
     "none, waits": nothing({"DELAY_MS": "5"}),
     "none, 134 kB": nothing({"ORDERS": "1315"}),
     "none, two workers": nothing({"WORKERS": "2"}),
-    # The time in which it is to be found.
+    # The budget is the time in which each is to be found.
     "spin-2": Effect("throughput", (300,), percent=2),
     "spin-3": Effect("throughput", (300,), percent=3),
     "spin-5": Effect("throughput", (100,), percent=5),

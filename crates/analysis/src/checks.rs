@@ -31,7 +31,6 @@ pub use client::{LateBegin, late_begin};
 pub(crate) use saturation::{cpus, generator_share};
 pub use saturation::{per_core, waiting_variants};
 pub use treatment::WATCHED_VARIABLES;
-pub(crate) use work::FAILED_SHARE_MAX;
 
 /// What a check has to say, before it has its number.
 type Seen = Finding<()>;

@@ -182,15 +182,15 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
             // Whether it is there is seen before, and no request is sent that nobody asked for.
             service.ready = Ready::Tcp;
         }
-        possible(load, args)?;
+        check_users(load, args)?;
     }
     plan.secrets =
         Secrets::of(&plan, Path::new(".")).map_err(|problems| Failed::usage(problems.join("; ")))?;
     Ok(plan)
 }
 
-/// Refuses users of whom the flags make no users.
-fn possible(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
+/// Refuses flags with which a connection cannot be a user.
+fn check_users(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
     let refused = |problem: &str, hint: &str| Err(Failed::usage(problem).hint(hint));
     match load.think {
         _ if load.has_users() && !load.keep_alive => refused(

@@ -14,7 +14,7 @@ pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
-use model::{Code, Evidence, Grade};
+use model::{Code, Evidence, FAILED_SHARE_MAX, Grade};
 use serde::Serialize;
 
 use crate::group::Group;
@@ -266,13 +266,10 @@ pub fn all(files: &[Transcript], runs: &[Run], groups: &[Group]) -> Vec<Found> {
     all
 }
 
-/// Void where a share of failures is larger than in Proofload's own experiments, a warning below.
+/// Void where a share of failures would void Proofload's own experiments, a warning below.
 fn graded(failed_share: f64) -> Grade {
     if failed_share > FAILED_SHARE_MAX { Grade::Invalid } else { Grade::Warning }
 }
-
-/// A larger share of failures voids: the same share as of V8, `errors`, in Proofload's own experiments.
-const FAILED_SHARE_MAX: f64 = 0.001;
 
 /// Of all, a part: 1 where there are more of it than of all.
 fn share(part: u64, all: u64) -> f64 {

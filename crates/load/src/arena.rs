@@ -148,11 +148,6 @@ impl RequestArena {
         self.holes.get(&choice.start).map(|holes| &**holes)
     }
 
-    /// Whether all is sent as it is here.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.holes.is_empty()
-    }
-
     /// The endpoint's variant with the row of this number, from the first again after the last.
     pub(crate) fn row_of(&self, endpoint: usize, number: usize) -> Choice {
         self.choice(endpoint, (number % self.endpoints[endpoint].count as usize) as u32)

@@ -75,7 +75,10 @@ impl Settings {
     /// Whether nothing but the arena's bytes is ever written, and a connection has one request under way.
     pub(crate) fn is_plain(&self) -> bool {
         let row = crate::protocol::row(self.protocol);
-        row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none() && self.arena.is_whole()
+        // What is made for a user lasts no longer than its request, and the kernel may read it later than that.
+        let makes = |of: &Arc<UserSettings>| of.users.cookies || !of.users.first.is_empty();
+        let is_shared = !self.users.as_ref().is_some_and(makes);
+        row.writes_rendered && self.protocol.lanes() == 1 && self.tls.is_none() && is_shared
     }
 }
 

@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Share of requests without an expected response above which figures mean nothing, our own as those of other tools.
+pub const FAILED_SHARE_MAX: f64 = 0.001;
+
 /// What a connection was doing when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

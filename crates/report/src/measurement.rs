@@ -348,7 +348,7 @@ fn log_ins(window: &Window<'_>, load: &Load) -> Option<Line> {
     let failed: u64 = counts.endpoints.iter().filter(|of| is_once(&of.name)).map(|of| of.sent).sum();
     let told = [
         (counts.log_ins, "requests succeeded, in no other figure"),
-        (failed, "failed, as requests that failed"),
+        (failed, "failed, counted as failed requests"),
     ];
     let told = told.into_iter().filter(|(number, _)| *number > 0);
     let told: Vec<String> = told.map(|(number, what)| format!("{} {what}", count(number))).collect();

@@ -3,11 +3,10 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
-use model::{Cause, Phase, Quantity, evidence};
+use model::{Cause, FAILED_SHARE_MAX, Phase, Quantity, evidence};
 use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches};
-use super::work::FAILED_SHARE_MAX;
 use super::{Run, Seen, Variant, either, only_if, total, warning};
 use crate::variant::slices;
 

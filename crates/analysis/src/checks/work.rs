@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{Cause, Evidence, Phase, Quantity, evidence};
+use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, evidence};
 use plan::{Comparison, Contract, Load};
 use record::{ContractFailure, Slice, Witness};
 
@@ -12,8 +12,6 @@ use super::{Run, Seen, Variant, either, only_if, void, warning};
 use crate::failure::{self, fruitless};
 use crate::variant::counted;
 
-/// Share of requests without an expected response above which a variant's figures mean nothing.
-pub(crate) const FAILED_SHARE_MAX: f64 = 0.001;
 /// Relative difference in body bytes per response above which two variants do different work.
 const BODY_BYTES_TOLERANCE: f64 = 0.01;
 

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Check, Metric};
+use model::{Check, FAILED_SHARE_MAX, Metric};
 use record::{Record, Witness};
 use serde::Serialize;
 use stats::Estimate;
 
 use super::setting::{Keep, Setting};
 use crate::Conclusion;
-use crate::checks::FAILED_SHARE_MAX;
 
 /// A level of each setting, in their order; 0 is the service as it is.
 pub type Row = Vec<usize>;

@@ -60,7 +60,7 @@ struct World {
     worker: Worker,
     now_ns: u64,
     open: [bool; CONNECTIONS],
-    /// What each user should send now: where he is in his log-in, and his token.
+    /// What each user should send now: where it is in its log-in, and its token.
     told: [(usize, String); CONNECTIONS],
     tokens: u64,
     succeeded: u64,
@@ -208,7 +208,7 @@ impl World {
 }
 
 #[test]
-fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_his() {
+fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_its_own() {
     let mut kinds = BTreeSet::new();
     for seed in 0..SEEDS {
         let mut world = World::new(seed);
@@ -229,6 +229,14 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_his() {
     let expected =
         ["csrf: the response has no header x-csrf", "status 403", "token: the body has no /user/token"];
     assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_log_in_that_is_the_same_for_all_is_no_bytes_of_the_arena_either() {
+    // That its request is not plain is asserted where the worker is made.
+    let request = Request { name: "hello".into(), ..Request::new("GET", "/hello", "h") };
+    let users = Users { first: vec![First { request, capture: Vec::new() }], ..Users::default() };
+    worker(&users, Request::new("GET", "/", "h"), 1);
 }
 
 #[test]
@@ -280,7 +288,7 @@ fn cookies_have_paths_and_ends() {
 
 #[test]
 fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
-    // When each user's requests begin, where a response takes so long: how long he thought before each.
+    // When each user's requests begin, where a response takes so long: how long it thought before each.
     let thought = |seed, service_ns: u64, think| {
         let users = Users { think: Some(think), ..Users::default() };
         let mut worker = worker(&users, Request::new("GET", "/", "h"), seed);
