@@ -44,7 +44,7 @@ fn ours(hosts: &Hosts, host: u32) -> Vec<String> {
 fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
     let Some(hosts) = Hosts::up(2) else { return };
     let output = hosts.ran(&experiment(&hosts, "h2", SHORT));
-    ended(&output, 0, &["SLOWER", "machine  ssh://h1, for services: "]);
+    ended(&output, 0, &["SLOWER"]);
     let record = hosts.record();
     let machines: Vec<&str> = record.header.environment.hosts.keys().map(String::as_str).collect();
     assert_eq!(machines, ["ssh://h1", "ssh://h2"]);

@@ -169,4 +169,6 @@ fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_w
     within(Duration::from_secs(30), || namespace.list("pods", "{.status.phase} ") == "Succeeded Succeeded ");
     script(&["restart-controllers"]);
     namespace.is_empty_within(Duration::from_secs(90));
+    // Other tests want the nodes, which nobody could hear meanwhile.
+    within(Duration::from_secs(90), || namespace.list("nodes", "{.spec.taints}").is_empty());
 }
