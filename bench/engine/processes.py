@@ -23,7 +23,8 @@ QUIET_SHARE = 0.1
 SETTLE_SECONDS = 0.2  # for the server to notice that the client's connections are closed
 GRACE_SECONDS = 15  # beyond the time asked for: node starts, ab sorts
 TICK_US = 1_000_000 // os.sysconf("SC_CLK_TCK")
-PROGRAMS = {"measure.c": "measure", "arrivals.c": "arrivals", "epoll.c": "floor-epoll", "uring.c": "floor-uring"}
+PROGRAMS = {"measure.c": "measure", "arrivals.c": "arrivals", "epoll.c": "floor-epoll", "uring.c": "floor-uring", "tls.c": "floor-tls"}
+LIBRARIES = {"tls.c": ["-lssl", "-lcrypto"]}
 # nginx sends so many bytes of it in each second, so that it takes two.
 SLOW_BYTES = 1000
 BODIES = {"/small": b"Hello world\n", "/large": b"x" * 134_054}
@@ -92,8 +93,9 @@ def compile_programs() -> None:
     folder = BENCH_TOOLS / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     for source, program in PROGRAMS.items():
-        command = ["cc", "-O2", "-Wall", "-Wextra", "-std=gnu11", "-o", str(folder / program)]
-        result = subprocess.run([*command, str(HERE / "programs" / source)], capture_output=True, text=True)
+        command = ["cc", "-O2", "-Wall", "-Wextra", "-std=gnu11", "-o", str(folder / program), str(HERE / "programs" / source),
+                   *LIBRARIES.get(source, [])]
+        result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode != 0 and not program.startswith("floor"):
             raise Failed(f"{source} does not compile: {result.stderr}")
 

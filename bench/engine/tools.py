@@ -86,6 +86,7 @@ def all_tools(proofload: str) -> list:
              _version_of_autocannon, "npm ci --prefix bench/engine"),
         _floor("epoll"),
         _floor("uring"),
+        replace(_floor("tls"), speaks=lambda wire: wire == Wire(secure=True), install="apt-get install libssl-dev"),
     ]
 
 

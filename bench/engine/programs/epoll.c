@@ -41,6 +41,7 @@ static int connect_all(const struct load *load) {
 int main(int argc, char **argv) {
     static struct epoll_event events[EVENTS_MAX];
     struct load load = load_from(argc, argv);
+    load.response_bytes = first_response_bytes(&load);
     int epoll_fd = connect_all(&load);
     unsigned long responses = 0;
     double start = now_seconds();

@@ -1,5 +1,5 @@
 /*
- * What both floors share: the request, the connections, the length of the response, the clock.
+ * What the floors share: the request, the connections, the length of the response, the clock.
  *
  * A floor is not a tool. It sends one fixed request, takes every response to be as long as the first, counts bytes and
  * has the kernel throw them away unread (MSG_TRUNC, tcp(7)). It measures no latency, checks nothing and survives no
@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -55,31 +56,35 @@ static void send_request(int socket_fd, const struct load *load) {
     if (sent != (ssize_t)load->request_bytes) stop("send");
 }
 
-/* One request on a connection of its own tells the length of all responses. */
-static size_t first_response_bytes(const struct load *load) {
+/* The length of the response that begins so. */
+static size_t response_bytes(const char *head) {
     static const char field[] = "Content-Length: ";
-    char head[HEAD_BYTES_MAX + 1] = "";
-    size_t got = 0;
-    char *end = NULL;
-    int socket_fd = connect_loopback(load->port);
-    send_request(socket_fd, load);
-    while (end == NULL && got < HEAD_BYTES_MAX) {
-        ssize_t count = recv(socket_fd, head + got, HEAD_BYTES_MAX - got, 0);
-        if (count <= 0) stop("recv of the first response");
-        got += (size_t)count;
-        head[got] = '\0';
-        end = strstr(head, "\r\n\r\n");
-    }
-    char *length = strstr(head, field);
+    const char *end = strstr(head, "\r\n\r\n");
+    const char *length = strstr(head, field);
     if (end == NULL || length == NULL || strncmp(head, "HTTP/1.1 200 ", 13) != 0) {
         fprintf(stderr, "the first response is not a 200 with a Content-Length\n");
         exit(1);
     }
-    close(socket_fd);
     return (size_t)(end + 4 - head) + strtoul(length + sizeof field - 1, NULL, 10);
 }
 
-/* Usage of both: PROGRAM PORT PATH CONNECTIONS SECONDS. */
+/* One request on a connection of its own tells the length of all responses. */
+static inline size_t first_response_bytes(const struct load *load) {
+    char head[HEAD_BYTES_MAX + 1] = "";
+    size_t got = 0;
+    int socket_fd = connect_loopback(load->port);
+    send_request(socket_fd, load);
+    while (strstr(head, "\r\n\r\n") == NULL && got < HEAD_BYTES_MAX) {
+        ssize_t count = recv(socket_fd, head + got, HEAD_BYTES_MAX - got, 0);
+        if (count <= 0) stop("recv of the first response");
+        got += (size_t)count;
+        head[got] = '\0';
+    }
+    close(socket_fd);
+    return response_bytes(head);
+}
+
+/* Usage of all: PROGRAM PORT PATH CONNECTIONS SECONDS. */
 static struct load load_from(int argc, char **argv) {
     struct load load = {0};
     if (argc != 5) {
@@ -100,7 +105,6 @@ static struct load load_from(int argc, char **argv) {
         exit(2);
     }
     load.request_bytes = (size_t)bytes;
-    load.response_bytes = first_response_bytes(&load);
     return load;
 }
 

@@ -120,6 +120,7 @@ static unsigned long run(struct ring *ring, const struct load *load) {
 
 int main(int argc, char **argv) {
     struct load load = load_from(argc, argv);
+    load.response_bytes = first_response_bytes(&load);
     struct ring ring = open_ring();
     struct __kernel_timespec length = {.tv_sec = (long long)load.seconds,
                                        .tv_nsec = (long long)((load.seconds - (long long)load.seconds) * 1e9)};
