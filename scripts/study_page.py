@@ -10,6 +10,7 @@ comparison or an effect in its report:
     {{change EXPERIMENT | LABEL | cpu_per_request}}
     {{added EXPERIMENT | LABEL | p99}}            the difference in the metric's own unit, with its interval
     {{figure EXPERIMENT | VARIANT | throughput}}  also cpu_per_request, peak_memory, p50, p99, failed
+    {{capacity EXPERIMENT | VARIANT}}             "2,350 (2,210 to 2,480)" requests per second
 
 The second file has the records' reports, without assumptions that are not doubtful (they are the same in every report:
 experiments/results/README.md has them) and without a table of services where each variant has one.
@@ -165,6 +166,18 @@ def figure(report: dict, name: str, metric: str) -> str:
     return f"{shown(value)} (invalid)" if is_void(report, name) else shown(value)
 
 
+def capacity(report: dict, name: str) -> str:
+    """What a variant bears, with its interval, to three digits."""
+    found = next((one for one in report.get("capacities", []) if one["variant"] == name), None)
+    if found is None:
+        raise Dangling("no such variant, or its capacity was not measured")
+    if found["per_s"] is None:
+        return "–"
+    least = "at least " if found["limited_by"] in ("client", "connections") else ""
+    ends = found["interval"] and f" ({shown(found['interval']['low'])} to {shown(found['interval']['high'])})"
+    return f"{least}{shown(found['per_s'])}{ends or ''}" + (" (invalid)" if is_void(report, name) else "")
+
+
 def is_void(report: dict, name: str) -> bool:
     """Whether a finding makes everything about this variant invalid. `different_work` is about a pair, so it does not."""
     index = [variant["name"] for variant in report["variants"]].index(name)
@@ -219,8 +232,9 @@ UNITS = {"throughput": ("requests/s", 1), "cpu_per_request": ("µs of CPU", 1),
 WORDS = {name: FASTER for name in UNITS} | {
     "cpu_per_request": FASTER | {"better": "cheaper", "worse": "more expensive"},
     "peak_memory": FASTER | {"better": "less memory", "worse": "more memory"},
+    "capacity": FASTER | {"better": "more", "worse": "less"},
 }
-KINDS = {"change": change, "added": added, "figure": figure}
+KINDS = {"change": change, "added": added, "figure": figure, "capacity": capacity}
 
 if __name__ == "__main__":
     sys.exit(main())
