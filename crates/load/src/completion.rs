@@ -24,6 +24,7 @@ use self::ring::{Kind, Patience, Ring, Tag};
 use crate::arena::RequestArena;
 use crate::clock;
 use crate::driver::{self, Driver, Route};
+use crate::tally::Means;
 use crate::worker::{Action, Worker};
 
 mod ring;
@@ -35,18 +36,28 @@ const SILENT_BYTES_MAX: usize = 4096;
 const IN_FLIGHT_FOR_ONE: u32 = 4;
 /// In open loop, where latency is what is measured, a wait holds out for at most so many completions, and so long.
 const OPEN_LOOP: Patience = Patience { several: 8, us: 5 };
+/// From this length on a body comes in many pieces.
+const LONG_BODY_BYTES: u64 = 32 * 1024;
 /// Of what is not the arena's, sent at once.
 const COPY_BYTES_MAX: usize = 64 * 1024;
 /// Thrown away by one request, at most: what is thrown away when it is cancelled is not counted.
 const SKIP_BYTES_MAX: u64 = 1 << 20;
 
-/// In closed loop, with so many requests in flight.
+/// In closed loop, with so many requests in flight and such responses so far.
 ///
 /// Without patience every response wakes this thread, at the cost of both sides: the server pays for the interrupt. More of it
 /// comes late where more are in flight: a thread makes at most 250,000 requests a second, so that a quarter of a microsecond for each
-/// in flight is at most a sixteenth of the mean latency. docs/decisions/0006-completions.md links what more and less of it cost.
-fn closed_loop(in_flight: u32) -> Patience {
-    Patience { several: 64, us: (in_flight / 4).clamp(20, 100) }
+/// in flight is at most a sixteenth of the mean latency. A long body comes in many pieces, and a piece may wait for more of them for a
+/// thirty-second of it. docs/decisions/0006-completions.md links what more and less of it cost.
+fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
+    let us_by_count = in_flight / 4;
+    let us = match so_far {
+        Some(means) if means.body_bytes >= LONG_BODY_BYTES => {
+            us_by_count.max((means.latency_ns / 32_000) as u32)
+        }
+        _ => us_by_count,
+    };
+    Patience { several: 64, us: us.clamp(20, 100) }
 }
 
 /// See the module's text.
@@ -274,7 +285,8 @@ impl Driver for Completion {
         let mut events = std::mem::take(&mut self.events);
         events.clear();
         let in_flight = worker.in_flight;
-        let most = if worker.is_open_loop() { OPEN_LOOP } else { closed_loop(in_flight) };
+        let most =
+            if worker.is_open_loop() { OPEN_LOOP } else { closed_loop(in_flight, worker.tally.means()) };
         let several = (in_flight / IN_FLIGHT_FOR_ONE) as usize;
         // Sends complete at once, as a rule: they are no responses.
         let several = several.min(most.several) + std::mem::take(&mut self.told);
@@ -431,8 +443,19 @@ impl Drop for Buffers {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
+
+    #[test]
+    fn only_pieces_of_long_bodies_wait_for_a_share_of_the_latency() {
+        let us = |in_flight, latency_ns, body_bytes| {
+            closed_loop(in_flight, Some(Means { latency_ns, body_bytes })).us
+        };
+        assert_eq!((closed_loop(64, None).us, us(64, 8_000_000, 12), us(400, 8_000_000, 12)), (20, 20, 100));
+        assert_eq!(
+            (us(64, 1_600_000, 134_000), us(64, 8_000_000, 134_000), us(8, 100_000, 134_000)),
+            (50, 100, 20)
+        );
+    }
 
     #[test]
     fn buffers_go_round_and_none_lies_in_another() {

@@ -50,6 +50,13 @@ struct Cell {
     response: Option<Latencies>,
 }
 
+/// What responses were like, on average.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Means {
+    pub(crate) latency_ns: u64,
+    pub(crate) body_bytes: u64,
+}
+
 impl Tally {
     /// For so many endpoints.
     pub(crate) fn new(endpoints: usize, open_loop: bool) -> Tally {
@@ -98,6 +105,15 @@ impl Tally {
         cell.ok += u64::from(ok);
         cell.ok_in_window += u64::from(ok && since_start_ns.is_some());
         cell.bytes_body += body_bytes;
+    }
+
+    /// What a response was like, up to now; `None` before the first.
+    pub(crate) fn means(&self) -> Option<Means> {
+        let Counts { responses, in_flight_ns, body_bytes, .. } = self.counts;
+        Some(Means {
+            latency_ns: in_flight_ns.checked_div(responses)?,
+            body_bytes: body_bytes.checked_div(responses)?,
+        })
     }
 
     /// Counts a request that is begun, in the window or after it.
