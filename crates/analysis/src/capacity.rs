@@ -13,7 +13,7 @@ use serde::Serialize;
 use stats::Interval;
 use stats::capacity::{Bounds, widened, widening};
 
-use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share};
+use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
 use crate::variant::{geometric_mean, mean, slices, total, trials};
 
 mod search;
@@ -35,8 +35,6 @@ const NARROW: f64 = 0.05;
 const BEHIND: usize = 5;
 /// Successful responses over requests due, where it has.
 const RECOVERED: Range<f64> = 0.93..1.1;
-/// Below this share of a core in use for each core that it ever used, a service was not what limited itself.
-const BUSY_SHARE: f64 = 0.85;
 
 /// What a variant bears.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -187,7 +185,7 @@ fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
 }
 
 /// What limits it near its capacity, by the windows there; where there are none, by those of the search.
-fn limited_by(record: &Record, variant: usize) -> LimitedBy {
+pub(crate) fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     let mut near: Vec<&Slice> = slices(record, variant).filter(|of| of.kind == SliceKind::Measured).collect();
     if near.is_empty() {
         // Beyond what it keeps all connections are busy whatever the limit is.
@@ -197,17 +195,17 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     }
     let open = |of: fn(&OpenLoop) -> u64| total(&near, |slice| slice.counts.open.as_deref().map_or(0, of));
     let (due, queued) = (open(|open| open.intended), open(|open| open.queued));
-    let used = cores_at_limit(record, variant);
-    let is_busy = |cores: f64| cores >= BUSY_SHARE * cores.round().max(1.0);
-    if generator_share(&near) > GENERATOR_SHARE_MAX && !used.is_some_and(is_busy) {
+    let at_limit = |trial: &Trial| Some(services_limited(record, trial, &[last_closed(trial)?]));
+    let is_busy = most(trials(record, variant).filter_map(at_limit));
+    if generator_share(&near) > GENERATOR_SHARE_MAX && !is_busy {
         return LimitedBy::Client;
     }
     if queued as f64 > QUEUED_SHARE_MAX * due as f64 {
         return LimitedBy::Connections;
     }
-    match used {
+    match cores_at_limit(record, variant) {
         None => LimitedBy::Unknown,
-        Some(cores) if is_busy(cores) => LimitedBy::Cpu,
+        Some(_) if is_busy => LimitedBy::Cpu,
         Some(_) => LimitedBy::Waiting,
     }
 }

@@ -108,18 +108,22 @@ pub fn untreated(record: &Record, variant: usize) -> Option<String> {
     findings.find(|finding| finding.variants.contains(&variant)).map(|finding| in_words(&finding))
 }
 
+/// A service that is ready may still refuse for so long, in seconds of its warm-up.
+const PATIENCE_S: f64 = 2.0;
+
 /// Why no comparison can have an answer that it does not have yet, after a slice in which nothing succeeded; `None` while one can.
 pub fn all_fruitless(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
-    let each = |counts: fn(&Slice) -> bool| {
-        (0..plan.variants.len()).map(|index| of(record, index, counts)).collect::<Vec<_>>()
-    };
-    // In all slices so far, whatever they were for; and in those alone in which none succeeded, be there others.
-    let (never, now_and_then) = (each(|_| true), each(|slice| slice.counts.successful == 0));
+    let each =
+        |counts: fn(&Slice) -> bool| (0..plan.variants.len()).map(move |index| of(record, index, counts));
+    // In all slices so far, whatever they were for; and in those alone of what was measured in which none succeeded, be there others.
+    let never: Vec<Option<NoSuccess>> =
+        each(|_| true).enumerate().map(|(index, never)| never.filter(|_| is_tried(record, index))).collect();
+    let now_and_then = each(|slice| slice.kind == SliceKind::Measured && slice.counts.successful == 0);
     if never.iter().all(Option::is_some) {
         return Some(format!("no request succeeded; {}", named(record, &never)));
     }
-    let both = now_and_then.into_iter().zip(&never);
+    let both = now_and_then.zip(&never);
     let spoilt: Vec<Option<NoSuccess>> = both.map(|(some, never)| some.filter(|_| never.is_none())).collect();
     let is_undecided = |asked: &plan::Comparison| {
         let either = |of: &[Option<NoSuccess>]| of[asked.baseline].is_some() || of[asked.candidate].is_some();
@@ -129,6 +133,11 @@ pub fn all_fruitless(record: &Record) -> Option<String> {
     (any && !plan.comparisons.iter().any(is_undecided)).then(|| {
         format!("in some slices no request succeeded, though in others some did; {}", named(record, &spoilt))
     })
+}
+
+fn is_tried(record: &Record, variant: usize) -> bool {
+    let warm_up_s: f64 = slices(record, variant).map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+    warm_up_s >= PATIENCE_S || slices(record, variant).any(|slice| slice.kind != SliceKind::WarmUp)
 }
 
 /// Why no comparison can have an answer that it does not have yet, whatever further blocks show; `None` while one can.

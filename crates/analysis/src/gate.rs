@@ -141,9 +141,20 @@ fn unfit(record: &Record, conclusion: &Conclusion) -> Option<(Unfit, String)> {
 }
 
 fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
-    if let Some(measured) = measurement(record) {
-        return of_slices(record, &measured, entries);
+    let mut judged = match measurement(record) {
+        Some(measured) => of_slices(record, &measured, entries),
+        None => of_blocks(record, conclusion, entries),
+    };
+    if let Some(damage) = record.damage.first() {
+        for judged in judged.iter_mut().filter(|judged| judged.ruling == Ruling::Pass) {
+            judged.ruling = Ruling::Inconclusive;
+            judged.reason = Some(format!("the record is damaged, and passes nothing: {damage}"));
+        }
     }
+    judged
+}
+
+fn of_blocks(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -> Vec<Judgement> {
     let plan = &record.header.plan;
     let of = |entry| plan.gated(entry, entries).into_iter().map(move |subject| (entry, subject));
     let asked: Vec<(&GateEntry, Subject)> = entries.iter().flat_map(of).collect();
@@ -153,7 +164,7 @@ fn judgements(record: &Record, conclusion: &Conclusion, entries: &[GateEntry]) -
     // Where nothing is compared nothing ends the run but its plan, and it is looked at once.
     let once = plan.comparisons.is_empty();
     let rule = if once { rule::rule_of(LookRule::Once, count) } else { rule::family(record, count) };
-    let bench = Bench { record, conclusion, blocks: &BlockFigures::all(record), rule };
+    let bench = Bench { record, conclusion, blocks: &BlockFigures::all(record), rule, count };
     asked.into_iter().map(|(entry, subject)| bench.judge(entry, subject)).collect()
 }
 
@@ -167,6 +178,8 @@ struct Bench<'a> {
     blocks: &'a [BlockFigures],
     /// By which that family is judged; `None` where the blocks settled on allow none.
     rule: Option<Rule>,
+    /// How many it has.
+    count: usize,
 }
 
 /// What was found of one figure: its interval, or a ruling that needs none, with the reason.
@@ -180,10 +193,6 @@ impl Bench<'_> {
             Subject::Variant(index) => (self.amount(limit.figure, index), &plan.variants[index].name),
         };
         let mut judged = Judgement::of(entry, subject, name, found);
-        if let (Ruling::Pass, Some(damage)) = (judged.ruling, self.record.damage.first()) {
-            judged.ruling = Ruling::Inconclusive;
-            judged.reason = Some(format!("the record is damaged, and passes nothing: {damage}"));
-        }
         let inconclusive = judged.measured.filter(|_| judged.ruling == Ruling::Inconclusive);
         judged.blocks_needed = inconclusive.and_then(|of| self.blocks_needed(&of, &limit, subject));
         judged.seconds_needed = rule::seconds(self.record, judged.blocks_needed);
@@ -206,7 +215,10 @@ impl Bench<'_> {
         match (&verdict.estimate, verdict.without_spread) {
             (Some(estimate), _) => Ok(Measured::of(estimate)),
             (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
-            (None, None) => Err(self.too_early()),
+            (None, None) => Err(match self.conclusion.limited_by_client(verdict) {
+                Some(of) => inconclusive(&format!("the load generator was the limit of {}", of.variant)),
+                None => self.too_early(),
+            }),
         }
     }
 
@@ -221,13 +233,12 @@ impl Bench<'_> {
         };
         let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
         let at_least = values.iter().any(|value| value.at_least);
-        let of_client = self.conclusion.capacities.get(index).is_some_and(|of| of.limited_by.is_of_client());
-        match self.estimate(&logs) {
-            // As the report has it: widened, and open where not the service was the limit.
-            Ok(measured) if metric == Metric::Capacity => {
-                let measured = measured.widened(crate::capacity::bias(self.record, index).unwrap_or(1.0));
-                Ok(if of_client { measured.unbounded() } else { measured })
-            }
+        // As the report has it: widened, for windows are finite.
+        let widened = |measured: Measured| match metric {
+            Metric::Capacity => measured.widened(crate::capacity::bias(self.record, index).unwrap_or(1.0)),
+            _ => measured,
+        };
+        match self.estimate(&logs).map(widened) {
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the time-out.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
@@ -282,6 +293,13 @@ impl Bench<'_> {
     }
 
     fn too_early(&self) -> (Ruling, String) {
+        if self.count > stats::COMPARISONS_MAX as usize {
+            let (most, count) = (stats::COMPARISONS_MAX, self.count);
+            return (
+                Ruling::Inconclusive,
+                format!("a gate judges at most {most} figures without a verdict, and here are {count}"),
+            );
+        }
         let from = many(self.conclusion.blocks.into(), "block");
         let from = if rule::may_look(self.record) {
             format!("from {from}")

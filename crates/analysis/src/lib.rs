@@ -101,6 +101,12 @@ impl Conclusion {
         self.findings.iter().find(|finding| finding.check == check)
     }
 
+    /// The variant of a comparison of capacities that bears more than could be asked of it, so that there is no ratio.
+    pub fn limited_by_client(&self, of: &Comparison) -> Option<&Capacity> {
+        let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
+        sides.filter_map(|index| self.capacities.get(index)).find(|found| found.limited_by.is_of_client())
+    }
+
     /// Whether one forbids conclusions about this variant.
     pub fn voids(&self, variant: usize) -> bool {
         self.findings.iter().any(|finding| finding.voids(variant, variant))

@@ -235,11 +235,12 @@ impl BlockFigures {
 /// Fills in each trial's capacity, which takes the other trials' too.
 fn search(record: &Record, blocks: &mut [BlockFigures]) {
     for variant in 0..record.header.plan.variants.len() {
-        let found = capacity::found(record, variant);
+        let (found, limited_by) = (capacity::found(record, variant), capacity::limited_by(record, variant));
         for block in blocks.iter_mut() {
             let value = found.get(&block.number).copied();
             let Some(figures) = &mut block.variants[variant] else { continue };
-            figures.samples[Metric::Capacity as usize] = value.map(|value| Sample { value, at_least: false });
+            figures.samples[Metric::Capacity as usize] =
+                value.map(|value| Sample { value, at_least: limited_by.is_of_client() });
         }
     }
 }
@@ -257,7 +258,9 @@ fn pool(record: &Record, blocks: &mut [BlockFigures]) {
         };
         let responses: Vec<Latencies> = record.complete_blocks().map(response).collect();
         let all = merged(responses.iter());
-        let weight = |block: &Latencies| block.count() as f64 * responses.len() as f64 / all.count() as f64;
+        // What is decided is measured in some blocks alone.
+        let measured = responses.iter().filter(|of| of.count() > 0).count();
+        let weight = |block: &Latencies| block.count() as f64 * measured as f64 / all.count() as f64;
         for metric in &quantiles {
             let added = added(&all, *metric);
             for (block, response) in blocks.iter_mut().zip(&responses) {

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use ::load::{Address, LoadSpec};
 use analysis::{POWER, Pace};
+use lab::SecondsGuess;
 use model::Metric;
 use model::quantity::many;
 use plan::{
-    Design, Generators, Launcher, Load, LookRule, Plan, Preparation, Process, Rate, Request, Service, Source,
-    Subject, Variant, Workers,
+    Design, Generators, Launcher, Load, LookRule, Pacing, Plan, Preparation, Process, Rate, Request, Service,
+    Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};
@@ -124,30 +125,38 @@ fn started(service: &Service) -> String {
 
 fn schedule(plan: &Plan) -> String {
     let design = &plan.design;
-    let (first_s, block_s) = lab::block_seconds_guess(plan);
+    let guess = SecondsGuess::of(plan);
     let processes = if plan.loads_running() {
         "the same processes in all blocks"
     } else {
         "fresh processes in each block"
     };
-    let how = if lab::take_turns(plan) {
+    let is_search = design.pacing() == Pacing::Search;
+    let how = if is_search && lab::live_together(plan) {
+        "all variants of a block run at once, one loaded after the other"
+    } else if lab::take_turns(plan) {
         "all variants of a block run at once, in turns of 20 ms or more"
     } else if lab::live_together(plan) {
         "all variants of a block run at once, in turns of a slice"
     } else {
         "the variants of a block are started, measured and stopped one after the other"
     };
+    let (first, others) = if is_search {
+        (format!("the search for rates takes about {}", seconds(guess.before_s)), "each block")
+    } else {
+        let first = seconds(guess.first_s);
+        (format!("the first block takes about {first}, to watch the warm-up"), "the others")
+    };
     let ends_early = design.looks != LookRule::Once && !plan.comparisons.is_empty();
     format!(
         "judged by {}, margin {}\n{}{how}; {processes}, order drawn from {}\n\
-         the first block takes about {}, to watch the warm-up, the others about {}; {}\n\
+         {first}, {others} about {}; {}\n\
          at most {} in all (the budget){}",
         judged_by(design),
         share(design.margin),
         open_loop(plan),
         design.seed.map_or("a new seed".to_owned(), |seed| format!("seed {seed}")),
-        seconds(first_s),
-        seconds(block_s),
+        seconds(guess.block_s),
         looks(plan),
         seconds(design.budget.as_secs_f64()),
         if ends_early { ", less where all comparisons are decided earlier" } else { "" },
@@ -187,7 +196,7 @@ fn open_loop(plan: &Plan) -> String {
             model::distinct(own.map(rate)).join(" or ")
         }
         Some(Rate::ShareOfCapacity(part)) => {
-            let (part, capacity) = (share(part), seconds(capacity_s(plan)));
+            let (part, capacity) = (share(part), seconds(SecondsGuess::of(plan).before_s));
             format!(
                 "{part} of what the slowest variant can do, measured before the first block in about {capacity},"
             )
@@ -208,28 +217,18 @@ fn open_loop(plan: &Plan) -> String {
     format!("open loop: {asked} with {arrivals} arrivals, {whose}{wanted}\n")
 }
 
-fn capacity_s(plan: &Plan) -> f64 {
-    lab::capacity_seconds_guess(&plan.design, plan.variants.len())
-}
-
-/// Seconds until so many blocks are done, as guessed before anything is measured.
-fn seconds_of(plan: &Plan, blocks: u32) -> f64 {
-    let (first_s, block_s) = lab::block_seconds_guess(plan);
-    capacity_s(plan) + first_s + f64::from(blocks.saturating_sub(1)) * block_s
-}
-
 /// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
 fn blocks_guess(plan: &Plan) -> u32 {
-    let (_, block_s) = lab::block_seconds_guess(plan);
-    let rest_s = plan.design.budget.as_secs_f64() - seconds_of(plan, 1);
-    let fit = 1 + (rest_s / block_s).max(0.0) as u32;
+    let guess = SecondsGuess::of(plan);
+    let rest_s = plan.design.budget.as_secs_f64() - guess.until(1);
+    let fit = 1 + (rest_s / guess.block_s).max(0.0) as u32;
     plan.design.blocks.map_or(fit, |blocks| blocks.min(fit))
 }
 
 /// Tells of a budget that looks too small for a verdict. It is a guess, so the run goes on.
 pub fn warn_of_budget(plan: &Plan) {
     let budget_s = plan.design.budget.as_secs_f64();
-    let needed_s = seconds_of(plan, stats::BLOCKS_MIN);
+    let needed_s = SecondsGuess::of(plan).until(stats::BLOCKS_MIN);
     if !plan.comparisons.is_empty() && needed_s > budget_s {
         let (budget, least, needed) = (seconds(budget_s), stats::BLOCKS_MIN, seconds(needed_s));
         print::tell!(
@@ -352,7 +351,7 @@ fn power(plan: &Plan) -> String {
         let (time, spread, record) = (time(plan, sd_log, run_s), share(sd_log), record.display());
         return format!("{of}\n  {time}, if the spread between blocks is {spread}, as in {record}\n");
     }
-    let time = |sd| time(plan, sd, |blocks| seconds_of(plan, blocks));
+    let time = |sd| time(plan, sd, |blocks| SecondsGuess::of(plan).until(blocks));
     let line = |sd: f64| format!("  {}, if the spread between blocks is {}\n", time(sd), share(sd));
     let lines: String = ASSUMED.map(line).concat();
     format!("{of}\n{lines}measure the spread: `proofload doctor calibrate`\n")

@@ -438,7 +438,7 @@ impl Work<'_> {
             seconds += self.profiled_s;
         }
         if step.confirms() {
-            return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
+            return Ok(Outcome::Confirmed(tune::confirmed(&conclusion), seconds));
         }
         if matches!(step.purpose, Purpose::Smoke(_))
             && let Some(why) = self.spoilt(&record, &conclusion)

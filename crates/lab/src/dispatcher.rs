@@ -13,7 +13,7 @@ use crate::schedule::{Schedule, live_together, take_turns};
 use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 
 mod around;
-mod capacity;
+pub(crate) mod capacity;
 mod capturing;
 mod measuring;
 mod rate;

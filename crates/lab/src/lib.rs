@@ -25,5 +25,5 @@ pub use reached::{DeployedServices, Reached, RemoteHosts};
 pub use real::{Helpers, RealEnvironment};
 pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
-pub use tuning::{BLOCKS_AIM, Settings, block_seconds_guess, capacity_seconds_guess};
+pub use tuning::{BLOCKS_AIM, SecondsGuess, Settings};
 pub use url::{Reached as ReachedUrl, reach, unseen};

@@ -3,9 +3,11 @@
 //! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
 
 use analysis::Spread;
-use plan::{Design, Metric, Plan, Rate};
+use plan::{Design, Metric, Pacing, Plan, Rate};
 use record::{Allocation, Block, RateChosen, Record, Slice, SliceKind, Trial, WarmUp};
 use stats::{Components, Quantile};
+
+use crate::dispatcher::capacity;
 
 /// Bounds of a slice in seconds: short against drift of the machine, so that slices of all variants see the same of it.
 const SLICE_S: (f64, f64) = (0.5, 5.0);
@@ -217,7 +219,7 @@ pub fn capacity_s(design: &Design, variants: usize) -> f64 {
 }
 
 /// First guess at how long measuring all variants' capacities takes, in seconds; 0 where no rate depends on them.
-pub fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
+fn capacity_seconds_guess(design: &Design, variants: usize) -> f64 {
     match capacity_s(design, variants) {
         0.0 => 0.0,
         seconds => variants as f64 * (TRIAL_GUESS_S + seconds),
@@ -240,15 +242,41 @@ pub fn rate_chosen(rate: Rate, capacities: &[Option<f64>]) -> Option<RateChosen>
     }
 }
 
-/// First guesses at the length of the first block and of the later ones in seconds, before anything is measured.
-pub fn block_seconds_guess(plan: &Plan) -> (f64, f64) {
-    let (design, variants) = (&plan.design, plan.variants.len());
-    let first = Settings::first(plan);
-    let (trial_s, gap_s) = (TRIAL_GUESS_S, first.gap_s);
-    let costs = Costs { trial_s, gap_s, own_gap_s: gap_s, turn_gap_s: 0.0 };
-    let later_s = design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
-    let later = Settings { warm_up_s: later_s, ..first };
-    (first.block_s(variants, &costs), later.block_s(variants, &costs))
+/// How long a run will take, in seconds, as guessed before anything is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct SecondsGuess {
+    /// Before the first block: the search for a rate, where one is searched for.
+    pub before_s: f64,
+    /// The first block.
+    pub first_s: f64,
+    /// Each later block.
+    pub block_s: f64,
+}
+
+impl SecondsGuess {
+    /// Of a plan.
+    pub fn of(plan: &Plan) -> SecondsGuess {
+        let (design, variants) = (&plan.design, plan.variants.len());
+        if design.pacing() == Pacing::Search {
+            return capacity::seconds_guess(design, variants);
+        }
+        let first = Settings::first(plan);
+        let (trial_s, gap_s) = (TRIAL_GUESS_S, first.gap_s);
+        let costs = Costs { trial_s, gap_s, own_gap_s: gap_s, turn_gap_s: 0.0 };
+        let later_s =
+            design.warmup.map_or(first.warm_up_s.min(WARM_UP_GUESS_S), |warm_up| warm_up.as_secs_f64());
+        let later = Settings { warm_up_s: later_s, ..first };
+        SecondsGuess {
+            before_s: capacity_seconds_guess(design, variants),
+            first_s: first.block_s(variants, &costs),
+            block_s: later.block_s(variants, &costs),
+        }
+    }
+
+    /// Until so many blocks are done.
+    pub fn until(&self, blocks: u32) -> f64 {
+        self.before_s + self.first_s + f64::from(blocks.saturating_sub(1)) * self.block_s
+    }
 }
 
 /// The pieces in which a warm-up of at most so many seconds is watched, in seconds.

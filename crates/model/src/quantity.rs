@@ -221,13 +221,15 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// A share as per cent: `0.31 %`, `12 %`.
+/// A share as per cent: `0.31 %`, `12 %`; what is nearly all is not all: `99.50 %`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         p if p <= 0.0 => "0 %".into(),
         p if p < 0.01 => "< 0.01 %".into(),
-        p if p < 9.995 && (p - p.round()).abs() > 1e-9 => format!("{p:.2} %"),
+        p if !(9.995..=99.0).contains(&p) && p < 99.995 && (p - p.round()).abs() > 1e-9 => {
+            format!("{p:.2} %")
+        }
         p => format!("{p:.0} %"),
     }
 }

@@ -117,7 +117,7 @@ impl World {
         let ratios: Vec<f64> = (0..step.blocks).map(ratio).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
         let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
-        Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]))
+        Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]), seconds)
     }
 }
 

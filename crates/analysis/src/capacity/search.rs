@@ -72,9 +72,10 @@ impl Clause {
         if self.is_of_failures() {
             let due = total(slices, |slice| slice.counts.due());
             let failed = total(slices, |slice| slice.counts.failed());
-            // None at all among n is taken for half of one.
-            let share = (failed as f64).max(0.5) / due as f64;
             let allowed = 1.0 - self.q;
+            // None at all is taken for half of one, and never for more than is allowed.
+            let least = 0.5_f64.min(0.5 * allowed * due as f64);
+            let share = (failed as f64).max(least) / due as f64;
             return (due > 0).then(|| -(share / allowed).ln() / -allowed.ln());
         }
         Some(-(quantile_s(slices, self.q)? / self.limit_s).ln())
@@ -164,6 +165,8 @@ pub(super) struct Found {
     pub logs: BTreeMap<u32, f64>,
     /// The shortest window that one rests on, in seconds.
     pub window_s: f64,
+    /// A limit on failures, and there were none: it is met no sooner than any other.
+    is_silent: bool,
 }
 
 impl Found {
@@ -174,12 +177,14 @@ impl Found {
     pub(super) fn of(record: &Record, variant: usize) -> Option<Found> {
         let all = clauses(&record.header.plan.design).into_iter();
         let found = all.filter_map(|clause| Found::by(clause, record, variant));
-        found.min_by(|one, other| one.mean().total_cmp(&other.mean()))
+        found.min_by(|one, other| {
+            one.is_silent.cmp(&other.is_silent).then_with(|| one.mean().total_cmp(&other.mean()))
+        })
     }
 
     fn by(clause: Clause, record: &Record, variant: usize) -> Option<Found> {
         let (mut numbers, mut processes, mut lower) = (Vec::new(), Vec::new(), Vec::new());
-        let mut window_s = f64::INFINITY;
+        let (mut window_s, mut is_silent) = (f64::INFINITY, clause.is_of_failures());
         for (number, trial) in trials(record, variant) {
             let window: Vec<&Slice> = trial.measured().collect();
             let Some(reading) = clause.reading(&window) else { continue };
@@ -188,6 +193,7 @@ impl Found {
             processes.push(Process { rate, reading });
             let length_s = window.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
             window_s = window_s.min(length_s);
+            is_silent &= total(&window, |slice| slice.counts.failed()) == 0;
             lower.extend(probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))));
         }
         let mut logs: Vec<f64> = processes.iter().map(|process| process.rate.ln()).collect();
@@ -197,7 +203,7 @@ impl Found {
             slope = clause.slope(mean(logs.iter().copied())?.exp(), &lower);
             logs = capacities(&processes, slope);
         }
-        Some(Found { clause, slope, logs: numbers.into_iter().zip(logs).collect(), window_s })
+        Some(Found { clause, slope, logs: numbers.into_iter().zip(logs).collect(), window_s, is_silent })
     }
 }
 

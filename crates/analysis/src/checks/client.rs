@@ -8,14 +8,12 @@ use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, T
 use stats::Latencies;
 
 use super::run::blocks_min;
-use super::saturation::generator_share;
+use super::saturation::{generator_share, most, services_limited};
 use super::{Run, Seen, Variant, either, few, only_if, warning};
 use crate::variant::{mean, merged};
 
 /// Share of a core above which a generator thread may have been the limit.
 pub(crate) const GENERATOR_SHARE_MAX: f64 = 0.85;
-/// Share of one core below which services were not what limited the throughput.
-const SERVICE_BUSY_MIN: f64 = 0.85;
 /// Share of the requests due that has to be sent in the window for the load to be what was asked for.
 pub(crate) const SENT_SHARE_MIN: f64 = 0.99;
 /// Share of the requests due that may find no connection free.
@@ -45,7 +43,9 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
     // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
     let unknown = variant.is_unseen();
-    let idle = judged && (unknown || busy < SERVICE_BUSY_MIN) && !record.is_open_loop();
+    let limited = |trial: &&Trial| services_limited(record, trial, &trial.measured().collect::<Vec<_>>());
+    let busy_services = most(variant.trials.iter().map(limited));
+    let idle = judged && (unknown || !busy_services) && !record.is_open_loop();
     let services = match unknown {
         true => "CPU of the services is unknown, because they ran already".to_owned(),
         false => format!("the services kept {busy:.2} cores busy"),

@@ -96,7 +96,9 @@ fn budget_for(record: &Record, blocks: usize) -> Option<u64> {
 /// No value of a metric that is no quantile. To leave out such blocks would be a choice by outcome: a variant that fails now and then would
 /// be judged by its good days.
 pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
-    each_missing(run, |variant, metric, _, told| {
+    each_missing(run, |variant, metric, first, told| {
+        // What the load generator limits is at least so much.
+        only_if(first.sample(metric, variant.index).is_none())?;
         let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
         let nothing = || void(told("nothing was measured, or nothing succeeded"), remedy);
         metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(nothing))

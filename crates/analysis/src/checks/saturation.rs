@@ -20,6 +20,10 @@ use crate::variant::{mean, median, merged};
 const SATURATED_MIN: f64 = 0.7;
 /// The same from which on they are near their limit: what lies between is like its neighbours.
 const NEAR_MIN: f64 = 0.8;
+/// The same from which on it is they that limit what a trial does.
+const LIMITING_MIN: f64 = 0.85;
+/// A process that used more than so much of a processor has several threads, and may have wanted no more.
+const ONE_THREAD_MAX: f64 = 1.1;
 /// Part of the time for which services may be held back by a quota before that is their limit.
 const THROTTLED_MAX: f64 = 0.01;
 /// The wait of Nagle's algorithm for an acknowledgement that is delayed, in milliseconds: 40 on Linux, and what the rest takes.
@@ -199,7 +203,8 @@ pub fn per_core(record: &Record) -> bool {
         let busy = |slices: &[&Slice]| On { record, trial, slices, host }.cores_busy();
         seen && busy(&slices) >= PER_CORE_MIN && (measured.is_empty() || busy(&measured) >= NEAR_MIN)
     };
-    let first = record.blocks.iter().find(|block| !block.trials.is_empty());
+    // What is started to find ports is no block.
+    let first = record.blocks.iter().find(|block| block.number > 0 && block.trials.len() == variants.len());
     let all_at_limit = |of: &Block| of.trials.len() == variants.len() && of.trials.iter().all(at_limit);
     design.per_core && !record.is_open_loop() && first.is_some_and(all_at_limit)
 }
@@ -278,10 +283,27 @@ pub(crate) fn generator_share(slices: &[&Slice]) -> f64 {
 
 /// How near its services were to a limit in these slices of a trial, on the machine where they were nearest.
 fn busy(record: &Record, trial: &Trial, slices: &[&Slice]) -> f64 {
+    machines(record, trial, slices).map(|on| on.cores_busy().max(on.process_busy())).fold(0.0, f64::max)
+}
+
+/// Whether services were the limit in these slices of a trial: they used all of their processors, or one process what a thread can use.
+pub(crate) fn services_limited(record: &Record, trial: &Trial, slices: &[&Slice]) -> bool {
+    let one_thread = LIMITING_MIN..=ONE_THREAD_MAX;
+    machines(record, trial, slices)
+        .any(|on| on.cores_busy() >= LIMITING_MIN || one_thread.contains(&on.process_busy()))
+}
+
+/// Whether more than half are so.
+pub(crate) fn most(of: impl Iterator<Item = bool>) -> bool {
+    let (yes, all) = of.fold((0, 0), |(yes, all), is| (yes + usize::from(is), all + 1));
+    2 * yes > all
+}
+
+fn machines<'a>(record: &'a Record, trial: &'a Trial, slices: &'a [&Slice]) -> impl Iterator<Item = On<'a>> {
     let services = &trial.started.services;
     let here = services.is_empty().then_some(None);
     let hosts = model::distinct(services.iter().map(|service| service.host.as_deref()).chain(here));
-    hosts.into_iter().map(|host| On { record, trial, slices, host }.busy()).fold(0.0, f64::max)
+    hosts.into_iter().map(move |host| On { record, trial, slices, host })
 }
 
 /// Slices of a trial, as far as one machine has to do with them.
@@ -293,18 +315,16 @@ struct On<'a> {
 }
 
 impl On<'_> {
-    /// How near the services there were to a limit: all of them to the processors' time that was left to them, or one process to a
-    /// processor's, which is all that a program with one thread can use. 1 is at the limit.
+    /// How near one process was to the limit of one processor, which is all that a program with one thread can use.
     ///
-    /// What they waited for a processor counts as used, as far as others used it, and what the host took as taken from them: both err to the
-    /// side of silence.
-    fn busy(&self) -> f64 {
+    /// What the host took counts as taken from it, which errs to the side of silence.
+    fn process_busy(&self) -> f64 {
         let by_process = self.busiest_process_ns().unwrap_or_else(|| self.wanted_ns()) as f64;
-        let by_process = by_process / wall_ns(self.slices) / (1.0 - self.steal_share()).max(0.1);
-        self.cores_busy().max(by_process)
+        by_process / wall_ns(self.slices) / (1.0 - self.steal_share()).max(0.1)
     }
 
-    /// What all services wanted, to the processors' time that was left to them.
+    /// What all services wanted, to the processors' time that was left to them: 1 is at the limit. What they waited for a processor counts as
+    /// used, as far as others used it.
     fn cores_busy(&self) -> f64 {
         let wall = wall_ns(self.slices);
         let shared = self.trial.started.cpus_shared && self.host.is_none();

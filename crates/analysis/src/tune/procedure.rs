@@ -153,7 +153,7 @@ impl Tuning {
                 match outcome {
                     Outcome::Measured(_, took) => self.spend(took, 1),
                     Outcome::Failed(why) => self.states[of] = State::Failed(why),
-                    Outcome::Confirmed(_) => {}
+                    Outcome::Confirmed(..) => {}
                 }
                 self.phase = Phase::Smoke(of + 1);
             }
@@ -167,17 +167,20 @@ impl Tuning {
             }
             (Phase::Race(of), _) => self.end_race(of),
             (Phase::Confirm, outcome) => {
-                let seen = if let Outcome::Confirmed(confirmation) = outcome { confirmation } else { None };
-                self.confirmed = Some(seen);
+                self.confirmed = Some(self.seen(outcome));
                 let at_rate = self.keeps_latency() && self.holds();
                 self.phase = if at_rate { Phase::ConfirmLatency } else { Phase::Done };
             }
             (Phase::ConfirmLatency, outcome) => {
-                if let (Some(Some(confirmed)), Outcome::Confirmed(Some(seen))) =
-                    (&mut self.confirmed, outcome)
-                {
-                    confirmed.extend(seen.into_iter().filter(|(metric, _)| metric.quantile().is_some()));
-                }
+                // Without response times nobody knows whether the choice keeps its limits.
+                let seen = self
+                    .seen(outcome)
+                    .into_iter()
+                    .flatten()
+                    .filter(|(metric, _)| metric.quantile().is_some());
+                let seen: Confirmation = seen.collect();
+                let both = self.confirmed.take().flatten().filter(|_| !seen.is_empty());
+                self.confirmed = Some(both.map(|figures| [figures, seen].concat()));
                 self.phase = Phase::Done;
             }
             // Without the baseline there is nothing to be found.
@@ -264,6 +267,13 @@ impl Tuning {
 
     fn open(&self) -> Vec<usize> {
         self.in_state(State::Open)
+    }
+
+    /// What a confirmation shows, if it ended as one.
+    fn seen(&mut self, outcome: Outcome) -> Option<Confirmation> {
+        let Outcome::Confirmed(seen, seconds) = outcome else { return None };
+        self.spent_s += seconds;
+        seen
     }
 
     /// Time that so many trials took; 0 trials that tell nothing of how long others take.
@@ -388,7 +398,7 @@ impl Tuning {
         let (figures, took) = match outcome {
             Outcome::Measured(figures, took) => (figures, Some(took)),
             // Rows that have no figures are left out.
-            Outcome::Failed(_) | Outcome::Confirmed(_) => (vec![None; rows.len()], None),
+            Outcome::Failed(_) | Outcome::Confirmed(..) => (vec![None; rows.len()], None),
         };
         let trials = rows.len();
         screen.halves.push((rows, figures));

@@ -70,8 +70,9 @@ pub enum Outcome {
     Measured(Vec<Option<Figures>>, Took),
     /// It did not start, answered otherwise, or fell over: how.
     Failed(String),
-    /// What the confirmation shows: candidate over baseline with an interval, for each metric; `None` where it is void.
-    Confirmed(Option<Confirmation>),
+    /// What the confirmation shows: candidate over baseline with an interval, for each metric, `None` where it is void; and the seconds it
+    /// took.
+    Confirmed(Option<Confirmation>, f64),
 }
 
 /// How long a step took, in seconds.

@@ -28,7 +28,7 @@ fn a_sound_record_has_an_answer_and_no_finding() {
 
 #[test]
 fn each_planted_fault_is_found_and_nothing_else() {
-    let faults: [(&str, Grade, Plant); 11] = [
+    let faults: [(&str, Grade, Plant); 12] = [
         ("errors", Invalid, |record| {
             each(record, 1, |slice| slice.counts.successful -= slice.counts.successful / 500);
         }),
@@ -40,6 +40,15 @@ fn each_planted_fault_is_found_and_nothing_else() {
             each(record, 1, |slice| {
                 saturate(slice);
                 slice.services[0].cpu_ns /= 2;
+            });
+        }),
+        ("generator_saturated", Invalid, |record| {
+            trials_of(record, 1).for_each(|trial| trial.started.services[0].cpus = (1..8).collect());
+            each(record, 1, |slice| {
+                saturate(slice);
+                let two_and_a_half_ns = slice.counts.wall_ns() * 5 / 2;
+                (slice.services[0].cpu_ns, slice.services[0].run_delay_ns) = (two_and_a_half_ns, 0);
+                slice.services[0].cpu_by_process_ns = vec![two_and_a_half_ns];
             });
         }),
         ("generator_saturated", Warning, |record| each(record, 1, saturate)),

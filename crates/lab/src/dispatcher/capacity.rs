@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
 use model::{Asked, Rate};
+use plan::Design;
 use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
 use crate::environment::{Failure, Result, elapsed};
-use crate::tuning::BLOCKS_MIN;
+use crate::tuning::{BLOCKS_MIN, SecondsGuess};
 
 /// Most of the budget that the search before the first block may take.
 const PILOT_SHARE: f64 = 0.15;
@@ -19,6 +20,8 @@ const PILOT_SHARE: f64 = 0.15;
 const AT_LIMIT_S: f64 = 2.0;
 const STEP_S: f64 = 1.0;
 const STEP_LIMITS: f64 = 40.0;
+/// Steps that it may take, in a guess.
+const PILOT_STEPS_GUESS: f64 = 6.0;
 /// A window is at least so long, in limits of the response time and in seconds, and blocks are aimed at in which it is so long.
 const WINDOW_LEAST_LIMITS: f64 = 60.0;
 const WINDOW_LEAST_S: f64 = 1.0;
@@ -112,6 +115,19 @@ impl Search {
     }
 }
 
+/// How long the run of a design of so many variants will take.
+pub(crate) fn seconds_guess(design: &Design, variants: usize) -> SecondsGuess {
+    let (limit_s, budget_s) = (limit_s(design), design.budget.as_secs_f64());
+    let search_s = TRIAL_S + AT_LIMIT_S * 1.5 + PILOT_STEPS_GUESS * step_s(limit_s);
+    let before_s = (variants as f64 * search_s).min(budget_s * PILOT_SHARE);
+    let left_s = budget_s - before_s;
+    let block_s = match Search::of(left_s, variants, WARM_UP_S, limit_s) {
+        Ok(search) => search.block_s(variants),
+        Err(blocks_s) => blocks_s / f64::from(BLOCKS_MIN),
+    };
+    SecondsGuess { before_s, first_s: block_s, block_s }
+}
+
 fn window_least_s(limit_s: f64) -> f64 {
     (WINDOW_LEAST_LIMITS * limit_s).max(WINDOW_LEAST_S)
 }
@@ -156,6 +172,11 @@ impl Dispatcher<'_> {
     /// The search on one fresh process: up until a limit breaks, and between what was kept and what was not.
     fn search_once(&mut self, variant: usize, limit_s: f64, most_s: f64) -> Result<()> {
         let began_s = self.elapsed_s();
+        // Where there is no time for a step it is the budget that is too small, whatever there was to find.
+        let is_over = |this: &mut Self| this.left_s() < step_s(limit_s);
+        if is_over(self) {
+            return Ok(());
+        }
         self.start(variant)?;
         self.load(variant, SliceKind::WarmUp, AT_LIMIT_S / 2.0, None)?;
         self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
@@ -169,8 +190,7 @@ impl Dispatcher<'_> {
             if self.elapsed_s() - began_s > most_s && pilot.crossing().is_some() {
                 break;
             }
-            // Then it is the budget that is too small, whatever there was to find.
-            if self.left_s() <= 0.0 {
+            if is_over(self) {
                 return Ok(());
             }
         }

@@ -69,6 +69,49 @@ fn variants_are_compared_by_their_capacity() {
     assert!(estimate.low < truth && truth < estimate.high, "{estimate:?}");
 }
 
+/// Whatever both are worth: a ratio of what the load generator could ask is none of theirs.
+#[test]
+fn capacities_that_the_load_generator_limits_are_not_compared() {
+    let queues = [QUEUE, Queue { per_s: 1300.0, ..QUEUE }];
+    let mut record = finished(capacity_plan(2, 200), 3, &mut Simulated::queueing(3, &queues));
+    let trials =
+        record.blocks.iter_mut().flat_map(|block| &mut block.trials).filter(|trial| trial.variant() == 1);
+    for open in trials.flat_map(|trial| &mut trial.slices).filter_map(|slice| slice.counts.open.as_mut()) {
+        open.queued = open.intended / 2;
+    }
+    let conclusion = analysis::conclude(&record);
+    assert_eq!(conclusion.capacities[1].limited_by, LimitedBy::Connections);
+    assert_eq!(
+        (conclusion.comparisons[0].outcome, conclusion.comparisons[0].estimate),
+        (Outcome::Inconclusive, None)
+    );
+    let limit = plan::limit("capacity > -50%").expect("a limit");
+    let gate = analysis::gated(&record, &conclusion, &[plan::GateEntry { limit, of: None, line: None }]);
+    assert_eq!(gate.ruling(), Some(Ruling::Inconclusive));
+    assert!(gate.judgements[0].reason.as_ref().is_some_and(|why| why.contains("load generator")), "{gate:?}");
+}
+
+/// Too few requests in a step for a thousandth of them to fail are no reason to call the limit broken.
+#[test]
+fn a_slow_service_without_failures_keeps_a_limit_on_them() {
+    let mut plan = capacity_plan(1, 300);
+    plan.design.slo.push(plan::limit("failed < 0.1%").expect("a limit"));
+    let queue = Queue { per_s: 200.0, ..QUEUE };
+    let record = finished(plan, 6, &mut Simulated::queueing(6, &[queue]));
+    let found = &analysis::conclude(&record).capacities[0];
+    assert_eq!((reason(&record), found.met_first.as_deref()), (&EndReason::Measured, Some("p99 < 50ms")));
+    assert!((70.0..140.0).contains(&found.per_s.expect("a capacity")), "{found:?}");
+}
+
+#[test]
+fn a_search_whose_steps_are_longer_than_the_budget_ends_within_it() {
+    let mut plan = capacity_plan(2, 60);
+    plan.design.slo = vec![plan::limit("p99 < 5s").expect("a limit")];
+    let record = finished(plan, 1, &mut Simulated::queueing(1, &[QUEUE, QUEUE]));
+    assert!(matches!(reason(&record), EndReason::BudgetTooSmall { .. }), "{:?}", reason(&record));
+    assert!(record.ended.as_ref().is_some_and(|ended| ended.seconds < 60.0), "{:?}", record.ended);
+}
+
 #[test]
 fn what_is_shed_counts_as_never_answered() {
     // Twenty in line wait 20 ms at the most: p99 holds at any rate, and what is too much fails at once.

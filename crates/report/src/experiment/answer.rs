@@ -81,20 +81,24 @@ pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &
 }
 
 fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
-    match comparison.without_spread {
-        Some(ratio) => {
-            let ratio = factor(ratio);
-            format!(
-                "every block gave exactly {ratio} {metric}; without spread there is no interval and no verdict"
-            )
-        }
-        None if conclusion.awaits_look => format!("no interval of {metric} before the end of the run"),
-        None => {
-            let few = conclusion.finding(Check::TooFewBlocks);
-            let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
-            format!("no interval of {metric} from {}{remedy}", many(conclusion.blocks.into(), "block"))
-        }
+    if let Some(ratio) = comparison.without_spread {
+        let ratio = factor(ratio);
+        return format!(
+            "every block gave exactly {ratio} {metric}; without spread there is no interval and no verdict"
+        );
     }
+    if conclusion.awaits_look {
+        return format!("no interval of {metric} before the end of the run");
+    }
+    if let Some(of) = conclusion.limited_by_client(comparison) {
+        return format!(
+            "no ratio: the load generator or its connections were the limit of {}, not the service",
+            of.variant
+        );
+    }
+    let few = conclusion.finding(Check::TooFewBlocks);
+    let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
+    format!("no interval of {metric} from {}{remedy}", many(conclusion.blocks.into(), "block"))
 }
 
 /// Each comparison so far in a line of its own: a factor before there can be an interval.

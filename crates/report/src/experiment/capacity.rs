@@ -66,8 +66,9 @@ pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<Strin
     let slo = slo(record);
     let alone = conclusion.capacities.len() == 1;
     let told = |of: &Capacity| {
+        let (is_known, detail) = holds(of, &slo);
         let name = if alone { String::new() } else { format!("{}: ", of.variant) };
-        format!("{name}holds {}", holds(of, &slo).1)
+        format!("{name}{}{detail}", if is_known { "holds " } else { "" })
     };
     let told: Vec<String> = conclusion.capacities.iter().map(told).collect();
     (!told.is_empty()).then(|| told.join("; "))

@@ -162,11 +162,11 @@ fn void(conclusion: &Conclusion) -> Clause {
 /// What was seen where nothing is compared.
 fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
     let variants = &conclusion.variants;
-    if conclusion.blocks == 0 {
-        return Clause::words("nothing was measured".to_owned());
-    }
     if let Some(told) = capacity::sentence(record, conclusion) {
         return Clause::words(told);
+    }
+    if conclusion.blocks == 0 {
+        return Clause::words("nothing was measured".to_owned());
     }
     if variants.len() > MEASURED_MAX {
         let number = count(variants.len() as u64);

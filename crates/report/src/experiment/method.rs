@@ -266,7 +266,8 @@ fn load_line(record: &Record) -> Option<String> {
         };
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
-    line += &format!(", {} connections, keep-alive, {sent}, timeout {timeout}", load.connections);
+    let kept = if load.keep_alive { "keep-alive" } else { "a connection for each request" };
+    line += &format!(", {} connections, {kept}, {sent}, timeout {timeout}", load.connections);
     line.extend(load.network.iter().map(|link| format!(", over a link of {link}")));
     line.extend(plan.design.endpoint.iter().map(|of| format!("; response times of {}", of.name)));
     Some(line + if record.is_open_loop() { "; warm-up in closed loop" } else { "" })
