@@ -3,7 +3,7 @@
 //! ```text
 //! records/express-node-env-20261121-034500/
 //!   record.json       what was asked, where, with which seed: complete before anything starts
-//!   experiment.toml   the experiment file, byte for byte
+//!   experiment.toml   the experiment file, secrets masked
 //!   events.jsonl      one line for each thing that happened, in order, with its number and a checksum over all before it
 //!   logs/             the services' own output, bounded
 //!   profiles/         what was captured to explain the difference, where that was asked for

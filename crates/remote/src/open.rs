@@ -214,7 +214,10 @@ impl Work {
     fn open(&self, door: Door, tell: &mut dyn FnMut(String)) -> Opened {
         match door {
             Door::Here(name, command) => here(name, command).map(|one| vec![one]),
-            Door::Ssh(host) => ssh::open(&host, self.program()?, self.arguments).map(|one| vec![one]),
+            Door::Ssh(host) => {
+                let opened = ssh::open_watched(&host, self.program()?, self.arguments, &mut |_| {});
+                opened.map(|one| vec![one])
+            }
             Door::Pods { cluster, away_max } => {
                 // Nobody waits for pods, and none is made, where the hosts beside them cannot be had.
                 if self.has_hosts {
