@@ -25,6 +25,7 @@ mod writer;
 
 pub use environment::Environment;
 pub use fold::{Block, Record, Trial};
+pub use machine::write_whole;
 pub use model::{
     AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ContractFailure,
     Counts, Deployed, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, Generator,
