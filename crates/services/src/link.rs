@@ -84,7 +84,7 @@ impl Link {
         let _ = orders.as_mut().map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
         let news = Arc::new(Bell::default());
         let kin = Arc::new(Kin::new(marker, child.id(), spec.cleanup.clone()));
-        let cleanup = if spec.cleanup.is_empty() { Duration::ZERO } else { CLEANUP };
+        let cleanup = if spec.cleanup.is_none() { Duration::ZERO } else { CLEANUP };
         let patience = spec.stop_timeout + SLACK + cleanup;
         // Without a reader it is dropped here: its orders end, and with them whatever it has started.
         let mut link = Self { child, orders, news, reader: None, patience, kin };

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 
 use crate::container;
 use crate::link::Bell;
-use crate::message::Scratch;
+use crate::message::{Cleanup, Scratch};
 use crate::sample::{ProcessInfo, signal};
 
 /// How the names of folders and groups that we make begin; a marker follows.
@@ -232,13 +232,13 @@ pub(crate) struct Kin {
     warden: u32,
     pub group: Bell<Option<ControlGroup>>,
     /// What removes the rest of it.
-    cleanup: Vec<Vec<String>>,
+    cleanup: Option<Cleanup>,
     /// Processes that samples saw below the warden.
     seen: Bell<HashSet<ProcessId>>,
 }
 
 impl Kin {
-    pub fn new(marker: Marker, warden: u32, cleanup: Vec<Vec<String>>) -> Self {
+    pub fn new(marker: Marker, warden: u32, cleanup: Option<Cleanup>) -> Self {
         Self { marker, warden, group: Bell::default(), cleanup, seen: Bell::default() }
     }
 
@@ -255,7 +255,7 @@ impl Kin {
             group.as_ref().map(kill_group);
             self.survivors(group.as_ref())
         });
-        container::clean_up(&self.cleanup);
+        self.cleanup.iter().for_each(container::clean_up);
         group.as_ref().map(remove_group);
         remove_unheld(&scratch_directory(&self.marker));
         left
