@@ -245,7 +245,7 @@ impl Pack {
         self.ask(words).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Removes what is left of Proofloads that were killed together with their wardens.
+    /// Removes what is left of Proofloads of this place that were killed together with their wardens. The engine may serve others, too.
     pub fn remove_abandoned(&self) {
         for (label, is_project) in [(LABEL, false), (PROJECT, true)] {
             let format = format!("{{{{.ID}}}} {{{{.Label \"{label}\"}}}}");
@@ -253,7 +253,7 @@ impl Pack {
             for line in self.listed(&["ps", "--all", "--filter", &filter, "--format", &format]) {
                 let Some((id, value)) = line.split_once(' ') else { continue };
                 let marker = if is_project { Marker::named(value) } else { Marker::parse(value) };
-                if marker.is_none_or(|marker| marker.proofload.is_alive()) {
+                if marker.is_none_or(|marker| !marker.is_abandoned()) {
                     continue;
                 }
                 let _ = self.ask(&["rm", "--force", "--volumes", id]);
