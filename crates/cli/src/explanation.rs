@@ -1,7 +1,7 @@
 //! From a record's captures to the explanation beside them: `explanation.json`, from which every report is drawn, and the page
 //! `flame.html`. Here files are read and written; what they mean is `explain`'s work, how it looks `report`'s.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -78,7 +78,7 @@ pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed>
 }
 
 fn write(path: &Path, text: &[u8]) {
-    if let Err(error) = fs::write(path, text) {
+    if let Err(error) = record::write_whole(path, text) {
         print::tell!("{}: not written: {error}", path.display());
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use model::quantity::many;
 use model::text::{self, shown};
-use remote::generators::ClockOffset;
+use remote::generators::{ClockOffset, Fleet, FleetError};
 use remote::ssh::{Copied, Facts, Kept, Login, Removed, State};
 use remote::{Error, Program};
 use report::{bytes, micros, seconds};
@@ -147,16 +147,18 @@ fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There
     let mut watch = CopyWatch::default();
     let copied = args.put && login.put(&mut |copied| watch.show(copied))?;
     let facts = login.facts().clone();
-    let clock = (facts.state == State::There).then(|| clock_of(login)).transpose()?;
+    let clock = if facts.state == State::There { clock_of(login)? } else { None };
     Ok(There { facts, round_trip, clock, copied, removed: None })
 }
 
 /// How far its clock is ahead of ours, by the program there.
-fn clock_of(login: Login) -> Result<ClockOffset, Error> {
-    let channel = login.start(&[REMOTE_AGENT])?;
-    let host = channel.name.clone();
-    let ended = |error| Error::new(format!("{host}: ended while clocks were compared: {error}"));
-    remote::generators::compare_clocks(channel).map_err(ended)
+fn clock_of(login: Login) -> Result<Option<ClockOffset>, Error> {
+    let lost = |errors: Vec<FleetError>| {
+        Error::new(errors.iter().map(FleetError::to_string).collect::<String>())
+    };
+    let mut fleet = Fleet::connect(vec![login.start(&[REMOTE_AGENT])?]).map_err(lost)?;
+    fleet.compare_clocks().map_err(lost)?;
+    Ok(fleet.clocks().next())
 }
 
 /// Tells on stderr how far a copy to another machine is, a line now and then: several may go on at once. Nothing, unless it takes long enough

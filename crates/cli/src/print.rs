@@ -106,13 +106,13 @@ pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::
     Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
 }
 
-/// Writes a report in a form to a file, without colours and without a word.
+/// Writes a report in a form to a file of ours, without colours and without a word.
 ///
 /// # Errors
 /// If it has no such form, or the system refuses.
 pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
     let page = drawn(report, form, Look { width: WIDTH, ground: Ground::Light })?;
-    Ok(fs::write(file, plain(&page))?)
+    Ok(record::write_whole(file, &plain(&page))?)
 }
 
 /// Leaves a report in a folder, in each form that people or programs keep. The page first: the others say where it lies.

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -54,8 +55,8 @@ fn claim_below(root: &Path, name: &str) -> PathBuf {
     // What cannot be made is told by whoever writes into it.
     let _ = fs::create_dir_all(root);
     let others = (2..).map(|number: u32| root.join(format!("{name}-{number}")));
-    let is_taken =
-        |path: &PathBuf| fs::create_dir(path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+    let make = |path: &PathBuf| DirBuilder::new().mode(0o700).create(path);
+    let is_taken = |path: &PathBuf| make(path).is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
     std::iter::once(root.join(name)).chain(others).find(|path| !is_taken(path)).unwrap_or_default()
 }
 

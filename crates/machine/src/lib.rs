@@ -7,11 +7,12 @@
 //! ```
 //! All kernel files are understood here and nowhere else, also those of single processes, sockets and control groups.
 //! Everything behind [`Texts`] is pure, so that a kept text of another machine is judged as this one. It changes nothing on
-//! the machine, and must not know what an experiment is: whether a run was hurt is told by the checks of its record.
+//! the machine but [`write_whole`]'s files, and must not know what an experiment is: whether a run was hurt is told by the checks of its record.
 
 pub mod clock;
 mod counters;
 mod facts;
+mod files;
 pub mod groups;
 mod hazards;
 pub mod process;
@@ -25,7 +26,8 @@ pub use facts::{
     Asked, Conntrack, Facts, Frequency, Granted, Group, Host, Limits, Memory, Processors, Quota, Rights,
     Storage,
 };
+pub use files::write_whole;
 pub use hazards::{Hazard, all as hazards};
-pub use programs::{ELSEWHERE, answer_of, git, output_of, run, run_keeping, version_of};
+pub use programs::{ELSEWHERE, answer_of, ended_within, git, output_of, run, run_keeping, version_of};
 pub use texts::Texts;
 pub use watch::{Busy, Reading, Spin, Watched, watch};

@@ -226,8 +226,18 @@ pub fn parse_list(text: &str) -> Vec<usize> {
 
 /// Whether a process is in our own namespaces of PIDs and of time, where a number and a start mean the same process to it and to us.
 pub fn is_numbered_as_we_are(pid: u32) -> bool {
-    let namespace = |pid: &str, kind: &str| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok();
-    ["pid", "time"].into_iter().all(|kind| namespace(&pid.to_string(), kind) == namespace("self", kind))
+    namespaces(&pid.to_string()) == namespaces("self")
+}
+
+/// Where that is so: this machine until it is started again, and our namespaces. Another place has another text.
+pub fn place_of_numbers() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    format!("{boot}{:?}", namespaces("self"))
+}
+
+/// Of PIDs and of time; `None` where the kernel has none, or does not tell.
+fn namespaces(pid: &str) -> [Option<PathBuf>; 2] {
+    ["pid", "time"].map(|kind| fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok())
 }
 
 /// Numbers of the threads of a process.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,8 @@ const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "j
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a program that runs is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How often a child is looked at that is about to end.
+const END_LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// Most that is kept of what a program prints on each of its outputs.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 /// Most reads at each look.
@@ -98,6 +100,20 @@ pub fn run_keeping(
     let _ = group.map(|group| kill_process_group(group, Signal::KILL));
     let status = child.wait()?;
     Ok(ended.then_some(Output { status, stdout: out.bytes, stderr: err.bytes }))
+}
+
+/// How a child ended, if it does within this time; `look` is its `try_wait`.
+pub fn ended_within(
+    patience: Duration,
+    mut look: impl FnMut() -> io::Result<Option<ExitStatus>>,
+) -> Option<ExitStatus> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match look() {
+            Ok(None) if Instant::now() < deadline => thread::sleep(END_LOOK_AGAIN),
+            seen => return seen.ok().flatten(),
+        }
+    }
 }
 
 /// Whether a child has ended; it is not reaped.

@@ -3,7 +3,7 @@
 //! ```text
 //! records/express-node-env-20261121-034500/
 //!   record.json       what was asked, where, with which seed: complete before anything starts
-//!   experiment.toml   the experiment file, byte for byte
+//!   experiment.toml   the experiment file, secrets masked
 //!   events.jsonl      one line for each thing that happened, in order, with its number and a checksum over all before it
 //!   logs/             the services' own output, bounded
 //!   profiles/         what was captured to explain the difference, where that was asked for
@@ -25,6 +25,7 @@ mod writer;
 
 pub use environment::Environment;
 pub use fold::{Block, Record, Trial};
+pub use machine::write_whole;
 pub use model::{
     AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ContractFailure,
     Counts, Deployed, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind, Generator,

@@ -77,7 +77,7 @@ impl Folder {
     /// If it cannot be written.
     pub fn keep_summary<S: Serialize>(&self, made_by: &str, summary: &S) -> io::Result<()> {
         let kept = Kept { made_by: made_by.to_owned(), made_of: self.made_of, summary };
-        fs::write(self.directory.join(SUMMARY), serde_json::to_vec(&kept)?)
+        crate::write_whole(&self.directory.join(SUMMARY), &serde_json::to_vec(&kept)?)
     }
 }
 

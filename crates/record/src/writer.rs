@@ -6,13 +6,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::seal::Seal;
-use crate::{Event, Header, Record, VERSION};
+use crate::{Event, Header, Record, VERSION, write_whole};
 
 /// Nobody else may read or write a file of a record.
 const FILE_MODE: u32 = 0o600;
-
-/// The header while it is written.
-const HEADER_MADE: &str = "record.json.new";
 
 /// Why a record could not be made or appended to.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +72,7 @@ impl Writer {
         let written = file.write_all(experiment.as_bytes()).map_err(at(&path));
         written.and_then(|()| Writer::begin(directory, header, experiment)).inspect_err(|_| {
             // What is no record must not look like one, nor stand in the way of the next.
-            let parts = ["record.json", HEADER_MADE, "events.jsonl", "experiment.toml"];
+            let parts = ["record.json", "events.jsonl", "experiment.toml"];
             parts.iter().for_each(|name| drop(fs::remove_file(directory.join(name))));
             let _ = fs::remove_dir(&logs);
         })
@@ -88,19 +85,19 @@ impl Writer {
         let command = plan::masked_words(&header.command).iter().map(|word| secrets.hide(word)).collect();
         let header = Header { version: VERSION, command, plan: header.plan.masked(), ..header };
         let text = serde_json::to_vec_pretty(&header).map_err(io::Error::from).map_err(at(&directory))?;
-        let made = directory.join(HEADER_MADE);
-        write_file(&made, &text)?;
-        File::open(&made).and_then(|file| file.sync_all()).map_err(at(&made))?;
         let path = directory.join("events.jsonl");
         let events = OpenOptions::new().create_new(true).append(true).mode(FILE_MODE).open(&path);
         let events = events.map_err(at(&path))?;
         // A mark that goes with this process, however it ends; see `is_being_written`. Where a file system has no locks there is none.
         let _ = events.try_lock();
+        let made = directory.join("record.json");
+        write_whole(&made, &text).map_err(at(&made))?;
+        // The names of the files, too: without them a power cut would leave an empty folder.
+        for path in [&made, &directory] {
+            File::open(path).and_then(|file| file.sync_all()).map_err(at(path))?;
+        }
         let mut record = Record::new(directory, header);
         record.experiment_text = Some(experiment);
-        fs::rename(&made, record.directory.join("record.json")).map_err(at(&made))?;
-        // The names of the files, too: without them a power cut would leave an empty folder.
-        File::open(&record.directory).and_then(|folder| folder.sync_all()).map_err(at(&record.directory))?;
         Ok(Writer { events, path, seal: Seal::of(&text), record })
     }
 
@@ -123,14 +120,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a file of its own beside the events, for people to read.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub fn attach(&self, name: &str, text: &str) -> Result<(), WriteError> {
-        write_file(&self.record.directory.join(name), text.as_bytes())
-    }
-
     /// Everything so far.
     pub fn record(&self) -> &Record {
         &self.record
@@ -140,11 +129,6 @@ impl Writer {
     pub fn into_record(self) -> Record {
         self.record
     }
-}
-
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    let file = OpenOptions::new().create(true).truncate(true).write(true).mode(FILE_MODE).open(path);
-    file.and_then(|mut file| file.write_all(bytes)).map_err(at(path))
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {

@@ -4,15 +4,12 @@
 
 mod fleet;
 
-use std::io::{self, BufReader};
-
 pub use fleet::{Fleet, FleetError, Ran};
 use load::{LoadError, LoadSpec, Until};
 use machine::CpuTicks;
-use machine::clock::monotonic_ns;
 
-use crate::protocol::{Control, Failed, GeneratorRequest, GeneratorResponse, Request, Response, read, write};
-use crate::{Blame, Channel};
+use crate::Blame;
+use crate::protocol::{Control, Failed, GeneratorRequest, GeneratorResponse};
 
 // The generator of an agent: one load after another, window by window.
 
@@ -94,9 +91,6 @@ fn window(generator: &mut load::Generator, number: u64, until: Until, start_at_n
 // Of several pings the one with the shortest way there and back is taken: it leaves least room for error (Cristian, Probabilistic clock
 // synchronization, Distributed Computing 3, 1989; NTP's clock filter does the same, RFC 5905, section 10).
 
-/// Pings for [`compare_clocks`]. The first ones may meet a program that is still starting.
-const PINGS: u64 = 16;
-
 /// A ping and its response, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ping {
@@ -135,28 +129,6 @@ impl ClockOffset {
     pub fn ours(self, theirs_ns: u64) -> u64 {
         clamped(i128::from(theirs_ns) - self.ns)
     }
-}
-
-/// How far the clock of the agent behind a channel is ahead of ours. The agent ends with that.
-///
-/// # Errors
-/// If it goes, or sends something else.
-pub fn compare_clocks(channel: Channel) -> io::Result<ClockOffset> {
-    let Channel { mut input, output, .. } = channel;
-    let mut output = BufReader::new(output);
-    let mut pings = Vec::new();
-    for number in 0..PINGS {
-        let sent_ns = monotonic_ns();
-        write(input.as_mut(), &Request::Ping(number))?;
-        match read(&mut output)? {
-            Some(Response::Pong { ping, clock_ns }) if ping == number => {
-                pings.push(Ping { sent_ns, clock_ns, received_ns: monotonic_ns() });
-            }
-            Some(other) => return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{other:?}"))),
-            None => return Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
-    ClockOffset::of(&pings).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 fn clamped(ns: i128) -> u64 {

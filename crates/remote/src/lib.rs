@@ -3,7 +3,7 @@
 //! ```text
 //!   generators · services      what a run wants of other machines
 //!          protocol            frames, messages, heartbeats, the agent
-//!   child · ssh · kubernetes   transports: each is a Channel, the stdin and stdout of one proofload there
+//!   here · ssh · kubernetes    transports: each is a Channel, the stdin and stdout of one proofload there
 //! ```
 //! Nothing is configured on the other machine and nothing listens there: who may log in may load. This crate must not judge what was
 //! measured, or decide whether a run goes on without a machine.

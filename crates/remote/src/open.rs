@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 const AWAY_MAX: Duration = Duration::from_secs(60);
 /// How long after an attempt it is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// How long a caller who cancels waits for the Job of pods to be deleted.
+const DELETION_PATIENCE: Duration = Duration::from_secs(15);
 /// How often the caller gets the names of those that are missing.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
@@ -147,7 +149,7 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
             Err(RecvTimeoutError::Timeout) => {}
         }
         if (wanted.cancelled)() {
-            work.over.store(true, Ordering::Relaxed);
+            work.cancel(&news, |place| far.contains_key(&place));
             return Err(Vec::new());
         }
         if told.elapsed() >= TELL_EVERY {
@@ -173,19 +175,23 @@ struct Work {
     program: OnceLock<Result<Program, Error>>,
     /// Whether there are hosts among the doors.
     has_hosts: bool,
+    /// The place of the pods among the doors.
+    pods: Option<usize>,
     /// Whether nobody waits any more.
     over: AtomicBool,
 }
 
 impl Work {
     /// Threads that open these doors one after the other. They end by themselves: what they open after the caller has cancelled is closed at
-    /// once.
+    /// once, see [`Work::cancel`].
     fn begin(doors: Vec<Door>, wanted: &Wanted<'_>) -> (Arc<Work>, Receiver<News>) {
         let (to, news) = channel();
         let threads = doors.len().min(AT_ONCE_MAX);
         let has_hosts = doors.iter().any(|door| matches!(door, Door::Ssh(_)));
+        let pods = doors.iter().position(|door| matches!(door, Door::Pods { .. }));
         let work = Arc::new(Work {
             has_hosts,
+            pods,
             doors: Mutex::new(doors.into_iter().enumerate().collect()),
             arguments: wanted.arguments,
             run: wanted.run.to_owned(),
@@ -201,9 +207,24 @@ impl Work {
         (work, news)
     }
 
+    /// Begins nothing more. A thread that is at the pods is waited for: it deletes their Job, and would end with this process before that.
+    fn cancel(&self, news: &Receiver<News>, is_missing: impl Fn(usize) -> bool) {
+        self.over.store(true, Ordering::Relaxed);
+        let shut = std::mem::take(&mut *self.doors());
+        let is_begun = |place: &usize| is_missing(*place) && shut.iter().all(|(other, _)| other != place);
+        let Some(pods) = self.pods.filter(is_begun) else { return };
+        let until = Instant::now() + DELETION_PATIENCE;
+        let next = || news.recv_timeout(until.saturating_duration_since(Instant::now()));
+        while next().is_ok_and(|said| !matches!(said, News::Done(place, _) if place == pods)) {}
+    }
+
+    fn doors(&self) -> MutexGuard<'_, VecDeque<(usize, Door)>> {
+        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn open_all(&self, to: &Sender<News>) {
-        let next = || self.doors.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        while let Some((place, door)) = next().filter(|_| !self.is_over()) {
+        let next = || self.doors().pop_front();
+        while let Some((place, door)) = next() {
             let result = self.open(door, &mut |words| {
                 let _ = to.send(News::Told(place, words));
             });
@@ -214,7 +235,10 @@ impl Work {
     fn open(&self, door: Door, tell: &mut dyn FnMut(String)) -> Opened {
         match door {
             Door::Here(name, command) => here(name, command).map(|one| vec![one]),
-            Door::Ssh(host) => ssh::open(&host, self.program()?, self.arguments).map(|one| vec![one]),
+            Door::Ssh(host) => {
+                let opened = ssh::open_watched(&host, self.program()?, self.arguments, &mut |_| {});
+                opened.map(|one| vec![one])
+            }
             Door::Pods { cluster, away_max } => {
                 // Nobody waits for pods, and none is made, where the hosts beside them cannot be had.
                 if self.has_hosts {
@@ -320,6 +344,35 @@ mod tests {
         let said = opening(&hosts, ("cat", false), None).unwrap_err();
         assert!(said.len() == 1 && said[0].starts_with("/no/such/program: "), "{said:?}");
         assert!(opening(&hosts, ("cat", true), None).unwrap_err().is_empty());
+    }
+
+    #[test]
+    fn who_cancels_waits_for_the_thread_that_takes_pods_away_and_for_no_other() {
+        let work = Work {
+            doors: Mutex::default(),
+            arguments: &[],
+            run: String::new(),
+            path: None,
+            program: OnceLock::new(),
+            has_hosts: false,
+            pods: Some(1),
+            over: AtomicBool::new(false),
+        };
+        let (to, news) = channel();
+        let (began, is_gone) = (Instant::now(), AtomicBool::new(false));
+        work.cancel(&news, |place| place == 0);
+        assert!(began.elapsed() < DELETION_PATIENCE / 2, "the pods are there");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                to.send(News::Done(0, Ok(Vec::new()))).unwrap();
+                thread::sleep(Duration::from_millis(50));
+                is_gone.store(true, Ordering::Relaxed);
+                to.send(News::Done(1, Err(Error::cancelled("pods")))).unwrap();
+            });
+            work.cancel(&news, |_| true);
+            assert!(is_gone.load(Ordering::Relaxed) && work.is_over());
+        });
+        assert!(began.elapsed() < DELETION_PATIENCE, "it is told when they are gone");
     }
 
     #[test]

@@ -20,7 +20,7 @@
 //! ──► {"generator":{"prepare":{"number":1,"until":{"elapsed":{"secs":10,"nanos":0}}}}}
 //! ◄── {"generator":{"prepared":{"number":1}}}
 //! ──► {"generator":{"run":{"number":1,"start_at_ns":91234567890}}}
-//! ◄── {"generator":{"slice":{"number":1,"late_ns":0,"steal_share":0.0,"slice":{…}}}}
+//! ◄── {"generator":{"slice":{"number":1,"late_ns":0,"steal_share":0.0,"counts":{…}}}}
 //! ──► {"services":{"begin":{"services":[…]}}}
 //! ◄── {"services":{"begun":{"cpus":[0,1],"about":{…},"ended":[]}}}
 //! ──► {"services":{"start":{"number":1,"service":{…},"ports":{…},…}}}

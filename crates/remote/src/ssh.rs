@@ -49,20 +49,12 @@ pub struct Removed {
     pub kept: Vec<Kept>,
 }
 
-/// Starts the program on a machine, and puts it there first where it is not: `open("bench-1", &Program::own()?, &["generate"])`.
+/// Starts the program on a machine, and puts it there first where it is not. `watch` gets the progress of the copy, where there is one.
 ///
 /// `destination` is what `ssh` takes, also `ssh://user@host:port`. Arguments are passed as they are; they are in one line.
 ///
 /// # Errors
 /// If the machine is not reached or cannot have or run the program. Nothing is left running there.
-pub fn open(destination: &str, program: &Program, arguments: &[&str]) -> Result<Channel, Error> {
-    open_watched(destination, program, arguments, &mut |_| {})
-}
-
-/// The same; `watch` gets the progress of the copy, where there is one.
-///
-/// # Errors
-/// The same.
 pub fn open_watched(
     destination: &str,
     program: &Program,

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::command::{executable, not_found, search_path};
 use crate::marker::Marker;
-use crate::message::{Head, Spec};
+use crate::message::{Cleanup, Head, Spec};
 
 /// On each container of ours, with its marker.
 const LABEL: &str = "proofload.trial";
@@ -145,7 +145,7 @@ impl Pack {
     pub fn fill(&self, spec: &mut Spec) {
         let mut command = self.words(&["run", "--pull=never"]);
         let name = &self.name;
-        match &self.container.of {
+        let removal = match &self.container.of {
             ContainerOf::Image(image) => {
                 let flag = |name: &str, value: String| [name.to_owned(), value];
                 command.extend(flag("--name", name.clone()));
@@ -170,14 +170,15 @@ impl Pack {
                 });
                 command.push(image.clone());
                 command.append(&mut spec.command);
-                spec.cleanup = vec![self.words(&["rm", "--force", "--volumes", name])];
+                self.words(&["rm", "--force", "--volumes", name])
             }
             ContainerOf::Compose { service, .. } => {
                 command = self.of_project(&["up", "--no-color", service]);
-                let down = ["down", "--volumes", "--remove-orphans", "--timeout", "1"];
-                spec.cleanup = vec![self.of_project(&down)];
+                self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"])
             }
-        }
+        };
+        let (directory, env) = (spec.directory.clone(), spec.env.clone());
+        spec.cleanup = Some(Cleanup { command: removal, directory, env });
         spec.program = PathBuf::from(&command[0]);
         spec.command = command;
         // The engine's command tells whatever helps it.
@@ -244,7 +245,7 @@ impl Pack {
         self.ask(words).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Removes what is left of Proofloads that were killed together with their wardens.
+    /// Removes what is left of Proofloads of this place that were killed together with their wardens. The engine may serve others, too.
     pub fn remove_abandoned(&self) {
         for (label, is_project) in [(LABEL, false), (PROJECT, true)] {
             let format = format!("{{{{.ID}}}} {{{{.Label \"{label}\"}}}}");
@@ -252,7 +253,7 @@ impl Pack {
             for line in self.listed(&["ps", "--all", "--filter", &filter, "--format", &format]) {
                 let Some((id, value)) = line.split_once(' ') else { continue };
                 let marker = if is_project { Marker::named(value) } else { Marker::parse(value) };
-                if marker.is_none_or(|marker| marker.proofload.is_alive()) {
+                if marker.is_none_or(|marker| !marker.is_abandoned()) {
                     continue;
                 }
                 let _ = self.ask(&["rm", "--force", "--volumes", id]);
@@ -324,10 +325,12 @@ impl Seen {
 }
 
 /// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove.
-pub(crate) fn clean_up(commands: &[Vec<String>]) {
-    for words in commands {
-        let _ = output(words, REMOVAL_PATIENCE);
-    }
+pub(crate) fn clean_up(cleanup: &Cleanup) {
+    let Some((program, arguments)) = cleanup.command.split_first() else { return };
+    let env = cleanup.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut command = Command::new(program);
+    command.args(arguments).envs(env).current_dir(&cleanup.directory);
+    let _ = machine::answer_of(&mut command, REMOVAL_PATIENCE);
 }
 
 fn output(words: &[String], patience: Duration) -> Result<String, String> {
@@ -371,4 +374,19 @@ fn is_within_reach(address: &SocketAddr) -> bool {
 /// `0,2,3`
 fn list(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_removes_a_project_has_the_variables_and_the_folder_that_its_file_was_read_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "echo ${TAG:?} >down";
+        let command = ["/bin/sh", "-c", script].map(str::to_owned).into();
+        let env = vec![("TAG".to_owned(), "1.5".to_owned())];
+        clean_up(&Cleanup { command, directory: folder.path().to_owned(), env });
+        assert_eq!(std::fs::read_to_string(folder.path().join("down")).unwrap(), "1.5\n");
+    }
 }

@@ -3,8 +3,6 @@
 //! The message is one line; the last output and a hint come apart, for the caller to lay out. It is said where it is found, and travels as
 //! it is from one machine to another.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 /// Why something could not be done.
@@ -93,24 +91,3 @@ impl Error {
 
 /// What a SIGKILL that nobody here has sent may mean.
 pub(crate) const NO_MEMORY: &str = "the kernel kills with SIGKILL when memory runs out";
-
-/// `350 ms`, `5 s`, `2.5 s`.
-pub(crate) fn text(duration: Duration) -> String {
-    let ms = duration.as_millis();
-    match (ms / 1000, ms / 100 % 10) {
-        (0, _) => format!("{ms} ms"),
-        (seconds, 0) => format!("{seconds} s"),
-        (seconds, tenths) => format!("{seconds}.{tenths} s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_read_well() {
-        let texts = [350, 5000, 2540].map(|ms| text(Duration::from_millis(ms)));
-        assert_eq!(texts, ["350 ms", "5 s", "2.5 s"]);
-    }
-}

@@ -45,7 +45,7 @@ pub use message::{Exit, Leftover, Stopped};
 pub use network::{Network, Visit, can_be_made as networks_can_be_made};
 pub use ports::{Ports, check_address};
 pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below, placeholders as prepared_placeholders};
-pub use running::{Running, Startup, start};
+pub use running::{Running, start};
 pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu};
 pub use sight::{Listening, Sight, Watched};
 pub use source::{Source, Worktree};

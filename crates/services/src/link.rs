@@ -24,9 +24,8 @@ use crate::sample::pid_of;
 const SLACK: Duration = Duration::from_secs(10);
 /// And for a container to be removed.
 const CLEANUP: Duration = Duration::from_secs(60);
-/// How long one may take to end once it says nothing more, and time between two looks.
+/// How long one may take to end once it says nothing more.
 const SILENT_PATIENCE: Duration = Duration::from_secs(2);
-const SILENT_PAUSE: Duration = Duration::from_millis(1);
 /// How long a warden may take to answer a question.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -84,7 +83,7 @@ impl Link {
         let _ = orders.as_mut().map(|orders| orders.write_all(format!("{line}\n").as_bytes()));
         let news = Arc::new(Bell::default());
         let kin = Arc::new(Kin::new(marker, child.id(), spec.cleanup.clone()));
-        let cleanup = if spec.cleanup.is_empty() { Duration::ZERO } else { CLEANUP };
+        let cleanup = if spec.cleanup.is_none() { Duration::ZERO } else { CLEANUP };
         let patience = spec.stop_timeout + SLACK + cleanup;
         // Without a reader it is dropped here: its orders end, and with them whatever it has started.
         let mut link = Self { child, orders, news, reader: None, patience, kin };
@@ -170,12 +169,8 @@ impl Link {
 
     /// Waits for one of whom nothing more is heard. It has ended, unless it cannot be read.
     fn end(&mut self) -> io::Result<ExitStatus> {
-        let deadline = Instant::now() + SILENT_PATIENCE;
-        while Instant::now() < deadline {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            thread::sleep(SILENT_PAUSE);
+        if let Some(status) = machine::ended_within(SILENT_PATIENCE, || self.child.try_wait()) {
+            return Ok(status);
         }
         let _ = self.child.kill();
         self.child.wait()

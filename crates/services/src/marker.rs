@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 use machine::groups::{ControlGroup, counting};
 use machine::process::{self, Environ, ProcessId, Stat, text};
 use rustix::process::Signal;
+use sha2::{Digest as _, Sha256};
 
 use crate::container;
 use crate::link::Bell;
-use crate::message::Scratch;
+use crate::message::{Cleanup, Scratch};
 use crate::sample::{ProcessInfo, signal};
 
 /// How the names of folders and groups that we make begin; a marker follows.
@@ -34,7 +35,8 @@ pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     entries.filter(dead).map(|entry| entry.path()).collect()
 }
 
-/// Which Proofload started a service, and which of its services it is: `PID-START-RANDOM`.
+/// Which Proofload started a service, and which of its services it is: `PID-START-RANDOM`, where the first half of what is random is the
+/// [`place`]'s.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marker {
     /// The variable's value.
@@ -49,7 +51,8 @@ impl Marker {
         let pid = std::process::id();
         // Without /proc nothing could be found by it later either, so any start does.
         let proofload = ProcessId::of(pid).unwrap_or(ProcessId { pid, start_ticks: 0 });
-        let text = format!("{}-{}-{:016x}", proofload.pid, proofload.start_ticks, rand::random::<u64>());
+        let random = rand::random::<u32>();
+        let text = format!("{pid}-{}-{}{random:08x}", proofload.start_ticks, place());
         Self { text, proofload }
     }
 
@@ -62,6 +65,12 @@ impl Marker {
         Some(Self { text: text.to_owned(), proofload: ProcessId { pid, start_ticks } })
     }
 
+    /// Whether it is of a Proofload of this place that is dead. Of one elsewhere nobody here can tell.
+    pub fn is_abandoned(&self) -> bool {
+        let random = self.text.rsplit('-').next().unwrap_or_default();
+        random.starts_with(&place()) && !self.proofload.is_alive()
+    }
+
     /// Reads the name of a folder, a group or a project.
     pub fn named(name: &str) -> Option<Self> {
         Self::parse(name.strip_prefix(PREFIX)?)
@@ -71,6 +80,12 @@ impl Marker {
     pub fn name(&self) -> String {
         format!("{PREFIX}{}", self.text)
     }
+}
+
+/// Eight letters for where a number and a start tell whether a process lives. Several such places may share an engine.
+fn place() -> String {
+    let digest = Sha256::digest(process::place_of_numbers());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 // A folder of a service's own: made before the service starts, removed when all its processes have gone.
@@ -232,13 +247,13 @@ pub(crate) struct Kin {
     warden: u32,
     pub group: Bell<Option<ControlGroup>>,
     /// What removes the rest of it.
-    cleanup: Vec<Vec<String>>,
+    cleanup: Option<Cleanup>,
     /// Processes that samples saw below the warden.
     seen: Bell<HashSet<ProcessId>>,
 }
 
 impl Kin {
-    pub fn new(marker: Marker, warden: u32, cleanup: Vec<Vec<String>>) -> Self {
+    pub fn new(marker: Marker, warden: u32, cleanup: Option<Cleanup>) -> Self {
         Self { marker, warden, group: Bell::default(), cleanup, seen: Bell::default() }
     }
 
@@ -255,7 +270,7 @@ impl Kin {
             group.as_ref().map(kill_group);
             self.survivors(group.as_ref())
         });
-        container::clean_up(&self.cleanup);
+        self.cleanup.iter().for_each(container::clean_up);
         group.as_ref().map(remove_group);
         remove_unheld(&scratch_directory(&self.marker));
         left
@@ -337,6 +352,13 @@ mod tests {
         assert_eq!(marker.proofload.pid, std::process::id());
         assert_ne!(Marker::new(), marker);
         assert_eq!(Marker::parse("12-34"), None);
+    }
+
+    #[test]
+    fn what_bears_the_mark_of_a_dead_proofload_is_abandoned_but_not_where_another_place_shares_the_engine() {
+        let of_dead = |place: &str| Marker::parse(&format!("4194305-1-{place}01234567")).unwrap();
+        assert!(of_dead(&place()).is_abandoned() && !Marker::new().is_abandoned());
+        assert!(!of_dead("0123abcd").is_abandoned());
     }
 
     fn scratch(parent: &Path, name: &str) -> Scratch {

@@ -36,8 +36,8 @@ pub(crate) struct Spec {
     pub head: Option<Head>,
     /// Files that the service's output goes to beside its standard output.
     pub logs: Vec<PathBuf>,
-    /// Commands that remove what is not below the warden, when all that is has ended.
-    pub cleanup: Vec<Vec<String>>,
+    /// What removes what is not below the warden, when all that is has ended.
+    pub cleanup: Option<Cleanup>,
 }
 
 impl Spec {
@@ -46,6 +46,14 @@ impl Spec {
         self.env.retain(|(other, _)| other != name);
         self.env.push((name.to_owned(), value));
     }
+}
+
+/// A command that is run where the service's was and with its variables: Compose reads its file again, which may need them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Cleanup {
+    pub command: Vec<String>,
+    pub directory: PathBuf,
+    pub env: Vec<(String, String)>,
 }
 
 /// A folder to make before the service starts and to remove when all of it has ended.

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns};
 use model::Found;
+use model::quantity::span;
 use plan::{Launcher, Service};
-use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
 use crate::container::{Pack, Up};
-use crate::error::{Error, NO_MEMORY, text};
+use crate::error::{Error, NO_MEMORY};
 use crate::link::Link;
 use crate::marker::Marker;
 use crate::message::{Exit, Failure, Leftover, Order, Stopped};
@@ -42,8 +42,6 @@ pub struct Running {
     pub address: SocketAddr,
     /// How it was found, where it does not listen where it was told to.
     pub found: Option<Found>,
-    /// How long its start took.
-    pub startup: Startup,
     /// The image that it was made from, by its digest; `None` for a service that is no container.
     pub image: Option<String>,
     command: String,
@@ -54,15 +52,6 @@ pub struct Running {
     meter: Meter,
     crew: Crew,
     pub(crate) container: Option<Pack>,
-}
-
-/// How long a service took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Startup {
-    /// From the call of [`start`] until its first process ran.
-    pub spawned: Duration,
-    /// From then until it was ready, to 10 ms.
-    pub ready: Duration,
 }
 
 /// Starts a service and waits until it is ready: it accepts connections or answers its path with 2xx, the socket is its
@@ -77,7 +66,6 @@ pub fn start(
     placement: &Placement,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Running, Error> {
-    let begin = Instant::now();
     let port =
         ports.of(&service.name).ok_or_else(|| Error::of(&service.name, "no port was chosen for it"))?;
     let address = SocketAddr::new(placement.address, port);
@@ -105,7 +93,6 @@ pub fn start(
         command,
         meter: Meter::new(Tree::Below(link.pid(), group)),
         link,
-        startup: Startup { spawned: begin.elapsed(), ready: Duration::ZERO },
         crew: Crew { launcher, wanted: workers, seen: Vec::new() },
         agent: placement.agent.clone(),
         image: None,
@@ -117,7 +104,6 @@ pub fn start(
     running.wait_container(service, &spec.cpus, cancelled)?;
     running.wait_ready(service, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
-    running.startup.ready = begin.elapsed();
     Ok(running)
 }
 
@@ -243,7 +229,7 @@ impl Running {
     }
 
     fn exited_early(&self, exit: Exit, after: Duration) -> Error {
-        let (command, after) = (&self.command, text(after));
+        let (command, after) = (&self.command, span(after.as_secs_f64()));
         let message =
             format!("service {} ended with {exit} after {after}, before it was ready: {command}", self.name);
         let error = Error::new(message).after(self.tail());
@@ -266,7 +252,7 @@ impl Running {
         let refused = last_seen == Seen::Refused;
         let last_seen = refused.then(|| self.seen_elsewhere()).flatten().unwrap_or(last_seen);
         let (seen, hint) = last_seen.told();
-        let (name, timeout) = (&self.name, text(service.ready_timeout));
+        let (name, timeout) = (&self.name, plan::duration_text(service.ready_timeout));
         let waited_for = probe::describe(self.address, &service.ready);
         let message =
             format!("service {name} was not ready after {timeout}: waited for {waited_for}, {seen}");
@@ -394,7 +380,8 @@ impl Running {
     }
 
     fn too_few_workers(&self, running: usize, after: Duration) -> Error {
-        let (wanted, after, command) = (self.crew.wanted.unwrap_or_default(), text(after), &self.command);
+        let (wanted, command) = (self.crew.wanted.unwrap_or_default(), &self.command);
+        let after = span(after.as_secs_f64());
         Error::of(&self.name, format!("{running} of {wanted} workers run after {after}: {command}"))
             .after(self.tail())
             .help("its output says why workers ended; raise `ready_timeout` if they only need more time")

@@ -283,7 +283,7 @@ impl Warden {
 
     fn finish(mut self) {
         self.output.drain();
-        container::clean_up(&self.spec.cleanup);
+        self.spec.cleanup.iter().for_each(container::clean_up);
         // Before anybody hears that it is over, and after the last look at the files in it.
         self.scratch = None;
         let (output_bytes, output_dropped_bytes) = self.output.finish();

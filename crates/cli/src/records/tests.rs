@@ -1,5 +1,7 @@
 //! Which record a word means, in a table.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 /// A folder with headers in it: name, experiment, created.
@@ -106,4 +108,6 @@ fn runs_that_begin_in_one_second_get_folders_of_their_own() {
     });
     assert_eq!(paths.len(), 8, "{paths:?}");
     assert!(paths.contains(&root.join("api-1")) && paths.contains(&root.join("api-1-8")));
+    let mode = |path: &PathBuf| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert!(paths.iter().all(|path| mode(path) == 0o700), "nobody else may look into them");
 }

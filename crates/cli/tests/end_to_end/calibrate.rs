@@ -1,5 +1,7 @@
 //! `proofload doctor calibrate` on a real service: figures of two copies, what `check` makes of them, and nothing left behind.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::place::{Draft, Place};
@@ -41,6 +43,8 @@ fn two_copies_are_measured_and_check_says_how_long_the_margin_takes() {
     // The record lies where records lie, opens as one, and tells `check` the spread.
     let record = json["record"].as_str().expect("a folder");
     assert!(record.contains("records/test-calibration-"), "{record}");
+    let mode = fs::metadata(place.path(record)).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "it is for nobody else");
     place.said(&["report", record]).prints(&["candidate vs itself"]);
     let check = place.said(&["run", "--dry-run", "experiment.toml"]);
     check.prints(&["as in records/test-calibration-", "is found in 8 of 10 runs"]);

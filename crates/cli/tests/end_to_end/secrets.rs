@@ -106,6 +106,9 @@ requests = [
     let modes =
         [place.record(), place.path("record/record.json"), place.path("state/proofload/key")].map(mode);
     assert_eq!(modes, [0o700, 0o600, 0o600]);
+    for (path, _) in files(&place.record()) {
+        assert_eq!(mode(path.clone()), 0o600, "{}", path.display());
+    }
 
     let check =
         |words: &[&str]| secretive(&place, place.proofload(&[&["run", "--dry-run"], words].concat())).said();

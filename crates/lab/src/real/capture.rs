@@ -4,7 +4,8 @@
 //! Between two looks at what threads have used there is the load and nothing else. What could not be had is in the capture as missing; only
 //! what makes the load itself impossible is a failure.
 
-use std::fs;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,7 +115,7 @@ impl RealEnvironment {
     fn profiles_of_round(&self, round: u32) -> Result<Folder> {
         let inside = format!("{}/round-{round}", record::PROFILES);
         let path = self.record.join(&inside);
-        fs::create_dir_all(&path).map_err(|error| {
+        DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(|error| {
             Failure::Generator(format!("{}: cannot make the folder of profiles: {error}", path.display()))
         })?;
         Ok(Folder { inside, path })
@@ -219,7 +220,7 @@ fn keep_stacks(stacks: &[NativeProfile], service: &mut CapturedService, folder: 
 
 fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
     let text = serde_json::to_vec(profile).map_err(|error| error.to_string())?;
-    fs::write(file, &text).map_err(|error| format!("{}: not written: {error}", file.display()))?;
+    record::write_whole(file, &text).map_err(|error| format!("{}: not written: {error}", file.display()))?;
     Ok(text.len() as u64)
 }
 

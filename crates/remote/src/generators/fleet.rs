@@ -158,6 +158,11 @@ impl Fleet {
         });
     }
 
+    /// How far the clock of each was ahead of ours when they were compared last, in order.
+    pub fn clocks(&self) -> impl Iterator<Item = ClockOffset> {
+        self.members.iter().map(|member| member.offset)
+    }
+
     /// How wrong the agreed begin is at most for the worst of them, in nanoseconds.
     pub fn clock_error_ns_max(&self) -> u64 {
         self.members.iter().map(|member| member.offset.error_ns).max().unwrap_or(0)

@@ -1,16 +1,17 @@
 //! One service on another machine: what [`::services::Running`] is here.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, io};
 
 use ::services::{
     AgentHost, Exit, Leftover, Placement, Ports, ProcessThreads, Running, Sample, Sight, Stopped,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use machine::write_whole;
 use model::Found;
 use plan::Service;
 
@@ -148,7 +149,7 @@ impl Drop for RemoteService {
 
 /// Writes a log that came from there, in base64.
 fn write_log(text: &str, path: &Path) -> io::Result<()> {
-    STANDARD.decode(text).map_err(io::Error::other).and_then(|bytes| fs::write(path, bytes))
+    STANDARD.decode(text).map_err(io::Error::other).and_then(|bytes| write_whole(path, &bytes))
 }
 
 // A service, on this machine or on another one: the same questions to both, with the same answers.

@@ -16,7 +16,6 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -237,7 +236,6 @@ const OPTIONS: [&str; 12] = [
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// How long one that has closed its output may take to say how it ended.
 const STATUS_PATIENCE: Duration = Duration::from_secs(3);
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Of `ssh`, where it is the connection that failed, or what ran there was ended by a signal.
 const CONNECTION: i32 = 255;
 
@@ -259,15 +257,7 @@ fn command(destination: &Destination, script_bytes: usize) -> Command {
 
 /// How it ended, if it does within this time.
 fn ended_within(child: &Mutex<Child>, patience: Duration) -> Option<ExitStatus> {
-    let deadline = Instant::now() + patience;
-    loop {
-        let status = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
-        match status {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < deadline => sleep(LOOK_AGAIN),
-            Ok(None) | Err(_) => return None,
-        }
-    }
+    machine::ended_within(patience, || child.lock().unwrap_or_else(PoisonError::into_inner).try_wait())
 }
 
 impl Drop for Connection {

@@ -200,13 +200,13 @@ fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
     let node = String::from_utf8(Command::new("which").arg("node").output().unwrap().stdout).unwrap();
     let node = fs::canonicalize(node.trim()).unwrap().display().to_string();
     let text = format!(
-        "version: '3'\nservices:\n  db: {{ image: {IMAGE}, environment: {{ PORT: 3000, HOST: 0.0.0.0 }} }}\n  web:\n    image: {IMAGE}\n    \
+        "version: '3'\nservices:\n  db: {{ image: {IMAGE}, environment: {{ PORT: 3000, HOST: 0.0.0.0 }} }}\n  web:\n    image: proofload-test:${{TAG:?}}\n    \
              environment: {{ PORT: 3000, HOST: 0.0.0.0 }}\n    depends_on: [db]\n    volumes: [data:/data]\n    healthcheck:\n      \
              test: [CMD, {node}, -e, \"fetch('http://127.0.0.1:3000/').then(r => process.exit(r.ok ? 0 : 1))\"]\n      interval: 1s\n\
              volumes: {{ data: {{}} }}\n"
     );
     fs::write(&file, text).unwrap();
-    let mut service = service(&stage, "");
+    let mut service = with_env(service(&stage, ""), &[("TAG", "1")]);
     of(&mut service).directory = stage.folder.path().to_owned();
     let what = ContainerOf::Compose { file, service: "web".to_owned() };
     of(&mut service).container = Some(Container { of: what, port: None, engine: None });

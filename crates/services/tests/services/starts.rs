@@ -111,7 +111,7 @@ fn a_service_that_is_not_ready_in_time_is_stopped_and_what_was_seen_is_told() {
         // Long enough for node to come up on a busy machine.
         let service = plan::Service { ready_timeout: Duration::from_secs(4), ..service(&stage) };
         let error = stage.start(&service).unwrap_err();
-        let (message, begin) = (error.to_string(), "service api was not ready after 4 s: waited for ");
+        let (message, begin) = (error.to_string(), "service api was not ready after 4s: waited for ");
         assert!(message.starts_with(begin) && message.ends_with(seen), "{message}");
         assert_eq!(error.tail(), tail);
         assert!(stage.alive().is_empty());
