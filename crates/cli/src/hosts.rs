@@ -153,9 +153,8 @@ fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There
 
 /// How far its clock is ahead of ours, by the program there.
 fn clock_of(login: Login) -> Result<Option<ClockOffset>, Error> {
-    let lost = |errors: Vec<FleetError>| {
-        Error::new(errors.iter().map(FleetError::to_string).collect::<String>())
-    };
+    let lost =
+        |errors: Vec<FleetError>| Error::new(errors.iter().map(FleetError::to_string).collect::<String>());
     let mut fleet = Fleet::connect(vec![login.start(&[REMOTE_AGENT])?]).map_err(lost)?;
     fleet.compare_clocks().map_err(lost)?;
     Ok(fleet.clocks().next())
