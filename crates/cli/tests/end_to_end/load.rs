@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use crate::place::{Place, Run, Running, Said, ended, proofload, service, signal};
 
@@ -132,6 +132,19 @@ fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let steps = document["steps"].as_array().expect("steps");
     assert!((1..3).contains(&steps.len()), "{} steps", steps.len());
     assert_eq!((&steps[0]["interrupted"], &steps[0]["open"]["intended"]), (&false.into(), &50.into()));
+}
+
+#[test]
+fn a_closed_terminal_ends_nothing_below_nohup() {
+    let service = Service::start("ok");
+    let load = service.load(&["--rate", "50,60", "--duration", "1s", "--json"]);
+    let mut nohup = Command::new("nohup");
+    let mut child = nohup.arg(load.get_program()).args(load.get_args()).stdin(Stdio::null()).begun();
+    let (first, mut talk) = first_line(&mut child);
+    assert!(first.starts_with("step 1 of 2"), "{first}");
+    signal(child.id(), "-HUP");
+    std::io::copy(&mut talk, &mut std::io::sink()).expect("stderr is readable");
+    assert_eq!(ended(child).json()["steps"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
