@@ -80,7 +80,7 @@ impl Experiment {
     }
 }
 
-/// Flags of `run`, `compare` and `check`.
+/// Flags of `run`, `compare` and `capacity`.
 #[derive(Debug, Args)]
 pub struct AgainstArgs {
     /// Compare the code here with another git ref: each variant runs both ways, interleaved

@@ -80,11 +80,13 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
 
 fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> {
     let clocks = Clocks::read();
+    let (form, limits) = (args.output.form(), &args.output.limits);
+    print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
     let mut plan = plan(args)?;
-    if !args.output.limits.is_empty() {
-        gate::prepare(&mut plan, &gate::Flags::of(&args.output.limits))?;
+    if !limits.is_empty() {
+        gate::prepare(&mut plan, &gate::Flags::of(limits))?;
     }
-    let (form, hdr) = (args.output.form(), args.output.hdr()?);
+    let hdr = args.output.hdr()?;
     let (record, result) = measured(plan, args)?;
     if let Some(file) = hdr {
         hdr::write(file, clocks, &record)?;
@@ -145,6 +147,8 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
         let mut document = loaded.data();
         document["gate"] = gated.data();
         print::data(&model::text::json(document))?;
+    } else if *form == report::JUNIT {
+        print::report(&gated, form, None)?;
     } else {
         print::result(&loaded, form, args.output.amount)?;
         if *form == report::TEXT || *form == report::MARKDOWN {

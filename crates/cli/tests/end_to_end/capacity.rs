@@ -33,7 +33,7 @@ fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is
         "How many requests a second within p50 < 20ms?",
         "an interval takes four processes: --budget",
     ]);
-    let saved = place.said(&["check", "saved.toml", "--json"]).json();
+    let saved = place.said(&["run", "--dry-run", "saved.toml", "--json"]).json();
     assert_eq!(
         (&saved["design"]["metric"], &saved["design"]["slo"][0]),
         (&"capacity".into(), &"p50 < 20ms".into())

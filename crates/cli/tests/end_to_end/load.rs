@@ -43,6 +43,8 @@ fn what_came_of_a_load_fits_a_screen_and_the_rest_is_there_when_asked_for() {
     short.ends(0).prints(&["2 connections, 1 thread, 300 requests", "300 successful", " complete "]);
     assert!(short.out.lines().count() <= 20 && short.err.is_empty(), "{short}");
     whole.ends(0).prints(&["300 successful", "transfer", "errors  none"]);
+    let junit = said(&["--limit", "failed < 50%", "--format", "junit"]);
+    assert!(junit.ends(0).out.starts_with("<?xml"), "{junit}");
     assert!(!short.out.contains("transfer") && whole.out.lines().count() > short.out.lines().count());
 }
 
