@@ -72,6 +72,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
 }
 
 fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<u8> {
+    args.compare.check_file(file)?;
     let flags = RunFlags { slo, ..args.compare.flags.clone() };
     run::perform(&Experiment::file(Some(file))?, &flags, args.compare.limits.asked(), &args.compare.against)
 }

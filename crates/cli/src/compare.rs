@@ -75,6 +75,30 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     carry(args, &Aim { least: 2, settings, name: "compare", question: None })
 }
 
+impl CompareArgs {
+    /// Refuses flags about what an experiment file says itself.
+    ///
+    /// # Errors
+    /// If one of them was given.
+    pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
+        let given = [
+            (!self.named.is_empty(), "--name"),
+            (self.container, "--container"),
+            (self.port.is_some(), "--port"),
+            (self.save.is_some(), "--save"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            Some((_, flag)) => Err(said_by(file, flag)),
+            None => self.asked.check_file(file),
+        }
+    }
+}
+
+fn said_by(file: &Path, flag: &str) -> Failed {
+    let message = format!("{flag}: {} is an experiment file, and says that itself", file.display());
+    Failed::usage(message).hint("change it in the file, or name the command that starts the service")
+}
+
 /// Where no metric is named: the response times that a rate or a limit asks for.
 fn response_times(args: &CompareArgs) -> Option<Setting> {
     if !args.asked.metric.is_empty() {
@@ -364,6 +388,18 @@ impl Asked {
             self.rate.as_ref().map(of_rate),
         ];
         Ok(settings.into_iter().flatten().chain(headers).collect())
+    }
+
+    /// Refuses them all where an experiment file is named.
+    ///
+    /// # Errors
+    /// If one of them was given.
+    pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
+        // The last, for a body brings its method along.
+        match self.settings()?.last() {
+            Some(setting) => Err(said_by(file, setting.from.split(' ').next().unwrap_or_default())),
+            None => Ok(()),
+        }
     }
 
     /// Whether the load comes at a rate: because it is asked for, or because a metric needs one.

@@ -24,7 +24,7 @@ use report::{Form, Gated, Measured, Report, count, rate, seconds};
 use crate::exit::{self, Failed};
 use crate::prometheus::Exporter;
 use crate::run::{self, Course};
-use crate::{experiment, gate, print, records, signals};
+use crate::{experiment, gate, print, records, signals, surface};
 
 mod flags;
 mod hdr;
@@ -240,8 +240,8 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
     }
     let refused_by = |refusal: foreign::Refusal| Failed::usage(refusal.problem).hinted(refusal.hint);
     let mut translation = tool.translate(&args.theirs).map_err(refused_by)?;
-    // After the program's name and "load".
-    let typed = print::typed_command().into_iter().skip(2);
+    let at = surface::command_at(&std::env::args_os().collect::<Vec<_>>());
+    let typed = print::typed_command().into_iter().skip(at + 1);
     let url = translation.arguments.pop();
     let mut arguments = translation.arguments;
     arguments.extend(given_before(typed));
@@ -282,14 +282,15 @@ fn refused(error: &clap::Error, tool: Tool) -> Failed {
     Failed::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
 }
 
-/// The flags that stand before `--` but for `--as` and its value: they stay in force. `typed` is all that follows `load`.
+/// The flags that stand before `--` but for `--as` and `--records`, which is in force already: they stay in force. `typed` is all
+/// that follows `load`.
 fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     let mut given = Vec::new();
     let mut typed = typed.take_while(|argument| argument != "--");
     while let Some(argument) = typed.next() {
-        if argument == "--as" {
+        if ["--as", "--records"].contains(&argument.as_str()) {
             typed.next();
-        } else if !argument.starts_with("--as=") {
+        } else if !["--as=", "--records="].iter().any(|flag| argument.starts_with(flag)) {
             given.push(argument);
         }
     }

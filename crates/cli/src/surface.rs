@@ -44,7 +44,7 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
 }
 
 /// Where the command stands.
-fn command_at(words: &[OsString]) -> usize {
+pub fn command_at(words: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
         at += if word == "--records" { 2 } else { 1 };

@@ -40,6 +40,7 @@ impl Base {
             Some(command) if !is_file(command) => Base::of_command(args, command)?,
             named => {
                 let file = Experiment::file(named.as_ref().map(Path::new))?;
+                args.asked.check_file(&file.file)?;
                 let (plan, name) = (file.plan(None)?, file.name());
                 Base {
                     text: file.text()?,
