@@ -152,7 +152,7 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     if let Some(path) = &args.save {
         save(path, &written.text)?;
     }
-    let experiment = Experiment { file: place.file, written: Some(written) };
+    let experiment = Experiment::made(place.file, written);
     let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
     run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }

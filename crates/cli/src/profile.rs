@@ -165,7 +165,7 @@ impl StartArgs {
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
     let file = Experiment::file(Some(file))?;
-    capture(&file.name(), file.text()?, file.plan(None)?, start, form)
+    capture(&file.name(), file.text(), file.plan(None)?, start, form)
 }
 
 /// Starts one command as a service and captures it.

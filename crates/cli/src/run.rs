@@ -128,7 +128,7 @@ pub fn perform(
     dry_run::warn_of_budget(&plan);
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
-    let course = Course::new(&name, experiment.text()?, plan, &directory);
+    let course = Course::new(&name, experiment.text(), plan, &directory);
     let (events, yes, prometheus) = (flags.events, flags.yes, flags.prometheus);
     let (record, result) = carry(Course { events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.

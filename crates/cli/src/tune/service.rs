@@ -43,7 +43,7 @@ impl Base {
                 args.asked.check_file(&file.file)?;
                 let (plan, name) = (file.plan(None)?, file.name());
                 Base {
-                    text: file.text()?,
+                    text: file.text(),
                     directory: records::folder_of(Path::new(&name)).to_owned(),
                     name,
                     plan,
