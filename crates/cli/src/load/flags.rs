@@ -448,14 +448,14 @@ impl Output {
         self.form.form()
     }
 
-    /// The interval log, empty. Before a load, so that none runs whose result cannot be kept.
+    /// The interval log, with what an earlier load left in it. Before a load, so that none runs whose result cannot be kept.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn hdr(&self) -> Result<Option<File>, Failed> {
         let Some(path) = &self.hdr else { return Ok(None) };
         let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
-        File::create(path).map(Some).map_err(unwritable)
+        File::options().write(true).create(true).truncate(false).open(path).map(Some).map_err(unwritable)
     }
 }
 
