@@ -24,7 +24,7 @@ use report::{Form, Gated, Measured, Report, count, rate, seconds};
 use crate::exit::{self, Failed};
 use crate::prometheus::Exporter;
 use crate::run::{self, Course};
-use crate::{experiment, gate, print, records, signals, surface};
+use crate::{elsewhere, experiment, gate, print, records, signals, surface};
 
 mod flags;
 mod hdr;
@@ -97,6 +97,8 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
 
 /// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
 fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
+    // Before there is a folder, which Ctrl-C would leave.
+    elsewhere::consent(&plan, args.yes)?;
     // Where nobody asks for the record it goes with this function.
     let temporary = match args.output.out {
         Some(_) => None,
@@ -106,7 +108,7 @@ fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), L
     let folder = args.output.out.clone().or(folder).unwrap_or_default();
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
-    let course = Course { yes: args.yes, ..Course::new("proofload load", text, plan, &folder) };
+    let course = Course { yes: true, ..Course::new("proofload load", text, plan, &folder) };
     let (writer, environment) = run::ready(course, stop.clone())?;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
