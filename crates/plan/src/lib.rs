@@ -46,7 +46,7 @@ pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regres
 pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
-pub use outside::{open_file, read_file, read_text};
+pub use outside::{open_file, read_file, read_given, read_text};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render, template_placeholders};
 pub use problem::{Problem, Problems, ReadError, Refused, did_you_mean};
 pub use request::mix;
