@@ -1,4 +1,5 @@
-//! How the command line is laid out: the groups of its help, and what others make of it: completions, man pages, schemas. Must not: do what a command does.
+//! How the command line is laid out: the groups of its help, and what others make of it: completions, man pages, schemas. Must not:
+//! do what a command does.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

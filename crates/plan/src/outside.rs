@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use ::model::quantity;
+
 /// What is at a path, made absolute, or why nothing of this kind is there.
 pub(crate) fn found(path: &Path, is_wanted: fn(&Path) -> bool, otherwise: &str) -> Result<PathBuf, String> {
     match path.canonicalize() {
@@ -53,7 +55,8 @@ fn bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let read =
         if length > bytes_max { length } else { file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64 };
     if read > bytes_max {
-        let message = format!("it has {read} bytes or more, and at most {bytes_max} are read");
+        let (is, most) = (quantity::bytes(read as f64), quantity::bytes(bytes_max as f64));
+        let message = format!("{is}, at most {most} are read");
         return Err(io::Error::new(ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
