@@ -86,6 +86,8 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
     if !limits.is_empty() {
         gate::prepare(&mut plan, &gate::Flags::of(limits))?;
     }
+    // Before there are files, which Ctrl-C would leave.
+    elsewhere::consent(&plan, args.yes)?;
     let hdr = args.output.hdr()?;
     let (record, result) = measured(plan, args)?;
     if let Some(file) = hdr {
@@ -97,8 +99,6 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
 
 /// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
 fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    // Before there is a folder, which Ctrl-C would leave.
-    elsewhere::consent(&plan, args.yes)?;
     // Where nobody asks for the record it goes with this function.
     let temporary = match args.output.out {
         Some(_) => None,
