@@ -167,7 +167,7 @@ BOUNDED = (0, 2, 4, 6)
 SPARSE_100_MB = lambda file: sparse(file, 100_000_000)
 NASTY = b"Running 10s test @ http://x/\x1b[31m\xc2\x9b\xff\0\r\n  Requests/sec: 1e999\n" * 100
 ZERO = lambda file: file.symlink_to("/dev/zero")
-for name, words in {"audit": ("audit", "{file}"), "check": ("check", "{file}"), "run": ("run", "{file}")}.items():
+for name, words in {"audit": ("report", "{file}"), "check": ("run", "--dry-run", "{file}"), "run": ("run", "{file}")}.items():
     codes = BOUNDED if name == "audit" else (2, 6)
     told(f"{name}-empty", f"{name}: an empty file", codes, lambda file: "", *words)
     told(f"{name}-binary", f"{name}: NULs, escapes, no UTF-8", codes, lambda file: NASTY, *words)

@@ -72,7 +72,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
 }
 
 fn of_file(file: &Path, args: &CapacityArgs, slo: Vec<Limit>) -> anyhow::Result<u8> {
+    args.compare.check_file(file)?;
     let flags = RunFlags { slo, ..args.compare.flags.clone() };
-    let limits = args.compare.limits.given().is_some().then_some(&args.compare.limits);
-    run::perform(&Experiment::file(Some(file))?, &flags, limits, &args.compare.against)
+    run::perform(&Experiment::file(Some(file))?, &flags, args.compare.limits.asked(), &args.compare.against)
 }

@@ -11,7 +11,7 @@ use toml::Value;
 use crate::exit::Failed;
 use crate::experiment::{AgainstArgs, Experiment};
 use crate::run::RunFlags;
-use crate::{gate, history, print, records, run};
+use crate::{gate, print, records, run};
 
 /// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
 const BUDGET: &str = "3m";
@@ -71,13 +71,32 @@ pub struct CompareArgs {
 /// # Errors
 /// If a command or a flag cannot be read, a service fails, or the record cannot be written.
 pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
-    match of_records(args) {
-        Some(result) => result,
-        None => {
-            let settings = response_times(args).into_iter().collect();
-            carry(args, &Aim { least: 2, settings, name: "compare", question: None })
+    let settings = response_times(args).into_iter().collect();
+    carry(args, &Aim { least: 2, settings, name: "compare", question: None })
+}
+
+impl CompareArgs {
+    /// Refuses flags about what an experiment file says itself.
+    ///
+    /// # Errors
+    /// If one of them was given.
+    pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
+        let given = [
+            (!self.named.is_empty(), "--name"),
+            (self.container, "--container"),
+            (self.port.is_some(), "--port"),
+            (self.save.is_some(), "--save"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            Some((_, flag)) => Err(said_by(file, flag)),
+            None => self.asked.check_file(file),
         }
     }
+}
+
+fn said_by(file: &Path, flag: &str) -> Failed {
+    let message = format!("{flag}: {} is an experiment file, and says that itself", file.display());
+    Failed::usage(message).hint("change it in the file, or name the command that starts the service")
 }
 
 /// Where no metric is named: the response times that a rate or a limit asks for.
@@ -133,10 +152,9 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     if let Some(path) = &args.save {
         save(path, &written.text)?;
     }
-    let limits = args.limits.given().is_some().then_some(&args.limits);
-    let experiment = Experiment { file: place.file, written: Some(written) };
+    let experiment = Experiment::made(place.file, written);
     let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
-    run::perform(&experiment, &flags, limits, &args.against)
+    run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }
 
 /// Where the record goes, and the file that can be run again: the one that is saved, or that in the record.
@@ -157,21 +175,6 @@ impl Place {
         fs::canonicalize(records::folder_of(&self.file)).ok()
             != env::current_dir().and_then(fs::canonicalize).ok()
     }
-}
-
-/// What the arguments meant before they were commands: one or two records.
-fn of_records(args: &CompareArgs) -> Option<anyhow::Result<u8>> {
-    let is_record = |word: &String| {
-        let found = records::found(Path::new(word));
-        found.is_ok_and(|path| path.join("record.json").is_file() || path.ends_with("record.json"))
-    };
-    let old = (1..=2).contains(&args.what.len()) && args.named.is_empty() && args.what.iter().all(is_record);
-    old.then(|| {
-        print::hint("records are compared by `proofload history compare OLD NEW` now");
-        let form = if args.flags.json { &report::JSON } else { args.flags.format };
-        let after = args.what.get(1).map_or("latest", String::as_str);
-        history::compare(Path::new(&args.what[0]), Path::new(after), form)
-    })
 }
 
 fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> {
@@ -385,6 +388,18 @@ impl Asked {
             self.rate.as_ref().map(of_rate),
         ];
         Ok(settings.into_iter().flatten().chain(headers).collect())
+    }
+
+    /// Refuses them all where an experiment file is named.
+    ///
+    /// # Errors
+    /// If one of them was given.
+    pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
+        // The last, for a body brings its method along.
+        match self.settings()?.last() {
+            Some(setting) => Err(said_by(file, setting.from.split(' ').next().unwrap_or_default())),
+            None => Ok(()),
+        }
     }
 
     /// Whether the load comes at a rate: because it is asked for, or because a metric needs one.

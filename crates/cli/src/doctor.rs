@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use machine::{Asked, Facts, Granted, Storage};
 use plan::Plan;
 use record::Record;
-use report::{Calibrated, Surveyed};
+use report::{CSV, Calibrated, Form, JUNIT, PNG, SVG, Surveyed};
 
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
@@ -20,6 +20,8 @@ use crate::run::{self, Course};
 
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
+/// What neither its survey nor a calibration can be drawn as.
+static LACKING: [&Form; 4] = [&CSV, &SVG, &PNG, &JUNIT];
 
 /// Flags of `doctor`.
 #[derive(Debug, Args)]
@@ -66,6 +68,7 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
         Some(What::Hosts(args)) => return hosts::run(args),
         None => {}
     }
+    print::fits(args.form.form(), &LACKING)?;
     let mut facts = Facts::look();
     facts.watched = Some(machine::watch());
     // Programs that are asked for their version would have been seen at work.
@@ -133,6 +136,7 @@ pub struct CalibrateArgs {
 
 /// Runs a variant against a copy of itself, and tells what can be found here in how much time.
 fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
+    print::fits(args.form.form(), &LACKING)?;
     let file = Experiment::file(args.file.as_deref())?;
     let experiment = file.plan(None)?;
     let name = file.name();
@@ -144,7 +148,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     // A variant against its own copy differs in nothing that could be explained.
     plan.design.explain = false;
     let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
-    let course = Course::new(&name, file.text()?, plan, &directory);
+    let course = Course::new(&name, file.text(), plan, &directory);
     let (record, result) = run::carry(Course { yes: args.yes, ..course })?;
     let conclusion = analysis::conclude(&record);
     // What is void prints instead of figures, never beside them.

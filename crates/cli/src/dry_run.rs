@@ -31,11 +31,11 @@ const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 /// # Errors
 /// If what it needs is not there, or stdout cannot be written.
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
-    if json {
-        print::data(&model::text::json(serde_json::to_string_pretty(&plan.masked())?))?;
-        return Ok(0);
-    }
-    print::data(&format!("{}{}", describe(plan), power(plan)))?;
+    let told = match json {
+        true => model::text::json(serde_json::to_string_pretty(&plan.masked())?),
+        false => format!("{}{}", describe(plan), power(plan)),
+    };
+    print::data(&told)?;
     run::check_commands(plan)?;
     check_ports(plan)?;
     elsewhere::check_urls(plan)?;

@@ -10,7 +10,7 @@ use report::rate;
 
 use crate::exit::{self, Failed};
 use crate::hosts::CopyWatch;
-use crate::{REMOTE_AGENT, print};
+use crate::{REMOTE_AGENT, print, records};
 
 /// Reaches every host of a plan. Without any it does nothing.
 ///
@@ -99,7 +99,7 @@ fn check_figures(plan: &Plan) -> Result<(), Failed> {
 ///
 /// # Errors
 /// If nobody agreed.
-fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
+pub fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
     let hosts = plan.foreign_hosts();
     if hosts.is_empty() || yes {
         return Ok(());
@@ -109,6 +109,8 @@ fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
         return Err(Failed::usage(format!("{what}; nobody said that it may"))
             .hint("--yes, if these machines are yours to load, or their owners agree"));
     }
+    // Who leaves by Ctrl-C leaves no empty folder: the record makes it again.
+    records::release();
     // Asked however quiet all else is to be.
     print::coloured(&model::text::line(&format!("{what}. Are they yours to load? [y/N]")));
     let mut said = String::new();

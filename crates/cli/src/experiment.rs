@@ -4,7 +4,6 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use clap::Args;
@@ -23,54 +22,59 @@ pub const FILE: &str = "proofload.toml";
 pub struct Experiment {
     /// Where it lies, or will lie, for whoever wants to run it again.
     pub file: PathBuf,
-    /// What flags make.
-    pub written: Option<Written>,
+    text: Text,
+}
+
+/// What it says. A file is read once: what is saved there later is of another run.
+#[derive(Debug)]
+enum Text {
+    Read(String),
+    Made(Written),
 }
 
 impl Experiment {
     /// The file that is named, or that of this folder.
     ///
     /// # Errors
-    /// If none is named and none is there.
+    /// If none is named and none is there, or it cannot be read.
     pub fn file(named: Option<&Path>) -> Result<Experiment, Failed> {
         if named.is_none() && !Path::new(FILE).exists() {
             let message = format!("no experiment file is named, and there is no {FILE} here");
             return Err(Failed::usage(message)
                 .hint("`proofload init` makes one; `proofload compare 'COMMAND A' 'COMMAND B'` needs none"));
         }
-        Ok(Experiment { file: named.unwrap_or(Path::new(FILE)).to_owned(), written: None })
+        let file = named.unwrap_or(Path::new(FILE)).to_owned();
+        let text = Text::Read(plan::text(&file).map_err(|error| unread(&file, error))?);
+        Ok(Experiment { file, text })
+    }
+
+    /// What flags make, to be found in this file later.
+    pub fn made(file: PathBuf, written: Written) -> Experiment {
+        Experiment { file, text: Text::Made(written) }
     }
 
     /// The plan; with directories of the repository as they are at a commit, if one is given.
     ///
     /// # Errors
-    /// If it cannot be read or has problems, which are shown in full.
-    pub fn plan(&self, against: Option<&Against>) -> anyhow::Result<Plan> {
-        if let Some(written) = &self.written {
-            return Ok(made(written, Path::new("."), against)?);
-        }
-        let path = &self.file;
-        let read = match against {
-            None => plan::read(path),
-            Some(against) => plan::read_at(path, against).inspect_err(|_| {
-                let commit = against.baseline();
-                print::tell!("at {commit} the experiment file has problems that it has not here:");
-            }),
+    /// If it has problems, which are shown in full.
+    pub fn plan(&self, against: Option<&Against>) -> Result<Plan, Failed> {
+        let text = match &self.text {
+            Text::Made(written) => return made(written, Path::new("."), against),
+            Text::Read(text) => text,
         };
-        read.map_err(|error| match error {
-            ReadError::Problems(problems) => shown(path, &problems.text, &problems.problems).into(),
-            error => Failed::usage(error).into(),
+        plan::plan_of(text, &self.file, against).map_err(|error| {
+            if let Some(commit) = against.map(Against::baseline) {
+                print::tell!("at {commit} the experiment file has problems that it has not here:");
+            }
+            unread(&self.file, error)
         })
     }
 
     /// Its text, for the record.
-    ///
-    /// # Errors
-    /// If the file cannot be read again.
-    pub fn text(&self) -> io::Result<String> {
-        match &self.written {
-            None => fs::read_to_string(&self.file),
-            Some(written) => Ok(written.text.clone()),
+    pub fn text(&self) -> String {
+        match &self.text {
+            Text::Read(text) => text.clone(),
+            Text::Made(written) => written.text.clone(),
         }
     }
 
@@ -80,7 +84,7 @@ impl Experiment {
     }
 }
 
-/// Flags of `run`, `compare` and `check`.
+/// Flags of `run`, `compare` and `capacity`.
 #[derive(Debug, Args)]
 pub struct AgainstArgs {
     /// Compare the code here with another git ref: each variant runs both ways, interleaved
@@ -164,6 +168,14 @@ fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<P
     })
 }
 
+/// Why there is no plan, with all problems shown.
+fn unread(path: &Path, error: ReadError) -> Failed {
+    match error {
+        ReadError::Problems(problems) => shown(path, &problems.text, &problems.problems),
+        ReadError::Io { .. } => Failed::usage(error),
+    }
+}
+
 /// Shows all problems of a file and gives the error that sums them up.
 pub fn shown(path: &Path, text: &str, problems: &[Problem]) -> Failed {
     let path = path.display().to_string();
@@ -186,4 +198,23 @@ fn one(place: Option<(&str, &str, Range<usize>)>, problem: &Problem) -> String {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
     Renderer::styled().render(&[group])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_saved_meanwhile_is_of_another_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        let text = |name: &str| format!("name = \"{name}\"\n[services.api]\ncommand = [\"x\"]\n");
+        fs::write(&file, text("first")).unwrap();
+        let experiment = Experiment::file(Some(&file)).unwrap();
+        fs::write(&file, text("second")).unwrap();
+        let plan = experiment.plan(None).unwrap();
+        assert_eq!((plan.name.as_str(), experiment.text()), ("first", text("first")));
+    }
 }

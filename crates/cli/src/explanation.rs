@@ -1,8 +1,7 @@
 //! From a record's captures to the explanation beside them: `explanation.json`, from which every report is drawn, and the page
 //! `flame.html`. Here files are read and written; what they mean is `explain`'s work, how it looks `report`'s.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use ::explain::{Explanation, Interval, Source};
@@ -155,22 +154,6 @@ impl Source for Files {
             None => plan::read_file(&script.parent()?.join(named), MAP_BYTES_MAX).ok(),
         }
     }
-}
-
-/// A file's bytes, if it is a file and not larger than this. Pipes are read as well, for they are given by hand.
-///
-/// # Errors
-/// What the system says; a folder and a size beyond the limit are errors too.
-pub fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut bytes = Vec::with_capacity(usize::try_from(length.min(limit)).unwrap_or(0));
-    let read = if length > limit { length } else { file.take(limit + 1).read_to_end(&mut bytes)? as u64 };
-    if read <= limit {
-        return Ok(bytes);
-    }
-    let (is, limit) = (report::bytes(read as f64), report::bytes(limit as f64));
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("{is}, at most {limit} are read")))
 }
 
 #[cfg(test)]

@@ -63,9 +63,14 @@ impl Flags {
         given.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
     }
 
+    /// These flags, where they ask for a gate. To tell nobody of it asks for none.
+    pub fn asked(&self) -> Option<&Flags> {
+        (self.max_regression.is_some() || !self.limits.is_empty() || self.allow_open).then_some(self)
+    }
+
     /// The flags with which `run` holds the saved file's limits the same way; none where none was given.
     pub fn again(&self) -> Vec<String> {
-        let mut words = Vec::from_iter(self.given().map(|_| "--gate".to_owned()));
+        let mut words = Vec::from_iter(self.asked().map(|_| "--gate".to_owned()));
         if let Some(share) = self.max_regression {
             words.extend(["--max-regression".to_owned(), format!("{}%", (share * 1e8).round() / 1e6)]);
         }
@@ -123,12 +128,15 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record, gate: &gate, allow_open: flags.allow_open };
-    let is_text = !run.events() && *run.format == report::TEXT;
-    if run.events() {
+    let form = run.form.form();
+    let is_text = !run.events && *form == report::TEXT;
+    if run.events {
         // The report was the last event of the run itself.
         print::data(&live::gate_event(record, gated.data()))?;
+    } else if *form == report::JUNIT {
+        print::report(&gated, form, None)?;
     } else {
-        reports::print(record, run.format, run.amount)?;
+        reports::print(record, form, run.amount)?;
         // Beside what is for programs the limits are talk, and the exit code says what they came to.
         if is_text {
             print::data("\n")?;
@@ -249,6 +257,18 @@ fn file_of(experiment: &str) -> Option<String> {
         return path.extension().map(|_| path.display().to_string());
     }
     Some(path.strip_prefix(env::var_os("GITHUB_WORKSPACE")?).ok()?.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Flags;
+
+    #[test]
+    fn to_tell_nobody_asks_for_no_gate() {
+        let flags = Flags::of(&[]);
+        assert!(flags.asked().is_none() && flags.again().is_empty());
+        assert!(Flags { max_regression: Some(0.03), ..flags }.asked().is_some());
+    }
 }
 
 #[cfg(test)]

@@ -160,23 +160,20 @@ fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, serv
     let app = &plan.variants[0].services[0];
     let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
     print::tell!("starting once: {command}");
-    let log = std::env::temp_dir().join(format!("proofload-init-{}.log", std::process::id()));
+    let logs = tempfile::tempdir()?;
     let (local, own) = (IpAddr::V4(Ipv4Addr::LOCALHOST), std::process::id());
     let start = || {
         services::check_command(app)?;
         let ports = Ports::choose(std::slice::from_ref(app), local, u64::from(own))?;
         let warden = Warden::of_this_program(WARDEN);
-        services::start(&warden, app, &ports, &Placement::new(log.clone()), &|| false)
+        services::start(&warden, app, &ports, &Placement::new(logs.path().join("log")), &|| false)
     };
-    let seen = start().map(|running: Running| {
+    Ok(start().map(|running: Running| {
         let (address, found) = (running.address, running.found.clone());
         let seen = Seen { status: status(address), port: address.port(), found };
         running.stop();
         seen
-    });
-    // Where it is not there, nothing was started.
-    let _ = fs::remove_file(&log);
-    Ok(seen)
+    }))
 }
 
 /// The status of the response to GET /.

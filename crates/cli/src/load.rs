@@ -24,7 +24,7 @@ use report::{Form, Gated, Measured, Report, count, rate, seconds};
 use crate::exit::{self, Failed};
 use crate::prometheus::Exporter;
 use crate::run::{self, Course};
-use crate::{experiment, gate, print, records, signals};
+use crate::{elsewhere, experiment, gate, print, records, signals, surface};
 
 mod flags;
 mod hdr;
@@ -80,11 +80,15 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
 
 fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> {
     let clocks = Clocks::read();
+    let (form, limits) = (args.output.form(), &args.output.limits);
+    print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
     let mut plan = plan(args)?;
-    if !args.output.limits.is_empty() {
-        gate::prepare(&mut plan, &gate::Flags::of(&args.output.limits))?;
+    if !limits.is_empty() {
+        gate::prepare(&mut plan, &gate::Flags::of(limits))?;
     }
-    let (form, hdr) = (args.output.form(), args.output.hdr()?);
+    // Before there are files, which Ctrl-C would leave.
+    elsewhere::consent(&plan, args.yes)?;
+    let hdr = args.output.hdr()?;
     let (record, result) = measured(plan, args)?;
     if let Some(file) = hdr {
         hdr::write(file, clocks, &record)?;
@@ -104,7 +108,7 @@ fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), L
     let folder = args.output.out.clone().or(folder).unwrap_or_default();
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
-    let course = Course { yes: args.yes, ..Course::new("proofload load", text, plan, &folder) };
+    let course = Course { yes: true, ..Course::new("proofload load", text, plan, &folder) };
     let (writer, environment) = run::ready(course, stop.clone())?;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
@@ -145,6 +149,8 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
         let mut document = loaded.data();
         document["gate"] = gated.data();
         print::data(&model::text::json(document))?;
+    } else if *form == report::JUNIT {
+        print::report(&gated, form, None)?;
     } else {
         print::result(&loaded, form, args.output.amount)?;
         if *form == report::TEXT || *form == report::MARKDOWN {
@@ -236,8 +242,8 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
     }
     let refused_by = |refusal: foreign::Refusal| Failed::usage(refusal.problem).hinted(refusal.hint);
     let mut translation = tool.translate(&args.theirs).map_err(refused_by)?;
-    // After the program's name and "load".
-    let typed = print::typed_command().into_iter().skip(2);
+    let at = surface::command_at(&std::env::args_os().collect::<Vec<_>>());
+    let typed = print::typed_command().into_iter().skip(at + 1);
     let url = translation.arguments.pop();
     let mut arguments = translation.arguments;
     arguments.extend(given_before(typed));
@@ -278,14 +284,15 @@ fn refused(error: &clap::Error, tool: Tool) -> Failed {
     Failed::usage(problem).hint(format!("above stands what {}'s command line became", tool.name()))
 }
 
-/// The flags that stand before `--` but for `--as` and its value: they stay in force. `typed` is all that follows `load`.
+/// The flags that stand before `--` but for `--as` and `--records`, which is in force already: they stay in force. `typed` is all
+/// that follows `load`.
 fn given_before(typed: impl Iterator<Item = String>) -> Vec<String> {
     let mut given = Vec::new();
     let mut typed = typed.take_while(|argument| argument != "--");
     while let Some(argument) = typed.next() {
-        if argument == "--as" {
+        if ["--as", "--records"].contains(&argument.as_str()) {
             typed.next();
-        } else if !argument.starts_with("--as=") {
+        } else if !["--as=", "--records="].iter().any(|flag| argument.starts_with(flag)) {
             given.push(argument);
         }
     }

@@ -102,7 +102,7 @@ enum Command {
     ///
     /// Proofload starts it there. Messages go over stdin and stdout. It ends with stdin, and whatever runs
     /// with it.
-    #[command(hide = true, alias = "generate")]
+    #[command(hide = true)]
     RemoteAgent(remote_agent::RemoteAgentArgs),
     /// Write a mix file of the requests that access logs or HAR files have
     #[command(hide = true)]

@@ -98,6 +98,25 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
     })
 }
 
+/// What a report without limits lacks.
+pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
+
+/// Refuses, before anything is done for it, a form that what is to be printed on stdout does not have, and a picture on a terminal.
+///
+/// # Errors
+/// If it is one of `lacking`, or such a picture.
+pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
+    let refused = |why: &str| Failed::usage(format!("--format {}: {why}", form.name));
+    if lacking.contains(&form) {
+        return Err(refused("there is no such form of it").hint(HAD_BY_ALL));
+    }
+    if form.is_binary && io::stdout().is_terminal() {
+        let failed = refused("a picture is no text for a terminal");
+        return Err(failed.hint("send it into a file with `>`, or on with `|`"));
+    }
+    Ok(())
+}
+
 /// Prints a report in a form: to a file without colours, or on stdout.
 ///
 /// # Errors
@@ -138,6 +157,9 @@ pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::R
     Ok(data(&report::text(&report.brief(), width()))?)
 }
 
+const HAD_BY_ALL: &str =
+    "--format text, md, html and json are there for every report; junit where there are limits";
+
 /// A report in a form. Text has its colours.
 ///
 /// # Errors
@@ -145,7 +167,7 @@ pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::R
 pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<Vec<u8>, Failed> {
     let none = || {
         let message = format!("--format {}: there is no such form of it, or no memory for it", form.name);
-        Failed::usage(message).hint("--format text, md and json are there for every report")
+        Failed::usage(message).hint(HAD_BY_ALL)
     };
     report::render(report, form, look).ok_or_else(none)
 }
@@ -207,7 +229,7 @@ pub fn is_quiet() -> bool {
 }
 
 /// What `--format` takes: the names of all forms.
-pub fn forms() -> impl TypedValueParser<Value = &'static Form> {
+fn forms() -> impl TypedValueParser<Value = &'static Form> {
     let names = report::FORMS
         .into_iter()
         .map(|form| PossibleValue::new(form.name).aliases(form.aliases.iter().copied()).help(form.about));

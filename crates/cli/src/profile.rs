@@ -16,7 +16,7 @@ use self::form::{Form, FormArgs, exported};
 use crate::compare::setting;
 use crate::exit::{self, Failed, SELF};
 use crate::experiment::{self, Experiment};
-use crate::explanation::{Files, PROFILE_BYTES_MAX, read_bounded};
+use crate::explanation::{Files, PROFILE_BYTES_MAX};
 use crate::run::Course;
 use crate::{explanation, print, records, run};
 
@@ -165,7 +165,7 @@ impl StartArgs {
 /// If the file has problems, a service fails, or the record cannot be written.
 pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
     let file = Experiment::file(Some(file))?;
-    capture(&file.name(), file.text()?, file.plan(None)?, start, form)
+    capture(&file.name(), file.text(), file.plan(None)?, start, form)
 }
 
 /// Starts one command as a service and captures it.
@@ -272,7 +272,7 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
 pub fn read(path: &Path) -> Result<Profile, Failed> {
     let name = path.display().to_string();
     let failed = |what: String| Failed::usage(format!("{name}: {what}")).hint(KNOWN);
-    let text = read_bounded(path, PROFILE_BYTES_MAX).map_err(|error| {
+    let text = plan::read_given(path, PROFILE_BYTES_MAX).map_err(|error| {
         let helps = if error.kind() == ErrorKind::FileTooLarge { SMALLER } else { KNOWN };
         Failed::usage(format!("{name}: {error}")).hint(helps)
     })?;

@@ -2,7 +2,7 @@
 //! `foreign` judges.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -100,9 +100,8 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         let message = "--dark: only the plot has a ground";
         return Err(Failed::usage(message).hint("add --format svg or --format png").into());
     }
-    if form.is_binary && args.out.is_none() && io::stdout().is_terminal() {
-        let failed = Failed::usage(format!("--format {}: a picture is no text for a terminal", form.name));
-        return Err(failed.hint("name a file with --out, or send it on with `|` or `>`").into());
+    if args.out.is_none() {
+        print::fits(form, &[])?;
     }
     let record = records::opened(what)?;
     let (out, here) = (args.out.as_deref(), here());

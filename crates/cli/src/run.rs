@@ -9,12 +9,12 @@ use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
 use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, Record, WriteError, Writer};
-use report::{Form, Measured, Report};
+use report::{Measured, Report};
 
 use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
-use crate::print::{self, AmountArgs};
+use crate::print::{self, AmountArgs, FormArgs};
 use crate::prometheus::Exporter;
 use crate::{
     REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, prometheus, records, signals,
@@ -71,15 +71,11 @@ pub struct RunFlags {
     /// Say what would be run and how long it takes, and start nothing; with --format json the checked plan
     #[arg(long)]
     pub dry_run: bool,
-    /// Form of the report on stdout
-    #[arg(long, value_name = "FORM", value_parser = print::forms(), default_value = "text")]
-    pub format: &'static Form,
+    #[command(flatten)]
+    pub form: FormArgs,
     /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
-    #[arg(long, conflicts_with = "format")]
+    #[arg(long, conflicts_with_all = ["format", "json", "dry_run"])]
     pub events: bool,
-    /// What `--events` was called, for one version more.
-    #[arg(long, hide = true, conflicts_with = "format")]
-    pub json: bool,
     #[command(flatten)]
     pub amount: AmountArgs,
     /// Load hosts of URLs that may be other machines without asking
@@ -94,13 +90,6 @@ pub struct RunFlags {
     /// What users bear, where capacity is measured in place of what the file says.
     #[arg(skip)]
     pub slo: Vec<Limit>,
-}
-
-impl RunFlags {
-    /// Whether events are printed, and the report as the last of them.
-    pub fn events(&self) -> bool {
-        self.events || self.json
-    }
 }
 
 /// Runs the experiment.
@@ -126,36 +115,33 @@ pub fn perform(
     against: &AgainstArgs,
 ) -> anyhow::Result<u8> {
     flags.amount.settle();
+    let form = flags.form.form();
+    print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
+    let json = flags.dry_run && flags.form.is_json()?;
     // The worktree stays ours until the services have ended.
     let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
     adjust(&mut plan, flags);
     limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
     if flags.dry_run {
-        return dry_run::run(&plan, flags.json || *flags.format == ::report::JSON);
-    }
-    if flags.json {
-        print::hint(
-            "events are printed by `--events` now; `--json` will mean the report, as in other commands",
-        );
+        return dry_run::run(&plan, json);
     }
     dry_run::warn_of_budget(&plan);
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
-    let course = Course::new(&name, experiment.text()?, plan, &directory);
-    let (events, yes, prometheus) = (flags.events(), flags.yes, flags.prometheus);
+    let course = Course::new(&name, experiment.text(), plan, &directory);
+    let (events, yes, prometheus) = (flags.events, flags.yes, flags.prometheus);
     let (record, result) = carry(Course { events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
-    let mut trials = record.blocks.iter().flat_map(|block| &block.trials);
-    let nothing = result.is_err() && trials.all(|trial| trial.slices.is_empty());
+    let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
     let code = if nothing {
         0
     } else if let Some(limits) = limits {
         gate::after_run(&record, limits, flags)?
-    } else if flags.events() {
+    } else if flags.events {
         // The last event was the report.
         exit::of_record(&record, &analysis::conclude(&record))
     } else {
-        crate::report::print(&record, flags.format, flags.amount)?
+        crate::report::print(&record, form, flags.amount)?
     };
     end(result, code)
 }

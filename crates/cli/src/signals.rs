@@ -8,6 +8,7 @@ use std::thread;
 
 use anyhow::Context;
 use lab::Stop;
+use machine::process::{field, text};
 use rustix::process::{getpgrp, getsid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -29,20 +30,29 @@ pub fn end_as_first_process() {
             exit(i32::from(INTERRUPTED));
         }
     };
-    for signal in SIGNALS.iter().filter(|_| std::process::id() == 1) {
+    for signal in heeded().into_iter().filter(|_| std::process::id() == 1) {
         // SAFETY: all that it does may be done in a signal handler: an atomic, and `_exit`.
-        let _ = unsafe { register(*signal, end) };
+        let _ = unsafe { register(signal, end) };
     }
 }
 
+/// Of [`SIGNALS`] those that whoever started the program had not ignored: `nohup` wants it to outlive its terminal.
+fn heeded() -> Vec<i32> {
+    let status = text(std::process::id(), "status");
+    let ignored = field(&status, "SigIgn").and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let is_heeded = |signal: &i32| ignored.unwrap_or(0) >> (signal - 1) & 1 == 0;
+    SIGNALS.into_iter().filter(is_heeded).collect()
+}
+
 /// Calls `stop` on the first signal, from a thread of its own; a second signal ends the program at once, and the wardens
-/// clean up.
+/// clean up. What was ignored stays so.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
 pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
-    for signal in SIGNALS {
+    let heeded = heeded();
+    for &signal in &heeded {
         let armed = Arc::clone(&armed);
         let again = move || {
             if armed.swap(true, Ordering::SeqCst) {
@@ -53,7 +63,7 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
         // SAFETY: all that it does may be done in a signal handler: an atomic, `live::leave`, which says so of itself, and `_exit`.
         unsafe { register(signal, again) }?;
     }
-    let mut signals = Signals::new(SIGNALS)?;
+    let mut signals = Signals::new(&heeded)?;
     HEARD.store(true, Ordering::SeqCst);
     let wait = move || {
         if signals.forever().next().is_some() {

@@ -1,5 +1,5 @@
-//! How the command line is laid out: the groups of its help, what old names mean now, and what others make of it: completions, man
-//! pages, schemas. Must not: do what a command does.
+//! How the command line is laid out: the groups of its help, and what others make of it: completions, man pages, schemas. Must not:
+//! do what a command does.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -31,18 +31,7 @@ invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 i
 
 Topics: proofload help validity";
 
-/// Names that commands had until 0.1, and what to type now. They go with the next version.
-const RENAMED: [(&str, &[&str]); 7] = [
-    ("env", &["doctor"]),
-    ("hosts", &["doctor", "hosts"]),
-    ("calibrate", &["doctor", "calibrate"]),
-    ("validity", &["explain"]),
-    ("open", &["report", "--open"]),
-    ("audit", &["report"]),
-    ("check", &["run", "--dry-run"]),
-];
-
-/// What was typed, with old names replaced by new ones.
+/// What was typed, with `help` about a topic read as `explain`.
 ///
 /// # Errors
 /// What clap says of it: usage, help, or the version.
@@ -51,16 +40,12 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
     if let Some(at) = topic(&words) {
         let all = words[at + 1] == "validity";
         words.splice(at..=at + usize::from(all), ["explain".into()]);
-    } else if let Some((at, new)) = renamed(&words) {
-        let old = words[at].to_string_lossy();
-        print::tell!("note: `proofload {old}` is `proofload {}` now", new.join(" "));
-        words.splice(at..=at, new.iter().map(OsString::from));
     }
     Cli::from_arg_matches(&command().try_get_matches_from(words)?)
 }
 
 /// Where the command stands.
-fn command_at(words: &[OsString]) -> usize {
+pub fn command_at(words: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
         at += if word == "--records" { 2 } else { 1 };
@@ -73,12 +58,6 @@ fn topic(words: &[OsString]) -> Option<usize> {
     let at = command_at(words);
     let named = |word: &OsString| word == "validity" || PAGES.iter().any(|(name, _)| word == name);
     (words.get(at)? == "help" && named(words.get(at + 1)?)).then_some(at)
-}
-
-/// Where an old name stands for the command, and what it is now.
-fn renamed(words: &[OsString]) -> Option<(usize, &'static [&'static str])> {
-    let at = command_at(words);
-    RENAMED.iter().find(|(old, _)| words.get(at).is_some_and(|word| word == old)).map(|(_, new)| (at, *new))
 }
 
 /// The command line with its help in groups.
@@ -218,20 +197,5 @@ mod tests {
         }
         let error = parsed(["proofload", "help", "run"].map(OsString::from)).expect_err("that is clap's");
         assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp);
-    }
-
-    #[test]
-    fn an_old_name_means_the_new_one_and_a_file_of_that_name_stays_a_file() {
-        let renamed = |line: &str| renamed(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
-        assert_eq!(renamed("proofload env --json"), Some((1, &["doctor"][..])));
-        assert_eq!(renamed("proofload --records check open x"), Some((3, &["report", "--open"][..])));
-        assert_eq!(renamed("proofload --records=check run check"), None);
-        assert_eq!(renamed("proofload"), None);
-        for line in
-            ["env", "hosts a", "calibrate f.toml", "validity V8", "open", "audit notes.md", "check f.toml"]
-        {
-            let words = format!("proofload {line}");
-            assert!(parsed(words.split(' ').map(OsString::from)).is_ok(), "{words}");
-        }
     }
 }

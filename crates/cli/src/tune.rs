@@ -73,7 +73,7 @@ pub struct TuneArgs {
     #[arg(long, value_name = "LIMIT", help_heading = "Settings")]
     keep: Vec<String>,
     /// Print what would be tried, and why not the rest, and start nothing
-    #[arg(long, help_heading = "Settings")]
+    #[arg(long, conflicts_with_all = ["format", "json"], help_heading = "Settings")]
     list: bool,
     /// Time that all of it may take
     #[arg(long, value_parser = plan::duration, default_value = BUDGET)]
@@ -101,6 +101,7 @@ pub struct TuneArgs {
 /// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
 pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.amount.settle();
+    print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;
     let mut base = Base::of(args)?;
     wish(args, &mut base.plan.tune);
     let read = |text: &String| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}")));

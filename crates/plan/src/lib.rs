@@ -46,7 +46,7 @@ pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regres
 pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
-pub use outside::{open_file, read_file, read_text};
+pub use outside::{open_file, read_file, read_given, read_text};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render, template_placeholders};
 pub use problem::{Problem, Problems, ReadError, Refused, did_you_mean};
 pub use request::mix;
@@ -64,42 +64,43 @@ static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
 /// # Errors
 /// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] with everything that is wrong in it.
 pub fn read(path: &Path) -> Result<Plan, ReadError> {
-    read_in(path, None)
+    plan_of(&text(path)?, path, None)
 }
 
-/// Reads the same file, with directories of the repository, and what is read from them, as they are at a commit that is checked
-/// out elsewhere.
+/// The text of the experiment file at `path`.
 ///
 /// # Errors
-/// As [`read`]; also where something that the file names is not there at the commit.
-pub fn read_at(path: &Path, against: &Against) -> Result<Plan, ReadError> {
-    read_in(path, Some(against))
-}
-
-fn read_in(path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
+/// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] if it is no text, or too much.
+pub fn text(path: &Path) -> Result<String, ReadError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
     let length = read.map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-    let told = |text, problems| ReadError::Problems(Problems { path: path.to_owned(), text, problems });
     if length as u64 > FILE_BYTES_MAX {
         let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
-        return Err(told(String::new(), vec![Problem::new(0..0, message, "too large for an experiment")]));
+        let problem = Problem::new(0..0, message, "too large for an experiment");
+        return Err(told(path, String::new(), vec![problem]));
     }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let message = format!("the byte 0x{:02x} is not UTF-8", error.as_bytes()[at]);
+        let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
+        let problem = Problem::new(span, message, "expected text in UTF-8");
+        told(path, String::from_utf8_lossy(error.as_bytes()).into_owned(), vec![problem])
+    })
+}
+
+/// Checks the text of the experiment file at `path`; with a commit that is checked out elsewhere, directories of the repository, and
+/// what is read from them, are as they are there.
+///
+/// # Errors
+/// [`ReadError::Problems`]; also where something that the file names is not there at the commit.
+pub fn plan_of(text: &str, path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let (text, plan) = match String::from_utf8(bytes) {
-        Ok(text) => {
-            let plan = parse_at(&text, directory, against);
-            (text, plan)
-        }
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let message = format!("the byte 0x{:02x} is not UTF-8", error.as_bytes()[at]);
-            let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
-            let problem = Problem::new(span, message, "expected text in UTF-8");
-            (String::from_utf8_lossy(error.as_bytes()).into_owned(), Err(vec![problem]))
-        }
-    };
-    plan.map_err(|problems| told(text, problems))
+    parse_at(text, directory, against).map_err(|problems| told(path, text.to_owned(), problems))
+}
+
+fn told(path: &Path, text: String, problems: Vec<Problem>) -> ReadError {
+    ReadError::Problems(Problems { path: path.to_owned(), text, problems })
 }
 
 /// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`, `10`.

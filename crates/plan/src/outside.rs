@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use ::model::quantity;
+
 /// What is at a path, made absolute, or why nothing of this kind is there.
 pub(crate) fn found(path: &Path, is_wanted: fn(&Path) -> bool, otherwise: &str) -> Result<PathBuf, String> {
     match path.canonicalize() {
@@ -36,13 +38,25 @@ pub fn open_file(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`open_file`], and [`ErrorKind::FileTooLarge`].
 pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let file = open_file(path)?;
+    bounded(open_file(path)?, bytes_max)
+}
+
+/// The same of what may be a pipe, for it is given by hand.
+///
+/// # Errors
+/// What the system says, and [`ErrorKind::FileTooLarge`].
+pub fn read_given(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    bounded(File::open(path)?, bytes_max)
+}
+
+fn bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(length.min(bytes_max)).unwrap_or(0));
     let read =
         if length > bytes_max { length } else { file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64 };
     if read > bytes_max {
-        let message = format!("it has {read} bytes or more, and at most {bytes_max} are read");
+        let (is, most) = (quantity::bytes(read as f64), quantity::bytes(bytes_max as f64));
+        let message = format!("{is}, at most {most} are read");
         return Err(io::Error::new(ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)

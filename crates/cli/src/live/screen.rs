@@ -243,8 +243,8 @@ impl Painter {
         if wish != Wish::Stop {
             self.stop.set_paused(wish == Wish::Pause);
         }
-        // The very same as a Ctrl-C, so that there is one way to stop.
-        (0..stops).for_each(|_| _ = kill_process(getpid(), Signal::INT));
+        // The same as a Ctrl-C, which may be ignored, so that there is one way to stop.
+        (0..stops).for_each(|_| _ = kill_process(getpid(), Signal::TERM));
     }
 }
 

@@ -19,7 +19,6 @@ use report::Form;
 use crate::compare::{self, setting};
 use crate::exit::Failed;
 use crate::experiment;
-use crate::explanation::read_bounded;
 use crate::print::{AmountArgs, FormArgs};
 
 /// What stands at the end of `load --help`.
@@ -187,7 +186,7 @@ impl Asking {
 /// The load of a mix file. All that is wrong is shown at its place in the file.
 fn several(path: &Path) -> anyhow::Result<Load> {
     let unreadable = |error| Failed::usage(format!("cannot read the mix {}: {error}", path.display()));
-    let text = read_bounded(path, MIX_BYTES_MAX).and_then(|text| {
+    let text = plan::read_given(path, MIX_BYTES_MAX).and_then(|text| {
         String::from_utf8(text).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     });
     let text = text.map_err(unreadable)?;
@@ -414,7 +413,7 @@ fn content(text: &str) -> Result<Digest, Failed> {
         return digits.parse().map_err(|error| Failed::usage(format!("--expect-body {text}: {error}")));
     }
     let unreadable = |error| Failed::usage(format!("--expect-body: cannot read {text}: {error}"));
-    Ok(Digest::of(&read_bounded(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))
+    Ok(Digest::of(&plan::read_given(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))
 }
 
 /// Flags about the result.
@@ -448,14 +447,14 @@ impl Output {
         self.form.form()
     }
 
-    /// The interval log, empty. Before a load, so that none runs whose result cannot be kept.
+    /// The interval log, with what an earlier load left in it. Before a load, so that none runs whose result cannot be kept.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn hdr(&self) -> Result<Option<File>, Failed> {
         let Some(path) = &self.hdr else { return Ok(None) };
         let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
-        File::create(path).map(Some).map_err(unwritable)
+        File::options().write(true).create(true).truncate(false).open(path).map(Some).map_err(unwritable)
     }
 }
 

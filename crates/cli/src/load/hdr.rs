@@ -35,7 +35,7 @@ impl Clocks {
     }
 }
 
-/// Writes the log of all slices but that of the capacity.
+/// Writes the log of all slices but that of the capacity, in place of what is there.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -43,7 +43,9 @@ pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> 
     let title = record.header.plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default();
     let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
     let unwritable = |error| Failed::new(SELF, format!("--hdr: cannot write it: {error}"));
-    Ok(log(file, clocks, &title, &measured).map_err(unwritable)?)
+    // Devices and pipes have no length.
+    let emptied = file.metadata().and_then(|of| if of.is_file() { file.set_len(0) } else { Ok(()) });
+    Ok(emptied.and_then(|()| log(file, clocks, &title, &measured)).map_err(unwritable)?)
 }
 
 fn log(file: File, clocks: Clocks, title: &str, windows: &[Window<'_>]) -> io::Result<()> {

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -40,9 +39,10 @@ impl Base {
             Some(command) if !is_file(command) => Base::of_command(args, command)?,
             named => {
                 let file = Experiment::file(named.as_ref().map(Path::new))?;
+                args.asked.check_file(&file.file)?;
                 let (plan, name) = (file.plan(None)?, file.name());
                 Base {
-                    text: file.text()?,
+                    text: file.text(),
                     directory: records::folder_of(Path::new(&name)).to_owned(),
                     name,
                     plan,
@@ -107,8 +107,6 @@ const LIBRARIES: [&str; 6] = [
     "/usr/local/lib",
     "/lib64",
 ];
-/// How long `node --version` may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// What a program of Go has in it.
 const GO_MARK: &[u8] = b"\xff Go buildinf:";
 /// Beyond this no program is looked through.
@@ -166,8 +164,7 @@ fn is_go(program: &Path) -> bool {
 
 /// Major and minor version of a node, and all of it.
 fn version(node: &Path) -> Option<((u32, u32), String)> {
-    let said = machine::run(Command::new(node).arg("--version"), PATIENCE).ok()??;
-    let said = String::from_utf8(said.stdout).ok()?.trim().to_owned();
+    let said = machine::version_of(node.to_str()?)?;
     let mut numbers = said.trim_start_matches('v').split('.').map(str::parse::<u32>);
     Some(((numbers.next()?.ok()?, numbers.next()?.ok()?), said))
 }
@@ -225,7 +222,7 @@ pub struct Times {
 
 impl Times {
     pub fn of(record: &Record) -> Times {
-        let slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(record::Trial::measured);
+        let slices = record.trials().flat_map(record::Trial::measured);
         let slice_s = slices.map(|slice| slice.counts.window_ns as f64 / 1e9).fold(0.0, f64::max);
         let warm_up_s = record.warm_up.as_ref().map_or(WARM_UP_S.1, |warm_up| warm_up.seconds);
         Times {
@@ -237,7 +234,7 @@ impl Times {
 
 /// Has services listen where they did before: to find that out takes a start of each variant, in every step anew.
 pub fn listen_as(plan: &mut Plan, before: &Record) {
-    let Some(trial) = before.blocks.iter().flat_map(|block| &block.trials).next() else { return };
+    let Some(trial) = before.trials().next() else { return };
     for variant in &mut plan.variants {
         variant.pin(&trial.started.services);
         for service in variant.services.iter_mut().filter(|service| service.chooses_port()) {
@@ -252,7 +249,7 @@ pub fn listen_as(plan: &mut Plan, before: &Record) {
 pub fn logs(record: &Record) -> bool {
     let files = fs::read_dir(record.directory.join("logs")).into_iter().flatten().flatten();
     let bytes: u64 = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let trials = record.trials();
     let dropped: u64 =
         trials.clone().filter_map(|trial| Some(trial.ended.as_ref()?.output_dropped_bytes)).sum();
     let responses: u64 = trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.responses).sum();
@@ -261,7 +258,7 @@ pub fn logs(record: &Record) -> bool {
 
 /// Whether its responses have a content coding.
 pub fn compresses(record: &Record) -> bool {
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
+    let trials = record.trials();
     let headers = trials.flat_map(|trial| &trial.started.witnesses).flat_map(|witness| &witness.headers);
     headers.into_iter().any(|(name, value)| name == "content-encoding" && value != "identity")
 }

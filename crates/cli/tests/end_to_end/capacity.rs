@@ -14,6 +14,8 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
         (&["node x.js", "--slo", "p99 < +5%"], "is a change"),
         (&["node x.js", "--slo", "throughput > 5/s"], "which users do not feel"),
         (&["--slo", "p99 < 50ms"], "no service is named"),
+        (&["x.toml", "--slo", "p99 < 50ms", "--path", "/a"], "--path: x.toml is an experiment file"),
+        (&["x.toml", "--slo", "p99 < 50ms", "--port", "80"], "--port: x.toml is an experiment file"),
         (&["node x.js"], "--slo <LIMIT>"),
         (&["node x.js", "--slo", "p99 < 50ms", "--rate", "100"], "capacity finds the rate by itself"),
     ] {
@@ -33,7 +35,7 @@ fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is
         "How many requests a second within p50 < 20ms?",
         "an interval takes four processes: --budget",
     ]);
-    let saved = place.said(&["check", "saved.toml", "--json"]).json();
+    let saved = place.said(&["run", "--dry-run", "saved.toml", "--json"]).json();
     assert_eq!(
         (&saved["design"]["metric"], &saved["design"]["slo"][0]),
         (&"capacity".into(), &"p50 < 20ms".into())

@@ -85,6 +85,8 @@ fn what_cannot_be_compared_is_told_before_anything_starts() {
     compare(&place, &["node nowhere.js", "no-such-program"])
         .ends(3)
         .tells(&["nowhere.js: there is no such file", "command not found: no-such-program"]);
+    let dry = compare(&place, &["node nowhere.js", "no-such-program", "--dry-run", "--json"]);
+    assert_eq!(dry.ends(3).json()["variants"].as_array().map(Vec::len), Some(2));
     assert!(!place.record().exists(), "nothing was begun");
     let engine = place.engine("version) echo 28;; image) echo \"No such image: $5\" >&2; exit 1;;");
     for (folder, wanted) in

@@ -30,7 +30,7 @@ const RECIPE: Way = Not("its program may be missing: recipes.rs");
 const NAME: Way = Not("the name of a command, which wants arguments");
 
 /// By how they begin, `$` being the end; the first that fits. What fits nothing is run as it is.
-const CALLS: [(&str, Way); 20] = [
+const CALLS: [(&str, Way); 21] = [
     ("compare$", NAME),
     ("history compare$", NAME),
     ("load$", NAME),
@@ -48,6 +48,7 @@ const CALLS: [(&str, Way); 20] = [
     ("compare java", RECIPE),
     ("compare --container", RECIPE),
     ("load", SHORT),
+    ("run keep-alive.toml --events", Not("goes on for minutes: live.rs")),
     ("run", DRY),
     ("compare", DRY),
     ("capacity", DRY),

@@ -67,6 +67,24 @@ fn a_record_that_breaks_off_anywhere_has_every_form() {
 }
 
 #[test]
+fn a_form_that_there_is_not_is_refused_before_anything_starts() {
+    let place = Place::new();
+    place.two("api.env.A = \"1\"", "api.env.A = \"2\"", "");
+    for words in [
+        &["run", "experiment.toml", "--format", "junit"][..],
+        &["run", "experiment.toml", "--dry-run", "--format", "md"],
+        &["run", "experiment.toml", "--dry-run", "--events"],
+        &["load", "http://127.0.0.1:1/", "--format", "junit"],
+        &["tune", "node x.js", "--format", "csv"],
+        &["tune", "node x.js", "--list", "--json"],
+        &["doctor", "calibrate", "experiment.toml", "--format", "svg"],
+    ] {
+        assert_eq!(place.said(words).ends(2).out, "", "{words:?}");
+    }
+    assert!(!place.path("records").exists());
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is_one() {
     for form in FORMS {
         // A pipe whose other end is closed already: `| head` is so at its end.

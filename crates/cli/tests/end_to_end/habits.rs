@@ -134,4 +134,7 @@ fn a_flag_of_ours_wins_and_what_cannot_be_done_is_said_before_anything_is_sent()
     load(&service, &["--as=wrk", "-n", "20", "-c", "3", "--", "-t1", "-c8", "-d1m"])
         .ends(0)
         .prints(&["\n3 connections, 1 thread, 20 requests"]);
+    for words in [&["--records", "d", "load", "--as", "wrk"][..], &["load", "--records=d", "--as=wrk"]] {
+        proofload().args(words).args(["-n", "20", "--", "-t1", "-c8"]).arg(service.url()).said().ends(0);
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use crate::place::{Place, Run, Running, Said, ended, proofload, service, signal};
 
@@ -43,6 +43,8 @@ fn what_came_of_a_load_fits_a_screen_and_the_rest_is_there_when_asked_for() {
     short.ends(0).prints(&["2 connections, 1 thread, 300 requests", "300 successful", " complete "]);
     assert!(short.out.lines().count() <= 20 && short.err.is_empty(), "{short}");
     whole.ends(0).prints(&["300 successful", "transfer", "errors  none"]);
+    let junit = said(&["--limit", "failed < 50%", "--format", "junit"]);
+    assert!(junit.ends(0).out.starts_with("<?xml"), "{junit}");
     assert!(!short.out.contains("transfer") && whole.out.lines().count() > short.out.lines().count());
 }
 
@@ -106,9 +108,12 @@ fn a_share_is_of_a_capacity_that_was_measured() {
 #[test]
 fn what_never_responds_is_in_the_interval_log_too() {
     let (service, place) = (Service::start("silent"), Place::new());
-    let file = place.path("l.hlog").display().to_string();
+    let file = place.write("l.hlog", "x\n".repeat(1 << 16)).display().to_string();
     service.run(&["--timeout", "100ms", "-d", "300ms", "--hdr", &file]).ends(4);
-    assert!(place.read("l.hlog").contains(";status=none;time=service,0.000,0.300,"));
+    let log = place.read("l.hlog");
+    assert!(log.contains(";status=none;time=service,0.000,0.300,") && !log.ends_with("x\n"));
+    proofload().args(["load", "http://127.0.0.1:1/", "--hdr", &file]).said().ends(4);
+    assert_eq!(place.read("l.hlog"), log, "no request was sent");
 }
 
 /// What is said first on stderr, and the rest of it.
@@ -132,6 +137,19 @@ fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let steps = document["steps"].as_array().expect("steps");
     assert!((1..3).contains(&steps.len()), "{} steps", steps.len());
     assert_eq!((&steps[0]["interrupted"], &steps[0]["open"]["intended"]), (&false.into(), &50.into()));
+}
+
+#[test]
+fn a_closed_terminal_ends_nothing_below_nohup() {
+    let service = Service::start("ok");
+    let load = service.load(&["--rate", "50,60", "--duration", "1s", "--json"]);
+    let mut nohup = Command::new("nohup");
+    let mut child = nohup.arg(load.get_program()).args(load.get_args()).stdin(Stdio::null()).begun();
+    let (first, mut talk) = first_line(&mut child);
+    assert!(first.starts_with("step 1 of 2"), "{first}");
+    signal(child.id(), "-HUP");
+    std::io::copy(&mut talk, &mut std::io::sink()).expect("stderr is readable");
+    assert_eq!(ended(child).json()["steps"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]

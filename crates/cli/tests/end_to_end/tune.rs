@@ -44,6 +44,7 @@ fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
     place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 2", "");
     for (words, told) in [
         (&["experiment.toml"][..], "it compares variants itself"),
+        (&["experiment.toml", "--body", "a"], "--body: experiment.toml is an experiment file"),
         (&["http://127.0.0.1:1/"], "runs already"),
         (&["node x.js", "--try=--fast"], "there is no `=` in it"),
         (&["node x.js", "--only", "proceses"], "the catalogue has no `proceses`"),

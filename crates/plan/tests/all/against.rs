@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Against, Plan, ReadError, Refused, parse, read, read_at};
+use proofload_plan::{Against, Plan, ReadError, Refused, parse, plan_of, text};
 
 use crate::{here, kept, names, plan};
 
@@ -143,7 +143,9 @@ fn the_file_is_read_as_it_is_here_and_what_it_names_as_it_is_there() {
     }
     let against = Against { repository: root.join("here"), worktree: root.join("there"), ..against() };
     let file = root.join("here/bench/x.toml");
-    let (plan, base) = (read(&file).unwrap(), read_at(&file, &against).unwrap());
+    let text = text(&file).unwrap();
+    let planned = |against| plan_of(&text, &file, against);
+    let (plan, base) = (planned(None).unwrap(), planned(Some(&against)).unwrap());
     let doubled = plan.against(&base, against.clone(), Vec::new()).unwrap();
     let templates: Vec<&str> = doubled
         .variants
@@ -152,7 +154,7 @@ fn the_file_is_read_as_it_is_here_and_what_it_names_as_it_is_there() {
         .collect();
     assert_eq!(templates, ["old {{ port }}", "new {{port}}"]);
     fs::remove_dir_all(root.join("there/api")).unwrap();
-    let Err(ReadError::Problems(found)) = read_at(&file, &against) else { panic!("it is not there") };
+    let Err(ReadError::Problems(found)) = planned(Some(&against)) else { panic!("it is not there") };
     let message = &found.problems[0].message;
     assert!(message.ends_with("is not a directory: it does not exist at main (1a2b3c4)"), "{message}");
 }
