@@ -270,6 +270,22 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
 }
 
 #[test]
+fn an_event_loop_is_idle_at_a_rate_because_nobody_asks() {
+    let mut made = Made::new();
+    for variant in [0, 1] {
+        made.rounds(variant, &[Worker::with(plain_service())]);
+        made.counters(variant, 0.3, 10);
+    }
+    let wide = Interval { value: 0.5, low: -20.0, high: 30.0 };
+    made.record.header.plan.variants[1].load.protocol = model::Protocol::Http2 { streams: 10 };
+    let closed = made.explained_by(wide).comparisons[0].waiting.clone().expect("it waits");
+    let begin = "No difference in CPU time per request was found, and the event loop";
+    assert!(closed.starts_with(begin) && closed.contains("under way for 3.20 s in changed"), "{closed}");
+    made.record.header.plan.variants[1].load.rate_per_s = Some(100.0);
+    assert_eq!(made.explained_by(wide).comparisons[0].waiting, None);
+}
+
+#[test]
 fn two_profiles_without_a_record_compare() {
     let idle = calls(&[&function("(idle)", "", 0, Kind::Waiting)], 70.0);
     let found = compare_trees(("a", &together(&[plain_service(), idle])), ("b", &calls(&[&spin()], 30.0)));
