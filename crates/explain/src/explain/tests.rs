@@ -4,9 +4,11 @@ mod made;
 
 use std::collections::BTreeMap;
 
+use model::document::{Cell, Table};
 use model::{Absence, CaptureKind, Code as _, Missing};
 use proptest::prelude::*;
 
+use crate::document::WITHOUT;
 use crate::doubt::{DoubtKind, Note};
 pub(crate) use crate::tree::together;
 use crate::{Explanation, Frame, Interval, Kind, Node, Tree, compare_trees, tree};
@@ -64,6 +66,23 @@ fn a_planted_spin_is_found_with_its_cost_and_its_place() {
     let found = super::explained(&spinning().record, &|_, _| None, &spinning());
     let comparison = &found.comparisons[0];
     assert!(near(comparison.measured_us.value, 200.0) && comparison.explained_share.is_some());
+    // Where blocks count, a comparison without a figure is void.
+    let mut made = spinning();
+    made.record.blocks = made::kept().blocks;
+    let found = super::explained(&made.record, &|_, _| None, &made);
+    let comparison = &found.comparisons[0];
+    assert!(comparison.reconciliation.starts_with("the comparison has no figure of CPU time"), "{comparison:?}");
+    assert!(comparison.story.is_none() && comparison.explained_share.is_none());
+    let row = |found: &Explanation| {
+        let tables = crate::Why::of(found).tables;
+        tables.iter().flat_map(Table::cells).find(|cells| cells[0] == Cell::text(WITHOUT)).cloned()
+    };
+    assert_eq!(row(&found), None, "nothing was measured");
+    let mut found = made.explained(200.0);
+    let cells = row(&found).expect("it was measured");
+    assert!(cells[1..3].iter().all(|cell| matches!(cell, Cell::Figure(_))), "{cells:?}");
+    found.subjects.remove(0);
+    assert_eq!(row(&found).expect("it was measured")[1], Cell::Missing, "there is no baseline to sum up");
 }
 
 #[test]
@@ -231,12 +250,31 @@ fn a_leak_shows_in_the_heap() {
     let keeps = function("remember", "cache.js", 3, Kind::Application);
     for (variant, bytes) in [(0, 10.0), (1, 2058.0)] {
         for round in 1..=3 {
-            made.window(CaptureKind::Heap, round, variant, &[Worker::with(calls(&[&keeps], bytes / 1e3))]);
+            let half = Worker::with(calls(&[&keeps], bytes / 2e3));
+            made.window(CaptureKind::Heap, round, variant, &[half.clone(), Worker { pid: 200, ..half }]);
         }
     }
-    let comparison = &made.explained(200.0).comparisons[0];
-    assert_eq!(comparison.heap[0].what, keeps);
-    assert!(near(comparison.heap[0].difference.value, 2048.0), "{:?}", comparison.heap);
+    let found = made.explained(200.0);
+    assert_eq!(found.comparisons[0].heap[0].what, keeps);
+    assert!(near(found.comparisons[0].heap[0].difference.value, 2048.0), "{found:?}");
+    // Without the profile of one process a round would look half as large.
+    let last = made.of(CaptureKind::Heap).last().expect("a window");
+    let agent = &mut last.services[0].processes[1].agents[0];
+    (agent.profile, agent.failed) = (None, Some("the disk is full".into()));
+    let found = made.explained(200.0);
+    assert_eq!(checks(&found), ["not_captured"]);
+    assert!(near(found.comparisons[0].heap[0].difference.value, 2048.0), "{found:?}");
+}
+
+#[test]
+fn one_common_round_has_no_interval_and_that_is_told() {
+    let mut made = spinning();
+    for capture in made.of(CaptureKind::Cpu).filter(|of| of.variant == 1 && of.round > 1) {
+        (capture.requests, capture.end_ns) = (0, capture.start_ns);
+    }
+    let found = made.explained(200.0);
+    assert_eq!((checks(&found), found.rounds), (vec!["one_round"], 3));
+    assert!(found.doubts[0].evidence.starts_with("plain and changed have one round"), "{:?}", found.doubts);
 }
 
 #[test]
