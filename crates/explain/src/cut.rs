@@ -184,7 +184,8 @@ impl Spent {
             (i128::from(window.start_ns), i128::from(window.end_ns))
         });
         let longest = longest_us(profile);
-        let called = |node: usize| profile.calls.functions.get_index(profile.calls.nodes.get(node)?.call as usize);
+        let calls = &profile.calls;
+        let called = |node: usize| calls.functions.get_index(calls.nodes.get(node)?.call as usize);
         let is_idle = |call: &CallFrame| &*call.function == IDLE && !call.scripted;
         for (index, sample) in profile.samples.iter().enumerate() {
             let (begin, next) = (sample.at_us, profile.samples.get(index + 1));

@@ -204,16 +204,22 @@ pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) ->
     let given = given.trim_end_matches('/');
     let paths: Vec<String> = urls.filter_map(path_of).filter(|path| !is_agent(path)).collect();
     let own = paths.iter().map(String::as_str).filter(|path| !path.contains(PACKAGES));
+    let mut own: Vec<&str> = own.collect();
+    own.sort_unstable();
     let is_near = |path: &str| !relative(path, given).starts_with('/');
-    if !given.is_empty() && (paths.iter().any(|path| is_near(path)) || own.clone().next().is_none()) {
+    if !given.is_empty() && (paths.iter().any(|path| is_near(path)) || own.is_empty()) {
         return given.to_owned();
     }
-    let shared = own.clone().map(folder).reduce(shared_folder).unwrap_or("");
+    let shared = own.iter().copied().map(folder).reduce(shared_folder).unwrap_or("");
     let holders = paths.iter().filter_map(|path| path.find(PACKAGES).map(|at| &path[..at]));
     // A package manager of the whole machine has node_modules too; the service's has its files beside it.
-    let holder = holders
-        .filter(|holder| own.clone().any(|path| below(path, holder).is_some()))
-        .max_by_key(|it| it.len());
+    // Of sorted paths those below a folder follow its own with a slash.
+    let has_own = |holder: &&str| {
+        let begin = format!("{holder}/");
+        let first = own.get(own.partition_point(|path| *path < begin.as_str()));
+        first.is_some_and(|path| below(path, holder).is_some())
+    };
+    let holder = holders.filter(has_own).max_by_key(|it| it.len());
     holder.unwrap_or(shared).to_owned()
 }
 
