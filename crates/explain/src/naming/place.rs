@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use model::text::percent_decoded;
+
 use crate::label::{clean, clean_path, is_among};
 use crate::{Kind, Package, Source};
 
@@ -152,14 +154,7 @@ fn path_of(url: &str) -> Option<String> {
 
 /// Undoes percent signs. What is none, or is no text, stays as it is.
 fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
-        let byte = digit(0).zip(digit(1)).filter(|_| *first == b'%');
-        bytes.push(byte.map_or(*first, |(high, low)| (high * 16 + low) as u8));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    String::from_utf8(percent_decoded(text)).unwrap_or_else(|_| text.to_owned())
 }
 
 /// What follows a folder in a path, beginning with its slash.
