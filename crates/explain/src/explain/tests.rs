@@ -222,6 +222,12 @@ fn what_the_profiler_costs_is_told() {
         assert!(checks(&found).iter().all(|check| Some(*check) == doubt), "{added}: {found:?}");
         assert_eq!(found.doubts.is_empty(), doubt.is_none(), "{added}");
     }
+    // Where nothing tells, there is no figure.
+    let mut made = spinning();
+    made.record.captures.retain(|capture| capture.kind != CaptureKind::Plain);
+    let found = made.explained(200.0);
+    assert_eq!(checks(&found), ["tax_unknown"; 2]);
+    assert_eq!((found.subjects[0].cpu_us.value, crate::Why::of(&found).method.len()), (0.0, 1));
 }
 
 #[test]

@@ -246,7 +246,7 @@ pub fn fell_behind(run: &Run) -> Option<Seen> {
 
 /// Too few requests for the highest quantile shown.
 pub fn tail(run: &Run) -> Option<Seen> {
-    let all = run.requests.filter(|requests| *requests > 0 && !run.latency.unmeasured)?;
+    let all = run.responses().filter(|responses| *responses > 0 && !run.latency.unmeasured)?;
     let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
     let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| told(*percent));
     let highest = shown.fold(0.0, f64::max);
