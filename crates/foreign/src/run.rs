@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::tools::{Divides, RateOf};
 pub use crate::tools::Tool;
+use crate::tools::{Divides, RateOf};
 
 /// Lines of a file, counted from 1, both ends within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
