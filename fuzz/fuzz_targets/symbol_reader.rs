@@ -5,4 +5,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| explain::fuzzing::names_anything(input));
+fuzz_target!(|input: &[u8]| explain::perf::names_anything(input));

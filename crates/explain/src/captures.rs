@@ -59,10 +59,11 @@ impl<'a> Captures<'a> {
         variants.into_iter().collect()
     }
 
-    /// Rounds in which profiles of CPU were taken.
+    /// Rounds in which there were profiles of CPU, and responses.
     pub fn rounds(&self) -> u32 {
-        let keys = self.captures.keys().filter(|key| key.0 == CaptureKind::Cpu);
-        keys.map(|key| key.2).collect::<BTreeSet<u32>>().len() as u32
+        let of = |capture: &&&Capture| capture.kind == CaptureKind::Cpu && capture.requests > 0;
+        let rounds = self.captures.values().filter(of).map(|capture| capture.round);
+        rounds.collect::<BTreeSet<u32>>().len() as u32
     }
 
     /// The services of a variant, its entry first.

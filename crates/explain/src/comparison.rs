@@ -37,8 +37,8 @@ pub(crate) struct Difference {
     pub baseline: Tree,
     /// Mean of the variant.
     pub variant: Tree,
-    /// Whether they have rounds in common.
-    pub paired: bool,
+    /// How many rounds they have in common.
+    pub common: usize,
 }
 
 /// Merges a service's tree into a variant's. `named`: files have to carry this name of the service.
@@ -64,10 +64,9 @@ pub fn compare_trees(baseline: (&str, &Tree), variant: (&str, &Tree)) -> Compari
 /// Where two variants, by their names, differ: in the rounds that both have; where there are none, in the means of all that either has.
 pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) -> Difference {
     let common: Vec<u32> = baseline.1.keys().copied().filter(|round| variant.1.contains_key(round)).collect();
-    let paired = !common.is_empty();
-    let trees = |of: &Rounds| match paired {
-        true => common.iter().map(|round| of[round].clone()).collect(),
-        false => vec![mean_tree(of.values())],
+    let trees = |of: &Rounds| match common.is_empty() {
+        true => vec![mean_tree(of.values())],
+        false => common.iter().map(|round| of[round].clone()).collect(),
     };
     let (before, after) = (trees(baseline.1), trees(variant.1));
     let (mean_before, mean_after) = (mean_tree(before.iter()), mean_tree(after.iter()));
@@ -92,7 +91,7 @@ pub(crate) fn difference(baseline: (&str, &Rounds), variant: (&str, &Rounds)) ->
         story: None,
         waiting: None,
     };
-    Difference { comparison, baseline: mean_before, variant: mean_after, paired }
+    Difference { comparison, baseline: mean_before, variant: mean_after, common: common.len() }
 }
 
 /// The union of both sides' keys, largest change first.
@@ -185,7 +184,7 @@ fn sentence(measured: Option<&Interval>, profiled: f64) -> Reconciled {
     let nothing = |line: String| Reconciled { share: None, line, sound: false };
     let us = |value: f64| Unit::MicrosPerRequest.difference(&Interval::exactly(value)).0;
     let Some(measured) = measured.filter(|measured| measured.is_finite()) else {
-        let line = "CPU time was not measured without a profiler, so that nothing tells how much the profiles explain";
+        let line = "the comparison has no figure of CPU time per request, so that nothing tells how much the profiles explain";
         return nothing(line.to_owned());
     };
     if !measured.excludes_zero() {
@@ -296,7 +295,7 @@ mod tests {
         let mut after = Rounds::new();
         add(&mut after, 9, &tree::root("f", Kind::Core, 14.0), None);
         let found = compared(&before, &after);
-        assert!(!found.paired);
+        assert_eq!(found.common, 0);
         assert_eq!(found.comparison.profiled_us, Interval::exactly(4.0));
         assert_eq!(compared(&Rounds::new(), &Rounds::new()).comparison.profiled_us.value, 0.0);
     }

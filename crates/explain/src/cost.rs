@@ -57,13 +57,11 @@ impl Subject {
     }
 }
 
-/// What the profiler cost, by what was used with it and without, round by round.
+/// What the profiler cost, by what was used with it and without, round by round; zero where no round has both.
 pub(crate) fn tax(with: &BTreeMap<u32, Use>, without: &BTreeMap<u32, Use>) -> Tax {
     let ratios = |of: fn(&Use) -> f64| {
         let both = with.iter().filter_map(|(round, with)| Some((of(with), of(without.get(round)?))));
-        let ratios = both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without);
-        let ratios: Vec<f64> = ratios.collect();
-        if ratios.is_empty() { Interval::exactly(1.0) } else { Interval::over(ratios) }
+        Interval::over(both.filter(|(_, without)| *without > 0.0).map(|(with, without)| with / without))
     };
     Tax { cpu_ratio: ratios(|used| used.cpu_us), throughput_ratio: ratios(|used| used.per_s) }
 }

@@ -41,8 +41,6 @@ pub const GAP_US_MIN: i64 = 1000;
 pub const LINES_SHARE_MIN: f64 = 0.8;
 /// Gaps below this share of the window are not worth a note.
 const GAP_SHARE_NOTED: f64 = 0.01;
-/// A profile that covers less than this of the window is told of.
-const COVERED_SHARE_MIN: f64 = 0.95;
 /// As many intervals are looked at to find the usual one.
 const LOOKED_AT_MAX: usize = 1 << 20;
 /// Fewer samples than this tell nothing of what is usual.
@@ -67,7 +65,7 @@ pub struct Cut {
     /// Time within the window that lies in gaps between samples and was given to nobody. With what is covered, it is all
     /// that the profile has of the window.
     pub capped_ns: f64,
-    /// Samples of which at least a part lies within the window.
+    /// Samples of work, of which at least a part lies within the window: an idle thread has samples too.
     pub samples: u64,
     /// What makes it poorer than it could be.
     pub notes: Vec<Note>,
@@ -98,7 +96,7 @@ pub fn cpu_tree(profile: &CpuProfile, window: Option<Window>, naming: &Naming<'_
     }
     let tree = made.tree();
     let mut notes = profile.notes.clone();
-    notes.extend(spent.notes(profile, window));
+    notes.extend(spent.gaps());
     notes.extend(namer.notes());
     let (covered_ns, capped_ns, samples) = (spent.covered_ns, spent.capped_ns, spent.samples);
     Cut { covered_ns, capped_ns, samples, notes, tree }
@@ -120,6 +118,8 @@ pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
 
 /// What V8 calls the place that all others are below.
 const ROOT: &str = "(root)";
+/// What it calls having nothing to do.
+pub(crate) const IDLE: &str = "(idle)";
 
 /// A tree of V8's calls, with the value of each of its places, be it time or bytes; and where each is in the tree, if there is something
 /// in it or below it.
@@ -184,23 +184,28 @@ impl Spent {
             (i128::from(window.start_ns), i128::from(window.end_ns))
         });
         let longest = longest_us(profile);
+        let calls = &profile.calls;
+        let called = |node: usize| calls.functions.get_index(calls.nodes.get(node)?.call as usize);
+        let is_idle = |call: &CallFrame| &*call.function == IDLE && !call.scripted;
         for (index, sample) in profile.samples.iter().enumerate() {
             let (begin, next) = (sample.at_us, profile.samples.get(index + 1));
             let end = next.map_or(profile.end_us.max(begin), |next| next.at_us);
             let counted = longest.map_or(end, |longest| end.min(begin.saturating_add(longest)));
-            spent.add(sample.node as usize, [begin, counted, end].map(|us| i128::from(us) * 1000), window);
+            let node = sample.node as usize;
+            let touches = spent.add(node, [begin, counted, end].map(|us| i128::from(us) * 1000), window);
+            spent.samples += u64::from(touches && !called(node).is_some_and(is_idle));
         }
         spent
     }
 
-    fn add(&mut self, node: usize, [begin, counted, end]: [i128; 3], window: (i128, i128)) {
+    /// Adds an interval; says whether the window has a part of it.
+    fn add(&mut self, node: usize, [begin, counted, end]: [i128; 3], window: (i128, i128)) -> bool {
         // What two spans have in common.
         let within = |from: i128, to: i128| (to.min(window.1) - from.max(window.0)).max(0) as f64;
         let time = within(begin, counted);
         self.covered_ns += time;
         self.capped_ns += within(counted, end);
         let touches = begin < window.1 && (end > window.0 || (begin == end && end >= window.0));
-        self.samples += u64::from(touches);
         if let Some(own) = self.self_ns.get_mut(node) {
             *own += time;
             self.whole[node] = self.whole[node].saturating_add(1);
@@ -208,6 +213,7 @@ impl Spent {
         } else {
             self.unknown_ns += time;
         }
+        touches
     }
 
     /// Whether what the profile says of a place's lines may be said of the window.
@@ -216,27 +222,15 @@ impl Spent {
         self.self_ns[node] > 0.0 && inside >= LINES_SHARE_MIN * whole
     }
 
-    fn notes(&self, profile: &CpuProfile, window: Option<Window>) -> Vec<Note> {
-        let mut notes = Vec::new();
-        let had = self.covered_ns + self.capped_ns;
-        if self.capped_ns > GAP_SHARE_NOTED * had {
-            let (gaps, all) = (self.capped_ns / 1e6, had / 1e6);
-            let text = format!(
+    /// Gaps that are worth a note.
+    fn gaps(&self) -> Option<Note> {
+        let (gaps, all) = (self.capped_ns / 1e6, (self.covered_ns + self.capped_ns) / 1e6);
+        let text = || {
+            format!(
                 "{gaps:.1} ms of {all:.1} ms lie in gaps between samples, where the sampler or this machine was held up: no function has them"
-            );
-            notes.push(Note::remark(text));
-        }
-        if let Some(Window { start_ns, end_ns }) = window {
-            let asked = end_ns.saturating_sub(start_ns) as f64;
-            if had < COVERED_SHARE_MIN * asked {
-                let ((begin, end), had, asked) = (profile.span_ns(), had / 1e6, asked / 1e6);
-                // An explanation judges by itself how much of a window is covered.
-                notes.push(Note::aside(format!(
-                    "the profile has {had:.1} ms of the window of {asked:.1} ms: it spans {begin} to {end} ns, the window {start_ns} to {end_ns} ns"
-                )));
-            }
-        }
-        notes
+            )
+        };
+        (gaps > GAP_SHARE_NOTED * all).then(|| Note::remark(text()))
     }
 }
 

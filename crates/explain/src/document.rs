@@ -20,6 +20,8 @@ const VERSION: u32 = 1;
 const US: Unit = Unit::MicrosPerRequest;
 /// Comparisons whose tables are in a report; the others have their reconciliation and their story.
 const DETAILED_MAX: usize = 3;
+/// The row of what was measured.
+pub(crate) const WITHOUT: &str = "measured without them";
 /// Variants whose tax is told one by one.
 const TAXED_MAX: usize = 3;
 
@@ -135,9 +137,11 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
             _ if of.cpu_us.low >= of.cpu_us.high => micros(of.cpu_us.value),
             range => format!("{} ({range})", micros(of.cpu_us.value)),
         };
-        let requests = count(of.requests);
-        let line =
-            format!("{requests} requests under the profiler; without it {cpu} of CPU time per request");
+        let without = match of.cpu_us.value > 0.0 {
+            true => format!("; without it {cpu} of CPU time per request"),
+            false => String::new(),
+        };
+        let line = format!("{} requests under the profiler{without}", count(of.requests));
         blocks.push(Block::Heading(Tone::Strong, called(of, several)));
         blocks.push(Block::Paragraph(Tone::Plain, line));
         blocks.extend(all_spent(of, US).map(Block::Table));
@@ -404,7 +408,7 @@ fn indented(tree: &Tree, call: &Call) -> Cell {
 /// One profile vs another.
 fn compared(of: &Comparison, unit: Unit) -> Vec<Table> {
     vec![
-        kinds(of, unit, Vec::new()),
+        kinds(of, unit, &[]),
         packages(of, unit, ALL_PACKAGES_MAX),
         functions(of, &of.functions, (ALL_FUNCTIONS_MAX, unit), |_| None),
     ]
@@ -412,22 +416,25 @@ fn compared(of: &Comparison, unit: Unit) -> Vec<Table> {
 
 /// One variant vs another: what profiles saw, beside what was measured without them.
 fn explained(explanation: &Explanation, of: &Comparison) -> Vec<Table> {
-    let sum = |value: fn(&Change<Kind>) -> f64| of.kinds.iter().filter(|of| works(&of.what)).map(value).sum();
+    let sum = |value: fn(&Change<Kind>) -> f64| {
+        Some(of.kinds.iter().filter(|of| works(&of.what)).map(value).sum::<f64>())
+    };
     let cpu_us = |variant: &str| {
         let subjects = explanation.subjects.iter().filter(|of| of.variant == variant);
-        subjects.map(|of| of.cpu_us.value).sum()
+        Some(subjects.map(|of| of.cpu_us.value).sum::<f64>()).filter(|us| *us > 0.0)
     };
-    let sums = vec![
-        ("all that profiles saw", sum(|of| of.baseline), sum(|of| of.variant), of.profiled_us),
-        ("measured without them", cpu_us(&of.baseline), cpu_us(&of.variant), of.measured_us),
-    ];
+    let profiled = [sum(|of| of.baseline), sum(|of| of.variant)];
+    let mut sums = vec![("all that profiles saw", profiled, of.profiled_us)];
+    if of.measured_us != Interval::exactly(0.0) {
+        sums.push((WITHOUT, [cpu_us(&of.baseline), cpu_us(&of.variant)], of.measured_us));
+    }
     let behalf = |change: &Change<Frame>| on_behalf(explanation, of, change);
     let memory = Table {
         heading: "memory kept per request, by function that allocates".to_owned(),
         ..functions(of, &of.heap, (PACKAGES_MAX, Unit::BytesPerRequest), |_| None)
     };
     let tables = [
-        kinds(of, US, sums),
+        kinds(of, US, &sums),
         packages(of, US, PACKAGES_MAX),
         functions(of, &of.functions, (FUNCTIONS_MAX, US), behalf),
         memory,
@@ -440,15 +447,15 @@ fn explained(explanation: &Explanation, of: &Comparison) -> Vec<Table> {
 fn changes<'a>(
     of: &Comparison,
     (heading, names): (String, &[&str]),
-    rows: impl Iterator<Item = (Vec<Cell>, (f64, f64, &'a Interval), Vec<Vec<Cell>>)>,
+    rows: impl Iterator<Item = (Vec<Cell>, ([Option<f64>; 2], &'a Interval), Vec<Vec<Cell>>)>,
     unit: Unit,
 ) -> Table {
     let (baseline, variant) = (shown(&of.baseline), shown(&of.variant));
     let mut table = table(heading, names, &[&baseline, &variant, "difference", RANGE]);
     let rows: Vec<_> = rows.collect();
-    let differences = unit.differences(rows.iter().map(|(_, (.., difference), _)| *difference));
-    for ((mut cells, (baseline, variant, _), below), (value, ends)) in rows.into_iter().zip(differences) {
-        cells.extend([figure(unit, baseline), figure(unit, variant)]);
+    let differences = unit.differences(rows.iter().map(|(_, (_, difference), _)| *difference));
+    for ((mut cells, (sides, _), below), (value, ends)) in rows.into_iter().zip(differences) {
+        cells.extend(sides.map(|side| Cell::figure(side.map(|value| unit.quantity(value)))));
         cells.extend([Cell::Text(value), Cell::optional(ends)]);
         table.push(cells);
         below.into_iter().for_each(|cells| table.push(cells));
@@ -461,16 +468,19 @@ fn least<'a, T: 'a>(changes: impl Iterator<Item = &'a Change<T>>, unit: Unit) ->
     changes.map(|of| of.difference.value.abs() * CHANGE_SHARE_MIN).fold(unit.least(), f64::max)
 }
 
-fn kinds(of: &Comparison, unit: Unit, sums: Vec<(&str, f64, f64, Interval)>) -> Table {
+/// What the sides of a change spent, and the difference.
+fn sides<T>(of: &Change<T>) -> ([Option<f64>; 2], &Interval) {
+    ([Some(of.baseline), Some(of.variant)], &of.difference)
+}
+
+/// `sums` are further rows: what is summed up, what the sides spent where that is known, and the difference.
+fn kinds(of: &Comparison, unit: Unit, sums: &[(&str, [Option<f64>; 2], Interval)]) -> Table {
     let told = |change: &&Change<Kind>| {
         works(&change.what) && change.baseline.abs().max(change.variant.abs()) >= 10.0 * unit.least()
     };
-    let row = |name: &str, baseline, variant, difference| {
-        (vec![Cell::text(name)], (baseline, variant, difference), Vec::new())
-    };
     let kinds = of.kinds.iter().filter(told);
-    let kinds = kinds.map(|of| row(of.what.name(), of.baseline, of.variant, &of.difference));
-    let sums = sums.iter().map(|(name, baseline, variant, us)| row(name, *baseline, *variant, us));
+    let kinds = kinds.map(|of| (vec![Cell::text(of.what.name())], sides(of), Vec::new()));
+    let sums = sums.iter().map(|(name, sides, us)| (vec![Cell::text(*name)], (*sides, us), Vec::new()));
     let heading = format!("{}, by whose code it is", unit.of_what());
     changes(of, (heading, &["whose code"]), kinds.chain(sums), unit)
 }
@@ -480,7 +490,7 @@ fn packages(of: &Comparison, unit: Unit, most: usize) -> Table {
     let least = least(of.kinds.iter().filter(|of| works(&of.what)), unit);
     let told = of.packages.iter().filter(|of| of.difference.value.abs() >= least).take(most);
     let name = |of: &Change<String>| vec![Cell::Text(shown(&of.what))];
-    let rows = told.map(|of| (name(of), (of.baseline, of.variant, &of.difference), Vec::new()));
+    let rows = told.map(|of| (name(of), sides(of), Vec::new()));
     changes(of, ("by package".to_owned(), &["package"]), rows, unit)
 }
 
@@ -497,7 +507,7 @@ fn functions(
     let told = all.iter().filter(|of| of.difference.value.abs() >= least).take(most);
     let rows = told.map(|of| {
         let more = of.was.as_ref().map(moved).into_iter().chain(behalf(of)).collect();
-        (function(&of.what).to_vec(), (of.baseline, of.variant, &of.difference), more)
+        (function(&of.what).to_vec(), sides(of), more)
     });
     let heading = "by function, the largest changes of its own".to_owned();
     changes(of, (heading, &["function", "where"]), rows, unit)

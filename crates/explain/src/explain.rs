@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexSet;
 use model::quantity::{micros, share};
-use model::{Absence, CaptureKind, Missing};
+use model::{Absence, CaptureKind, CapturedService, Missing};
 use record::Record;
 
 use crate::captures::{Captures, Opened, Profiles, Source, find};
@@ -32,7 +32,7 @@ const ROUNDS_MIN: u32 = 2;
 /// services together, candidate − baseline, in microseconds.
 pub type Measured<'a> = &'a dyn Fn(usize, usize) -> Option<Interval>;
 
-/// Explains a record. Comparisons of which nothing was measured are compared with the windows without a profiler.
+/// Explains a record. Where no block counts, comparisons are held against the windows without a profiler.
 ///
 /// Never fails: what is missing or cannot be read is a doubt, and a record without captures has an explanation that is empty.
 pub fn explain(record: &Record, measured: Measured<'_>, source: &dyn Source) -> Explanation {
@@ -98,12 +98,11 @@ impl Work<'_> {
         let heap = self.heap(variant, service, &whose, named);
         let plain = captures.uses(CaptureKind::Plain, variant, service);
         let taxed = captures.uses(CaptureKind::Cpu, variant, service);
-        let used = if plain.is_empty() { &taxed } else { &plain };
         let subject = Subject {
             variant: captures.name(variant).into(),
             service: service.into(),
             requests: observed.iter().map(|one| one.requests).fold(0, u64::saturating_add),
-            cpu_us: Interval::over(used.values().map(|used| used.cpu_us)),
+            cpu_us: Interval::over(plain.values().map(|used| used.cpu_us)),
             tax: tax(&taxed, &plain),
             workers: observed.iter().flat_map(|one| one.shares.iter().cloned()).collect(),
             waiting: waiting::of_service(captures, variant, service),
@@ -118,15 +117,18 @@ impl Work<'_> {
         subject
     }
 
-    /// What profiles of CPU saw of a service, by round; rounds without a response are a doubt.
+    /// What profiles of CPU saw of a service, by round; rounds that ran without a response are a doubt.
     fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<(u32, Observed)> {
         let captures = self.captures;
         let mut observed = Vec::new();
         for capture in captures.all(CaptureKind::Cpu, variant) {
             let (Some(captured), round) = (find(capture, service), capture.round) else { continue };
             if capture.requests == 0 {
-                let text = format!("no successful response in round {round} ({} errors)", capture.errors);
-                self.doubt(whose, DoubtKind::NoRequests, text);
+                // Of a window that never began it is said why.
+                if capture.end_ns > capture.start_ns {
+                    let text = format!("no successful response in round {round} ({} errors)", capture.errors);
+                    self.doubt(whose, DoubtKind::NoRequests, text);
+                }
                 continue;
             }
             // The same service in the other windows of the trial.
@@ -164,23 +166,20 @@ impl Work<'_> {
         missing.into_iter().for_each(|one| self.doubt(whose, DoubtKind::of(one.what), &*one.why));
     }
 
-    /// Bytes per request, all workers and rounds.
+    /// Bytes per request, all workers and rounds. A round in which a profile is missing counts for nothing: the rest would look like all.
     fn heap(&mut self, variant: usize, service: &str, whose: &str, named: Option<&str>) -> Option<Tree> {
         let captures = self.captures;
         let mut rounds = Vec::new();
         for capture in captures.all(CaptureKind::Heap, variant).filter(|capture| capture.requests > 0) {
             let Some(captured) = find(capture, service) else { continue };
-            let agents = captured.processes.iter().flat_map(|process| &process.agents);
-            let mut trees = Vec::new();
-            for file in agents.filter_map(|agent| agent.profile.as_ref()) {
-                match self.profiles.heap(file, &captured.directory) {
-                    Ok(tree) => trees.push(tree),
-                    Err(note) => self.doubts.add(whose, note),
+            let trees = match heaps(captured, capture.round, self.profiles) {
+                Ok(trees) if trees.is_empty() => continue,
+                Ok(trees) => trees,
+                Err(note) => {
+                    self.doubts.add(whose, note);
+                    continue;
                 }
-            }
-            if trees.is_empty() {
-                continue;
-            }
+            };
             let tree = scaled(&together(&trees), |_| 1.0 / capture.requests as f64);
             add(&mut self.costs(variant).heap, capture.round, &tree, named);
             rounds.push(tree);
@@ -192,7 +191,7 @@ impl Work<'_> {
     fn judge(&mut self, variant: usize, whose: &str, observed: &[Observed]) {
         let samples = observed.iter().filter_map(|one| one.samples).reduce(u64::saturating_add);
         if let Some(samples) = samples.filter(|samples| *samples < SAMPLES_MIN) {
-            let text = format!("{samples} samples, fewer than {SAMPLES_MIN}");
+            let text = format!("{samples} samples of work, fewer than {SAMPLES_MIN}");
             self.doubt(whose, DoubtKind::TooFewSamples, text);
         }
         let Some((seen_us, counted_us)) = seen(observed) else { return };
@@ -210,6 +209,9 @@ impl Work<'_> {
     }
 
     fn judge_tax(&mut self, whose: &str, subject: &Subject) {
+        if subject.tax.cpu_ratio.value <= 0.0 {
+            return;
+        }
         let added = subject.tax.cpu_ratio.value - 1.0;
         if added > TAX_DOUBTED {
             let slower = 1.0 - subject.tax.throughput_ratio.value;
@@ -246,7 +248,9 @@ impl Work<'_> {
         let found = compared(|costs| &costs.cpu)?;
         let heap = compared(|costs| &costs.heap).map(|heap| heap.comparison.functions);
         let told = measured(baseline, variant).filter(Interval::is_finite);
-        let measured = told.or_else(|| without_profiler(captures, baseline, variant));
+        // Blocks that count and give no figure: the comparison is void.
+        let is_alone = captures.record.blocks_kept() == 0;
+        let measured = told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
         let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
         let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
         let reconciled = reconcile(measured.as_ref(), &found.comparison.profiled_us, &taxes);
@@ -261,10 +265,14 @@ impl Work<'_> {
         });
         let cpu_us = subjects.iter().filter(|one| one.variant == names.0).map(|one| one.cpu_us.value).sum();
         let waiting = measured.and_then(|us| waiting::sentence(captures, (baseline, variant), &us, cpu_us));
-        if !found.paired {
-            let text =
-                format!("{} and {} have no round of captures in common", shown(names.0), shown(names.1));
-            self.doubt("", DoubtKind::Unpaired, text);
+        let lacking = match found.common {
+            0 => Some((DoubtKind::Unpaired, "no round")),
+            1 if captures.rounds() >= ROUNDS_MIN => Some((DoubtKind::OneRound, "one round")),
+            _ => None,
+        };
+        if let Some((kind, rounds)) = lacking {
+            let (before, after) = (shown(names.0), shown(names.1));
+            self.doubt("", kind, format!("{before} and {after} have {rounds} of captures in common"));
         }
         Some(Comparison {
             measured_us: measured.unwrap_or(Interval::exactly(0.0)),
@@ -301,6 +309,24 @@ impl Work<'_> {
             self.doubt("", DoubtKind::VersionsDiffer, text);
         }
     }
+}
+
+/// What the processes of a service had kept in a window, or what is missing of it.
+fn heaps(service: &CapturedService, round: u32, profiles: &dyn Profiles) -> Result<Vec<Tree>, Note> {
+    let mut trees = Vec::new();
+    for process in &service.processes {
+        for agent in &process.agents {
+            match (&agent.profile, &agent.failed) {
+                (Some(file), _) => trees.push(profiles.heap(file, &service.directory)?),
+                (None, Some(why)) => {
+                    let text = format!("process {} gave no profile in round {round}: {why}", process.pid);
+                    return Err(Note::new(DoubtKind::NotCaptured, text));
+                }
+                (None, None) => {}
+            }
+        }
+    }
+    Ok(trees)
 }
 
 /// The measured difference by the windows of the captures in which there was no profiler, paired by round.

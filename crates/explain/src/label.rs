@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use model::text::{cut, line};
+use model::text::{cut, cut_start, line};
 
 use crate::{Frame, Kind, Package};
 
@@ -26,10 +26,7 @@ pub fn shown(name: &str) -> String {
 
 /// A path as it is kept; its end says more than its beginning.
 pub(crate) fn clean_path(path: &str) -> String {
-    match path.char_indices().rev().nth(KEPT_MAX - 1) {
-        Some((start, _)) if start > 0 => format!("…{}", line(&path[start..])),
-        _ => line(path),
-    }
+    line(&cut_start(path, KEPT_MAX))
 }
 
 /// Whether a name is among these, which blanks set apart.

@@ -47,10 +47,3 @@ pub use read::{
 pub use tree::{Frame, FunctionValue, Kind, Node, Package, Tree, merge};
 pub use unit::Unit;
 pub use write::{cpuprofile, firefox, folded, speedscope};
-
-/// What the fuzz target calls.
-#[cfg(fuzzing)]
-#[doc(hidden)]
-pub mod fuzzing {
-    pub use crate::perf::names_anything;
-}

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::captures::Source;
+use crate::cut::IDLE;
 use crate::doubt::{DoubtKind, Note};
 use crate::label::clean;
 use crate::read::CallFrame;
@@ -143,7 +144,7 @@ impl<'a> Namer<'a> {
 /// Whose code it is that V8 calls by a name of its own, in profiles of time and of the heap.
 fn special(name: &str) -> Option<Kind> {
     Some(match name {
-        "(idle)" => Kind::Waiting,
+        IDLE => Kind::Waiting,
         "(garbage collector)" | "(garbage collector threads)" | "(GC)" => Kind::Gc,
         "(program)" | "(root)" | "(unknown)" | "(V8 API)" | "(JS)" | "(OTHER)" | "(EXTERNAL)" | "(IDLE)"
         | "(LOGGING)" | "(ATOMICS_WAIT)" => Kind::Native,

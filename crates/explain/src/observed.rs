@@ -247,7 +247,8 @@ fn thread_of(process: &CapturedProcess, agent: &AgentSeen, busy_ns: f64, taken: 
     }
     let far = |cpu_ns: u64| (cpu_ns as f64 - busy_ns).abs();
     agent.thread_id.or_else(|| {
-        let free = process.threads.iter().filter(|one| one.id != process.pid && !taken.contains(&one.id));
+        let is_free = |id: u32| id != process.pid && id != 0 && !taken.contains(&id);
+        let free = process.threads.iter().filter(|one| is_free(one.id));
         free.min_by(|one, other| far(one.cpu_ns).total_cmp(&far(other.cpu_ns))).map(|one| one.id)
     })
 }

@@ -29,6 +29,7 @@ use crate::NativeProfile;
 use crate::read::NATIVE_VERSION;
 
 #[cfg(fuzzing)]
+#[doc(hidden)]
 pub use symbols::names_anything;
 
 mod event;

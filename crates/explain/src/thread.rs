@@ -39,6 +39,8 @@ pub(crate) enum Class {
 /// The class of each thread of a process of Node.js. `javascript` are the threads known to run it.
 pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Class> {
     let first = |thread: &ThreadUse| match thread.id {
+        // All that ended, together: nothing tells what they were there for.
+        0 => Some(Class::Other),
         id if id == process.pid || javascript.contains(&id) => Some(Class::JavaScript),
         _ => named(&thread.name),
     };
@@ -169,8 +171,11 @@ mod tests {
         assert_eq!(found[1..7], [Class::V8; 6]);
         assert_eq!(found[7..11], [Class::Pool; 4]);
         assert_eq!(found[11], Class::Profiler);
-        // A worker thread is none of these and moves nobody's place.
-        let found = classes(&process(&names), &[103]);
+        // A worker thread is none of these and moves nobody's place; nor do threads that ended.
+        let mut process = process(&names);
+        process.threads.push(ThreadUse { id: 0, name: "ended threads".into(), cpu_ns: 1, waited_ns: 0 });
+        let found = classes(&process, &[103]);
+        assert_eq!(found[12], Class::Other);
         assert_eq!((found[3], found[7], found[8]), (Class::JavaScript, Class::V8, Class::Pool));
     }
 

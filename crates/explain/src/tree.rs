@@ -440,6 +440,7 @@ mod tests {
         assert_eq!(stray.functions()[0].total, 4.0);
         assert_eq!(stray.sums(|frame| Some(frame.kind))[&Kind::Application], 6.0);
         assert_eq!((stray.bottom_up(3).total(), merge(&[(&stray, 1.0)]).total()), (6.0, 6.0));
+        assert_eq!(crate::views::top_down(&stray, 0.0, 9).len(), 1);
         let nonsense = tree(&[
             (0, Some(7), 5.0),
             (1, Some(0), f64::NAN),

@@ -59,8 +59,10 @@ fn walk(tree: &Tree, pruning: &Pruning) -> Vec<Call> {
     // Reversed, for the last is the next.
     let kept = |places: &[usize], of: f64, most: usize| {
         let least = (pruning.of_all * whole).max(pruning.of_line * of);
-        let mut kept: Vec<usize> =
-            places.iter().copied().filter(|place| totals[*place] > 0.0 && totals[*place] >= least).collect();
+        // Trees are read from files, too, where a place may be of a function that is not there.
+        let is_known = |place: usize| tree.nodes[place].frame < tree.frames.len();
+        let is_kept = |place: &usize| totals[*place] > 0.0 && totals[*place] >= least && is_known(*place);
+        let mut kept: Vec<usize> = places.iter().copied().filter(is_kept).collect();
         kept.sort_by(|one, other| totals[*other].total_cmp(&totals[*one]));
         kept.truncate(most);
         kept.into_iter().rev().collect::<Vec<usize>>()

@@ -4,8 +4,9 @@
 //! baseline's CPU time per request. If then the event loop of the entry is busy for less than 90 % of the time in both, processors are
 //! not what decides, and it is said what else is full or late: threads that are ready and have no processor, another service, libuv's
 //! pool, an event loop that is held up in bursts, the link, the generator. Where none of these is, requests wait for something that is
-//! not seen from here.
-//! The time a request is under way is connections ÷ responses per second (Little's law), which holds for any closed loop.
+//! not seen from here. Where a rate or a think time paces the requests an event loop is idle because nobody asks: then nothing is said
+//! beyond such reasons.
+//! The time a request is under way is requests at a time ÷ responses per second (Little's law), which holds for any closed loop.
 
 use std::collections::BTreeMap;
 
@@ -79,8 +80,8 @@ struct Side<'a> {
     variant: usize,
     entry: &'a str,
     services: BTreeMap<&'a str, Waiting>,
-    /// Successful responses per second without a profiler.
-    per_s: Option<f64>,
+    /// Time that a request is under way, in microseconds; `None` where a rate or a think time paces them.
+    little_us: Option<f64>,
 }
 
 /// Where requests wait, in words; `None` where CPU time differs, where an event loop is full, or where nothing was counted.
@@ -90,8 +91,8 @@ pub(crate) fn sentence(
     measured: &Interval,
     baseline_cpu_us: f64,
 ) -> Option<String> {
-    let within = EQUAL_WITHIN * baseline_cpu_us;
-    if measured.excludes_zero() && measured.low.abs().max(measured.high.abs()) > within {
+    let equal = measured.low.abs().max(measured.high.abs()) <= EQUAL_WITHIN * baseline_cpu_us;
+    if measured.excludes_zero() && !equal {
         return None;
     }
     let sides = [Side::of(captures, baseline), Side::of(captures, variant)];
@@ -100,8 +101,12 @@ pub(crate) fn sentence(
     if first >= FULL_SHARE || second >= FULL_SHARE {
         return None;
     }
+    let cost = match equal {
+        true => "CPU time per request is the same",
+        false => "No difference in CPU time per request was found",
+    };
     let begin = format!(
-        "CPU time per request is the same, and the event loop of {} is busy for {} of the time in {} and {} in {}, so requests wait",
+        "{cost}, and the event loop of {} is busy for {} of the time in {} and {} in {}",
         shown(sides[0].entry),
         share(first),
         sides[0].name(),
@@ -111,24 +116,27 @@ pub(crate) fn sentence(
     let reasons: Vec<String> =
         sides.iter().flat_map(Side::inside).chain(sides.iter().flat_map(Side::outside)).collect();
     if !reasons.is_empty() {
-        return Some(format!("{begin}: {}.", reasons.join("; ")));
+        return Some(format!("{begin}; requests wait: {}.", reasons.join("; ")));
     }
-    let under_way: Vec<String> = sides.iter().filter_map(Side::under_way).collect();
-    let times = if under_way.is_empty() { String::new() } else { format!(" ({})", under_way.join("; ")) };
+    let under_way: Option<Vec<String>> = sides.iter().map(Side::under_way).collect();
+    let times = under_way?.join("; ");
     Some(format!(
-        "{begin} for something that is not seen from here{times}: timers, files, a data base, another machine. Neither processors nor the \
-         thread pool, the link or the generator hold them up."
+        "{begin}, so requests wait for something that is not seen from here ({times}): timers, files, a data base, another machine. \
+         Neither processors nor the thread pool, the link or the generator hold them up."
     ))
 }
 
 impl<'a> Side<'a> {
     fn of(captures: &'a Captures<'a>, variant: usize) -> Side<'a> {
-        let entry = captures.record.header.plan.variants[variant].entry.as_str();
+        let planned = &captures.record.header.plan.variants[variant];
+        let (entry, load) = (planned.entry.as_str(), &planned.load);
         let services = captures.services(variant).into_iter();
         let services = services.filter_map(|of| Some((of, of_service(captures, variant, of)?))).collect();
+        let paced = captures.record.is_open_loop() || load.rate_per_s.is_some() || load.think.is_some();
         let uses = captures.uses(CaptureKind::Plain, variant, entry);
-        let per_s = mean(uses.values().map(|used| used.per_s));
-        Side { captures, variant, entry, services, per_s }
+        let per_s = mean(uses.values().map(|used| used.per_s)).filter(|_| !paced);
+        let at_once = f64::from(load.connections) * f64::from(load.protocol.lanes());
+        Side { captures, variant, entry, services, little_us: per_s.map(|per_s| at_once / per_s * 1e6) }
     }
 
     fn name(&self) -> String {
@@ -175,17 +183,11 @@ impl<'a> Side<'a> {
         mean(self.captures.all(CaptureKind::Plain, self.variant).filter_map(part))
     }
 
-    /// Time that a request is under way, in microseconds.
-    fn little_us(&self) -> Option<f64> {
-        let connections = self.captures.record.header.plan.variants[self.variant].load.connections;
-        Some(f64::from(connections) / self.per_s? * 1e6)
-    }
-
     fn under_way(&self) -> Option<String> {
         let cpu_us = mean(self.captures.plain_cpu_us(self.variant).into_values()).unwrap_or(0.0);
         Some(format!(
             "a request is under way for {} in {}, {} of it CPU time",
-            micros(self.little_us()?),
+            micros(self.little_us?),
             self.name(),
             micros(cpu_us)
         ))
@@ -208,7 +210,7 @@ impl<'a> Side<'a> {
             Some(bits / seconds / rate as f64).filter(|used| *used >= FULL_SHARE)
         });
         let delay = network.and_then(|link| {
-            let (both_ways, all) = (2e6 * link.delay?.as_secs_f64(), self.little_us()?);
+            let (both_ways, all) = (2e6 * link.delay?.as_secs_f64(), self.little_us?);
             (both_ways >= LINK_DELAY_MIN * all).then_some((both_ways, all))
         });
         let reasons = [

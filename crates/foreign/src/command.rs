@@ -102,8 +102,9 @@ fn read(tool: Tool, text: String) -> Command {
         }
     }
     // Given for each connection; over all of them it is a rate like any other.
-    if each && let (Some(rate), Some(connections)) = (load.rate_per_s, load.connections) {
-        load.rate_per_s = Some(rate * connections as f64);
+    if each {
+        let connections = load.connections.unwrap_or(tool.row().connections) as f64;
+        load.rate_per_s = load.rate_per_s.map(|rate| rate * connections);
     }
     let is_address = |word: &&String| word.contains("://");
     let url = words.iter().rev().find(is_address);
@@ -260,6 +261,9 @@ mod tests {
         assert_eq!((ab.keep_alive, ab.connections, ab.requests), (Some(true), Some(20), Some(250)));
         let h2load = load(Tool::H2load, "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/");
         assert_eq!((h2load.rate_per_s, h2load.duration_s), (Some(500.0), Some(5.0)));
+        // Over as many connections as the tool opens by itself.
+        assert_eq!(load(Tool::Autocannon, "autocannon -r 100 http://127.0.0.1/").rate_per_s, Some(1000.0));
+        assert_eq!(load(Tool::Hey, "hey -q 10 http://127.0.0.1/").rate_per_s, Some(500.0));
         let vegeta =
             load(Tool::Vegeta, "echo GET http://127.0.0.1/ | vegeta attack -rate=100/1s -duration=5s");
         assert_eq!((vegeta.rate_per_s, vegeta.duration_s), (Some(100.0), Some(5.0)));

@@ -160,7 +160,7 @@ checks! {
     StartUp = "start_up", Run, Each(runs::start_up), "few requests for so many connections: the run was all start and end",
         "Requests that were under way at the end are not counted, and the first ones met an idle service. Take fewer connections, \
          or run many times longer.";
-    ErrorsInThroughput = "errors_in_throughput", Throughput, Each(runs::statuses), "error responses are counted as throughput",
+    ErrorsInThroughput = "errors_in_throughput", Throughput, Each(runs::statuses), "failures are counted as throughput",
         "An error page is often cheaper than the page. Find out why it came, with `curl -i`, and measure again.";
     ConnectionsFailed = "connections_failed", Throughput, Each(runs::connections),
         "connections failed, and what they would have carried was never done",

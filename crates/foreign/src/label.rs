@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexSet;
+use model::text::cut_start;
 
 use crate::run::{Run, parts};
 use crate::words;
@@ -115,22 +116,12 @@ fn number_those_alike(labels: &mut [Vec<String>]) {
     }
 }
 
-/// A label as text.
+/// A label as text. The end tells apart more often than the beginning.
 fn text(label: &[String]) -> String {
-    cut(&label.join(" · "))
+    cut_start(&label.join(" · "), LABEL_CHARS_MAX)
 }
 
 fn short_url(url: &str) -> String {
     let (host, path) = parts(url);
     if path == "/" { host.to_owned() } else { format!("{host}{path}") }
-}
-
-fn cut(label: &str) -> String {
-    if label.chars().count() <= LABEL_CHARS_MAX {
-        return label.to_owned();
-    }
-    // The end tells apart more often than the beginning.
-    let skip = label.chars().count() - (LABEL_CHARS_MAX - 1);
-    let rest: String = label.chars().skip(skip).collect();
-    format!("…{rest}")
 }

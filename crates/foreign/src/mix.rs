@@ -371,22 +371,8 @@ fn is_token(segment: &str) -> bool {
 
 /// Of `%41` the `A`; `None` where that is no text.
 fn decoded(text: &str, in_query: bool) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let hex = |at: usize| bytes.get(at).and_then(|byte| (*byte as char).to_digit(16));
-        match (byte, hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 2;
-            }
-            (b'+', ..) if in_query => out.push(b' '),
-            _ => out.push(byte),
-        }
-        at += 1;
-    }
-    String::from_utf8(out).ok()
+    let text = if in_query { text.replace('+', " ") } else { text.to_owned() };
+    String::from_utf8(model::text::percent_decoded(&text)).ok()
 }
 
 /// A text of a target as it may be sent: what is no visible ASCII, and braces, which would be placeholders, as `%XX`.

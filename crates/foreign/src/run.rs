@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::tools::Divides;
 pub use crate::tools::Tool;
+use crate::tools::{Divides, RateOf};
 
 /// Lines of a file, counted from 1, both ends within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
@@ -171,8 +171,16 @@ impl Run {
 
     /// Bytes of a response, the header included where the tool counts it.
     pub fn bytes_per_response(&self) -> Option<f64> {
-        let requests = self.requests.filter(|requests| *requests > 0 && !self.rounded)?;
+        let requests = self.responses().filter(|requests| *requests > 0 && !self.rounded)?;
         self.bytes.map(|bytes| bytes / requests as f64)
+    }
+
+    /// The requests without those that got no response, where the tool counts these too.
+    pub(crate) fn responses(&self) -> Option<u64> {
+        let of = &self.failures;
+        let failed = of.timeouts.unwrap_or(0).saturating_add(of.socket());
+        let counted = self.tool.row().rate_of == RateOf::Requests;
+        self.requests.map(|requests| if counted { requests.saturating_sub(failed) } else { requests })
     }
 
     /// Seconds of the run, as measured or else as asked for.

@@ -95,6 +95,8 @@ pub(crate) enum Meaning {
 /// What a tool's requests per second are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RateOf {
+    /// Requests over the time, whatever became of them.
+    Requests,
     /// Responses of any status over the time.
     Responses,
     /// Successes over the time.
@@ -144,6 +146,8 @@ pub(crate) struct Row {
     pub flags: &'static [(&'static [&'static str], Meaning)],
     /// Whether long names stand behind one dash, as Go's flags do.
     pub long_behind_one_dash: bool,
+    /// Connections that it opens unless told how many; of tools that take a rate for each.
+    pub connections: u64,
     /// Words that follow its name where it loads something.
     pub verbs: &'static [&'static str],
     /// Whether it is mostly the end of a pipe, all of which is then its command line.
@@ -183,6 +187,7 @@ const fn usual(tool: Tool, name: &'static str, begins: Begins, take: Take) -> Ro
         translate: None,
         flags: &[],
         long_behind_one_dash: false,
+        connections: 1,
         verbs: &[],
         reads_pipe: false,
         sends_accept_encoding: false,

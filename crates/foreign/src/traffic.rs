@@ -10,6 +10,8 @@ use std::io::{self, BufRead, ErrorKind, Read};
 
 /// A longer line is no request: servers refuse such long ones themselves.
 const LINE_BYTES_MAX: usize = 64 << 10;
+/// So much is looked at to tell the form of a file, however a pipe cuts it.
+const HEAD_BYTES: u64 = LINE_BYTES_MAX as u64;
 
 /// A request, as whoever received or sent it has written it down.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,28 +39,32 @@ type ReadLine<'r> = &'r mut dyn FnMut(&str) -> Option<Asked>;
 /// # Errors
 /// If it cannot be read, or has no known form; or what is wrong with a file that is only understood as a whole.
 pub(crate) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) -> io::Result<&'static str> {
-    let head = source.fill_buf()?;
+    let mut begin = Vec::new();
+    Read::take(&mut *source, HEAD_BYTES).read_to_end(&mut begin)?;
+    // Editors of some systems put a mark of the encoding first.
+    let begin = begin.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&begin);
     let unknown = |words: &str| Err(io::Error::new(ErrorKind::InvalidData, words));
-    if head.starts_with(&[0x1f, 0x8b]) {
+    if begin.starts_with(&[0x1f, 0x8b]) {
         return unknown("it is compressed: `zcat FILE | proofload mix -`");
     }
-    let head = String::from_utf8_lossy(head).trim_start_matches('\u{feff}').trim_start().to_owned();
+    let head = String::from_utf8_lossy(begin).trim_start().to_owned();
+    let mut source = begin.chain(source);
     // The first request may be none: scanners send anything. Later ones tell.
     let has = |read: ReadLine<'_>| head.lines().any(|line| read(line).is_some());
     let is_har = head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"log\""));
     // Of a HAR file no line is a whole request.
     if head.starts_with('{') && has(&mut json_lines::asked) {
-        read_lines(source, &mut json_lines::asked, tell)?;
+        read_lines(&mut source, &mut json_lines::asked, tell)?;
         return Ok("access log of JSON lines");
     }
     if is_har {
-        har::read(source, tell)?;
+        har::read(&mut source, tell)?;
         return Ok("HAR file");
     }
     let mut clock = combined::Clock::default();
     let mut asked = |line: &str| combined::asked(line, &mut clock);
     if has(&mut asked) {
-        read_lines(source, &mut asked, tell)?;
+        read_lines(&mut source, &mut asked, tell)?;
         return Ok("access log");
     }
     unknown("neither an access log (combined, or JSON lines) nor a HAR file")

@@ -22,6 +22,26 @@ pub fn cut(text: &str, characters_max: usize) -> String {
     out
 }
 
+/// Of a text that is longer its end alone, with so many characters: as it is, for it may be compared.
+pub fn cut_start(text: &str, characters_max: usize) -> String {
+    match text.char_indices().rev().nth(characters_max.saturating_sub(1)) {
+        Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
+        _ => text.to_owned(),
+    }
+}
+
+/// The bytes of a text in which percent signs stand for some (RFC 3986); what is no such sign stays as it is.
+pub fn percent_decoded(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
+        let byte = digit(0).zip(digit(1)).filter(|_| *first == b'%');
+        bytes.push(byte.map_or(*first, |(high, low)| (high * 16 + low) as u8));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    bytes
+}
+
 /// A text of any length in one line, with the same care.
 pub fn line(text: &str) -> String {
     let one = |c: char| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { harmless(c) };

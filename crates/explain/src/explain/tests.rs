@@ -4,9 +4,11 @@ mod made;
 
 use std::collections::BTreeMap;
 
+use model::document::{Cell, Table};
 use model::{Absence, CaptureKind, Code as _, Missing};
 use proptest::prelude::*;
 
+use crate::document::WITHOUT;
 use crate::doubt::{DoubtKind, Note};
 pub(crate) use crate::tree::together;
 use crate::{Explanation, Frame, Interval, Kind, Node, Tree, compare_trees, tree};
@@ -64,6 +66,23 @@ fn a_planted_spin_is_found_with_its_cost_and_its_place() {
     let found = super::explained(&spinning().record, &|_, _| None, &spinning());
     let comparison = &found.comparisons[0];
     assert!(near(comparison.measured_us.value, 200.0) && comparison.explained_share.is_some());
+    // Where blocks count, a comparison without a figure is void.
+    let mut made = spinning();
+    made.record.blocks = made::kept().blocks;
+    let found = super::explained(&made.record, &|_, _| None, &made);
+    let comparison = &found.comparisons[0];
+    assert!(comparison.reconciliation.starts_with("the comparison has no figure"), "{comparison:?}");
+    assert!(comparison.story.is_none() && comparison.explained_share.is_none());
+    let row = |found: &Explanation| {
+        let tables = crate::Why::of(found).tables;
+        tables.iter().flat_map(Table::cells).find(|cells| cells[0] == Cell::text(WITHOUT)).cloned()
+    };
+    assert_eq!(row(&found), None, "nothing was measured");
+    let mut found = made.explained(200.0);
+    let cells = row(&found).expect("it was measured");
+    assert!(cells[1..3].iter().all(|cell| matches!(cell, Cell::Figure(_))), "{cells:?}");
+    found.subjects.remove(0);
+    assert_eq!(row(&found).expect("it was measured")[1], Cell::Missing, "there is no baseline to sum up");
 }
 
 #[test]
@@ -203,6 +222,12 @@ fn what_the_profiler_costs_is_told() {
         assert!(checks(&found).iter().all(|check| Some(*check) == doubt), "{added}: {found:?}");
         assert_eq!(found.doubts.is_empty(), doubt.is_none(), "{added}");
     }
+    // Where nothing tells, there is no figure.
+    let mut made = spinning();
+    made.record.captures.retain(|capture| capture.kind != CaptureKind::Plain);
+    let found = made.explained(200.0);
+    assert_eq!(checks(&found), ["tax_unknown"; 2]);
+    assert_eq!((found.subjects[0].cpu_us.value, crate::Why::of(&found).method.len()), (0.0, 1));
 }
 
 #[test]
@@ -231,12 +256,31 @@ fn a_leak_shows_in_the_heap() {
     let keeps = function("remember", "cache.js", 3, Kind::Application);
     for (variant, bytes) in [(0, 10.0), (1, 2058.0)] {
         for round in 1..=3 {
-            made.window(CaptureKind::Heap, round, variant, &[Worker::with(calls(&[&keeps], bytes / 1e3))]);
+            let half = Worker::with(calls(&[&keeps], bytes / 2e3));
+            made.window(CaptureKind::Heap, round, variant, &[half.clone(), Worker { pid: 200, ..half }]);
         }
     }
-    let comparison = &made.explained(200.0).comparisons[0];
-    assert_eq!(comparison.heap[0].what, keeps);
-    assert!(near(comparison.heap[0].difference.value, 2048.0), "{:?}", comparison.heap);
+    let found = made.explained(200.0);
+    assert_eq!(found.comparisons[0].heap[0].what, keeps);
+    assert!(near(found.comparisons[0].heap[0].difference.value, 2048.0), "{found:?}");
+    // Without the profile of one process a round would look half as large.
+    let last = made.of(CaptureKind::Heap).last().expect("a window");
+    let agent = &mut last.services[0].processes[1].agents[0];
+    (agent.profile, agent.failed) = (None, Some("the disk is full".into()));
+    let found = made.explained(200.0);
+    assert_eq!(checks(&found), ["not_captured"]);
+    assert!(near(found.comparisons[0].heap[0].difference.value, 2048.0), "{found:?}");
+}
+
+#[test]
+fn one_common_round_has_no_interval_and_that_is_told() {
+    let mut made = spinning();
+    for capture in made.of(CaptureKind::Cpu).filter(|of| of.variant == 1 && of.round > 1) {
+        (capture.requests, capture.end_ns) = (0, capture.start_ns);
+    }
+    let found = made.explained(200.0);
+    assert_eq!((checks(&found), found.rounds), (vec!["one_round"], 3));
+    assert!(found.doubts[0].evidence.starts_with("plain and changed have one round"), "{:?}", found.doubts);
 }
 
 #[test]
@@ -267,6 +311,22 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
     assert_eq!(waiting(0.95, 4000, none), None);
     assert!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.1, high: 4.9 }).is_some());
     assert_eq!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.0, high: 5.1 }), None);
+}
+
+#[test]
+fn an_event_loop_is_idle_at_a_rate_because_nobody_asks() {
+    let mut made = Made::new();
+    for variant in [0, 1] {
+        made.rounds(variant, &[Worker::with(plain_service())]);
+        made.counters(variant, 0.3, 10);
+    }
+    let wide = Interval { value: 0.5, low: -20.0, high: 30.0 };
+    made.record.header.plan.variants[1].load.protocol = model::Protocol::Http2 { streams: 10 };
+    let closed = made.explained_by(wide).comparisons[0].waiting.clone().expect("it waits");
+    let begin = "No difference in CPU time per request was found, and the event loop";
+    assert!(closed.starts_with(begin) && closed.contains("under way for 3.20 s in changed"), "{closed}");
+    made.record.header.plan.variants[1].load.rate_per_s = Some(100.0);
+    assert_eq!(made.explained_by(wide).comparisons[0].waiting, None);
 }
 
 #[test]

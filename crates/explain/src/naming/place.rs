@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use model::text::percent_decoded;
+
 use crate::label::{clean, clean_path, is_among};
 use crate::{Kind, Package, Source};
 
@@ -152,14 +154,7 @@ fn path_of(url: &str) -> Option<String> {
 
 /// Undoes percent signs. What is none, or is no text, stays as it is.
 fn decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
-        let byte = digit(0).zip(digit(1)).filter(|_| *first == b'%');
-        bytes.push(byte.map_or(*first, |(high, low)| (high * 16 + low) as u8));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+    String::from_utf8(percent_decoded(text)).unwrap_or_else(|_| text.to_owned())
 }
 
 /// What follows a folder in a path, beginning with its slash.
@@ -204,16 +199,22 @@ pub(super) fn directory<'a>(given: &str, urls: impl Iterator<Item = &'a str>) ->
     let given = given.trim_end_matches('/');
     let paths: Vec<String> = urls.filter_map(path_of).filter(|path| !is_agent(path)).collect();
     let own = paths.iter().map(String::as_str).filter(|path| !path.contains(PACKAGES));
+    let mut own: Vec<&str> = own.collect();
+    own.sort_unstable();
     let is_near = |path: &str| !relative(path, given).starts_with('/');
-    if !given.is_empty() && (paths.iter().any(|path| is_near(path)) || own.clone().next().is_none()) {
+    if !given.is_empty() && (paths.iter().any(|path| is_near(path)) || own.is_empty()) {
         return given.to_owned();
     }
-    let shared = own.clone().map(folder).reduce(shared_folder).unwrap_or("");
+    let shared = own.iter().copied().map(folder).reduce(shared_folder).unwrap_or("");
     let holders = paths.iter().filter_map(|path| path.find(PACKAGES).map(|at| &path[..at]));
     // A package manager of the whole machine has node_modules too; the service's has its files beside it.
-    let holder = holders
-        .filter(|holder| own.clone().any(|path| below(path, holder).is_some()))
-        .max_by_key(|it| it.len());
+    // Of sorted paths those below a folder follow its own with a slash.
+    let has_own = |holder: &&str| {
+        let begin = format!("{holder}/");
+        let first = own.get(own.partition_point(|path| *path < begin.as_str()));
+        first.is_some_and(|path| below(path, holder).is_some())
+    };
+    let holder = holders.filter(has_own).max_by_key(|it| it.len());
     holder.unwrap_or(shared).to_owned()
 }
 

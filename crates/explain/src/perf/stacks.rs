@@ -169,8 +169,7 @@ impl Names {
                 stack.push(NativeFrame { name: name.into(), module: name.into() });
             }
             // Many steps through code without names say no more than one.
-            let is_nameless = |name: &str| [KERNEL, RUN_TIME, UNKNOWN].contains(&name);
-            stack.dedup_by(|next, previous| next == previous && is_nameless(&next.name));
+            stack.dedup_by(|next, previous| next == previous && next.name == UNKNOWN);
             // A stack has at most some hundred frames and there are at most some million of them: their numbers fit.
             let stack = stack.into_iter().map(|frame| frames.insert_full(frame).0 as u32).collect();
             *counts.entry((thread, stack)).or_default() += count;
@@ -188,9 +187,9 @@ impl Names {
 
     fn frame(&self, place: &Place) -> NativeFrame {
         let (unnamed, module) = match &place.origin {
-            Origin::Kernel => (KERNEL, KERNEL),
+            Origin::Kernel => (UNKNOWN, KERNEL),
             Origin::File(index) => (UNKNOWN, self.modules[*index].as_str()),
-            Origin::RunTime(_) => (RUN_TIME, RUN_TIME),
+            Origin::RunTime(_) => (UNKNOWN, RUN_TIME),
             Origin::Lent(module) => (module.as_str(), module.as_str()),
             Origin::Unknown => (UNKNOWN, UNKNOWN),
         };

@@ -88,8 +88,8 @@ pub fn http_1_0(run: &Run) -> Option<Seen> {
 
 /// Requests, seconds and rate that do not go together.
 pub fn contradicting(run: &Run) -> Option<Seen> {
-    let own = run.tool.row().rate_of != RateOf::Responses;
-    let exact = !run.rounded && !own && run.abort.is_none();
+    let of_all = matches!(run.tool.row().rate_of, RateOf::Requests | RateOf::Responses);
+    let exact = !run.rounded && of_all && run.abort.is_none();
     let (all, length) = (run.requests.filter(|_| exact)?, run.duration_s.filter(|length| *length > 0.0)?);
     let printed = run.requests_per_s.filter(|rate| *rate > 0.0)?;
     let counted = all as f64 / length;
@@ -115,20 +115,25 @@ pub fn same_machine(run: &Run) -> Option<Seen> {
     let (host, _) = parts(run.url.as_deref()?);
     let local = ["127.", "localhost", "[::1]", "0.0.0.0"].iter().any(|start| host.starts_with(start));
     // The port tells nothing here, and a bracket belongs to an address of version 6.
-    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let host = host.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(host, |(host, _)| host);
     local.then(|| (Grade::Note, host.into()))
 }
 
-/// Error responses counted as requests.
+/// Error responses counted as requests, and what got none where the tool counts that too.
 pub fn statuses(run: &Run) -> Option<Seen> {
-    let bad = run.failures.status.filter(|bad| *bad > 0)?;
+    let (of, counts_all) = (&run.failures, run.tool.row().rate_of == RateOf::Requests);
+    let bad = if counts_all { of.total() } else { of.status? };
+    if bad == 0 {
+        return None;
+    }
     let requests = run.requests.unwrap_or(bad);
+    let noun = if counts_all { "request" } else { "response" };
     let part = share(bad, requests);
     let printed = run.rate().filter(|_| run.tool.row().rate_of != RateOf::Successes);
     let without =
         printed.map(|all| format!("; {} without them, not {}", rate(all * (1.0 - part)), rate(all)));
     let without = without.unwrap_or_default();
-    let seen = evidence!("{failed} of {} ({failed_share}){without}", many(requests, "response");
+    let seen = evidence!("{failed} of {} ({failed_share}){without}", many(requests, noun);
         failed = Quantity::count(bad), failed_share = Quantity::share(part));
     Some((graded(part), seen))
 }
@@ -140,7 +145,9 @@ pub fn connections(run: &Run) -> Option<Seen> {
     let kinds = [(of.connect, "connect"), (of.read, "read"), (of.write, "write"), (of.other, "other")];
     let kinds = kinds.iter().filter_map(|(number, name)| Some((number.filter(|number| *number > 0)?, name)));
     let kinds: Vec<String> = kinds.map(|(number, name)| format!("{} {name}", count(number))).collect();
-    let part = run.requests.map_or(1.0, |requests| share(all, requests.saturating_add(all)));
+    // Of some tools they are among the requests.
+    let more = if run.tool.row().rate_of == RateOf::Requests { 0 } else { all };
+    let part = run.requests.map_or(1.0, |requests| share(all, requests.saturating_add(more)));
     let beside = |requests| format!(" beside {} ({})", many(requests, "request"), Quantity::share(part));
     let beside = run.requests.map(beside);
     let words = kinds.join(", ") + &beside.unwrap_or_default();
@@ -239,7 +246,7 @@ pub fn fell_behind(run: &Run) -> Option<Seen> {
 
 /// Too few requests for the highest quantile shown.
 pub fn tail(run: &Run) -> Option<Seen> {
-    let all = run.requests.filter(|requests| *requests > 0 && !run.latency.unmeasured)?;
+    let all = run.responses().filter(|responses| *responses > 0 && !run.latency.unmeasured)?;
     let told = |percent: f64| percent < 100.0 && !(run.json && percent > JSON_PERCENT_MAX);
     let shown = run.latency.quantiles.iter().map(|one| one.percent).filter(|percent| told(*percent));
     let highest = shown.fold(0.0, f64::max);

@@ -22,6 +22,7 @@ pub static AUTOCANNON: Row = Row {
         (&["r", "connectionRate"], Meaning::RateEach),
         (&["H", "headers"], Meaning::Header),
     ],
+    connections: 10,
     rate_of: RateOf::Samples,
     json: Some((from_json, &["\"p97_5\"", "\"latency\""])),
     ..usual(Tool::Autocannon, "autocannon", begins, take)

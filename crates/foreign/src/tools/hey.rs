@@ -1,9 +1,9 @@
-//! hey, and oha, which prints the same in other units. hey prints neither address nor connections, and its requests per second are of
-//! responses with any status. oha's count failures too, also requests that the end of the run cut off; it writes JSON as well.
+//! hey, and oha, which prints the same in other units. Requests per second of both count failures too, those of oha also requests that
+//! the end of the run cut off. hey prints neither address nor connections; oha writes JSON as well.
 
 use serde_json::Value;
 
-use super::{Beginning, Divides, Meaning, Row, Tool, at, count_at, ended, keys_at, percent, usual};
+use super::{Beginning, Divides, Meaning, RateOf, Row, Tool, at, count_at, ended, keys_at, percent, usual};
 use crate::draft::{Draft, Part, Taken, add, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
@@ -20,7 +20,10 @@ pub static HEY: Row = Row {
         (&["disable-compression"], Meaning::NoCompression),
     ],
     long_behind_one_dash: true,
+    connections: 50,
     sends_accept_encoding: true,
+    counts_timeouts: true,
+    rate_of: RateOf::Requests,
     divides: Divides::RequestsByConnections,
     ..usual(
         Tool::Hey,
@@ -44,6 +47,7 @@ pub static OHA: Row = Row {
     ],
     sends_accept_encoding: true,
     counts_timeouts: true,
+    rate_of: RateOf::Requests,
     json: Some((from_json, &["\"successRate\"", "\"summary\""])),
     ..usual(
         Tool::Oha,
@@ -128,12 +132,10 @@ fn status(code: &str, responses: u64, draft: &mut Draft) {
 
 /// A failure by its cause, in the words of Go's HTTP client or of oha's.
 fn error(count: u64, cause: &str, draft: &mut Draft) {
-    if draft.run.tool == Tool::Oha {
-        // Counted in requests/s all the same.
-        add(&mut draft.run.requests, count);
-        if cause.contains(DEADLINE) {
-            return;
-        }
+    // Counted in requests/s all the same.
+    add(&mut draft.run.requests, count);
+    if draft.run.tool == Tool::Oha && cause.contains(DEADLINE) {
+        return;
     }
     let failures = &mut draft.run.failures;
     let says = |words: &[&str]| words.iter().any(|word| cause.contains(word));

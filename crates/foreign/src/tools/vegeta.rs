@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Beginning, Meaning, Pace, RateOf, Row, Tool, at, count_at, ended, keys_at, starts, usual};
-use crate::draft::{Draft, Part, Taken, keep};
+use crate::draft::{Draft, Taken, keep};
 use crate::number;
 use crate::run::Run;
 
@@ -40,7 +40,6 @@ fn begins(text: &str) -> Option<Beginning> {
 /// `Requests      [total, rate, throughput]  1200, 120.00, 65.87`: names in brackets, figures in their order.
 fn take(text: &str, draft: &mut Draft) -> Taken {
     if text.starts_with("Error Set:") {
-        draft.part = Part::Errors;
         draft.whole = true;
         return Taken::Ours;
     }

@@ -95,6 +95,26 @@ fn rates_lengths_and_sums() {
 }
 
 #[test]
+fn what_got_no_response_is_throughput_where_the_tool_counts_it() {
+    let all = include_str!("../corpus/tools/hey-0.1.5-timeouts.txt");
+    // As many responses again, in the same time.
+    let title = "Status code distribution:\n";
+    let half = all.replace("3.9647", "7.9294").replace(title, &format!("{title}  [200]\t8 responses\n"));
+    for text in [all, half.as_str()] {
+        assert_eq!(grades(text, "errors_in_throughput"), [Grade::Invalid], "{text}");
+        assert_eq!(grades(text, "contradiction"), [], "{text}");
+    }
+}
+
+#[test]
+fn an_address_of_version_6_is_named_whole() {
+    let text = wrk("a", 100_000, 500, "").replace("192.0.2.7", "[::1]");
+    let audit = audit("notes.md", text.as_bytes());
+    let found = audit.findings.iter().find(|found| found.check.code() == "same_machine").unwrap();
+    assert_eq!(found.cases[0].evidence.to_string(), "[::1]");
+}
+
+#[test]
 fn pasted_configuration_that_nobody_should_deploy_is_noted() {
     let runs = wrk("a", 100_000, 500, "") + &wrk("b", 100_000, 500, "");
     let nginx = "```nginx\nlocation / {\n  proxy_pass http://127.0.0.1:3000;\n}\n```\n";

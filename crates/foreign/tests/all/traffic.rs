@@ -1,6 +1,7 @@
 //! What nginx and Chromium really wrote is read as the requests that were really sent, and nothing breaks the readers.
 
 use std::fs;
+use std::io::BufReader;
 use std::path::PathBuf;
 
 use proofload_foreign::{Choice, Kind, LeftOut, Mix};
@@ -58,6 +59,16 @@ fn a_har_file_is_what_the_browser_asked_one_host() {
         [("/item/{id}?q=x&page={page}", 3, &[200]), ("/shop.html", 2, &[200]), ("/style.css", 2, &[404])];
     assert_eq!(told(&kinds), expected);
     assert_eq!((left_out.elsewhere, left_out.by_method.len()), (2, 1));
+}
+
+#[test]
+fn a_mark_of_the_encoding_and_a_pipe_in_pieces_change_nothing() {
+    for (name, form) in [("nginx-1.22-combined.log", "access log"), ("chromium-156.har", "HAR file")] {
+        let marked = [b"\xEF\xBB\xBF".as_slice(), &file(name)].concat();
+        let mut mix = Mix::new(CHOICE);
+        let found = mix.read(&mut BufReader::with_capacity(7, marked.as_slice())).unwrap();
+        assert_eq!((found, mix.finish(20)), (form, read(name, CHOICE).1), "{name}");
+    }
 }
 
 #[test]

@@ -74,11 +74,16 @@ pub fn plain_service() -> Tree {
     together(&[calls(&[&handler], 60.0), calls(&[&function("(program)", "", 0, Kind::Native)], 40.0)])
 }
 
+/// A record with blocks that count.
+pub fn kept() -> Record {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+    record::open(path).expect("the kept record opens")
+}
+
 impl Made {
     /// Variants 0 `plain` and 1 `changed`, compared; nothing captured.
     pub fn new() -> Made {
-        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-        let mut record = record::open(path).expect("the kept record opens");
+        let mut record = kept();
         let plan = &mut record.header.plan;
         let variant = plan.variants[0].clone();
         plan.variants = vec![variant.clone(), variant];
