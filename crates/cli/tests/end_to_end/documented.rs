@@ -55,7 +55,7 @@ const CALLS: [(&str, Way); 21] = [
 ];
 
 /// Why other commands in blocks of shell are not run, by how they begin. `make` and scripts have a test of their own.
-const OTHERS: [(&str, &str); 18] = [
+const OTHERS: [(&str, &str); 21] = [
     ("cargo install", "compiles for minutes, as the tests do"),
     ("cargo build", "a recipe for a reader's service: recipes.rs"),
     ("cargo run -q -p proofload", "an example of docs/adding: scripts/test-adding"),
@@ -63,13 +63,16 @@ const OTHERS: [(&str, &str); 18] = [
     ("cd ", "a folder of the reader's"),
     ("mkdir ", "a folder of the reader's"),
     ("echo $?", "prints how the call before ended"),
+    ("echo records/", "a repository of the reader's: against.rs"),
     ("gh attestation verify", "takes a release"),
+    ("git ", "a repository of the reader's: against.rs"),
     ("go build", "a recipe for a reader's service: recipes.rs"),
     ("grep ", "an example of docs/adding: scripts/test-adding"),
     ("java", "takes a JDK, which may be missing"),
     ("jq ", "takes a program that may be missing"),
     ("kubectl ", "changes a cluster: tests/cluster does the same by its API"),
     ("npm install --save-dev target/packages/", "takes what make dist makes in twelve minutes"),
+    ("sed -i ", "a change of the reader's"),
     ("sha256sum ", "takes a release"),
     ("sysctl ", "changes the machine"),
     ("tail ", "a part of what a call prints"),
