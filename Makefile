@@ -10,6 +10,7 @@ PAGE := crates/report/src/page/page.html
 # Each with a budget in which two virtual cores should get six blocks; docs/experiments.md says which were tried.
 STUDIES := express-node-env=16m express-node-env-20mbit=5m auth-sync-async=8m auth-ping=6m json-data=12m
 STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m reverse-proxy=5m reverse-proxy-latency=5m
+STUDIES += auth-capacity=9m reverse-proxy-capacity=6m
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -49,7 +50,7 @@ demo: ## two answers about Express, measured here in three minutes at most: what
 	$(DEMO) --name 'plain=COMPRESSION=off node targets/express-json/server.js' \
 		--name 'gzip=COMPRESSION=default node targets/express-json/server.js' -H 'accept-encoding: gzip'
 
-studies: setup build ## the shipped experiments with short budgets, at most 75 minutes in all (root for one of them)
+studies: setup build ## the shipped experiments with short budgets, at most 90 minutes in all (root for one of them)
 	@failed=; for study in $(STUDIES); do \
 		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
 	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }

@@ -288,7 +288,7 @@ function post(session, method, parameters = {}) {
 /** Writes a profile, a part of it in each turn of the event loop. The file gets its name once it is whole. */
 function write(file, whole, done) {
   const part = `${file}.${proc.pid}-${threadId}.part`;
-  const descriptor = openSync(part, 'w');
+  const descriptor = openSync(part, 'w', 0o600);
   const rest = pieces(whole);
   const turn = () => {
     try {

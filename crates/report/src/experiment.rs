@@ -345,16 +345,12 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
 
 /// An answer with its rank.
 fn ranked(outcome: Outcome, estimate: Option<&Estimate>, answer: Answer) -> Ranked {
-    Ranked { decided: is_decided(outcome), distance: distance(estimate), answer }
+    Ranked { decided: outcome.is_decided(), distance: distance(estimate), answer }
 }
 
 /// How far a ratio is from no difference.
 fn distance(estimate: Option<&Estimate>) -> f64 {
     estimate.map_or(0.0, |estimate| estimate.ratio.ln().abs())
-}
-
-fn is_decided(outcome: Outcome) -> bool {
-    !matches!(outcome, Outcome::Inconclusive | Outcome::Invalid)
 }
 
 fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked {
