@@ -33,6 +33,11 @@ const PUBLISH_TICKS: u32 = 5;
 pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
 /// A window that is shorter is one of many.
 const LISTENED_NS: u64 = 100_000_000;
+/// How long a service is given for each connection that is new before requests are due on a schedule: to accept one costs it CPU time, and the
+/// first requests would wait behind a thousand of them.
+const ACCEPT_NS: u64 = 250_000;
+/// The same for all of them, at the most.
+const ACCEPT_MAX_NS: u64 = 1_000_000_000;
 /// How long an interrupted slice waits for what is in flight.
 const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
 
@@ -204,6 +209,11 @@ impl Thread {
         // Connections may have been closed while nobody looked.
         while !self.driver.turn(&mut self.worker, 0) {}
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_prepared(now_ns));
+        if self.worker.is_open_loop() {
+            let opened = self.worker.tally.counts.connections_opened * self.shared.threads.len() as u64;
+            let until_ns = clock::monotonic_ns() + (opened * ACCEPT_NS).min(ACCEPT_MAX_NS);
+            self.pump(|thread, now_ns| thread.is_interrupted() || now_ns >= until_ns);
+        }
         // Read before the window, for it takes a file to read it.
         self.run_delay_ns = clock::thread_run_delay_ns();
         Report::Prepared

@@ -275,3 +275,19 @@ fn what_cannot_be_is_refused_before_it_starts() {
     let pin = Generator::start(LoadSpec { cpus: vec![1000], ..base }).unwrap_err();
     assert!(pin.to_string().starts_with("cannot pin a load thread to CPU 1000"), "{pin}");
 }
+
+/// A service that has yet to accept a thousand connections would be late with the first requests, which is no fault of how it serves them.
+#[test]
+fn a_schedule_begins_when_a_service_has_had_time_to_accept_its_connections() {
+    for_both_drivers(|driver| {
+        let server = Server::start(|_| Response::Keep(response(200, "")));
+        let rate = Rate::Constant(1000.0);
+        let arrivals = Arrivals::Open { rate, process: Process::Constant, seed: 1 };
+        let mut load = Load::start(LoadSpec { arrivals, ..spec(server.address, 200, driver) });
+        let [first, second] = [(); 2].map(|()| {
+            let _ = load.run(Until::Requests(1));
+            load.took
+        });
+        assert!(first >= Duration::from_millis(50) && second < first, "{first:?}, then {second:?}");
+    });
+}

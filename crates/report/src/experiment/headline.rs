@@ -11,7 +11,7 @@ use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{answer, capacity, distance, is_decided};
+use super::{answer, capacity, distance};
 use crate::markdown::capitalised;
 
 /// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
@@ -104,7 +104,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
 /// What had an answer when the run broke off.
 fn up_to_then(plan: &Plan, conclusion: &Conclusion, told: &[&Comparison]) -> String {
     let blocks = many(conclusion.blocks.into(), "block");
-    let answered: Vec<&Comparison> = told.iter().copied().filter(|one| is_decided(one.outcome)).collect();
+    let answered: Vec<&Comparison> = told.iter().copied().filter(|one| one.outcome.is_decided()).collect();
     let answer = || sentence(plan, conclusion, &answered).text;
     match (conclusion.blocks, answered.is_empty()) {
         (0, true) => "nothing had been measured".to_owned(),
@@ -148,7 +148,7 @@ fn effects(conclusion: &Conclusion) -> Clause {
         })
     };
     let main = conclusion.effects.iter().filter(|effect| effect.kind == Kind::Main);
-    let (decided, others): (Vec<&Effect>, Vec<&Effect>) = main.partition(|of| is_decided(of.outcome));
+    let (decided, others): (Vec<&Effect>, Vec<&Effect>) = main.partition(|of| of.outcome.is_decided());
     let told = decided.into_iter().chain(others).filter_map(clause);
     Clause::name(told.collect::<Vec<_>>().join("; "))
 }
