@@ -172,11 +172,15 @@ impl Plan {
         Ok(if self.aa.is_some() { plan.with_copy(0) } else { plan })
     }
 
-    /// Whether all services run where commits are checked out.
+    /// Whether variants are compared, and all services run where commits are checked out.
     ///
     /// # Errors
     /// With the first that does not.
     pub fn check_here(&self) -> Result<(), Refused> {
+        if self.measure.is_some() {
+            let message = "`measure` is about one variant, and a commit makes a second one";
+            return Err(Refused::new(message, "leave `measure` out of the file to compare the two"));
+        }
         let mut services = self.variants.iter().flat_map(|variant| &variant.services);
         let Some(service) = services.find(|service| !service.is_here()) else { return Ok(()) };
         let name = &service.name;

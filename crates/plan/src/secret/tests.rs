@@ -7,9 +7,10 @@ use super::*;
 #[test]
 fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
     let secret = "Authorization proxy-authorization Cookie Set-Cookie X-Api-Key apiKey GITHUB_TOKEN x-amz-security-token \
-                  DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS";
+                  DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS \
+                  sessionId accessKeyId privateKey userPwd passWord";
     secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
-    let plain = "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH PORT";
+    let plain = "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PORT";
     plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
 

@@ -88,6 +88,8 @@ fn each_side_has_its_own_directories_and_data_and_shares_what_lies_elsewhere() {
 #[test]
 fn a_file_without_factors_compares_here_with_there_and_a_copy_is_of_the_commit() {
     let only = plan("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n");
+    let measured = plan("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[measure]\n");
+    assert!(measured.check_here().is_err_and(|error| error.to_string().contains("about one variant")));
     let changed = Against { uncommitted: true, ..against() };
     let doubled_only = only.against(&only.moved(&changed), changed, Vec::new()).unwrap();
     assert_eq!(names(&doubled_only), ["main (1a2b3c4)", "here + uncommitted changes"]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Ask, Level, Rates, Until};
+use model::{Ask, Level, Pacing, Rates, Until};
 use proofload_plan::{
     Command, Cpus, Load, LookRule, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse,
 };
@@ -49,6 +49,8 @@ fn a_level_may_set_the_rate_of_all_variants_or_none() {
     let file = |low: &str, design: &str| {
         format!("{MINIMAL}[factors.rate]\nlow = {low}\nhigh = {{ load.rate = 800 }}\n[design]\n{design}")
     };
+    let even = plan(&file("{ load.rate = 200 }", "metric = \"cpu_per_request\"\narrivals = \"constant\""));
+    assert_eq!((even.design.pacing(), even.design.arrivals), (Pacing::Open, Process::Constant));
     let plan = plan(&file("{ load.rate = 200 }", "metric = \"p99\""));
     let rates: Vec<_> = plan.variants.iter().map(|variant| variant.load.rate_per_s).collect();
     assert_eq!((rates, plan.design.rate), (vec![Some(200.0), Some(800.0)], Some(Rate::PerSecond(200.0))));
@@ -429,6 +431,7 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         ("requests = 5\nrate = \"1..9\"", "gives it no length"),
         ("rate = \"fast\"", "is no rate"),
         ("[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
+        ("[design]\nmetric = \"p99\"\nrate = 500", "`design.rate` is for comparisons"),
     ] {
         let problems = parse(&format!("{MINIMAL}[measure]\n{text}"), here()).unwrap_err();
         assert!(problems.iter().any(|found| found.message.contains(problem)), "{text}: {problems:?}");
