@@ -382,7 +382,7 @@ fn judge_header(
     let control = |c: char| c.is_control() && c != '\t';
     for value in values.iter().filter(|value| value.contains(control)) {
         let message = format!("header `{shown}` contains a line break or another control character");
-        let hint = format!("its value reads `{}`", clipped(value));
+        let hint = format!("its value reads `{}`", clipped(&secret::masked(Some(name), value)));
         site.report(node.place(&at), message, "expected one line").hint(hint);
     }
     if is_repeated {

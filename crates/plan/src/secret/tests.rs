@@ -147,3 +147,14 @@ fn a_file_is_shown_with_its_problems_and_without_its_secrets() {
     // What is no TOML has no leaves.
     assert_eq!(veiled("a = ["), "a = [");
 }
+
+#[test]
+fn problems_say_nothing_of_secrets() {
+    let text = "name = \"x\"\n[services.api]\nurl = \"http://u:hunter2@h/\"\n[load]\npath = \"/a?token=hunter2 \"\n\
+                headers = { Authorization = \"Bearer hunter2\\n\" }\n";
+    let told: Vec<String> = crate::parse(text, Path::new("/")).unwrap_err().iter().map(|one| format!("{one:?}")).collect();
+    for expected in ["has a user", "contains ' '", "a line break"] {
+        assert!(told.iter().any(|one| one.contains(expected)), "{told:?}");
+    }
+    assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
+}
