@@ -59,6 +59,10 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
         think: None,
     };
     log_in::judge(site, &LIST, &resolved);
+    if !resolved.keep_alive && resolved.has_users() {
+        let message = "a user who logs in or has cookies is a connection, and `load.keep_alive` ends each";
+        site.at_key(&["load", "keep_alive"], message, "expected true");
+    }
     resolved
 }
 

@@ -200,6 +200,12 @@ fn several_metrics_are_judged_the_first_first_and_a_latency_among_them_sets_the_
 }
 
 #[test]
+fn users_keep_their_connections() {
+    let text = format!("{MINIMAL}[load]\ncookies = true\nkeep_alive = false\n");
+    assert_eq!(parse(&text, here()).unwrap_err()[0].label, "expected true");
+}
+
+#[test]
 fn several_requests_share_what_the_load_says_and_one_may_be_judged() {
     let plan = plan(include_str!("../mix.toml"));
     let load = &plan.variants[0].load;
