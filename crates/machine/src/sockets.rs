@@ -79,15 +79,19 @@ pub fn unix_listeners(path: &Path) -> Vec<u64> {
     let whole = path.canonicalize();
     let is_it =
         |name: &str| Path::new(name) == path || whole.as_deref().is_ok_and(|whole| whole == Path::new(name));
-    let table = fs::read_to_string("/proc/thread-self/net/unix").unwrap_or_default();
-    // Num RefCount Protocol Flags Type St Inode Path
+    let table = fs::read("/proc/thread-self/net/unix").unwrap_or_default();
+    // Num RefCount Protocol Flags Type St Inode Path. Paths may have blanks, and others' may be no text.
     let inode = |line: &str| {
-        let mut fields = line.split_ascii_whitespace();
-        let flags = u64::from_str_radix(fields.nth(3)?, 16).ok()?;
-        let inode = fields.nth(2)?.parse().ok()?;
-        (flags & LISTENS != 0 && is_it(fields.next()?)).then_some(inode)
+        let (mut fields, mut rest) = ([""; 7], line);
+        for field in &mut fields {
+            rest = rest.trim_start();
+            (*field, rest) = rest.split_at(rest.find(' ')?);
+        }
+        let flags = u64::from_str_radix(fields[3], 16).ok()?;
+        let inode = fields[6].parse().ok()?;
+        (flags & LISTENS != 0 && is_it(rest.strip_prefix(' ')?)).then_some(inode)
     };
-    table.lines().skip(1).filter_map(inode).collect()
+    String::from_utf8_lossy(&table).lines().skip(1).filter_map(inode).collect()
 }
 
 /// The inodes of the sockets a process has open; `None`: its descriptors may not be read, or it is gone.
@@ -123,6 +127,7 @@ pub(crate) fn parse_ports(text: &str) -> Option<RangeInclusive<u16>> {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
 
     use super::*;
 
@@ -139,6 +144,17 @@ mod tests {
         assert_eq!(found[0].address, "127.0.0.1".parse::<IpAddr>().unwrap());
         assert!(open_sockets(std::process::id()).unwrap().contains(&found[0].inode));
         assert!(owner(&found[0]).ends_with(&format!("(pid {})", std::process::id())));
+    }
+
+    #[test]
+    fn a_unix_socket_is_found_by_a_path_with_blanks() {
+        let path = std::env::temp_dir().join(format!("proofload sockets  {}", std::process::id()));
+        let socket = UnixListener::bind(&path).unwrap();
+        let found = unix_listeners(&path);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(open_sockets(std::process::id()).unwrap().contains(&found[0]));
+        drop(socket);
     }
 
     #[test]

@@ -172,11 +172,22 @@ impl Plan {
         Ok(if self.aa.is_some() { plan.with_copy(0) } else { plan })
     }
 
-    /// Whether all services run where commits are checked out.
+    /// Whether variants are compared, and all services run where commits are checked out, those that get the load from their code.
     ///
     /// # Errors
     /// With the first that does not.
     pub fn check_here(&self) -> Result<(), Refused> {
+        if self.measure.is_some() {
+            let message = "`measure` is about one variant, and a commit makes a second one";
+            return Err(Refused::new(message, "leave `measure` out of the file to compare the two"));
+        }
+        let is_container = |entry: &&Service| entry.command().is_some_and(|one| one.container.is_some());
+        let mut entries = self.variants.iter().filter_map(Variant::entry_service);
+        if let Some(Service { name, .. }) = entries.find(is_container) {
+            let message = format!("service {name} is a container, and its image is the same at every commit");
+            let hint = "make an image of each of the two, and compare them: proofload compare --container shop:old shop:new";
+            return Err(Refused::new(message, hint));
+        }
         let mut services = self.variants.iter().flat_map(|variant| &variant.services);
         let Some(service) = services.find(|service| !service.is_here()) else { return Ok(()) };
         let name = &service.name;

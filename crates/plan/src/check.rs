@@ -122,7 +122,8 @@ impl<'a> Check<'a> {
     fn form(&mut self, node: &Node, form: &Form, path: &str) -> bool {
         let Value::String(text) = &node.value else { return true };
         let Err(reason) = (form.check)(text) else { return true };
-        let message = format!("`{path}`: `{}` {reason}", clipped(text));
+        let shown = clipped(&crate::secret::masked(None, text));
+        let message = format!("`{path}`: `{shown}` {reason}");
         let label = format!("expected {}", form.wanted);
         self.problems.push(Problem::new(node.span.clone(), message, label).with_hint(form.hint));
         false

@@ -13,6 +13,7 @@ use crate::gate::Limit;
 use crate::model::{Comparison, Design, Endpoint, Factor, LookRule, Metric, Rate, VERDICTS_MAX, Variant};
 use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
+use crate::tree::Node;
 
 const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(24 * 3600));
 const WARMUP: (Period, Period) = (Period::seconds(0), Period::seconds(600));
@@ -117,12 +118,21 @@ fn rate(site: &mut Site<'_>, design: &file::Design, metrics: &[Metric]) -> Optio
             metrics.iter().any(|metric| !metric.exists_in(Pacing::Closed)).then_some((RATE_DEFAULT, None))
         }
     };
+    let closed = metrics.iter().find(|metric| !metric.exists_in(Pacing::Open));
+    let is_closed = rate.is_none() && (closed.is_some() || !has_own_rates(site.tree));
+    let is_told_elsewhere = has_no_loop(metrics) || site.tree.entry(&["measure"]).is_some();
     // A metric that could not be read stands here as the default one.
-    if rate.is_none() && site.source.complete && !has_no_loop(metrics) {
-        let closed = metrics.iter().find(|metric| !metric.exists_in(Pacing::Open));
+    if is_closed && !is_told_elsewhere && site.source.complete {
         report_open_loop_keys(site, *closed.unwrap_or(&metrics[0]));
     }
     rate
+}
+
+/// Whether variants have rates of their own, and so an open loop without one in `design`.
+fn has_own_rates(tree: &Node) -> bool {
+    let has_rate = |node: &Node| node.entry(&["load", "rate"]).is_some();
+    let factors = tree.entries(&["factors"]).iter().filter_map(|factor| factor.node.table());
+    has_rate(tree) || factors.flat_map(|levels| &levels.entries).any(|level| has_rate(&level.node))
 }
 
 /// Where variants have rates of their own, the least of them decides how long trials are.

@@ -69,6 +69,7 @@ pub(crate) fn measure(
     factors: &[Factor],
 ) -> Option<Measure> {
     let written = written?;
+    report_twins(site);
     let mut length = |key, period: Option<Period>, least| {
         period.map(|period| site.within(&["measure", key], period, (least, LENGTH_MAX)))
     };
@@ -92,4 +93,15 @@ pub(crate) fn measure(
     let elapsed = Until::Elapsed(duration.unwrap_or(LENGTH_DEFAULT.0));
     let until = written.requests.map_or(elapsed, Until::Requests);
     Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or_default(), warmup })
+}
+
+/// Reports keys of `design` that `measure` has too: they say it of comparisons.
+fn report_twins(site: &mut Site<'_>) {
+    for key in ["rate", "arrivals", "warmup"] {
+        if site.tree.entry(&["design", key]).is_some() {
+            let message = format!("`design.{key}` is for comparisons, and `measure` compares nothing");
+            site.at_key(&["design", key], message, "without effect")
+                .hint(format!("say it in `measure.{key}`"));
+        }
+    }
 }

@@ -59,6 +59,10 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
         think: None,
     };
     log_in::judge(site, &LIST, &resolved);
+    if !resolved.keep_alive && resolved.has_users() {
+        let message = "a user who logs in or has cookies is a connection, and `load.keep_alive` ends each";
+        site.at_key(&["load", "keep_alive"], message, "expected true");
+    }
     resolved
 }
 
@@ -382,7 +386,7 @@ fn judge_header(
     let control = |c: char| c.is_control() && c != '\t';
     for value in values.iter().filter(|value| value.contains(control)) {
         let message = format!("header `{shown}` contains a line break or another control character");
-        let hint = format!("its value reads `{}`", clipped(value));
+        let hint = format!("its value reads `{}`", clipped(&secret::masked(Some(name), value)));
         site.report(node.place(&at), message, "expected one line").hint(hint);
     }
     if is_repeated {

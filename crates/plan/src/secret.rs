@@ -61,9 +61,23 @@ const SOUGHT_BYTES_MIN: usize = 6;
 
 /// Whether the value of such a variable, flag or field is a secret.
 pub fn is_secret_name(name: &str) -> bool {
-    let name: String =
-        name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    NAMES.iter().any(|part| name.contains(part)) && !PLACES.iter().any(|end| name.ends_with(end))
+    // `sessionId` is two words, and `passWord` may be one.
+    let (mut whole, mut parted, mut before) = (String::new(), String::new(), ' ');
+    for c in name.chars() {
+        if before.is_ascii_lowercase() && c.is_ascii_uppercase() {
+            parted.push('_');
+        }
+        before = c;
+        let plain = if c.is_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        whole.push(plain);
+        parted.push(plain);
+    }
+    let spelled = [whole, parted];
+    let has = |part: &&str| spelled.iter().any(|name| name.contains(*part));
+    let ends = |end: &&str| spelled.iter().any(|name| name.ends_with(*end));
+    // `DB_PASS`, and no `PASSENGERS`.
+    let is_pass = spelled[0] == "PASS" || ends(&"_PASS");
+    (is_pass || NAMES.iter().any(has)) && !PLACES.iter().any(ends)
 }
 
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
@@ -475,6 +489,7 @@ fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
     }
     plan.prepare.iter_mut().for_each(|step| visit_step(step, visit));
     visit_words(&mut plan.building.command, visit);
+    plan.tune.tries.iter_mut().for_each(|text| visit(None, text));
     plan.against.iter_mut().filter_map(|against| against.build.as_mut()).for_each(|text| visit(None, text));
 }
 

@@ -88,7 +88,9 @@ impl FromStr for Url {
 
     /// Reads a URL; `http://` may be left out. The error says what is wrong with it, and follows it: "has no host".
     fn from_str(text: &str) -> Result<Url, String> {
-        let (secure, rest) = match text.split_once("://") {
+        // A query may have a URL in it.
+        let scheme = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ':']));
+        let (secure, rest) = match scheme {
             None => (false, text),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
@@ -180,6 +182,7 @@ mod tests {
             ("http://127.0.0.1:3000", "127.0.0.1:3000", "/", true),
             ("HTTP://localhost/a/b?c=d#e", "localhost", "/a/b?c=d", true),
             ("example.org:8080?q", "example.org:8080", "/?q", false),
+            ("localhost:3000/in?to=http://a/", "localhost:3000", "/in?to=http://a/", true),
             ("http://[::1]:81/", "[::1]:81", "/", true),
             ("http://10.0.0.7:80/", "10.0.0.7", "/", false),
             ("https://host:443", "host", "/", false),

@@ -7,9 +7,10 @@ use super::*;
 #[test]
 fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
     let secret = "Authorization proxy-authorization Cookie Set-Cookie X-Api-Key apiKey GITHUB_TOKEN x-amz-security-token \
-                  DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS";
+                  DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS \
+                  sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass";
     secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
-    let plain = "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH PORT";
+    let plain = "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT";
     plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
 
@@ -145,4 +146,16 @@ fn a_file_is_shown_with_its_problems_and_without_its_secrets() {
     assert_eq!(veiled(text), shown);
     // What is no TOML has no leaves.
     assert_eq!(veiled("a = ["), "a = [");
+}
+
+#[test]
+fn problems_say_nothing_of_secrets() {
+    let text = "name = \"x\"\n[services.api]\nurl = \"http://u:hunter2@h/\"\n[load]\npath = \"/a?token=hunter2 \"\n\
+                headers = { Authorization = \"Bearer hunter2\\n\" }\n";
+    let problems = crate::parse(text, Path::new("/")).unwrap_err();
+    let told: Vec<String> = problems.iter().map(|one| format!("{one:?}")).collect();
+    for expected in ["has a user", "contains ' '", "a line break"] {
+        assert!(told.iter().any(|one| one.contains(expected)), "{told:?}");
+    }
+    assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
 }

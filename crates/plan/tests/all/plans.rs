@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Ask, Level, Rates, Until};
+use model::{Ask, Level, Pacing, Rates, Until};
 use proofload_plan::{
     Command, Cpus, Load, LookRule, Metric, Plan, Process, Protocol, Rate, Ready, Variant, parse,
 };
@@ -49,6 +49,8 @@ fn a_level_may_set_the_rate_of_all_variants_or_none() {
     let file = |low: &str, design: &str| {
         format!("{MINIMAL}[factors.rate]\nlow = {low}\nhigh = {{ load.rate = 800 }}\n[design]\n{design}")
     };
+    let even = plan(&file("{ load.rate = 200 }", "metric = \"cpu_per_request\"\narrivals = \"constant\""));
+    assert_eq!((even.design.pacing(), even.design.arrivals), (Pacing::Open, Process::Constant));
     let plan = plan(&file("{ load.rate = 200 }", "metric = \"p99\""));
     let rates: Vec<_> = plan.variants.iter().map(|variant| variant.load.rate_per_s).collect();
     assert_eq!((rates, plan.design.rate), (vec![Some(200.0), Some(800.0)], Some(Rate::PerSecond(200.0))));
@@ -195,6 +197,12 @@ fn several_metrics_are_judged_the_first_first_and_a_latency_among_them_sets_the_
     let found = design("metric = [\"throughput\", \"peak_memory\"]");
     assert_eq!((found.co_primary.as_slice(), found.rate), ([Metric::PeakMemory].as_slice(), None));
     assert_eq!(design("metric = [\"p90\"]").co_primary, []);
+}
+
+#[test]
+fn users_keep_their_connections() {
+    let text = format!("{MINIMAL}[load]\ncookies = true\nkeep_alive = false\n");
+    assert_eq!(parse(&text, here()).unwrap_err()[0].label, "expected true");
 }
 
 #[test]
@@ -429,6 +437,7 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         ("requests = 5\nrate = \"1..9\"", "gives it no length"),
         ("rate = \"fast\"", "is no rate"),
         ("[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
+        ("[design]\nmetric = \"p99\"\nrate = 500", "`design.rate` is for comparisons"),
     ] {
         let problems = parse(&format!("{MINIMAL}[measure]\n{text}"), here()).unwrap_err();
         assert!(problems.iter().any(|found| found.message.contains(problem)), "{text}: {problems:?}");
