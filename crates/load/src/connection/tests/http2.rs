@@ -411,6 +411,18 @@ fn a_stream_that_stalls_is_given_up_alone() {
     assert_eq!(bench.books(), "opened 1, 200 x 1, head timeout x 1, body timeout x 1");
 }
 
+/// The walk over time limits comes again when that of the next request ends, and not a whole time limit later.
+#[test]
+fn a_request_beside_one_that_was_given_up_has_its_own_time_and_no_more() {
+    let mut bench = bench(&get(), TEN, &settings(Some(1)), (Cut::Whole, 2));
+    bench.pass(100 * MS);
+    bench.hear(&settings(Some(2)));
+    bench.pass(TIMEOUT_NS - 100 * MS);
+    assert!(bench.is_open());
+    assert_eq!(bench.worker.next_due_ns, bench.now_ns + 100 * MS);
+    assert_eq!(bench.books(), "opened 1, head timeout x 1, unfinished 1");
+}
+
 #[test]
 fn a_silent_connection_is_given_up_with_all_its_streams() {
     let mut bench = bench(&get(), Protocol::Http2 { streams: 2 }, &settings(None), (Cut::Whole, 4));
