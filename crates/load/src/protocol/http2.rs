@@ -247,6 +247,11 @@ impl Http2 {
 
     /// Makes ready as much of the requests' bodies as the peer's windows take: a frame of each in turn.
     fn upload(&mut self, arena: &RequestArena) {
+        if self.written > UPLOAD_AHEAD_BYTES {
+            // A slow peer that goes on reading may never have all of it: what is written is not kept.
+            self.output.drain(..self.written);
+            self.written = 0;
+        }
         let mut more = true;
         while std::mem::take(&mut more) {
             for stream in self.streams.iter_mut().filter(|stream| !stream.upload.is_empty()) {
