@@ -89,6 +89,8 @@ struct Socket {
     generation: u32,
     /// A receive is armed.
     receiving: bool,
+    /// There was room for another request while more was there to be read, which comes first.
+    has_room: bool,
     /// What is being sent, where that is not the arena's: the kernel reads it until the send has completed.
     sending: Vec<u8>,
     is_sending: bool,
@@ -234,9 +236,12 @@ impl Completion {
             (Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN), _) => Action::Wait,
             (Err(errno), _) => worker.failed(index, now_ns, driver::cause(errno)),
         };
-        if act == Action::Free {
+        // With pipelining the next piece may be half a response, and makes no room of its own.
+        let had_room = self.sockets[index].has_room && event.result() > 0;
+        if act == Action::Free || act == Action::Wait && had_room {
             // More after the end of a response, or the end of the connection, comes before the next request.
             let dry = !cqueue::sock_nonempty(event.flags());
+            self.sockets[index].has_room = !dry;
             act = if dry { worker.start(index, now_ns) } else { Action::Wait };
         }
         act = self.receive(worker, index, act);
@@ -292,7 +297,12 @@ impl Driver for Completion {
         let several = several.min(most.several) + std::mem::take(&mut self.told);
         self.ring.wait(wait_ns, Patience { several, ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
-        for event in &events {
+        // A response that is there already says more than a request that cannot be written any more, as with 413 to a long one.
+        let is_lost = |event: &&cqueue::Entry| event.result() < 0 && Tag::of(event).kind == Kind::Sent;
+        for event in events.iter().filter(|event| !is_lost(event)) {
+            self.handle(worker, event);
+        }
+        for event in events.iter().filter(is_lost) {
             self.handle(worker, event);
         }
         let quiet = events.is_empty();
@@ -329,7 +339,7 @@ impl Driver for Completion {
         let socket = &mut self.sockets[index];
         if let Some(file) = socket.file.take() {
             socket.generation = (socket.generation + 1) & 0xff_ffff;
-            socket.receiving = false;
+            (socket.receiving, socket.has_room) = (false, false);
             self.ring.forget(index as u32);
             socket.sending.clear();
             socket.is_sending = false;

@@ -92,6 +92,10 @@ impl<'r> Renderer<'r> {
                 "Transfer-Encoding frames a body as it is written, not as values fill it; leave it out";
             return refuse("load.headers", problem);
         }
+        if body.uses(|number| number >= names.columns()) && has(request, "content-length") {
+            let problem = "Content-Length is not known before captured values fill the body; leave it out";
+            return refuse("load.headers", problem);
+        }
         let body_escape: Escape = if is_json(request) { json } else { raw };
         let (columns, filled_body) = (names.columns(), Vec::new());
         Ok(Renderer { request, columns, cookies, path, headers, body, body_escape, filled_body })

@@ -178,7 +178,7 @@ pub enum DriverChoice {
     /// epoll.
     Readiness,
     /// io_uring; epoll where the kernel refuses it (`kernel.io_uring_disabled`, a container's filter) or is older than
-    /// Linux 6.12, and for TLS, HTTP/2, pipelining and unix sockets, whose cost lies elsewhere.
+    /// Linux 6.12.
     Completion,
 }
 

@@ -8,7 +8,7 @@ use model::{
     BUCKET_NS, Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount,
     Phase,
 };
-use stats::Latencies;
+use stats::{Latencies, Quantile};
 
 use crate::arena::Endpoint;
 use crate::connection::InFlight;
@@ -114,6 +114,12 @@ impl Tally {
             latency_ns: in_flight_ns.checked_div(responses)?,
             body_bytes: body_bytes.checked_div(responses)?,
         })
+    }
+
+    /// How long the slowest request took, or took at least; 0 before the first has ended.
+    pub(crate) fn slowest_ns(&self) -> u64 {
+        let cells = self.endpoints.iter().flatten();
+        cells.filter_map(|cell| cell.latency.max()).map(Quantile::ns).max().unwrap_or(0)
     }
 
     /// Counts a request that is begun, in the window or after it.

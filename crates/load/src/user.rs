@@ -224,7 +224,9 @@ impl Cookie {
     fn read(text: &[u8], request: &[u8], now_s: i64) -> Option<(Cookie, bool)> {
         let mut parts = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let (name, value) = pair(parts.next()?).filter(|(name, _)| !name.is_empty())?;
-        if name.len() + value.len() > COOKIE_BYTES_MAX {
+        // HTTP/2 carries any byte, and a line break would end the field in which it is sent back.
+        let has_control = text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
+        if has_control || name.len() + value.len() > COOKIE_BYTES_MAX {
             return None;
         }
         let (mut path, mut by_age, mut by_date) = (default_path(request), None, false);
@@ -232,8 +234,11 @@ impl Cookie {
             if key.eq_ignore_ascii_case(b"path") && value.starts_with(b"/") {
                 path = value;
             } else if key.eq_ignore_ascii_case(b"max-age") {
-                let is_none = !value.is_empty() && value.iter().all(|digit| *digit == b'0');
-                by_age = Some(is_none || value.starts_with(b"-"));
+                let digits = value.strip_prefix(b"-").unwrap_or(value);
+                // What is no number says nothing (section 5.2.2).
+                if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+                    by_age = Some(value.starts_with(b"-") || digits.iter().all(|digit| *digit == b'0'));
+                }
             } else if key.eq_ignore_ascii_case(b"expires") {
                 let date = String::from_utf8_lossy(value).replace('-', " ");
                 let end = DateTimeParser::new().relaxed_weekday(true).parse_timestamp(&date);

@@ -453,9 +453,8 @@ impl Worker {
         {
             return 0;
         }
-        let slowest_ns = self.tally.counts.latency.max().map_or(0, |slowest| slowest.ns());
         let most_ns = (window_ns / LISTEN_WINDOWS).clamp(LISTEN_MIN_NS, LISTEN_MAX_NS);
-        slowest_ns.saturating_mul(2).clamp(LISTEN_MIN_NS, most_ns)
+        self.tally.slowest_ns().saturating_mul(2).clamp(LISTEN_MIN_NS, most_ns)
     }
 
     /// Ends the slice: what is still in flight is entered as unfinished, what was due and not sent as unsent. Hands out the
@@ -500,13 +499,18 @@ impl Worker {
             self.next_due_ns = now_ns + self.settings.timeout_ns.min(self.settings.connect_timeout_ns);
         }
         for index in from..self.connections.len() {
-            match self.connections[index].due_ns(&self.settings) {
-                Some(due_ns) if due_ns > now_ns => self.next_due_ns = self.next_due_ns.min(due_ns),
-                Some(_) => match self.expire(index, now_ns) {
-                    Action::Wait => {}
-                    act => return Some((index, act)),
-                },
-                None => {}
+            let mut due_ns = self.connections[index].due_ns(&self.settings);
+            let mut act = Action::Wait;
+            if due_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+                act = self.expire(index, now_ns);
+                // HTTP/2 gives up a request alone: the time of others on its connection may be up soon.
+                due_ns = self.connections[index].due_ns(&self.settings);
+            }
+            if let Some(due_ns) = due_ns.filter(|due_ns| *due_ns > now_ns) {
+                self.next_due_ns = self.next_due_ns.min(due_ns);
+            }
+            if act != Action::Wait {
+                return Some((index, act));
             }
         }
         None

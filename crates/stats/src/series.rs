@@ -52,8 +52,9 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let mut slopes: Vec<f64> = pairs().map(slope).collect();
     slopes.sort_by(f64::total_cmp);
     let all = n * (n - 1) / 2;
-    // Of two orders with the same |S| the one is the other backwards.
-    let fewer = (all - s.unsigned_abs() as usize) / 2;
+    // Of two orders with the same |S| the one is the other backwards. With ties |S| may be one that no order without them has: that below
+    // it counts.
+    let fewer = (all - s.unsigned_abs() as usize).div_ceil(2);
     let p = if s == 0 { 1.0 } else { (2.0 * inversions_at_most(n, fewer)).min(1.0) };
     Some(Trend { s, p, slope: median_of_sorted(&slopes) })
 }
@@ -158,6 +159,8 @@ mod tests {
     fn values_all_alike_have_no_trend_and_a_clean_step_is_where_it_is() {
         let flat = mann_kendall(&[2.0; 8]).expect("eight values");
         assert_eq!((flat.s, flat.p, flat.slope), (0, 1.0, 0.0));
+        // Of the 12 orders of 1, 1, 2, 3 two have as large an |S| as this one.
+        assert!(mann_kendall(&[1.0, 1.0, 2.0, 3.0]).expect("four values").p >= 2.0 / 12.0);
         let found = step(&[1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 3.0]).expect("it varies");
         assert_eq!((found.after, found.difference, found.p), (4, 2.0, 0.0));
     }

@@ -220,7 +220,7 @@ fn certificate(error: &CertificateError) -> String {
 fn alert_text(alert: AlertDescription) -> String {
     let what = match alert {
         AlertDescription::HandshakeFailure => {
-            "it workers no cipher or key exchange with us (handshake_failure)"
+            "it shares no cipher or key exchange with us (handshake_failure)"
         }
         AlertDescription::ProtocolVersion => "it speaks neither TLS 1.2 nor TLS 1.3 (protocol_version)",
         AlertDescription::UnrecognisedName => "it does not know this server name (unrecognized_name)",

@@ -83,7 +83,7 @@ struct Http2 {
     reading: Reading,
     /// Bytes that were received since the peer's window for the connection was opened again.
     unopened: u32,
-    /// Answers since the peer had read everything.
+    /// Answers since the peer had read everything, or much.
     unread_answers: u32,
     /// To be written to the peer, from `written` on.
     output: Vec<u8>,
@@ -247,6 +247,11 @@ impl Http2 {
 
     /// Makes ready as much of the requests' bodies as the peer's windows take: a frame of each in turn.
     fn upload(&mut self, arena: &RequestArena) {
+        if self.written > UPLOAD_AHEAD_BYTES {
+            // A slow peer that goes on reading may never have all of it: what is written is not kept.
+            self.output.drain(..self.written);
+            (self.written, self.unread_answers) = (0, 0);
+        }
         let mut more = true;
         while std::mem::take(&mut more) {
             for stream in self.streams.iter_mut().filter(|stream| !stream.upload.is_empty()) {

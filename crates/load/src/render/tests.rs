@@ -122,6 +122,13 @@ fn only_a_json_body_is_escaped_as_json() {
 }
 
 #[test]
+fn a_length_cannot_be_given_for_a_body_that_users_fill() {
+    let given = request("POST", &[("Content-Length", "2")], "{token}ab");
+    let refusal = Renderer::new(&given, &["token".to_owned()], false).unwrap_err().to_string();
+    assert!(refusal.starts_with("load.headers: Content-Length is not known"), "{refusal}");
+}
+
+#[test]
 fn a_request_that_uses_no_value_is_one_and_doubled_braces_still_become_one() {
     let unused = request("POST", &[], "{{a}}");
     let rows = rows(&Request { values: Some(Values::csv(b"a\n1\n2").unwrap()), ..unused }).unwrap();

@@ -279,6 +279,9 @@ fn cookies_have_paths_and_ends() {
         hear("/", &[future, "k=5; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]),
         "Cookie: y=4; k=5\r\n"
     );
+    // What is no age says nothing, and what would break its line is no cookie.
+    let refused = ["k=6; Max-Age=soon; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "b=1\r\nX: y", "d=\n"];
+    assert_eq!(hear("/", &refused), "Cookie: y=4\r\n");
     assert_eq!(hear("/", &["y=; Path=/; Expires=Thu, 01-Jan-1970 00:00:01 GMT", "k=; Max-Age=-1"]), "");
     let many: Vec<String> = (0..60).map(|number| format!("c{number}=1")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -90,7 +90,9 @@ impl Worker {
     /// Lets the user who has thought for longest go on.
     pub(super) fn wake(&mut self, now_ns: u64) -> Option<(usize, Action)> {
         let Reverse((_, index)) = self.thinking.as_mut()?.waking.pop()?;
-        Some((index, self.start(index, now_ns)))
+        // Where his connection was opened anew just now he may have gone on already, and what is being written is not written twice.
+        let has_room = self.connections[index].room(now_ns, &self.settings) > 0;
+        Some((index, if has_room { self.start(index, now_ns) } else { Action::Wait }))
     }
 
     /// Connection `index` is free: its user thinks, or goes on.

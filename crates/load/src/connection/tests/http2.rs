@@ -411,6 +411,18 @@ fn a_stream_that_stalls_is_given_up_alone() {
     assert_eq!(bench.books(), "opened 1, 200 x 1, head timeout x 1, body timeout x 1");
 }
 
+/// The walk over time limits comes again when that of the next request ends, and not a whole time limit later.
+#[test]
+fn a_request_beside_one_that_was_given_up_has_its_own_time_and_no_more() {
+    let mut bench = bench(&get(), TEN, &settings(Some(1)), (Cut::Whole, 2));
+    bench.pass(100 * MS);
+    bench.hear(&settings(Some(2)));
+    bench.pass(TIMEOUT_NS - 100 * MS);
+    assert!(bench.is_open());
+    assert_eq!(bench.worker.next_due_ns, bench.now_ns + 100 * MS);
+    assert_eq!(bench.books(), "opened 1, head timeout x 1, unfinished 1");
+}
+
 #[test]
 fn a_silent_connection_is_given_up_with_all_its_streams() {
     let mut bench = bench(&get(), Protocol::Http2 { streams: 2 }, &settings(None), (Cut::Whole, 4));
@@ -459,13 +471,22 @@ fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
         bench.hear(&empty(1));
         bench.books()
     });
-    // A server that opens its windows wide at once says nothing more about them.
-    let mut bench = Bench::new(&request, TEN, None, (Cut::Whole, 1));
+    // A server that opens its windows wide at once says nothing more about them. Its socket takes all, or pieces and never all of it.
     let wide = frame(SETTINGS, 0, 0, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
-    bench.hear(&[wide, frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0, 0, 0])].concat());
-    bench.load();
-    let sent = read(&bench.said());
-    assert_eq!(sent.iter().filter(|frame| frame.0 == DATA).map(|frame| frame.3.len()).sum::<usize>(), BYTES);
+    let wide = [wide, frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0, 0, 0])].concat();
+    for pieces in [0, 20] {
+        let mut bench = Bench::new(&request, TEN, None, (Cut::Whole, 1));
+        bench.hear(&wide);
+        bench.room = if pieces == 0 { usize::MAX } else { 0 };
+        bench.load();
+        for _ in 0..pieces {
+            bench.room = 100_000;
+            bench.perform(Action::Send);
+            bench.hear(&frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]));
+        }
+        let sent = read(&bench.said()).into_iter().filter(|frame| frame.0 == DATA);
+        assert_eq!(sent.map(|frame| frame.3.len()).sum::<usize>(), BYTES);
+    }
 }
 
 #[test]
