@@ -10,7 +10,8 @@ fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
                   DB_PASSWORD PGPASSWORD MYSQL_PWD AWS_SECRET_ACCESS_KEY PRIVATE_KEY GOOGLE_CREDENTIALS \
                   sessionId accessKeyId privateKey userPwd passWord DB_PASS smtpPass pass";
     secret.split(' ').for_each(|name| assert!(is_secret_name(name), "{name}"));
-    let plain = "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT";
+    let plain =
+        "NODE_ENV accept PATH PWD SORT_KEY DB_PASSWORD_FILE TOKEN_PATH tokenFile PASSENGERS BYPASS PORT";
     plain.split(' ').for_each(|name| assert!(!is_secret_name(name), "{name}"));
 }
 

@@ -88,7 +88,9 @@ fn each_side_has_its_own_directories_and_data_and_shares_what_lies_elsewhere() {
 #[test]
 fn a_file_without_factors_compares_here_with_there_and_a_copy_is_of_the_commit() {
     let only = plan("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n");
-    for (service, said) in [("command = [\"x\"]\n[measure]", "one variant"), ("container.image = \"x\"", "a container")] {
+    for (service, said) in
+        [("command = [\"x\"]\n[measure]", "one variant"), ("container.image = \"x\"", "a container")]
+    {
         let refused = plan(&format!("name = \"x\"\n[services.api]\n{service}\n")).check_here().unwrap_err();
         assert!(refused.to_string().contains(said), "{refused}");
     }
