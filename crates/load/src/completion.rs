@@ -297,12 +297,7 @@ impl Driver for Completion {
         let several = several.min(most.several) + std::mem::take(&mut self.told);
         self.ring.wait(wait_ns, Patience { several, ..most }, &mut events);
         self.now_ns = clock::monotonic_ns();
-        // A response that is there already says more than a request that cannot be written any more, as with 413 to a long one.
-        let is_lost = |event: &&cqueue::Entry| event.result() < 0 && Tag::of(event).kind == Kind::Sent;
-        for event in events.iter().filter(|event| !is_lost(event)) {
-            self.handle(worker, event);
-        }
-        for event in events.iter().filter(is_lost) {
+        for event in &events {
             self.handle(worker, event);
         }
         let quiet = events.is_empty();
