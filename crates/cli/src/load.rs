@@ -169,7 +169,8 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
 /// If the flags make no plan, or a file cannot be read.
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url.as_deref().unwrap_or_default();
-    let url: Url = text.parse().map_err(|problem| Failed::usage(format!("{text}: {problem}")))?;
+    let refused = |problem| Failed::usage(format!("{}: {problem}", plan::masked(None, text)));
+    let url: Url = text.parse().map_err(refused)?;
     let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
     let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
     let mut plan = draft(args, &url)?;
