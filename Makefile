@@ -107,7 +107,7 @@ truth-validity: setup truth-setup ## which faults of a measurement the checks fi
 truth-simulated: ## how often intervals and verdicts are right on simulated noisy machines, in a few minutes of CPU time
 	cargo run --release --locked -p proofload-lab --example simulated_truth
 
-truth-capacity: build ## how far capacities of services whose queue is known are off, 20 runs in about 65 minutes (needs Go)
+truth-capacity: build ## how far capacities of services whose queue is known are off, 25 runs in about 80 minutes (needs Go)
 	mkdir -p $(TRUTH)
 	python3 bench/truth/capacity.py --proofload $(BINARY) --out $(TRUTH)/capacity.jsonl
 
