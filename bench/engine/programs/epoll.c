@@ -2,10 +2,7 @@
  * The floor of readiness: a bare loop over epoll that writes the next request straight from its read handler, two
  * system calls for a response and a share of one epoll_wait. See floor.h for what it leaves out.
  */
-#include "floor.h"
-#include <sys/epoll.h>
-
-#define EVENTS_MAX 512
+#include "epoll.h"
 
 struct connection {
     int socket_fd;
@@ -14,14 +11,19 @@ struct connection {
 
 static struct connection connections[CONNECTIONS_MAX];
 
+static void ask(int index, const struct load *load) {
+    send_request(connections[index].socket_fd, load);
+}
+
 /* Takes what has arrived. One when that ended a response, and the next request is on its way; else zero. */
-static unsigned long receive(struct connection *connection, const struct load *load) {
+static unsigned long receive(int index, const struct load *load) {
+    struct connection *connection = &connections[index];
     ssize_t count = recv(connection->socket_fd, NULL, connection->missing_bytes, MSG_TRUNC | MSG_DONTWAIT);
     if (count <= 0) stop("recv");
     connection->missing_bytes -= (size_t)count;
     if (connection->missing_bytes > 0) return 0;
     connection->missing_bytes = load->response_bytes;
-    send_request(connection->socket_fd, load);
+    ask(index, load);
     return 1;
 }
 
@@ -30,7 +32,7 @@ static int connect_all(const struct load *load) {
     if (epoll_fd < 0) stop("epoll_create1");
     for (int i = 0; i < load->connections; i++) {
         struct connection *connection = &connections[i];
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = i};
         connection->socket_fd = connect_loopback(load->port);
         connection->missing_bytes = load->response_bytes;
         if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, connection->socket_fd, &event) != 0) stop("epoll_ctl");
@@ -39,21 +41,8 @@ static int connect_all(const struct load *load) {
 }
 
 int main(int argc, char **argv) {
-    static struct epoll_event events[EVENTS_MAX];
     struct load load = load_from(argc, argv);
     load.response_bytes = first_response_bytes(&load);
-    int epoll_fd = connect_all(&load);
-    unsigned long responses = 0;
-    double start = now_seconds();
-    double end = start + load.seconds;
-    double now = start;
-    for (int i = 0; i < load.connections; i++) send_request(connections[i].socket_fd, &load);
-    while (now < end) {
-        int ready = epoll_wait(epoll_fd, events, EVENTS_MAX, (int)((end - now) * 1000) + 1);
-        if (ready < 0) stop("epoll_wait");
-        for (int i = 0; i < ready; i++) responses += receive(events[i].data.ptr, &load);
-        now = now_seconds();
-    }
-    print_count(responses, now - start);
+    run(connect_all(&load), &load, ask, receive);
     return 0;
 }

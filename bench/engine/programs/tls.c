@@ -2,11 +2,9 @@
  * The floor of OpenSSL: a bare loop over epoll that decrypts whatever has arrived into one buffer, and looks at none of it. See floor.h for what
  * else it leaves out.
  */
-#include "floor.h"
+#include "epoll.h"
 #include <openssl/ssl.h>
-#include <sys/epoll.h>
 
-#define EVENTS_MAX 512
 #define BUFFER_BYTES 65536
 
 struct connection {
@@ -17,8 +15,12 @@ struct connection {
 static struct connection connections[CONNECTIONS_MAX];
 static char buffer[BUFFER_BYTES];
 
-static void ask(SSL *ssl, const struct load *load) {
+static void send_tls(SSL *ssl, const struct load *load) {
     if (SSL_write(ssl, load->request, (int)load->request_bytes) <= 0) stop("SSL_write");
+}
+
+static void ask(int index, const struct load *load) {
+    send_tls(connections[index].ssl, load);
 }
 
 /* What of a response is there; -1 where nothing more is. */
@@ -29,13 +31,14 @@ static int take(SSL *ssl) {
 }
 
 /* Takes what has arrived. One when that ended a response, and the next request is on its way; else zero. */
-static unsigned long receive(struct connection *connection, const struct load *load) {
+static unsigned long receive(int index, const struct load *load) {
+    struct connection *connection = &connections[index];
     int count;
     while ((count = take(connection->ssl)) > 0) {
         connection->missing_bytes -= (size_t)count;
         if (connection->missing_bytes > 0) continue;
         connection->missing_bytes = load->response_bytes;
-        ask(connection->ssl, load);
+        ask(index, load);
         return 1;
     }
     return 0;
@@ -52,13 +55,13 @@ static int connect_all(SSL_CTX *context, struct load *load) {
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_fd < 0) stop("epoll_create1");
     SSL *first = connect_tls(context, load->port);
-    ask(first, load);
+    send_tls(first, load);
     buffer[take(first)] = '\0';
     load->response_bytes = response_bytes(buffer);
     SSL_free(first);
     for (int i = 0; i < load->connections; i++) {
         struct connection *connection = &connections[i];
-        struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = i};
         connection->ssl = connect_tls(context, load->port);
         connection->missing_bytes = load->response_bytes;
         int socket_fd = SSL_get_fd(connection->ssl);
@@ -69,24 +72,11 @@ static int connect_all(SSL_CTX *context, struct load *load) {
 }
 
 int main(int argc, char **argv) {
-    static struct epoll_event events[EVENTS_MAX];
     struct load load = load_from(argc, argv);
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (context == NULL) stop("SSL_CTX_new");
     SSL_CTX_set_read_ahead(context, 1);
     SSL_CTX_set_default_read_buffer_len(context, BUFFER_BYTES);
-    int epoll_fd = connect_all(context, &load);
-    unsigned long responses = 0;
-    double start = now_seconds();
-    double end = start + load.seconds;
-    double now = start;
-    for (int i = 0; i < load.connections; i++) ask(connections[i].ssl, &load);
-    while (now < end) {
-        int ready = epoll_wait(epoll_fd, events, EVENTS_MAX, (int)((end - now) * 1000) + 1);
-        if (ready < 0) stop("epoll_wait");
-        for (int i = 0; i < ready; i++) responses += receive(events[i].data.ptr, &load);
-        now = now_seconds();
-    }
-    print_count(responses, now - start);
+    run(connect_all(context, &load), &load, ask, receive);
     return 0;
 }

@@ -135,6 +135,7 @@ pub fn all_fruitless(record: &Record) -> Option<String> {
     })
 }
 
+/// Whether a variant was loaded for long enough to be one that never succeeds.
 fn is_tried(record: &Record, variant: usize) -> bool {
     let warm_up_s: f64 = slices(record, variant).map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
     warm_up_s >= PATIENCE_S || slices(record, variant).any(|slice| slice.kind != SliceKind::WarmUp)

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use model::quantity::many;
 use model::{Metric, Quantity, evidence};
 use plan::Comparison;
-use record::{Block, MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
+use record::{MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
 use super::{Run, Seen, Variant, only_if, total, wall_ns, warning};
@@ -205,8 +205,7 @@ pub fn per_core(record: &Record) -> bool {
     };
     // What is started to find ports is no block.
     let first = record.blocks.iter().find(|block| block.number > 0 && block.trials.len() == variants.len());
-    let all_at_limit = |of: &Block| of.trials.len() == variants.len() && of.trials.iter().all(at_limit);
-    design.per_core && !record.is_open_loop() && first.is_some_and(all_at_limit)
+    design.per_core && !record.is_open_loop() && first.is_some_and(|of| of.trials.iter().all(at_limit))
 }
 
 /// By how much variants of a comparison may differ in the cores that their services kept busy, in parts of the margin.

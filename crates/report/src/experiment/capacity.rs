@@ -31,10 +31,15 @@ fn holds(of: &Capacity, slo: &str) -> (bool, String) {
     }
 }
 
+/// The same as a sentence.
+fn held(record: &Record, of: &Capacity) -> String {
+    let (is_known, detail) = holds(of, &slo(record));
+    format!("{}{detail}", if is_known { "holds " } else { "" })
+}
+
 /// The same with the variant's name, for a picture.
 pub(crate) fn told(record: &Record, of: &Capacity) -> String {
-    let (is_known, detail) = holds(of, &slo(record));
-    format!("{}: {}{detail}", of.variant, if is_known { "holds " } else { "" })
+    format!("{}: {}", of.variant, held(record, of))
 }
 
 /// What each variant bears.
@@ -63,15 +68,11 @@ fn too_short(record: &Record) -> Option<String> {
 
 /// The same in one sentence, where nothing is compared; `None` where capacity is not measured.
 pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<String> {
-    let slo = slo(record);
-    let alone = conclusion.capacities.len() == 1;
-    let told = |of: &Capacity| {
-        let (is_known, detail) = holds(of, &slo);
-        let name = if alone { String::new() } else { format!("{}: ", of.variant) };
-        format!("{name}{}{detail}", if is_known { "holds " } else { "" })
-    };
-    let told: Vec<String> = conclusion.capacities.iter().map(told).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    match conclusion.capacities.as_slice() {
+        [] => None,
+        [one] => Some(held(record, one)),
+        several => Some(several.iter().map(|of| told(record, of)).collect::<Vec<_>>().join("; ")),
+    }
 }
 
 fn notes(of: &Capacity) -> Vec<String> {
