@@ -17,8 +17,8 @@ use environment::{Queue, QueueKind as Kind, Simulated, capacity_plan, finished, 
 const RUNS: u64 = 200;
 const SEED: u64 = 20_261_123;
 
-/// A service with its capacity within p99 < 50 ms: of exponential service by one server µ − ln(100) / 50 ms, of the others by longer
-/// simulation.
+/// A service with its capacity within p99 < 50 ms: of exponential service by one server µ − ln(100) / 50 ms; with room for 26 requests, the
+/// rate at which 1 in 1,000 finds none; of the others by longer simulation.
 struct Case {
     name: &'static str,
     queue: Queue,
@@ -42,6 +42,7 @@ fn cases() -> Vec<Case> {
         case("M/D/1, 1 ms", Kind::Constant, 1000.0, 0.0, 954.1, 180),
         case("M/M/2, 2 ms", Kind::Exponential(2), 1000.0, 0.0, 906.7, 180),
         case("pauses of 25 ms", Kind::Pauses, 1.0 / 0.00105, 0.0, 788.0, 180),
+        case("sheds above 26, 1 ms", Kind::Shedding(26), 1000.0, 0.0, 818.6, 180),
     ]
 }
 
@@ -81,8 +82,11 @@ fn simulate(case: &Case, runs: u64) -> (Vec<f64>, u64, f64, f64) {
     let (mut errors, mut holds, mut widths, mut blocks) = (Vec::new(), 0, 0.0, 0.0);
     for run in 0..runs {
         let seed = SEED ^ run << 20;
-        let record =
-            finished(capacity_plan(1, case.budget_s), seed, &mut Simulated::queueing(seed, &[case.queue]));
+        let mut plan = capacity_plan(1, case.budget_s);
+        if let Kind::Shedding(_) = case.queue.kind {
+            plan.design.slo.push(plan::limit("failed < 0.1%").expect("a limit"));
+        }
+        let record = finished(plan, seed, &mut Simulated::queueing(seed, &[case.queue]));
         let conclusion = analysis::conclude(&record);
         let found = &conclusion.capacities[0];
         let (Some(per_s), Some(interval)) = (found.per_s, &found.interval) else { continue };

@@ -33,11 +33,11 @@ const PUBLISH_TICKS: u32 = 5;
 pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
 /// A window that is shorter is one of many.
 const LISTENED_NS: u64 = 100_000_000;
-/// How long a service is given for each connection that is new before requests are due on a schedule: to accept one costs it CPU time, and the
-/// first requests would wait behind a thousand of them.
-const ACCEPT_NS: u64 = 250_000;
-/// The same for all of them, at the most.
-const ACCEPT_MAX_NS: u64 = 1_000_000_000;
+/// How far apart all threads together open connections before a window. Accepting one costs a service CPU time: a thousand at once would overflow
+/// its queue (511 of Node.js), and the first requests would wait behind them.
+const OPENING_GAP_NS: u64 = 250_000;
+/// How long this may take for all connections.
+const OPENING_MAX_NS: u64 = 1_000_000_000;
 /// How long an interrupted slice waits for what is in flight.
 const INTERRUPTED_DRAIN_NS: u64 = 100_000_000;
 
@@ -128,6 +128,12 @@ fn pin(cpu: usize) -> Result<(), LoadError> {
     sched_setaffinity(None, &cpus).map_err(refused)
 }
 
+/// Of one of the threads, which open connections at the same time.
+fn opening_gap_ns(spec: &LoadSpec) -> u64 {
+    let connections = u64::from(spec.connections).max(1);
+    OPENING_GAP_NS.min(OPENING_MAX_NS / connections) * u64::from(spec.threads)
+}
+
 impl Thread {
     fn new(
         spec: &LoadSpec,
@@ -165,6 +171,7 @@ impl Thread {
             can_skip: matches!(spec.address, Address::Tcp(_)),
             timeout_ns: clock::in_ns(spec.timeout),
             connect_timeout_ns: clock::in_ns(spec.connect_timeout),
+            opening_gap_ns: opening_gap_ns(spec),
             contracts: spec.all_requests().map(contract).collect(),
             sample_every: spec.sample_every,
             users: (spec.users != Users::default()).then(|| Arc::new(users)),
@@ -209,11 +216,6 @@ impl Thread {
         // Connections may have been closed while nobody looked.
         while !self.driver.turn(&mut self.worker, 0) {}
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_prepared(now_ns));
-        if self.worker.is_open_loop() {
-            let opened = self.worker.tally.counts.connections_opened * self.shared.threads.len() as u64;
-            let until_ns = clock::monotonic_ns() + (opened * ACCEPT_NS).min(ACCEPT_MAX_NS);
-            self.pump(|thread, now_ns| thread.is_interrupted() || now_ns >= until_ns);
-        }
         // Read before the window, for it takes a file to read it.
         self.run_delay_ns = clock::thread_run_delay_ns();
         Report::Prepared

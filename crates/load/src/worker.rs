@@ -63,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) can_skip: bool,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
+    /// Before a window connections are opened so far apart.
+    pub(crate) opening_gap_ns: u64,
     /// Of each endpoint.
     pub(crate) contracts: Vec<Contract>,
     /// One response in so many is looked at in full; 0: none.
@@ -353,16 +355,21 @@ impl Worker {
     /// Begins the connect phase. The worker has to send `allowance` requests, or as many as it can (`None`).
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
         debug_assert_eq!(self.gate, Gate::Shut);
-        // Logging in takes a request's time, too.
-        let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
-        self.gate = Gate::Opening { until_ns: now_ns + self.settings.connect_timeout_ns + more_ns };
-        self.allowance = allowance;
-        self.next_due_ns = now_ns;
+        let mut opened_ns = now_ns;
         for connection in &mut self.connections {
             if matches!(connection.stage, Stage::Closed { .. }) {
                 connection.abandon();
+                if !self.settings.fresh {
+                    connection.rest_until(opened_ns);
+                    opened_ns += self.settings.opening_gap_ns;
+                }
             }
         }
+        // Logging in takes a request's time, too.
+        let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
+        self.gate = Gate::Opening { until_ns: opened_ns + self.settings.connect_timeout_ns + more_ns };
+        self.allowance = allowance;
+        self.next_due_ns = now_ns;
         if self.alive == 0 {
             self.none_alive_since_ns = now_ns;
         }

@@ -159,6 +159,7 @@ pub(crate) fn settings(requests: &[Request], protocol: Protocol) -> Settings {
         can_skip: true,
         timeout_ns: TIMEOUT_NS,
         connect_timeout_ns: 200_000_000,
+        opening_gap_ns: 0,
         contracts: requests.iter().map(|request| request.contract.clone().unwrap_or_default()).collect(),
         sample_every: 1,
         users: None,
@@ -235,6 +236,25 @@ fn expected(connections: u32, process: Process) -> (Latencies, u64) {
         responses.record(done_ns - due_ns);
     }
     (responses, queued)
+}
+
+#[test]
+fn connections_are_opened_one_after_the_other_before_a_window() {
+    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
+    let settings = Settings { opening_gap_ns: 250_000, ..settings };
+    let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
+    let mut worker = Worker::new(settings, sampler, None, 1_000);
+    worker.prepare(0, None);
+    let mut reopened = |now_ns| {
+        let (mut from, mut count) = (0, 0);
+        while let Some((index, act)) = worker.overdue(from, now_ns) {
+            assert_eq!(act, Action::Reopen);
+            worker.connecting(index, now_ns);
+            (from, count) = (index + 1, count + 1);
+        }
+        count
+    };
+    assert_eq!([0, 10_000_000, 15_000_000].map(&mut reopened), [1, 40, 20]);
 }
 
 #[test]
@@ -400,6 +420,7 @@ impl Setting {
             fresh,
             can_skip: rng.random_bool(0.5),
             connect_timeout_ns: if rng.random_bool(0.5) { 200_000_000 } else { 700_000_000 },
+            opening_gap_ns: [0, 30_000_000][rng.random_range(0..2)],
             sample_every: [0, 1, 3][rng.random_range(0..3)],
             ..settings(&requests, Protocol::Http1 { pipeline })
         };

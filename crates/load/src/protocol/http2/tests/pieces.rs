@@ -42,6 +42,7 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         can_skip: false,
         timeout_ns: 0,
         connect_timeout_ns: 0,
+        opening_gap_ns: 0,
         contracts: vec![Contract::default()],
         sample_every: 1,
         users: None,
