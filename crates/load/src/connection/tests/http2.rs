@@ -84,6 +84,16 @@ fn responses_are_whole_however_frames_are_cut() {
 }
 
 #[test]
+fn only_what_succeeds_is_a_content_that_was_seen() {
+    let failed = [head(1, "500", &[], 0), data(1, b"sorry!", END_STREAM)].concat();
+    let books = heard_for(&get(), 2, &[&failed, &hello(3)]);
+    assert_eq!(books, "opened 1, 200 x 1, 500 x 1, bad 1, bytes 11, decoded 5");
+    let contract = Some(Contract { body_bytes: Some(6), ..Contract::default() });
+    let books = heard_for(&Request { contract, ..get() }, 1, &[&hello(1)]);
+    assert_eq!(books, "opened 1, 200 x 1, bad 1, bytes 5");
+}
+
+#[test]
 fn an_interim_response_is_the_first_byte() {
     let mut bench = ten(1);
     bench.hear(&head(1, "103", &[], 0));

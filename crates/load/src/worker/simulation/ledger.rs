@@ -164,13 +164,13 @@ impl Ledger {
                 return self.lose(index, now_ns, Cause::ClosedEarly);
             };
             request.first_byte_ns.get_or_insert(now_ns);
-            let bodiless = request.choice.bodiless;
+            let Choice { endpoint, bodiless, .. } = request.choice;
             let plan = &line.plans[0];
             let (head_end, error, end) = (plan.head_end, plan.error, plan.end);
             let all = line.received + count;
             if all >= head_end && !line.head_seen && error.is_none_or(|(at, _)| at > head_end) {
                 line.head_seen = true;
-                if !bodiless {
+                if !bodiless && plan.is_good(endpoint) {
                     line.sampled = self.settings.sample_every > 0
                         && self.heads.is_multiple_of(self.settings.sample_every);
                     self.heads += 1;
@@ -379,7 +379,7 @@ impl Book {
         let (now_ns, in_window) = at;
         let endpoint = request.choice.endpoint;
         let body_bytes = if request.choice.bodiless { 0 } else { plan.content.encoded().len() as u64 };
-        let mut ok = (200..300).contains(&plan.status) && plan.served == Some(endpoint);
+        let mut ok = plan.is_good(endpoint);
         if sampled {
             let decoded = plan.content.decoded();
             self.corrupt += u64::from(decoded.is_none());
