@@ -224,7 +224,7 @@ impl Cookie {
     fn read(text: &[u8], request: &[u8], now_s: i64) -> Option<(Cookie, bool)> {
         let mut parts = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let (name, value) = pair(parts.next()?).filter(|(name, _)| !name.is_empty())?;
-        // HTTP/2 carries any byte, and a line break would end the field in which it is sent back.
+        // HTTP/2 carries most of them, and servers refuse the field in which it would be sent back.
         let has_control = text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
         if has_control || name.len() + value.len() > COOKIE_BYTES_MAX {
             return None;

@@ -202,7 +202,7 @@ fn what_breaks_the_protocol_costs_the_connection() {
 
 #[test]
 fn a_response_that_is_none_costs_its_stream_alone() {
-    let cases: [(&str, &[u8]); 12] = [
+    let cases: [(&str, &[u8]); 14] = [
         ("no status", &trailers(1, &[("a", "b")])),
         ("no number", &head(1, "2x0", &[], END_STREAM)),
         ("a number of four digits", &head(1, "0200", &[], END_STREAM)),
@@ -211,6 +211,8 @@ fn a_response_that_is_none_costs_its_stream_alone() {
         ("two statuses", &head(1, "200", &[(":status", "200")], END_STREAM)),
         ("a request's field", &head(1, "200", &[(":path", "/")], END_STREAM)),
         ("capital letters", &head(1, "200", &[("Etag", "x")], END_STREAM)),
+        ("a line break in a value", &head(1, "200", &[("etag", "x\r\ny")], END_STREAM)),
+        ("a zero byte in a value", &head(1, "200", &[("etag", "x\0")], END_STREAM)),
         ("a field of a connection", &head(1, "200", &[("connection", "close")], END_STREAM)),
         ("two lengths", &head(1, "200", &[("content-length", "1"), ("content-length", "2")], 0)),
         ("data before the head", &data(1, b"x", 0)),
