@@ -28,6 +28,7 @@ use crate::pacer::{Pace, Pacer};
 use crate::worker::{Action, Settings, Worker};
 use crate::{Contract, Process, Protocol, Rate, Request, Until, Users};
 
+mod book;
 mod driver;
 mod ledger;
 mod server;
