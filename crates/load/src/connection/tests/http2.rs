@@ -93,6 +93,13 @@ fn only_what_succeeds_is_a_content_that_was_seen() {
     assert_eq!(books, "opened 1, 200 x 1, bad 1, bytes 5");
 }
 
+/// A part of it may be what a server has said.
+#[test]
+fn a_host_that_is_none_is_the_servers_to_refuse() {
+    let request = Request { headers: vec![("Host".into(), "a b".into())], ..get() };
+    assert_eq!(heard_for(&request, 1, &[&hello(1)]), "opened 1, 200 x 1, bytes 5, decoded 5");
+}
+
 #[test]
 fn an_interim_response_is_the_first_byte() {
     let mut bench = ten(1);
