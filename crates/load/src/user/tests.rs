@@ -298,7 +298,10 @@ fn cookies_join_the_field_that_the_request_has() {
     let arena = RequestArena::render(&[request], &users).unwrap();
     let common = UserSettings { users, endpoint: 1, seed: 0, lane: (0, 1), now_s: 1_000_000_000 };
     let mut user = User::new(&Arc::new(common), 0);
-    let sent = |user: &User| String::from_utf8(user.own(arena.row_of(0, 0), &arena).unwrap().bytes).unwrap();
+    let sent = |user: &User| {
+        let own = user.own(arena.row_of(0, 0), &arena).unwrap();
+        String::from_utf8(own.bytes).unwrap()
+    };
     assert!(sent(&user).ends_with("\r\ncookie: a=1\r\nX: y\r\n\r\n"), "{}", sent(&user));
     let fields = vec![("set-cookie".to_owned(), b"b=2".to_vec())];
     let bytes = b"GET / HTTP/1.1\r\n".to_vec();
