@@ -148,7 +148,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     // A variant against its own copy differs in nothing that could be explained.
     plan.design.explain = false;
     let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
-    let course = Course::new(&name, file.text(), plan, &directory);
+    let course = Course::new(&name, file.text(), plan, Some(&directory));
     let (record, result) = run::carry(Course { yes: args.yes, ..course })?;
     let conclusion = analysis::conclude(&record);
     // What is void prints instead of figures, never beside them.

@@ -97,34 +97,26 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
     run::end(result, code)
 }
 
-/// Has the plan run, and leaves its record in a new folder; with reports where that is kept.
+/// Has the plan run, and leaves its record in a new folder, with reports, where it is to be kept.
 fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    // Where nobody asks for the record it goes with this function.
-    let temporary = match args.output.out {
-        Some(_) => None,
-        None => Some(tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/tmp"))?),
-    };
-    let folder = temporary.as_ref().map(|folder| folder.path().join("record"));
-    let folder = args.output.out.clone().or(folder).unwrap_or_default();
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
-    let course = Course { yes: true, ..Course::new("proofload load", text, plan, &folder) };
+    let folder = args.output.out.as_deref();
+    let course = Course { yes: true, ..Course::new("proofload load", text, plan, folder) };
     let (writer, environment) = run::ready(course, stop.clone())?;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
     let exporter = args.output.prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
     let mut watch = Watch::begin(plan, stop);
     let mut environment = environment.driven_by(args.pace.driver);
-    let (mut record, result) = lab::run(writer, &mut environment, &mut |update| {
+    let (record, result) = lab::run(writer, &mut environment, &mut |update| {
         watch.show(update);
         exporter.iter().for_each(|exporter| exporter.take_in(update));
     });
     watch.end();
-    if args.output.out.is_some() {
+    if folder.is_some() {
         run::keep_reports(&record, None);
         print::tell!("record: {}", records::typed(&record.directory).display());
-    } else {
-        record.directory.clear();
     }
     Ok((record, result))
 }

@@ -205,7 +205,7 @@ fn capture(
     let directory = start.record.clone().unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
-    let course = Course { captures_alone, ..Course::new(name, text, plan, &directory) };
+    let course = Course { captures_alone, ..Course::new(name, text, plan, Some(&directory)) };
     let (record, result) = run::carry(course)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     // A run that was cut short has what was captured up to then.

@@ -128,7 +128,7 @@ pub fn perform(
     dry_run::warn_of_budget(&plan);
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
-    let course = Course::new(&name, experiment.text(), plan, &directory);
+    let course = Course::new(&name, experiment.text(), plan, Some(&directory));
     let (events, yes, prometheus) = (flags.events, flags.yes, flags.prometheus);
     let (record, result) = carry(Course { events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
@@ -155,8 +155,8 @@ pub struct Course<'a> {
     pub text: String,
     /// The plan made of it.
     pub plan: Plan,
-    /// The record's folder, made new.
-    pub directory: &'a Path,
+    /// The record's folder, made new; `None` keeps no record.
+    pub directory: Option<&'a Path>,
     /// Passes over all variants that capture alone: no block, no verdict, and so no report. `None` measures, and captures behind that where
     /// the plan asks for it.
     pub captures_alone: Option<u32>,
@@ -170,7 +170,7 @@ pub struct Course<'a> {
 
 impl<'a> Course<'a> {
     /// One that is measured and told to nobody else, on this machine unless somebody says otherwise.
-    pub fn new(experiment: &'a str, text: String, plan: Plan, directory: &'a Path) -> Course<'a> {
+    pub fn new(experiment: &'a str, text: String, plan: Plan, directory: Option<&'a Path>) -> Course<'a> {
         let (captures_alone, events, yes, prometheus) = (None, false, false, None);
         Course { experiment, text, plan, directory, captures_alone, events, yes, prometheus }
     }
@@ -190,7 +190,10 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let plan = course.plan.clone();
     let mut header = header(course.experiment, course.plan, course.directory);
     header.environment.hosts = remote_hosts.environments();
-    let writer = Writer::create(course.directory, header, &course.text).map_err(unwritable)?;
+    let writer = match course.directory {
+        Some(directory) => Writer::create(directory, header, &course.text).map_err(unwritable)?,
+        None => Writer::nowhere(header, &course.text),
+    };
     let directory = writer.record().directory.clone();
     let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
     let environment = RealEnvironment::new(plan, helpers, directory, stop);
@@ -281,12 +284,12 @@ pub fn quick_budget(variants: usize, open: bool) -> Duration {
 }
 
 /// What is known before anything starts.
-pub fn header(experiment: &str, plan: Plan, directory: &Path) -> Header {
+pub fn header(experiment: &str, plan: Plan, directory: Option<&Path>) -> Header {
     let created = record::now();
     Header {
         version: record::VERSION,
         proofload: env!("CARGO_PKG_VERSION").to_owned(),
-        order: records::order(directory, &created),
+        order: directory.and_then(|directory| records::order(directory, &created)),
         created,
         experiment: experiment.to_owned(),
         command: print::typed_command(),
@@ -297,11 +300,12 @@ pub fn header(experiment: &str, plan: Plan, directory: &Path) -> Header {
 }
 
 /// Whether the record can name its folder and those of the plan, which takes UTF-8.
-fn check_names(plan: &Plan, directory: &Path) -> Result<(), Failed> {
-    let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
-    let what = match (directory.to_str(), serde_json::to_vec(plan)) {
+fn check_names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let unnamed = directory.map(whole).filter(|path| path.to_str().is_none());
+    let what = match (unnamed, serde_json::to_vec(plan)) {
         // Only services that are started here are told where it is.
-        (None, _) if !plan.loads_running() => format!("{}: the folder of the record", directory.display()),
+        (Some(path), _) if !plan.loads_running() => format!("{}: the folder of the record", path.display()),
         (_, Err(_)) => "a folder that the experiment names or lies in".to_owned(),
         _ => return Ok(()),
     };

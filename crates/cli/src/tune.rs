@@ -342,7 +342,7 @@ impl Work<'_> {
         }
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
-        let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, &directory) };
+        let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, Some(&directory)) };
         let (writer, environment) = run::ready(course, self.stop.clone())?;
         run::end_orphans(&writer.record().header.plan.secrets);
         Ok((writer, environment))

@@ -31,6 +31,7 @@ pub(crate) struct Check {
     endpoints: Vec<Endpoint>,
     /// One response in so many is looked at in full; 0: none.
     sample_every: u64,
+    /// Heads of good responses that could have been sampled.
     heads: u64,
     /// Of all heads the fields are looked at.
     pub(crate) has_users: bool,
@@ -82,28 +83,36 @@ impl Check {
         Some(note(failures, is_of, || seen_values(head, name)))
     }
 
-    /// What looks at the content of the response with this head, if its turn has come.
+    /// What looks at the content of the response with this good head, if its turn has come. The page of an error is no other content of
+    /// its endpoint.
     pub(crate) fn sample(&mut self, head: &Head<'_>) -> Option<Box<ContentReader>> {
         let is_sampled = self.is_sampled();
         self.heads += 1;
         is_sampled.then(|| Box::new(ContentReader::of(head)))
     }
 
-    /// Notes the content of a sampled response.
+    /// Judges the content of a sampled response with a good head, and notes it where that is good, too.
     pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
         let Endpoint { contract, failures, contents } = &mut self.endpoints[usize::from(endpoint)];
         let Content { digest, encoded_bytes, decoded_bytes, .. } = match content.finish() {
             Ok(content) => content,
             Err(flaw) => return Some(note(failures, |kind| *kind == FailureKind::Coding, || flaw)),
         };
+        if contract.content.is_some_and(|expected| expected != digest) {
+            let example = || format!("SHA-256 {digest}");
+            return Some(note(failures, |kind| *kind == FailureKind::Content, example));
+        }
+        // What has another length is judged by [`Check::body`].
+        if contract.body_bytes.is_some_and(|expected| expected != encoded_bytes) {
+            return None;
+        }
         let seen = ContentSeen { sha256: digest.to_string(), encoded_bytes, decoded_bytes, count: 1 };
         match contents.iter().position(|known| known.sha256 == seen.sha256) {
             Some(place) => contents[place].merge(&seen),
             None if contents.len() < CONTENTS_MAX => contents.push(seen),
             None => {}
         }
-        let other = contract.content.is_some_and(|expected| expected != digest);
-        other.then(|| note(failures, |kind| *kind == FailureKind::Content, || format!("SHA-256 {digest}")))
+        None
     }
 
     /// Judges a complete response: true when it is good.

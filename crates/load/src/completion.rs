@@ -40,6 +40,9 @@ const OPEN_LOOP: Patience = Patience { several: 8, us: 5 };
 const LONG_BODY_BYTES: u64 = 32 * 1024;
 /// Of what is not the arena's, sent at once.
 const COPY_BYTES_MAX: usize = 64 * 1024;
+/// After a long response the next ones are taken to be long, too, for so many receives: to change from one kind of receive to the other
+/// costs more than a few of the wrong kind.
+const LONG_FOR: u32 = 64;
 /// Thrown away by one request, at most: what is thrown away when it is cancelled is not counted.
 const SKIP_BYTES_MAX: u64 = 1 << 20;
 
@@ -77,8 +80,8 @@ pub(crate) struct Completion {
     events: Vec<cqueue::Entry>,
     /// When the latest completions were taken.
     now_ns: u64,
-    /// Responses are so long that most of each is better thrown away than copied.
-    long: bool,
+    /// For how many more receives responses are taken to be so long that most of each is better thrown away than copied.
+    long_for: u32,
 }
 
 /// The place of a connection's socket.
@@ -125,7 +128,7 @@ impl Completion {
             told: 0,
             events: Vec::new(),
             now_ns: 0,
-            long: false,
+            long_for: 0,
         })
     }
 
@@ -255,8 +258,8 @@ impl Completion {
         }
         let skippable = worker.skippable(index);
         let armed = match self.sockets[index].receiving {
-            true if skippable > 1 && !self.long => {
-                self.long = true;
+            true if skippable > 1 && self.long_for == 0 => {
+                self.long_for = LONG_FOR;
                 self.ring.cancel(self.tag(index, Kind::Received))
             }
             true => Ok(()),
@@ -270,13 +273,12 @@ impl Completion {
 
     fn arm(&mut self, index: usize, skippable: u64) -> Result<(), Errno> {
         self.sockets[index].receiving = true;
+        let long_for = self.long_for;
+        self.long_for = if skippable > 0 { LONG_FOR } else { long_for.saturating_sub(1) };
         match skippable {
-            0 if !self.long => self.ring.receive_all(self.tag(index, Kind::Received)),
+            0 if long_for == 0 => self.ring.receive_all(self.tag(index, Kind::Received)),
             0 => self.ring.receive(self.tag(index, Kind::Received)),
-            many => {
-                self.long = true;
-                self.ring.skip(self.tag(index, Kind::Skipped), many.min(SKIP_BYTES_MAX) as u32)
-            }
+            many => self.ring.skip(self.tag(index, Kind::Skipped), many.min(SKIP_BYTES_MAX) as u32),
         }
     }
 }

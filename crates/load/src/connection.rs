@@ -461,7 +461,7 @@ impl Sink for (&mut InFlight, &mut Check) {
         *breach = check.head(choice.endpoint, head);
         if own.as_mut().is_some_and(|own| own.note(head)) {
             *content = Some(Box::new(ContentReader::of(head).keeping(CONTENT_BYTES_MAX)));
-        } else if !choice.bodiless {
+        } else if !choice.bodiless && breach.is_none() {
             *content = check.sample(head);
         }
     }
@@ -500,8 +500,7 @@ impl Recorder<'_> {
         }
         let endpoint = request.choice.endpoint;
         if let Some(content) = request.content.take() {
-            let breach = self.check.content(endpoint, *content);
-            request.breach = request.breach.or(breach);
+            request.breach = self.check.content(endpoint, *content);
         }
         let ok = self.check.body(endpoint, request.breach, body_bytes);
         self.tally.response(&request, (status, body_bytes, ok), self.now_ns, self.since_start_ns);

@@ -4,15 +4,14 @@
 //! whether the rate is constant or changes.
 //!
 //! ```text
-//! constant, 2 threads     Λ = 0   1   2   3   4   5          arrival k of the whole load is due at count k
-//!                             |   |   |   |   |   |──► t     and belongs to thread k mod threads
-//!                  thread     0   1   0   1   0   1
-//!
-//! Poisson                     |  |       ||    |  |──► t     Λ grows by −ln(1 − u) · threads, u uniform in [0, 1)
+//! constant     Λ = 0   1   2   3   4   5          arrival k of the whole load is due at count k
+//!                  |   |   |   |   |   |──► t
+//! Poisson             |  |       ||    |  |──► t  Λ grows by −ln(1 − u) to each, u uniform in [0, 1)
+//!       thread        0  1       01    0  1       arrival k belongs to thread k mod threads
 //! ```
-//! For constant arrivals thread t of T has the counts t + jT for j = 0, 1, ...: together they are evenly spaced where the
-//! rate is constant, and a window of length W has exactly ⌈W · rate⌉ of them. For Poisson arrivals each thread draws a process of
-//! its own with rate / T from its own seed; several independent Poisson processes together are one of the summed rate.
+//! The arrivals of a load are the same however many threads share them. A window of length W has exactly ⌈W · rate⌉ constant ones.
+//! Each thread draws all Poisson arrivals, which costs it a logarithm for each that is another's. So the first n of the load are the first
+//! n / T of each thread: with a process for each, the one that is slowest by chance would end late, and the rate fall behind.
 //! Exponential steps of the count make a Poisson process of whatever rate turns the count into time (inversion: Çinlar,
 //! Introduction to Stochastic Processes, 1975, section 4.7).
 //! A time is computed from the count, never from when something was done: that the load falls behind cannot move it. It must
@@ -35,14 +34,14 @@ pub(crate) struct Pacer {
 enum Law {
     /// The next arrival is number `k` of the whole load.
     Constant { k: u64, first: u64, step: u64 },
-    /// The next arrival is due at this count of the whole load, of which each thread has one in `threads`.
-    Poisson { count: f64, threads: f64, rng: Pcg64Mcg },
+    /// The next arrival is due at this count of the whole load. So many windows have begun.
+    Poisson { count: f64, first: u32, step: u32, rng: Pcg64Mcg, seed: u64, windows: u32 },
 }
 
-/// The random words of one thread. Seeds are drawn from one generator: those that follow each other make streams that resemble each other.
-pub(crate) fn rng_of(seed: u64, thread: u32) -> Pcg64Mcg {
+/// The random words of one thread, or one window. Seeds are drawn from one generator: those that follow each other make streams that resemble each other.
+pub(crate) fn rng_of(seed: u64, number: u32) -> Pcg64Mcg {
     let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-    let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
+    let seed = (0..number).fold(seeds.next_u64(), |_, _| seeds.next_u64());
     Pcg64Mcg::seed_from_u64(seed)
 }
 
@@ -63,19 +62,21 @@ impl Pacer {
                 Law::Constant { k: first, first, step }
             }
             Process::Poisson => {
-                Law::Poisson { count: 0.0, threads: threads.into(), rng: rng_of(pace.seed, thread) }
+                let (seed, rng) = (pace.seed, rng_of(pace.seed, 0));
+                Law::Poisson { count: 0.0, first: thread, step: threads, rng, seed, windows: 0 }
             }
         };
         Pacer { law, profile: Profile::new(pace.rate), due_ns: 0.0 }
     }
 
-    /// Begins a window, and the rate with it. Poisson arrivals go on with their stream, so that no two windows are alike.
+    /// Begins a window, and the rate with it. No two windows have the same Poisson arrivals.
     pub(crate) fn restart(&mut self) {
         match &mut self.law {
             Law::Constant { k, first, step: _ } => *k = *first,
-            Law::Poisson { count, .. } => {
-                *count = 0.0;
-                self.law.step();
+            Law::Poisson { count, first, rng, seed, windows, step: _ } => {
+                (*rng, *count) = (rng_of(*seed, *windows), 0.0);
+                *windows += 1;
+                grow(count, *first + 1, rng);
             }
         }
         self.due_ns = self.profile.time_ns(self.law.count());
@@ -98,11 +99,7 @@ impl Law {
     fn step(&mut self) {
         match self {
             Law::Constant { k, step, first: _ } => *k += *step,
-            Law::Poisson { count, threads, rng } => {
-                // 53 bits: every double in [0, 1) that is a multiple of 2⁻⁵³. 1 − u is never 0.
-                let u = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-                *count -= (1.0 - u).ln() * *threads;
-            }
+            Law::Poisson { count, step, rng, .. } => grow(count, *step, rng),
         }
     }
 
@@ -111,6 +108,15 @@ impl Law {
             Law::Constant { k, .. } => *k as f64,
             Law::Poisson { count, .. } => *count,
         }
+    }
+}
+
+/// Goes on by so many arrivals.
+fn grow(count: &mut f64, arrivals: u32, rng: &mut Pcg64Mcg) {
+    for _ in 0..arrivals {
+        // 53 bits: every double in [0, 1) that is a multiple of 2⁻⁵³. 1 − u is never 0.
+        let u = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        *count -= (1.0 - u).ln();
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) enum Filling {
     Body,
     /// The `Cookie` field, if there is any cookie.
     Cookies,
+    /// More cookies in the field that the request has: there may be but one (RFC 6265, section 5.4).
+    MoreCookies,
 }
 
 /// Renders one request; of one with values that of the first row.
@@ -140,10 +142,15 @@ impl<'r> Renderer<'r> {
             let what = Filling::BodyBytes;
             holes.extend((!in_body.is_empty()).then_some(Hole { at: out.len() - 2, what }));
         }
+        let mut wants_cookies = self.cookies;
         for ((name, _), template) in request.headers.iter().zip(&self.headers) {
             self.push_header((row, name), template, out, &mut holes)?;
+            if wants_cookies && name.eq_ignore_ascii_case("cookie") {
+                wants_cookies = false;
+                holes.push(Hole { at: out.len() - 2, what: Filling::MoreCookies });
+            }
         }
-        holes.extend(self.cookies.then_some(Hole { at: out.len(), what: Filling::Cookies }));
+        holes.extend(wants_cookies.then_some(Hole { at: out.len(), what: Filling::Cookies }));
         out.extend_from_slice(b"\r\n");
         let body_at = out.len();
         holes.extend((!in_body.is_empty()).then_some(Hole { at: body_at, what: Filling::Body }));

@@ -116,7 +116,8 @@ impl User {
                 }
                 Filling::BodyBytes => length_at = Some(out.len()),
                 Filling::Body => body_at = out.len(),
-                Filling::Cookies => push_cookies(&self.cookies, &mut out),
+                Filling::Cookies => push_cookies(&self.cookies, (b"Cookie: ", b"\r\n"), &mut out),
+                Filling::MoreCookies => push_cookies(&self.cookies, (b"; ", b""), &mut out),
             }
         }
         out.extend_from_slice(&bytes[from..]);
@@ -224,7 +225,7 @@ impl Cookie {
     fn read(text: &[u8], request: &[u8], now_s: i64) -> Option<(Cookie, bool)> {
         let mut parts = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let (name, value) = pair(parts.next()?).filter(|(name, _)| !name.is_empty())?;
-        // HTTP/2 carries any byte, and a line break would end the field in which it is sent back.
+        // HTTP/2 carries most of them, and servers refuse the field in which it would be sent back.
         let has_control = text.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t');
         if has_control || name.len() + value.len() > COOKIE_BYTES_MAX {
             return None;
@@ -276,19 +277,18 @@ fn path_of(request: &[u8]) -> &[u8] {
     target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }
 
-/// Those for the request that `out` begins with, the ones with longer paths first (section 5.4).
-fn push_cookies(cookies: &[Cookie], out: &mut Vec<u8>) {
+/// Those for the request that `out` begins with, the ones with longer paths first (section 5.4), between these; nothing where there are none.
+fn push_cookies(cookies: &[Cookie], (mut before, after): (&[u8], &[u8]), out: &mut Vec<u8>) {
     let path = path_of(out);
     let mut sent: Vec<&Cookie> = cookies.iter().filter(|cookie| cookie.is_for(path)).collect();
     sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
-    let mut before: &[u8] = b"Cookie: ";
     for Cookie { name, value, .. } in &sent {
         for part in [before, name, b"=", value] {
             out.extend_from_slice(part);
         }
         before = b"; ";
     }
-    out.extend_from_slice(if sent.is_empty() { b"" } else { b"\r\n" });
+    out.extend_from_slice(if sent.is_empty() { b"" } else { after });
 }
 
 #[cfg(test)]

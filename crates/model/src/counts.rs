@@ -168,7 +168,7 @@ pub struct EndpointCounts {
     /// By how requests ended: status codes in order, then those without a complete response. Not in the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<EndpointOutcome>,
-    /// The contents of sampled responses, of each thread the first 16 different ones. Not in the record.
+    /// The contents of sampled responses that were good, of each thread the first 16 different ones. Not in the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<ContentSeen>,
 }

@@ -1,4 +1,4 @@
-//! Appends to a record on disk and folds the same events in memory, so that both always agree.
+//! Appends to a record on disk and folds the same events in memory, so that both always agree; or in memory alone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -42,13 +42,26 @@ impl WriteError {
 /// A record being written.
 #[derive(Debug)]
 pub struct Writer {
-    events: File,
-    path: PathBuf,
-    seal: Seal,
+    /// Where events are kept, if they are.
+    events: Option<Events>,
     record: Record,
 }
 
+/// The file of a record's events.
+#[derive(Debug)]
+struct Events {
+    file: File,
+    path: PathBuf,
+    seal: Seal,
+}
+
 impl Writer {
+    /// A record that is kept nowhere: whatever ends the program leaves nothing of it.
+    pub fn nowhere(header: Header, experiment: &str) -> Writer {
+        let experiment = header.plan.secrets.hide_in_file(experiment);
+        Writer { events: None, record: begun(PathBuf::new(), masked(header), experiment) }
+    }
+
     /// Makes the record's folder, for this user alone, with everything that is known before the run, secrets masked; `experiment` is the
     /// file's text.
     ///
@@ -81,24 +94,21 @@ impl Writer {
     /// The header comes last and whole: from then on the folder is a record.
     fn begin(directory: &Path, header: Header, experiment: String) -> Result<Writer, WriteError> {
         let directory = fs::canonicalize(directory).map_err(at(directory))?;
-        let secrets = &header.plan.secrets;
-        let command = plan::masked_words(&header.command).iter().map(|word| secrets.hide(word)).collect();
-        let header = Header { version: VERSION, command, plan: header.plan.masked(), ..header };
+        let header = masked(header);
         let text = serde_json::to_vec_pretty(&header).map_err(io::Error::from).map_err(at(&directory))?;
         let path = directory.join("events.jsonl");
-        let events = OpenOptions::new().create_new(true).append(true).mode(FILE_MODE).open(&path);
-        let events = events.map_err(at(&path))?;
+        let file = OpenOptions::new().create_new(true).append(true).mode(FILE_MODE).open(&path);
+        let file = file.map_err(at(&path))?;
         // A mark that goes with this process, however it ends; see `is_being_written`. Where a file system has no locks there is none.
-        let _ = events.try_lock();
+        let _ = file.try_lock();
         let made = directory.join("record.json");
         write_whole(&made, &text).map_err(at(&made))?;
         // The names of the files, too: without them a power cut would leave an empty folder.
         for path in [&made, &directory] {
             File::open(path).and_then(|file| file.sync_all()).map_err(at(path))?;
         }
-        let mut record = Record::new(directory, header);
-        record.experiment_text = Some(experiment);
-        Ok(Writer { events, path, seal: Seal::of(&text), record })
+        let events = Some(Events { file, path, seal: Seal::of(&text) });
+        Ok(Writer { events, record: begun(directory, header, experiment) })
     }
 
     /// Keeps one event: on disk first, in one write, then in memory. With the end of a block, and of the run, everything is on the disk
@@ -107,15 +117,9 @@ impl Writer {
     /// # Errors
     /// If the disk refuses; the event is then neither in memory nor, as a whole line, on disk.
     pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
-        let mut seal = self.seal.clone();
-        let line = seal.line(&event).map_err(at(&self.path))?;
-        self.events.write_all(&line).map_err(at(&self.path))?;
-        if matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)) {
-            self.events.sync_data().map_err(at(&self.path))?;
-            // A file that was removed takes lines all the same, and nobody will ever read them.
-            fs::metadata(&self.path).map_err(at(&self.path))?;
+        if let Some(events) = &mut self.events {
+            events.append(&event)?;
         }
-        self.seal = seal;
         self.record.apply(event);
         Ok(())
     }
@@ -129,6 +133,35 @@ impl Writer {
     pub fn into_record(self) -> Record {
         self.record
     }
+}
+
+impl Events {
+    fn append(&mut self, event: &Event) -> Result<(), WriteError> {
+        let mut seal = self.seal.clone();
+        let line = seal.line(event).map_err(at(&self.path))?;
+        self.file.write_all(&line).map_err(at(&self.path))?;
+        if matches!(event, Event::BlockEnded { .. } | Event::BlockDropped { .. } | Event::Ended(_)) {
+            self.file.sync_data().map_err(at(&self.path))?;
+            // A file that was removed takes lines all the same, and nobody will ever read them.
+            fs::metadata(&self.path).map_err(at(&self.path))?;
+        }
+        self.seal = seal;
+        Ok(())
+    }
+}
+
+/// A header as it is kept: of this format, without secrets.
+fn masked(header: Header) -> Header {
+    let secrets = &header.plan.secrets;
+    let command = plan::masked_words(&header.command).iter().map(|word| secrets.hide(word)).collect();
+    Header { version: VERSION, command, plan: header.plan.masked(), ..header }
+}
+
+/// A record without events.
+fn begun(directory: PathBuf, header: Header, experiment: String) -> Record {
+    let mut record = Record::new(directory, header);
+    record.experiment_text = Some(experiment);
+    record
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {

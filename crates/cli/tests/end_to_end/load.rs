@@ -126,10 +126,13 @@ fn first_line(child: &mut Child) -> (String, impl Read + use<>) {
 
 #[test]
 fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
-    let service = Service::start("ok");
-    let mut child = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json"]).begun();
+    let (service, temporary) = (Service::start("ok"), Place::new());
+    let mut load = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json"]);
+    let mut child = load.env("TMPDIR", temporary.path("")).begun();
     let (first, mut talk) = first_line(&mut child);
     assert!(first.starts_with("step 1 of 3, 50/s: "), "{first}");
+    let mut made = std::fs::read_dir(temporary.path("")).expect("a folder");
+    assert!(made.next().is_none(), "a second Ctrl-C, which waits for nothing, would leave it there");
     signal(child.id(), "-INT");
     std::io::copy(&mut talk, &mut std::io::sink()).expect("stderr is readable");
     let document = ended(child).ends(130).json();

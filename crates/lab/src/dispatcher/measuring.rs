@@ -44,9 +44,10 @@ impl Dispatcher<'_> {
                 return Ok(());
             }
         }
-        for &ask in rates.asks() {
+        for (&ask, step) in rates.asks().iter().zip(0..) {
             let rate = ask.rate(capacity_per_s, measure.length());
-            let seed = self.writer.record().header.seed;
+            // Drawn alike, an unlucky minute would come at every rate, and look like a property of the service.
+            let seed = self.schedule.arrivals_seed(self.block, step);
             let open = AskedOpen { ask, rate, process: measure.arrivals, seed };
             self.slice_as(SliceKind::Measured, Asked { until: measure.until, open: Some(open) })?;
         }

@@ -39,6 +39,8 @@ fn a_share_is_of_the_capacity_and_each_rate_has_a_slice_that_limits_are_compared
     assert_eq!(rates, [Rate::Constant(capacity_per_s * 0.5), Rate::Constant(100.0)]);
     let names: Vec<&str> = measured.windows.iter().map(|window| window.name.as_str()).collect();
     assert_eq!(names, ["50 %", "100/s"]);
+    let seeds: Vec<u64> = environment.arrivals.iter().map(|of| of.2.seed).collect();
+    assert!(matches!(seeds[..], [one, other] if one != other), "each rate draws its own arrivals: {seeds:?}");
 
     let conclusion = analysis::conclude(&record);
     assert!(!conclusion.is_void(), "{:?}", conclusion.findings);

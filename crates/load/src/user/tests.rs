@@ -263,7 +263,7 @@ fn cookies_have_paths_and_ends() {
             fields: fields.collect(),
         });
         let mut out = bytes.clone();
-        push_cookies(&user.cookies, &mut out);
+        push_cookies(&user.cookies, (b"Cookie: ", b"\r\n"), &mut out);
         String::from_utf8(out.split_off(bytes.len())).unwrap()
     };
     assert_eq!(
@@ -287,6 +287,26 @@ fn cookies_have_paths_and_ends() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(hear("/", &many).matches('=').count(), COOKIES_MAX);
     assert_eq!(hear("/", &[&format!("c0={}", "x".repeat(5000))]).matches("c0=1").count(), 1);
+}
+
+#[test]
+fn cookies_join_the_field_that_the_request_has() {
+    let (_, users) = requests();
+    let users = Users { first: Vec::new(), ..users };
+    let headers = vec![("cookie".into(), "a=1".into()), ("X".into(), "y".into())];
+    let request = Request { headers, ..Request::new("GET", "/", "h") };
+    let arena = RequestArena::render(&[request], &users).unwrap();
+    let common = UserSettings { users, endpoint: 1, seed: 0, lane: (0, 1), now_s: 1_000_000_000 };
+    let mut user = User::new(&Arc::new(common), 0);
+    let sent = |user: &User| {
+        let own = user.own(arena.row_of(0, 0), &arena).unwrap();
+        String::from_utf8(own.bytes).unwrap()
+    };
+    assert!(sent(&user).ends_with("\r\ncookie: a=1\r\nX: y\r\n\r\n"), "{}", sent(&user));
+    let fields = vec![("set-cookie".to_owned(), b"b=2".to_vec())];
+    let bytes = b"GET / HTTP/1.1\r\n".to_vec();
+    user.keep_cookies(&Own { bytes, step: None, wants_content: false, fields });
+    assert!(sent(&user).ends_with("\r\ncookie: a=1; b=2\r\nX: y\r\n\r\n"), "{}", sent(&user));
 }
 
 #[test]

@@ -168,10 +168,11 @@ impl Worker {
     /// The window opens, in open loop: connections that are open have been free for longer than anything is due.
     pub(super) fn restart_schedule(&mut self, started_ns: u64) {
         let Some(schedule) = &mut self.schedule else { return };
-        let settings = &self.settings;
-        let free = self.connections.iter().enumerate().flat_map(|(index, connection)| {
-            std::iter::repeat_n(index, connection.room(started_ns, settings))
-        });
+        let (connections, settings) = (&self.connections, &self.settings);
+        let rooms = move || connections.iter().map(move |one| one.room(started_ns, settings)).enumerate();
+        // One of each in turn: requests that are due one after the other would else share a connection while others have none.
+        let free = (0..settings.protocol.lanes() as usize)
+            .flat_map(move |lane| rooms().filter(move |(_, room)| *room > lane).map(|(index, _)| index));
         schedule.restart(started_ns, free);
     }
 

@@ -28,6 +28,7 @@ use crate::pacer::{Pace, Pacer};
 use crate::worker::{Action, Settings, Worker};
 use crate::{Contract, Process, Protocol, Rate, Request, Until, Users};
 
+mod book;
 mod driver;
 mod ledger;
 mod server;
@@ -276,6 +277,22 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
             assert!(connections > 16 || p99(&counts.latency) < 3_000_000, "{case}: {:?}", counts.latency);
         }
     }
+}
+
+#[test]
+fn requests_that_are_due_take_connections_in_turn() {
+    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 2 });
+    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process: Process::Constant, seed: 3 };
+    let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
+    let mut worker = Worker::new(settings, sampler, Some(Pacer::new(pace, 0, 1)), 2);
+    worker.prepare(0, None);
+    for index in 0..2 {
+        worker.connecting(index, 0);
+        assert_eq!(worker.opened(index, 0), Action::Free);
+    }
+    worker.open_window(STARTED_NS, Until::Elapsed(Duration::from_nanos(WINDOW_NS)));
+    let begun = (0..4).map_while(|turn| worker.start_next(STARTED_NS + turn * S / RATE_PER_S));
+    assert_eq!(begun.map(|(index, _)| index).collect::<Vec<_>>(), [0, 1, 0, 1]);
 }
 
 // One slice after the other as an engine thread walks through them, on the simulated driver; and what must hold of each.

@@ -84,6 +84,23 @@ fn responses_are_whole_however_frames_are_cut() {
 }
 
 #[test]
+fn only_what_succeeds_is_a_content_that_was_seen() {
+    let failed = [head(1, "500", &[], 0), data(1, b"sorry!", END_STREAM)].concat();
+    let books = heard_for(&get(), 2, &[&failed, &hello(3)]);
+    assert_eq!(books, "opened 1, 200 x 1, 500 x 1, bad 1, bytes 11, decoded 5");
+    let contract = Some(Contract { body_bytes: Some(6), ..Contract::default() });
+    let books = heard_for(&Request { contract, ..get() }, 1, &[&hello(1)]);
+    assert_eq!(books, "opened 1, 200 x 1, bad 1, bytes 5");
+}
+
+/// A part of it may be what a server has said.
+#[test]
+fn a_host_that_is_none_is_the_servers_to_refuse() {
+    let request = Request { headers: vec![("Host".into(), "a b".into())], ..get() };
+    assert_eq!(heard_for(&request, 1, &[&hello(1)]), "opened 1, 200 x 1, bytes 5, decoded 5");
+}
+
+#[test]
 fn an_interim_response_is_the_first_byte() {
     let mut bench = ten(1);
     bench.hear(&head(1, "103", &[], 0));
@@ -192,7 +209,7 @@ fn what_breaks_the_protocol_costs_the_connection() {
 
 #[test]
 fn a_response_that_is_none_costs_its_stream_alone() {
-    let cases: [(&str, &[u8]); 12] = [
+    let cases: [(&str, &[u8]); 14] = [
         ("no status", &trailers(1, &[("a", "b")])),
         ("no number", &head(1, "2x0", &[], END_STREAM)),
         ("a number of four digits", &head(1, "0200", &[], END_STREAM)),
@@ -201,6 +218,8 @@ fn a_response_that_is_none_costs_its_stream_alone() {
         ("two statuses", &head(1, "200", &[(":status", "200")], END_STREAM)),
         ("a request's field", &head(1, "200", &[(":path", "/")], END_STREAM)),
         ("capital letters", &head(1, "200", &[("Etag", "x")], END_STREAM)),
+        ("a line break in a value", &head(1, "200", &[("etag", "x\r\ny")], END_STREAM)),
+        ("a zero byte in a value", &head(1, "200", &[("etag", "x\0")], END_STREAM)),
         ("a field of a connection", &head(1, "200", &[("connection", "close")], END_STREAM)),
         ("two lengths", &head(1, "200", &[("content-length", "1"), ("content-length", "2")], 0)),
         ("data before the head", &data(1, b"x", 0)),

@@ -6,12 +6,16 @@ use crate::reader::HEADERS_LIMIT;
 pub(super) const OF_HTTP1: [&str; 6] =
     ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
 
-/// Whether the request that was rendered as `bytes` can be sent over HTTP/2.
+/// Whether the request that was rendered as `bytes` can be sent over HTTP/2, to a host that is one.
 pub(super) fn has_form(bytes: &[u8]) -> bool {
-    with_fields(bytes, "https", |_, _| ()).is_some()
+    let is_part = |byte: &u8| byte.is_ascii_graphic() && !b"/?#@\\".contains(byte);
+    let is_host = |host: &[u8]| !host.is_empty() && host.iter().all(is_part);
+    // The third is `:authority`.
+    with_fields(bytes, "https", |fields, _| is_host(fields[2].1)) == Some(true)
 }
 
-/// Shows the fields of the request that was rendered as `bytes`, and where its body begins; `None` where HTTP/2 has no form for it.
+/// Shows the fields of the request that was rendered as `bytes`, and where its body begins; `None` where HTTP/2 has no form for it. What a
+/// user has captured may be a part of its host: that is the server's to refuse.
 pub(super) fn with_fields<T>(
     bytes: &[u8],
     scheme: &str,
@@ -22,10 +26,6 @@ pub(super) fn with_fields<T>(
     let Ok(httparse::Status::Complete(body_from)) = parsed.parse(bytes) else { return None };
     let path = parsed.path.filter(|path| path.starts_with('/') || *path == "*")?;
     let host = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case("host"))?;
-    let is_host = |byte: &u8| byte.is_ascii_graphic() && !b"/?#@\\".contains(byte);
-    if host.value.is_empty() || !host.value.iter().all(is_host) {
-        return None;
-    }
     let names: Vec<_> = parsed.headers.iter().map(|header| header.name.to_ascii_lowercase()).collect();
     let mut fields = vec![
         (&b":method"[..], parsed.method?.as_bytes()),

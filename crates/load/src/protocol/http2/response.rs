@@ -32,9 +32,10 @@ impl Shape {
                     Some(bytes) if length.is_none_or(|known| known == bytes) => length = Some(bytes),
                     _ => return Shape::Refused(Cause::Malformed),
                 },
-                _ if !is_name(name) || OF_HTTP1[1..].iter().any(|known| known.as_bytes() == name) => {
+                _ if OF_HTTP1[1..].iter().any(|known| known.as_bytes() == name) => {
                     return Shape::Refused(Cause::Malformed);
                 }
+                _ if !is_name(name) || !is_value(value) => return Shape::Refused(Cause::Malformed),
                 _ => {}
             }
             if number == 0 && name == b":status" && status.is_none() {
@@ -56,4 +57,9 @@ impl Shape {
 fn is_name(name: &[u8]) -> bool {
     let is_allowed = |byte: &u8| matches!(byte, 0x21..=0x39 | 0x3b..=0x40 | 0x5b..=0x7e);
     !name.is_empty() && name.iter().all(is_allowed)
+}
+
+/// Whoever hands it on in HTTP/1.1 would begin another field, or another response (RFC 9113, section 8.2.1).
+fn is_value(value: &[u8]) -> bool {
+    !value.iter().any(|byte| matches!(byte, b'\0' | b'\r' | b'\n'))
 }

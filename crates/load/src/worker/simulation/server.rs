@@ -194,6 +194,13 @@ impl Content {
     }
 }
 
+impl Plan {
+    /// Whether its head is as the contract of this endpoint has it.
+    pub(super) fn is_good(&self, endpoint: u16) -> bool {
+        (200..300).contains(&self.status) && self.served == Some(endpoint)
+    }
+}
+
 impl Script {
     fn new(bytes: Vec<u8>, plan: Plan) -> Script {
         let ending = (!plan.keeps).then_some(Ending::Closes);
@@ -376,8 +383,9 @@ fn cut_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
 }
 
 /// A script whose response becomes unreadable with byte `at`.
-fn flawed(bytes: Vec<u8>, head_end: usize, at: usize, cause: Cause) -> Script {
-    let plan = Plan { error: Some((at, cause)), end: None, ..plan(200, head_end, Content::Text(0)) };
+fn flawed(asked: &InFlight, bytes: Vec<u8>, (head_end, at): (usize, usize), cause: Cause) -> Script {
+    let served = Some(asked.choice.endpoint);
+    let plan = Plan { served, error: Some((at, cause)), end: None, ..plan(200, head_end, Content::Text(0)) };
     Script::new(bytes, plan).leaving(None)
 }
 
@@ -385,8 +393,11 @@ fn flawed(bytes: Vec<u8>, head_end: usize, at: usize, cause: Cause) -> Script {
 fn unreadable_head(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let unframed = b"HTTP/1.1 200 OK\r\nContent-Length: 5, 6\r\n\r\n";
     match asked.choice.bodiless || rng.random_bool(0.3) {
-        true => flawed(b"220 mail.example ESMTP\r\n".to_vec(), usize::MAX, 1, Cause::Malformed),
-        false => flawed(unframed.to_vec(), usize::MAX, unframed.len(), Cause::Malformed),
+        true => {
+            let bytes = b"220 mail.example ESMTP\r\n".to_vec();
+            flawed(asked, bytes, (usize::MAX, 1), Cause::Malformed)
+        }
+        false => flawed(asked, unframed.to_vec(), (usize::MAX, unframed.len()), Cause::Malformed),
     }
 }
 
@@ -399,7 +410,7 @@ fn unreadable_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
     let mut bytes = head(asked, 200, "Transfer-Encoding: chunked\r\n");
     let head_end = bytes.len();
     bytes.extend_from_slice(body.as_bytes());
-    flawed(bytes, head_end, head_end + at, Cause::Malformed)
+    flawed(asked, bytes, (head_end, head_end + at), Cause::Malformed)
 }
 
 /// A head, or trailers, without end.
@@ -419,5 +430,5 @@ fn too_large(rng: &mut impl Rng, asked: &InFlight) -> Script {
         }
     };
     bytes.resize(LINES_MAX + 1000, b'y');
-    flawed(bytes, head_end, at, Cause::TooLarge)
+    flawed(asked, bytes, (head_end, at), Cause::TooLarge)
 }
