@@ -14,10 +14,10 @@ use crate::file::{self, Settings};
 use crate::model::{Command, Launcher, Ready, Service, Source, Workers};
 use crate::node_command::NodeCommand;
 use crate::outside::read_file;
-use crate::placeholder::{Placeholder, template_placeholders};
-use crate::prepare;
-use crate::problem::{Site, did_you_mean, line_column, listed};
+use crate::placeholder::{Placeholder, placeholders, template_placeholders};
+use crate::problem::{Site, Span, did_you_mean, line_column, listed};
 use crate::text_form::Period;
+use crate::{prepare, secret};
 
 pub(crate) mod elsewhere;
 
@@ -83,6 +83,9 @@ fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
 fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Services) {
     let at = |key| ["services", name, key];
     site.within(&at("ready_timeout"), service.ready_timeout, READY);
+    if let Some(path) = &service.ready {
+        judge_plain(site, &format!("services.{name}.ready"), &path.0, site.tree.place(&at("ready")));
+    }
     if elsewhere::judge(site, name, service) {
         return;
     }
@@ -111,6 +114,23 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
             let hint = did_you_mean(need, "services", all.keys().map(String::as_str));
             site.report(span, message, "unknown service").hint(hint);
         }
+    }
+}
+
+/// A text that is compared or asked for as it stands: a placeholder in it would stand for nothing, and nobody would see why.
+pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span) {
+    for Placeholder { name, range } in placeholders(text) {
+        let of_a_service = ["port", "address", "directory", "scratch", "workers"].contains(&name);
+        let is_meant = of_a_service || asked_by(site, name).is_some() || prepare::is_named_by(name);
+        if !is_meant && !secret::is_placeholder(name) {
+            continue;
+        }
+        let written = &text[range];
+        let message = format!("`{key}`: `{}` is not filled in", clipped(written));
+        let place = site.part_place(span.clone(), written);
+        site.report(place, message, "would be taken as it stands").hint(
+            "placeholders are for `command`, `env` and templates of services, `{env.X}` and `{file.X}` also for what is sent; write the value",
+        );
     }
 }
 
