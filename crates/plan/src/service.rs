@@ -136,6 +136,9 @@ pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span
 
 /// What may stand in braces in what belongs to a service.
 fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> Vec<String> {
+    if service.container.is_some() {
+        return ["port", "address"].map(str::to_owned).into();
+    }
     let mut known = vec!["port".to_owned(), "directory".to_owned()];
     let asked = || std::iter::once(name).chain(service.needs.iter().map(String::as_str));
     known.extend(asked().map(|service| format!("{service}.port")));
@@ -171,16 +174,21 @@ fn placeholder_hint(
     if !site.source.complete && (word == "workers" || asked.is_some() || is_prepared) {
         return None;
     }
+    let is_contained = site.tree.entry(&["services", name, "container"]).is_some();
     Some(match asked {
-        Some(other) => format!("`services.{name}.needs` must name `{other}` first"),
+        _ if is_contained && (is_prepared || ["directory", "scratch"].contains(&word)) => {
+            "a container does not see this machine's folders: have the files in its image, or mount them in a Compose file (`compose`)"
+                .to_owned()
+        }
+        Some(other) if !is_contained => format!("`services.{name}.needs` must name `{other}` first"),
         None if is_prepared && site.tree.entry(&["services", name, "host"]).is_some() => {
             "what is prepared lies on this machine; put the data on that host yourself, and name its path"
                 .to_owned()
         }
-        None if word == "workers" => {
+        None if word == "workers" && !is_contained => {
             format!("`services.{name}.workers` must say how many: a number, or \"cores\"")
         }
-        None => known_hint(word, known, braces),
+        _ => known_hint(word, known, braces),
     })
 }
 
