@@ -144,7 +144,7 @@ describe('distributions', () => {
 });
 
 describe('blocks', () => {
-  const series = { metric: 'peak memory', unit: 'bytes', blocks: [1, 2, 3], dropped: [2], values: [[10, 99, 30], [5, null, 5], [null, null, null]] };
+  const series = { metric: 'peak memory', unit: 'bytes', blocks: [1, 2, 3], dropped: [{ block: 2, why: 'the run was stopped' }], values: [[10, 99, 30], [5, null, 5], [null, null, null]] };
 
   it('that were dropped are apart from those that count, and a line goes on behind them', () => {
     const [line, apart] = charts.linesOf(series, 0, 'a');

@@ -90,6 +90,13 @@ pub struct DroppedBlock {
     pub why: String,
 }
 
+impl DroppedBlock {
+    /// `None` of a block that was not dropped.
+    pub(crate) fn of(block: &Block) -> Option<DroppedBlock> {
+        Some(DroppedBlock { block: block.number, why: block.dropped.clone()? })
+    }
+}
+
 impl Conclusion {
     /// Whether any finding voids a comparison, or all of them.
     pub fn is_void(&self) -> bool {
@@ -153,12 +160,11 @@ pub fn conclude(record: &Record) -> Conclusion {
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
-    let dropped = |of: &Block| Some(DroppedBlock { block: of.number, why: of.dropped.clone()? });
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
     Conclusion {
         blocks: record.blocks_kept(),
-        blocks_dropped: record.blocks.iter().filter_map(dropped).collect(),
+        blocks_dropped: record.blocks.iter().filter_map(DroppedBlock::of).collect(),
         blocks_planned: record.blocks_planned,
         awaits_look: !rule::may_look(record),
         variants,

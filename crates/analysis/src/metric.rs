@@ -7,11 +7,10 @@ use model::{Metric, Pacing};
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
-use crate::capacity;
 use crate::checks::per_core;
 use crate::comparison::Comparison;
-use crate::only_if;
 use crate::variant::{few_merged, geometric_mean, merged};
+use crate::{DroppedBlock, capacity, only_if};
 
 /// Requests without response that a quantile bears, as a share of those beyond it.
 const CENSORED_SHARE_MAX: f64 = 0.1;
@@ -308,7 +307,7 @@ pub struct Series {
     /// Numbers of the blocks that came to their end, dropped ones among them.
     pub blocks: Vec<u32>,
     /// Those of them that count for nothing.
-    pub dropped: Vec<u32>,
+    pub dropped: Vec<DroppedBlock>,
     /// `values[variant][block]`, by place in the plan and in `blocks`. `None` where there is no value: nothing succeeded, a quantile
     /// is only bounded, or too few requests bear it.
     pub values: Vec<Vec<Option<f64>>>,
@@ -323,7 +322,7 @@ pub fn series(record: &Record) -> Vec<Series> {
     let of = |metric: Metric| Series {
         of: metric,
         blocks: ended.iter().map(|block| block.number).collect(),
-        dropped: ended.iter().filter(|of| of.dropped.is_some()).map(|of| of.number).collect(),
+        dropped: ended.iter().filter_map(|block| DroppedBlock::of(block)).collect(),
         values: (0..variants).map(|variant| values(metric, variant)).collect(),
     };
     metrics(record).map(of).collect()
@@ -332,7 +331,8 @@ pub fn series(record: &Record) -> Vec<Series> {
 impl Series {
     /// For each of the blocks, whether it counts.
     pub fn counts(&self) -> Vec<bool> {
-        self.blocks.iter().map(|block| !self.dropped.contains(block)).collect()
+        let is_dropped = |number: &u32| self.dropped.iter().any(|dropped| dropped.block == *number);
+        self.blocks.iter().map(|number| !is_dropped(number)).collect()
     }
 
     /// Geometric mean over the blocks that count, and over these variants; `None` where one of them has no value.
