@@ -212,10 +212,16 @@ impl Bench<'_> {
             let ratios = crate::comparison::ratios(self.blocks, asked, metric);
             return self.estimate(&ratios.ok_or_else(|| inconclusive(NO_VALUE))?);
         };
-        match (&verdict.estimate, verdict.without_spread) {
-            (Some(estimate), _) => Ok(Measured::of(estimate)),
-            (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
-            (None, None) => Err(match self.conclusion.limited_by_client(verdict) {
+        let blocks = self.conclusion.blocks;
+        let one_sided = |low: f64, high: Option<f64>| {
+            Ok(Measured { low, high, blocks, ..Measured::exact(high.unwrap_or(low)) })
+        };
+        match (&verdict.estimate, verdict.without_spread, verdict.at_least, verdict.at_most) {
+            (Some(estimate), ..) => Ok(Measured::of(estimate)),
+            (None, Some(_), ..) => Err(inconclusive(NO_SPREAD)),
+            (None, None, Some(low), _) => one_sided(low, None),
+            (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
+            (None, None, None, None) => Err(match self.conclusion.limited_by_client(verdict) {
                 Some(of) => inconclusive(&format!("the load generator was the limit of {}", of.variant)),
                 None => self.too_early(),
             }),
@@ -385,7 +391,7 @@ fn with_verdict<'a>(
 /// A figure with its interval: a ratio, or an amount in responses per second, µs, bytes or as a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// The geometric mean over blocks; of failed requests their share.
+    /// The geometric mean over blocks; of failed requests their share; where one end alone is known, that.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -108,7 +108,7 @@ impl Conclusion {
         self.findings.iter().find(|finding| finding.check == check)
     }
 
-    /// The variant of a comparison of capacities that bears more than could be asked of it, so that there is no ratio.
+    /// The variant of a comparison of capacities that bears more than could be asked of it: the ratio is known on one side at most.
     pub fn limited_by_client(&self, of: &Comparison) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.limited_by.is_of_client())
@@ -150,7 +150,8 @@ fn only_if(so: bool) -> Option<()> {
 
 /// Draws every conclusion that a record allows.
 pub fn conclude(record: &Record) -> Conclusion {
-    let blocks = BlockFigures::all(record);
+    let searched = capacity::searched(record);
+    let blocks = BlockFigures::with(record, &searched);
     let aa = comparison::aa(record, &blocks);
     let mut findings = match measurement(record) {
         Some(measured) => measured.all_findings(),
@@ -171,7 +172,7 @@ pub fn conclude(record: &Record) -> Conclusion {
         assumptions: assumption::all(record, &comparisons, aa.as_ref()),
         comparisons,
         effects,
-        capacities: capacity::all(record),
+        capacities: capacity::all(record, &searched),
         aa,
         findings,
         generators: generators(record),

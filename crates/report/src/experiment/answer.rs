@@ -91,10 +91,13 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
         return format!("no interval of {metric} before the end of the run");
     }
     if let Some(of) = conclusion.limited_by_client(comparison) {
-        return format!(
-            "no ratio: the load generator or its connections were the limit of {}, not the service",
-            of.variant
-        );
+        let known = match (comparison.at_least, comparison.at_most) {
+            (Some(low), _) => format!("at least {} {metric}", factor(low)),
+            (None, Some(high)) => format!("at most {} {metric}", factor(high)),
+            (None, None) => "no ratio".to_owned(),
+        };
+        let limit = "for the load generator or its connections were the limit of";
+        return format!("{known}, {limit} {}, not the service", of.variant);
     }
     let few = conclusion.finding(Check::TooFewBlocks);
     let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
