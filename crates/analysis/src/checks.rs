@@ -32,6 +32,7 @@ pub(crate) use saturation::{cpus, generator_share, most, services_limited};
 pub use saturation::{per_core, waiting_variants};
 pub(crate) use series::LAG1_BLOCKS_MIN;
 pub use treatment::WATCHED_VARIABLES;
+pub(crate) use treatment::is_expected;
 
 /// What a check has to say, before it has its number.
 type Seen = Finding<()>;
