@@ -273,7 +273,7 @@ impl Bench<'_> {
         let blocks = counts.len() as u32;
         let level = self.rule.as_ref().map(|rule| rule.level(blocks));
         let wilson = level.and_then(|level| stats::wilson(failed, due, level).ok().flatten());
-        let wilson = wilson.ok_or_else(|| (Ruling::Inconclusive, "there were no requests".to_owned()))?;
+        let wilson = wilson.ok_or_else(no_requests)?;
         let shares = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64);
         let over_blocks =
             self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
@@ -330,6 +330,10 @@ impl Bench<'_> {
 const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
 const NO_VALUE: &str = "a trial has no value of it";
 
+fn no_requests() -> (Ruling, String) {
+    (Ruling::Inconclusive, "there were no requests".to_owned())
+}
+
 fn without_value(metric: Metric) -> String {
     match metric.quantile() {
         Some(q) => {
@@ -356,8 +360,10 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
 
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
     let counts = &window.slice.counts;
-    let share = |part: u64| Measured::exact(part as f64 / counts.due().max(1) as f64);
-    let Some(metric) = figure.metric() else { return Ok(share(counts.failed())) };
+    let Some(metric) = figure.metric() else {
+        let share = counts.failed() as f64 / counts.due() as f64;
+        return if counts.due() > 0 { Ok(Measured::exact(share)) } else { Err(no_requests()) };
+    };
     if let Some(void) = window.void() {
         return Err((Ruling::Fail, void.evidence.to_string()));
     }

@@ -91,8 +91,8 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
         return format!("no interval of {metric} before the end of the run");
     }
     if let Some(of) = conclusion.limited_by_client(comparison) {
-        let known =
-            one_sided(comparison).map_or("no ratio".to_owned(), |known| format!("{known} {metric}"));
+        let known = one_sided(comparison).map(|known| format!("{known} {metric}"));
+        let known = known.unwrap_or_else(|| "no ratio".to_owned());
         let limit = "for the load generator or its connections were the limit of";
         return format!("{known}, {limit} {}, not the service", of.variant);
     }
