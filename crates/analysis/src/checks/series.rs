@@ -61,12 +61,13 @@ pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
     let asked = plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
     let found = asked.filter_map(|(asked, metric)| {
-        let alike = alike(&ratios(blocks, asked, metric)?, alpha, plan.design.margin)?;
-        Some((alike, asked, metric))
+        let d = ratios(blocks, asked, metric)?;
+        Some((alike(&d, alpha, plan.design.margin)?, asked, metric, d.len()))
     });
-    let (alike, asked, metric) =
+    // What was decided early has fewer blocks than the run.
+    let (alike, asked, metric, count) =
         found.max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
-    let (ratios, count) = (format!("the blocks' ratios of {}", metric.name()), blocks.len());
+    let ratios = format!("the blocks' ratios of {}", metric.name());
     let evidence = match alike {
         Alike::Trend { slope, p } => {
             let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
