@@ -77,7 +77,8 @@ fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
         let mut record = finished(capacity_plan(2, 200), 3, &mut Simulated::queueing(3, &queues));
         let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
         let trials = trials.filter(|trial| limited.contains(&trial.variant()));
-        for open in trials.flat_map(|trial| &mut trial.slices).filter_map(|slice| slice.counts.open.as_mut()) {
+        let slices = trials.flat_map(|trial| &mut trial.slices);
+        for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
             open.queued = open.intended / 2;
         }
         let conclusion = analysis::conclude(&record);
