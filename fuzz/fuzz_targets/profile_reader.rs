@@ -3,7 +3,10 @@
 
 #![no_main]
 
-use explain::{CpuProfile, Naming, Source, Unit, Window, cpuprofile, firefox, folded, read_any, speedscope};
+use explain::{
+    CpuProfile, Cut, Naming, Profile, Source, Unit, Window, cpu_tree, cpuprofile, firefox, folded, read_any,
+    speedscope,
+};
 use libfuzzer_sys::fuzz_target;
 use proofload_fuzz::parts;
 
@@ -19,9 +22,12 @@ fuzz_target!(|input: &[u8]| {
     let [profile, map] = parts(input);
     let Ok(profile) = read_any("input", profile) else { return };
     let naming = Naming { directory: "/srv", source: &Map(map) };
-    let some = Window { start_ns: 5000, end_ns: 40_000 };
-    for window in [None, Some(some), Some(Window { start_ns: 9, end_ns: 3 })] {
-        let tree = profile.cut(window, &naming).tree;
+    let windows = [Window { start_ns: 5000, end_ns: 40_000 }, Window { start_ns: 9, end_ns: 3 }];
+    let mut cuts = vec![profile.cut(&naming)];
+    if let Profile::Cpu(profile) = &profile {
+        cuts.extend(windows.map(|window| cpu_tree(profile, Some(window), &naming)));
+    }
+    for Cut { tree, .. } in cuts {
         let above = |(index, node): (usize, &explain::Node)| node.parent.is_none_or(|parent| parent < index);
         assert!(tree.nodes.iter().enumerate().all(above));
         let trees = [("input".to_owned(), &tree)];

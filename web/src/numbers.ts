@@ -25,9 +25,10 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${grouped(value)} ${value === 1 ? one : many}`;
 }
 
-/** A share as per cent, without needless digits: `3 %`, `0.05 %`. */
+/** A share as per cent, without needless digits: `3 %`, `0.05 %`. What is not all is not `100 %`: `99.96 %`. */
 export function share(value: number): string {
-  return `${Number((value * 100).toPrecision(3))} %`;
+  const percent = Number((value * 100).toPrecision(3));
+  return percent === 100 && value < 1 ? percentile(value) : `${percent} %`;
 }
 
 /** What one step of a unit is in the model's own, and its name. */

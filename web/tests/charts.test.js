@@ -144,7 +144,7 @@ describe('distributions', () => {
 });
 
 describe('blocks', () => {
-  const series = { metric: 'peak memory', unit: 'bytes', blocks: [1, 2, 3], dropped: [2], values: [[10, 99, 30], [5, null, 5], [null, null, null]] };
+  const series = { metric: 'peak memory', unit: 'bytes', blocks: [1, 2, 3], dropped: [{ block: 2, why: 'the run was stopped' }], values: [[10, 99, 30], [5, null, 5], [null, null, null]] };
 
   it('that were dropped are apart from those that count, and a line goes on behind them', () => {
     const [line, apart] = charts.linesOf(series, 0, 'a');
@@ -194,6 +194,7 @@ describe('figures', () => {
     assert.deepEqual([figure('bytes', 134_054), figure('bytes', 12), figure('share', 0.0231)], ['134 kB', '12 B', '2.31 %']);
     assert.deepEqual([figure('number', 1.024), figure('count', 1200), figure('count', null)], ['1.02 cores', '1,200', '–']);
     assert.equal(figure('share', 1e-6), '0.000100 %');
+    assert.deepEqual([1, 0.9996, 0.999996, 0.03, 5e-6, 0].map(charts.share), ['100 %', '99.96 %', '99.9996 %', '3 %', '0.0005 %', '0 %']);
     assert.deepEqual([charts.grouped(-1234.5, 1), charts.grouped(-0.01, 1)], ['−1,234.5', '0.0']);
   });
 

@@ -8,6 +8,7 @@ use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::checks::LAG1_BLOCKS_MIN;
 use crate::comparison::{AaCheck, Comparison, Outcome};
 
 /// How well an assumption stands.
@@ -35,8 +36,6 @@ pub struct Assumption {
     pub evidence: String,
 }
 
-/// Fewer blocks than this tell nothing about how alike neighbours are.
-const LAG1_BLOCKS_MIN: u32 = 10;
 /// Chance that correlations of independent blocks are taken for real, two-sided and of all comparisons together.
 const LAG1_ALPHA: f64 = 0.05;
 /// So many blocks that t is as good as normal.

@@ -3,7 +3,6 @@
 //!
 //! Must not: let a rate count at which the load generator was the limit.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use model::Rate;
@@ -14,6 +13,7 @@ use stats::Interval;
 use stats::capacity::{Bounds, widened, widening};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
+use crate::metric::Sample;
 use crate::variant::{geometric_mean, mean, slices, total, trials};
 
 mod search;
@@ -120,10 +120,27 @@ pub struct Overload {
     pub recovered: bool,
 }
 
-/// Each block's capacity of a variant, by the block's number.
-pub(crate) fn found(record: &Record, variant: usize) -> BTreeMap<u32, f64> {
-    let logs = Found::of(record, variant).map(|found| found.logs).unwrap_or_default();
-    logs.into_iter().map(|(block, log)| (block, log.exp())).collect()
+/// What windows say of one variant. Made once a look, for it merges histograms.
+#[derive(Debug)]
+pub(crate) struct Searched {
+    found: Option<Found>,
+    limited_by: LimitedBy,
+}
+
+/// That of each variant; nothing where capacity is not measured.
+pub(crate) fn searched(record: &Record) -> Vec<Searched> {
+    let plan = &record.header.plan;
+    let variants = if plan.design.slo.is_empty() { 0 } else { plan.variants.len() };
+    let of = |variant| (Found::of(record, variant), limited_by(record, variant));
+    (0..variants).map(of).map(|(found, limited_by)| Searched { found, limited_by }).collect()
+}
+
+impl Searched {
+    /// The capacity of the trial in a block, which takes the other trials' too.
+    pub(crate) fn sample(&self, block: u32) -> Option<Sample> {
+        let value = self.found.as_ref()?.logs.get(&block)?.exp();
+        Some(Sample { value, at_least: self.limited_by.is_of_client() })
+    }
 }
 
 /// By which factor an interval of a variant's capacity is widened on either side, for windows are finite.
@@ -131,29 +148,27 @@ pub(crate) fn bias(record: &Record, variant: usize) -> Option<f64> {
     Found::of(record, variant).map(|found| widening(found.clause.limit_s, found.window_s))
 }
 
-/// What each variant bears; nothing where capacity is not measured.
-pub(crate) fn all(record: &Record) -> Vec<Capacity> {
-    let plan = &record.header.plan;
-    let variants = if plan.design.slo.is_empty() { 0 } else { plan.variants.len() };
-    (0..variants).map(|variant| Capacity::of(record, variant)).collect()
+/// What each variant bears.
+pub(crate) fn all(record: &Record, searched: &[Searched]) -> Vec<Capacity> {
+    searched.iter().enumerate().map(|(variant, searched)| Capacity::of(record, variant, searched)).collect()
 }
 
 impl Capacity {
-    fn of(record: &Record, variant: usize) -> Capacity {
-        let found = Found::of(record, variant);
+    fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
+        let found = searched.found.as_ref();
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
-        let bounds = found.as_ref().and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
+        let bounds = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
         let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
             per_s,
             interval: bounds.map(|bounds| Interval { low: bounds.low, high: bounds.high }),
-            met_first: found.as_ref().map(|found| found.clause.limit.to_string()),
+            met_first: found.map(|found| found.clause.limit.to_string()),
             bracket: pilot.bracket().map(|end| end.map(|tried| tried.rate)),
             saturated_per_s: at_limit(record, variant),
             saturated_cores: cores_at_limit(record, variant),
-            limited_by: limited_by(record, variant),
+            limited_by: searched.limited_by,
             curve: curve(record, variant),
             seconds_for_five_percent: bounds.and_then(|bounds| seconds_for(record, bounds)),
             overload: overload(record, variant),
@@ -185,7 +200,7 @@ fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
 }
 
 /// What limits it near its capacity, by the windows there; where there are none, by those of the search.
-pub(crate) fn limited_by(record: &Record, variant: usize) -> LimitedBy {
+fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     let mut near: Vec<&Slice> = slices(record, variant).filter(|of| of.kind == SliceKind::Measured).collect();
     if near.is_empty() {
         // Beyond what it keeps all connections are busy whatever the limit is.

@@ -30,7 +30,9 @@ pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_S
 pub use client::{LateBegin, late_begin};
 pub(crate) use saturation::{cpus, generator_share, most, services_limited};
 pub use saturation::{per_core, waiting_variants};
+pub(crate) use series::LAG1_BLOCKS_MIN;
 pub use treatment::WATCHED_VARIABLES;
+pub(crate) use treatment::is_expected;
 
 /// What a check has to say, before it has its number.
 type Seen = Finding<()>;

@@ -76,6 +76,10 @@ pub struct Comparison {
     /// Candidate over baseline with its interval; `None` where it is void or without success, where there are fewer than four blocks or no spread
     /// between them, and before the one look of an experiment that looks once.
     pub estimate: Option<Estimate>,
+    /// What the ratio of capacities is at least, where the load generator or its connections were the limit of the candidate alone.
+    pub at_least: Option<f64>,
+    /// What it is at most, where they were the limit of the baseline alone.
+    pub at_most: Option<f64>,
     /// Candidate less baseline in the metric's own unit, where there is an estimate and the metric is a cost.
     pub difference: Option<Difference>,
     /// What became of the side that never succeeded, such as `gzip: no response within 2s (0 of 340)`; of both, where both did not.
@@ -147,11 +151,14 @@ impl Judge<'_> {
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
         let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
         let estimate = primary.as_ref();
+        let [at_least, at_most] = if void { [None, None] } else { self.bounds(asked, metric) };
         let outcome = match estimate {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
             _ if void => Outcome::Invalid,
             Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
+            None if at_least.is_some_and(|low| low > 1.0 + design.margin) => Outcome::Better,
+            None if at_most.is_some_and(|high| high < 1.0 / (1.0 + design.margin)) => Outcome::Worse,
             None => Outcome::Inconclusive,
         };
         let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
@@ -172,10 +179,28 @@ impl Judge<'_> {
             difference: estimate.and_then(|estimate| self.difference(asked, metric, estimate)),
             no_success,
             estimate: primary,
+            at_least,
+            at_most,
             outcome,
             per_second: if void { None } else { self.per_second(asked, metric) },
             exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
         }
+    }
+
+    /// What a ratio of capacities is at least, and at most, where one of them alone is a lower bound.
+    fn bounds(&self, asked: &plan::Comparison, metric: Metric) -> [Option<f64>; 2] {
+        let sample = |block: &BlockFigures, index| block.sample(metric, index);
+        let is_bound = |index| self.blocks.iter().filter_map(|of| sample(of, index)).any(|of| of.at_least);
+        let [baseline, candidate] = [asked.baseline, asked.candidate].map(is_bound);
+        if metric != Metric::Capacity || baseline == candidate {
+            return [None, None];
+        }
+        let ratio = |block: &BlockFigures, one, other| {
+            Some((sample(block, other)?.value / sample(block, one)?.value).ln())
+        };
+        let ratios = over(self.blocks, asked, ratio);
+        let found = ratios.and_then(|d| self.estimate(&d)).and_then(Result::ok);
+        [found.filter(|_| candidate).map(|of| of.low), found.filter(|_| baseline).map(|of| of.high)]
     }
 
     fn no_success(&self, asked: &plan::Comparison) -> Option<String> {

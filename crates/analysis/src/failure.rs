@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use model::quantity::span;
 use model::{Cause, Check, ErrorCount, FailureKind, Finding, Phase};
-use record::{Record, Slice, SliceKind};
+use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -50,8 +50,8 @@ fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
     let requests = total(slices, |slice| slice.counts.due());
     let within = variant.map(|variant| format!("within {}", span(variant.load.timeout.as_secs_f64())));
     let late = format!("no response {}", within.as_deref().unwrap_or("in time"));
-    let expected = variant.map(|variant| variant.expect.status.as_slice()).unwrap_or_default();
-    let ways = ways(slices, &late, expected);
+    let is_expected = |status| variant.is_some_and(|variant| checks::is_expected(variant, status));
+    let ways = ways(slices, &late, is_expected);
     let answer = match ways.as_slice() {
         [(way, count)] if requests > 0 && *way == late && *count == requests => {
             format!("{late} (0 of {requests})")
@@ -68,20 +68,24 @@ fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
 }
 
 /// In which ways requests failed and how often, the most frequent first.
-fn ways(slices: &[&Slice], late: &str, expected: &[u16]) -> Vec<(String, u64)> {
+fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec<(String, u64)> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |way: String, count: u64| *counts.entry(way).or_default() += count;
     let mut examples: BTreeMap<&FailureKind, &str> = BTreeMap::new();
     for slice in slices {
         let unsent = slice.counts.open.as_ref().map_or(0, |open| open.unsent);
         add(late.to_owned(), slice.counts.timed_out + slice.counts.unfinished + unsent);
-        for (status, count) in slice.counts.status.iter().filter(|(status, _)| !expected.contains(status)) {
-            add(format!("status {status}"), *count);
-        }
-        let failures = slice.counts.contract_failures.iter();
-        for failure in failures.filter(|failure| failure.kind != FailureKind::Status) {
+        let failures = &slice.counts.contract_failures;
+        // Responses to log-ins are among those of their status, and are told by the name of the log-in.
+        let is_log_in = |failure: &ContractFailure| matches!(failure.kind, FailureKind::LogIn(_));
+        let by_status = !failures.iter().any(is_log_in);
+        let unexpected = slice.counts.status.iter().filter(|(status, _)| by_status && !is_expected(**status));
+        unexpected.for_each(|(status, count)| add(format!("status {status}"), *count));
+        for failure in failures.iter().filter(|of| !by_status || of.kind != FailureKind::Status) {
             let example = *examples.entry(&failure.kind).or_insert(&failure.example);
-            add(format!("{} ({example})", failure.kind), failure.count);
+            let is_status = failure.kind == FailureKind::Status;
+            let seen = if is_status { example.to_owned() } else { format!("({example})") };
+            add(format!("{} {seen}", failure.kind), failure.count);
         }
         // A request that was given up is counted above.
         let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;

@@ -212,10 +212,16 @@ impl Bench<'_> {
             let ratios = crate::comparison::ratios(self.blocks, asked, metric);
             return self.estimate(&ratios.ok_or_else(|| inconclusive(NO_VALUE))?);
         };
-        match (&verdict.estimate, verdict.without_spread) {
-            (Some(estimate), _) => Ok(Measured::of(estimate)),
-            (None, Some(_)) => Err(inconclusive(NO_SPREAD)),
-            (None, None) => Err(match self.conclusion.limited_by_client(verdict) {
+        let blocks = self.conclusion.blocks;
+        let one_sided = |low: f64, high: Option<f64>| {
+            Ok(Measured { low, high, blocks, ..Measured::exact(high.unwrap_or(low)) })
+        };
+        match (&verdict.estimate, verdict.without_spread, verdict.at_least, verdict.at_most) {
+            (Some(estimate), ..) => Ok(Measured::of(estimate)),
+            (None, Some(_), ..) => Err(inconclusive(NO_SPREAD)),
+            (None, None, Some(low), _) => one_sided(low, None),
+            (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
+            (None, None, None, None) => Err(match self.conclusion.limited_by_client(verdict) {
                 Some(of) => inconclusive(&format!("the load generator was the limit of {}", of.variant)),
                 None => self.too_early(),
             }),
@@ -267,7 +273,7 @@ impl Bench<'_> {
         let blocks = counts.len() as u32;
         let level = self.rule.as_ref().map(|rule| rule.level(blocks));
         let wilson = level.and_then(|level| stats::wilson(failed, due, level).ok().flatten());
-        let wilson = wilson.ok_or_else(|| (Ruling::Inconclusive, "there were no requests".to_owned()))?;
+        let wilson = wilson.ok_or_else(no_requests)?;
         let shares = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64);
         let over_blocks =
             self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
@@ -324,6 +330,10 @@ impl Bench<'_> {
 const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
 const NO_VALUE: &str = "a trial has no value of it";
 
+fn no_requests() -> (Ruling, String) {
+    (Ruling::Inconclusive, "there were no requests".to_owned())
+}
+
 fn without_value(metric: Metric) -> String {
     match metric.quantile() {
         Some(q) => {
@@ -350,8 +360,10 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
 
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
     let counts = &window.slice.counts;
-    let share = |part: u64| Measured::exact(part as f64 / counts.due().max(1) as f64);
-    let Some(metric) = figure.metric() else { return Ok(share(counts.failed())) };
+    let Some(metric) = figure.metric() else {
+        let share = counts.failed() as f64 / counts.due() as f64;
+        return if counts.due() > 0 { Ok(Measured::exact(share)) } else { Err(no_requests()) };
+    };
     if let Some(void) = window.void() {
         return Err((Ruling::Fail, void.evidence.to_string()));
     }
@@ -385,7 +397,7 @@ fn with_verdict<'a>(
 /// A figure with its interval: a ratio, or an amount in responses per second, µs, bytes or as a share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// The geometric mean over blocks; of failed requests their share.
+    /// The geometric mean over blocks; of failed requests their share; where one end alone is known, that.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -90,6 +90,13 @@ pub struct DroppedBlock {
     pub why: String,
 }
 
+impl DroppedBlock {
+    /// `None` of a block that was not dropped.
+    pub(crate) fn of(block: &Block) -> Option<DroppedBlock> {
+        Some(DroppedBlock { block: block.number, why: block.dropped.clone()? })
+    }
+}
+
 impl Conclusion {
     /// Whether any finding voids a comparison, or all of them.
     pub fn is_void(&self) -> bool {
@@ -101,7 +108,7 @@ impl Conclusion {
         self.findings.iter().find(|finding| finding.check == check)
     }
 
-    /// The variant of a comparison of capacities that bears more than could be asked of it, so that there is no ratio.
+    /// The variant of a comparison of capacities that bears more than could be asked of it: the ratio is known on one side at most.
     pub fn limited_by_client(&self, of: &Comparison) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.limited_by.is_of_client())
@@ -143,7 +150,8 @@ fn only_if(so: bool) -> Option<()> {
 
 /// Draws every conclusion that a record allows.
 pub fn conclude(record: &Record) -> Conclusion {
-    let blocks = BlockFigures::all(record);
+    let searched = capacity::searched(record);
+    let blocks = BlockFigures::with(record, &searched);
     let aa = comparison::aa(record, &blocks);
     let mut findings = match measurement(record) {
         Some(measured) => measured.all_findings(),
@@ -153,19 +161,18 @@ pub fn conclude(record: &Record) -> Conclusion {
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
-    let dropped = |of: &Block| Some(DroppedBlock { block: of.number, why: of.dropped.clone()? });
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
     Conclusion {
         blocks: record.blocks_kept(),
-        blocks_dropped: record.blocks.iter().filter_map(dropped).collect(),
+        blocks_dropped: record.blocks.iter().filter_map(DroppedBlock::of).collect(),
         blocks_planned: record.blocks_planned,
         awaits_look: !rule::may_look(record),
         variants,
         assumptions: assumption::all(record, &comparisons, aa.as_ref()),
         comparisons,
         effects,
-        capacities: capacity::all(record),
+        capacities: capacity::all(record, &searched),
         aa,
         findings,
         generators: generators(record),

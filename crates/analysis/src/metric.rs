@@ -3,15 +3,15 @@
 //!
 //! Must not: keep histograms. There is one for each block and variant, and a long run has tens of thousands.
 
-use model::{Metric, Pacing};
+use model::Metric;
 use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
-use crate::capacity;
+use crate::capacity::Searched;
 use crate::checks::per_core;
 use crate::comparison::Comparison;
-use crate::only_if;
 use crate::variant::{few_merged, geometric_mean, merged};
+use crate::{DroppedBlock, capacity, only_if};
 
 /// Requests without response that a quantile bears, as a share of those beyond it.
 const CENSORED_SHARE_MAX: f64 = 0.1;
@@ -169,7 +169,12 @@ pub(crate) struct BlockFigures {
 impl BlockFigures {
     /// Those of every complete block.
     pub fn all(record: &Record) -> Vec<BlockFigures> {
-        let mut blocks = BlockFigures::of(record, record.complete_blocks());
+        BlockFigures::with(record, &capacity::searched(record))
+    }
+
+    /// The same with the capacities that were found.
+    pub fn with(record: &Record, searched: &[Searched]) -> Vec<BlockFigures> {
+        let mut blocks = BlockFigures::of(record, record.complete_blocks(), searched);
         if record.header.plan.design.pooled {
             pool(record, &mut blocks);
         }
@@ -177,7 +182,11 @@ impl BlockFigures {
     }
 
     /// Those of some blocks, each by itself.
-    pub fn of<'a>(record: &Record, blocks: impl Iterator<Item = &'a Block>) -> Vec<BlockFigures> {
+    pub fn of<'a>(
+        record: &Record,
+        blocks: impl Iterator<Item = &'a Block>,
+        searched: &[Searched],
+    ) -> Vec<BlockFigures> {
         let variants = record.header.plan.variants.len();
         let per_core = per_core(record);
         let of = |block: &Block| BlockFigures {
@@ -186,8 +195,11 @@ impl BlockFigures {
             per_core,
         };
         let mut blocks = blocks.map(of).collect::<Vec<_>>();
-        if record.pacing() == Pacing::Search {
-            search(record, &mut blocks);
+        for (variant, searched) in searched.iter().enumerate() {
+            for block in &mut blocks {
+                let Some(figures) = &mut block.variants[variant] else { continue };
+                figures.samples[Metric::Capacity as usize] = searched.sample(block.number);
+            }
         }
         blocks
     }
@@ -229,19 +241,6 @@ impl BlockFigures {
     /// candidate − baseline of the block in the metric's unit, `None` where either has no value.
     pub fn difference(&self, metric: Metric, baseline: usize, candidate: usize) -> Option<f64> {
         Some(self.value(metric, candidate)? - self.value(metric, baseline)?)
-    }
-}
-
-/// Fills in each trial's capacity, which takes the other trials' too.
-fn search(record: &Record, blocks: &mut [BlockFigures]) {
-    for variant in 0..record.header.plan.variants.len() {
-        let (found, limited_by) = (capacity::found(record, variant), capacity::limited_by(record, variant));
-        for block in blocks.iter_mut() {
-            let value = found.get(&block.number).copied();
-            let Some(figures) = &mut block.variants[variant] else { continue };
-            figures.samples[Metric::Capacity as usize] =
-                value.map(|value| Sample { value, at_least: limited_by.is_of_client() });
-        }
     }
 }
 
@@ -308,7 +307,7 @@ pub struct Series {
     /// Numbers of the blocks that came to their end, dropped ones among them.
     pub blocks: Vec<u32>,
     /// Those of them that count for nothing.
-    pub dropped: Vec<u32>,
+    pub dropped: Vec<DroppedBlock>,
     /// `values[variant][block]`, by place in the plan and in `blocks`. `None` where there is no value: nothing succeeded, a quantile
     /// is only bounded, or too few requests bear it.
     pub values: Vec<Vec<Option<f64>>>,
@@ -318,12 +317,12 @@ pub struct Series {
 pub fn series(record: &Record) -> Vec<Series> {
     let ended: Vec<&Block> = record.blocks.iter().filter(|block| block.seconds.is_some()).collect();
     let variants = record.header.plan.variants.len();
-    let figures = BlockFigures::of(record, ended.iter().copied());
+    let figures = BlockFigures::of(record, ended.iter().copied(), &capacity::searched(record));
     let values = |metric, variant| figures.iter().map(|block| block.value(metric, variant)).collect();
     let of = |metric: Metric| Series {
         of: metric,
         blocks: ended.iter().map(|block| block.number).collect(),
-        dropped: ended.iter().filter(|of| of.dropped.is_some()).map(|of| of.number).collect(),
+        dropped: ended.iter().filter_map(|block| DroppedBlock::of(block)).collect(),
         values: (0..variants).map(|variant| values(metric, variant)).collect(),
     };
     metrics(record).map(of).collect()
@@ -332,7 +331,8 @@ pub fn series(record: &Record) -> Vec<Series> {
 impl Series {
     /// For each of the blocks, whether it counts.
     pub fn counts(&self) -> Vec<bool> {
-        self.blocks.iter().map(|block| !self.dropped.contains(block)).collect()
+        let is_dropped = |number: &u32| self.dropped.iter().any(|dropped| dropped.block == *number);
+        self.blocks.iter().map(|number| !is_dropped(number)).collect()
     }
 
     /// Geometric mean over the blocks that count, and over these variants; `None` where one of them has no value.

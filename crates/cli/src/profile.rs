@@ -287,7 +287,7 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
     let profile = explain::read_any(&told, &text).map_err(|error| failed(error.to_string()))?;
     // The folder of a service whose profile somebody left is nobody's to know: it is taken from the files that are named.
     let naming = Naming { directory: "", source: &Files::of(Path::new(".")) };
-    let cut = profile.cut(None, &naming);
+    let cut = profile.cut(&naming);
     cut.notes.iter().for_each(|note| print::tell!("{name}: {}", note.text));
     Ok(Profile { name, tree: cut.tree, unit: profile.unit() })
 }

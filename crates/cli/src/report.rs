@@ -10,7 +10,7 @@ use std::{env, fs};
 use ::explain::Explanation;
 use analysis::Conclusion;
 use clap::Args;
-use foreign::{Audit, Pick, Reader, Run, Tool, Transcript};
+use foreign::{Audit, Reader, Run, Tool, Transcript};
 use machine::Facts;
 use model::quantity::many;
 use record::{Environment, Record};
@@ -288,12 +288,11 @@ fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
 }
 
 fn pick(audit: &Audit, name: &str) -> Result<usize, Failed> {
-    let (places, what, hint) = match foreign::pick(&audit.groups, name) {
-        Pick::One(at) => return Ok(at),
-        Pick::Several(places) => (places, format!("`{name}` is in several labels"), "name one of"),
-        Pick::None => {
-            ((0..audit.groups.len()).collect(), format!("no label is called `{name}`"), "there are")
-        }
+    let meant = foreign::pick(&audit.groups, name);
+    let (places, what, hint) = match meant.as_slice() {
+        [at] => return Ok(*at),
+        [] => ((0..audit.groups.len()).collect(), format!("no label is called `{name}`"), "there are"),
+        _ => (meant, format!("`{name}` is in several labels"), "name one of"),
     };
     let named = places.iter().take(20).map(|at| format!("#{} {}", at + 1, audit.groups[*at].label));
     let named: Vec<String> = named.collect();

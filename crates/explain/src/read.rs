@@ -17,7 +17,7 @@ pub(crate) use prof_process::{script as script_frame, usual_us};
 pub(crate) use v8::{CallFrame, Calls};
 pub use v8::{CpuProfile, HeapProfile};
 
-use crate::{Cut, Naming, Unit, Window, cpu_tree, heap_tree, native_tree};
+use crate::{Cut, Naming, Unit, cpu_tree, heap_tree, native_tree};
 
 /// The largest file that is read. What is made of it takes about as much memory again.
 pub const PROFILE_BYTES_MAX: usize = 1 << 30;
@@ -182,10 +182,10 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Its tree. A window cuts stacks of JavaScript only, for the others have no times.
-    pub fn cut(&self, window: Option<Window>, naming: &Naming<'_>) -> Cut {
+    /// All of it, as a tree.
+    pub fn cut(&self, naming: &Naming<'_>) -> Cut {
         match self {
-            Self::Cpu(profile) => cpu_tree(profile, window, naming),
+            Self::Cpu(profile) => cpu_tree(profile, None, naming),
             Self::Heap(profile) => heap_tree(profile, naming),
             Self::Native(profile) => native_tree(profile, naming),
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Source, Tree, Unit, Window,
-    cpu_tree, cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
+    CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Profile, Source, Tree, Unit,
+    Window, cpu_tree, cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
 };
 use proptest::prelude::*;
 
@@ -21,10 +21,12 @@ const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
 /// Everything that can be done with a profile.
 fn everything(bytes: &[u8]) {
     let Ok(profile) = read_any("made up", bytes) else { return };
-    for window in
-        [None, Some(Window { start_ns: 5000, end_ns: 40_000 }), Some(Window { start_ns: 9, end_ns: 3 })]
-    {
-        let Cut { tree, .. } = profile.cut(window, &NAMING);
+    let windows = [Window { start_ns: 5000, end_ns: 40_000 }, Window { start_ns: 9, end_ns: 3 }];
+    let mut cuts = vec![profile.cut(&NAMING)];
+    if let Profile::Cpu(profile) = &profile {
+        cuts.extend(windows.map(|window| cpu_tree(profile, Some(window), &NAMING)));
+    }
+    for Cut { tree, .. } in cuts {
         let mut nodes = tree.nodes.iter().enumerate();
         assert!(nodes.all(|(index, node)| node.parent.is_none_or(|parent| parent < index)));
         folded(&tree, Unit::Nanoseconds);

@@ -50,33 +50,17 @@ pub enum Sides {
     },
 }
 
-/// Which label a person meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pick {
-    /// This one.
-    One(usize),
-    /// Several have it in their names.
-    Several(Vec<usize>),
-    /// None has.
-    None,
-}
-
-/// Finds a label by its number (from 1), its name, or a part of it that no other has.
-pub fn pick(groups: &[Group], name: &str) -> Pick {
+/// The places of the labels that a person may have meant: by its number (from 1) or its name one, else all that have it in their names.
+pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
     let lower = name.trim().to_lowercase();
     let exact = groups.iter().position(|group| group.label.to_lowercase() == lower);
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
     let numbered = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < groups.len());
     if let Some(one) = exact.or(numbered) {
-        return Pick::One(one);
+        return vec![one];
     }
     let holds = |(_, group): &(usize, &Group)| group.label.to_lowercase().contains(&lower);
-    let found: Vec<usize> = groups.iter().enumerate().filter(holds).map(|(at, _)| at).collect();
-    match found.as_slice() {
-        [] => Pick::None,
-        [one] => Pick::One(*one),
-        _ => Pick::Several(found),
-    }
+    groups.iter().enumerate().filter(holds).map(|(at, _)| at).collect()
 }
 
 /// Compares two groups by their places; none where a place is none.

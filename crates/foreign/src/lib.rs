@@ -23,7 +23,7 @@ mod tools;
 mod traffic;
 mod words;
 
-pub use compare::{Comparison, Pick, Sides, compare, pick};
+pub use compare::{Comparison, Sides, compare, pick};
 pub use compatibility::{Came, Difference, Refusal, Translation, When};
 pub use findings::{About, Case, Check, Finding, Found, HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 pub use group::{Group, Pooled, groups};

@@ -1,47 +1,86 @@
 //! Files that are kept: never half, and for nobody else.
 
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirEntry, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Writes a file that only this user may read, whole or not at all. What was there by its name is replaced, also a link.
+/// What is written is written in seconds: what is older was left by somebody who was killed in the middle.
+const LEFT: Duration = Duration::from_secs(3600);
+const END: &str = ".new";
+/// Files that this process has begun.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Writes a file that only this user may read, whole or not at all. What was there by its name is replaced, also a link. Of several who
+/// write it at once the last one is right.
 ///
 /// # Errors
 /// What the system says; what was there stays then.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(".new");
+    name.push(".");
+    remove_left(path, &name);
+    // A name that nobody else has, nor ever had: it is removed, or renamed, by its writer alone.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+    name.push(format!("{}-{}-{number}{END}", process::id(), now.as_nanos()));
     let made = path.with_file_name(name);
-    // Somebody who was killed in the middle may have left one.
-    let _ = fs::remove_file(&made);
-    let file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&made);
-    let written = file.and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&made, path));
+    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&made)?;
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&made, path));
     written.inspect_err(|_| _ = fs::remove_file(&made))
+}
+
+/// Removes what begins so beside a file and was never finished.
+fn remove_left(path: &Path, begin: &OsStr) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_left = |entry: &DirEntry| {
+        let name = entry.file_name();
+        let is_ours =
+            name.as_bytes().starts_with(begin.as_bytes()) && name.as_bytes().ends_with(END.as_bytes());
+        let changed = || entry.metadata().and_then(|of| of.modified()).ok()?.elapsed().ok();
+        is_ours && changed().is_some_and(|age| age > LEFT)
+    };
+    let left = fs::read_dir(folder).into_iter().flatten().flatten().filter(is_left);
+    left.for_each(|entry| _ = fs::remove_file(entry.path()));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
+    use std::thread;
 
     use super::*;
 
     #[test]
     fn a_file_is_written_whole_and_for_nobody_else_or_stays_as_it_was() {
-        let folder = std::env::temp_dir().join(format!("proofload-files-{}", std::process::id()));
-        let (file, made) = (folder.join("page"), folder.join(".page.new"));
-        fs::create_dir_all(&made).unwrap();
-        fs::write(&file, "old").unwrap();
-        assert!(write_whole(&file, b"new").is_err(), "a folder is in its way");
-        assert_eq!(fs::read(&file).unwrap(), b"old");
-        fs::remove_dir(&made).unwrap();
-        fs::write(&made, "cut o").unwrap();
-        write_whole(&file, b"new").unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"new");
+        let folder = std::env::temp_dir().join(format!("proofload-files-{}", process::id()));
+        let (file, in_the_way) = (folder.join("page"), folder.join("folder"));
+        fs::create_dir_all(in_the_way.join("full")).unwrap();
+        assert!(write_whole(&in_the_way, b"new").is_err(), "a folder is in its way");
+        // One was killed an hour ago, and one is at it.
+        for (name, age) in [(".page.1-1.new", LEFT * 2), (".page.2-2.new", LEFT / 2)] {
+            let left = File::create(folder.join(name)).unwrap();
+            left.set_modified(SystemTime::now() - age).unwrap();
+        }
+        let texts = ["old".repeat(100_000), "new".repeat(200_000)];
+        let write = |text: &str| write_whole(&file, text.as_bytes()).unwrap();
+        thread::scope(|scope| {
+            let writers = texts.iter().cycle().take(8);
+            writers.for_each(|text| _ = scope.spawn(move || write(text)));
+        });
+        assert!(texts.contains(&fs::read_to_string(&file).unwrap()), "several wrote it at once");
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(!made.exists());
+        let name = |entry: io::Result<DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<String> = fs::read_dir(&folder).unwrap().map(name).collect();
+        names.sort();
+        assert_eq!(names, [".page.2-2.new", "folder", "page"]);
         fs::remove_dir_all(&folder).unwrap();
     }
 }

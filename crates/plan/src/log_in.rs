@@ -5,6 +5,7 @@ use crate::check::{clipped, shown_key};
 use crate::model::{Load, Request};
 use crate::placeholder::placeholders;
 use crate::problem::{Site, did_you_mean};
+use crate::secret::is_placeholder;
 use crate::tree::Node;
 
 /// Judges the requests of a load that stand in the list at `list`.
@@ -51,8 +52,7 @@ fn judge_holes(site: &mut Site<'_>, node: &Node, request: &Request, captured: &[
     let fields = request.headers.iter().map(|(name, text)| (vec!["headers", name.as_str()], text));
     let texts = [(vec!["path"], &request.path), (vec!["body"], &request.body)].into_iter().chain(fields);
     for (path, text) in texts {
-        let is_secret = |name: &str| name.starts_with("env.") || name.starts_with("file.");
-        for placeholder in placeholders(text).iter().filter(|found| !is_secret(found.name)) {
+        for placeholder in placeholders(text).iter().filter(|found| !is_placeholder(found.name)) {
             if captured.contains(&placeholder.name) {
                 continue;
             }

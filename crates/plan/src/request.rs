@@ -16,10 +16,9 @@ use crate::file::{self, Asked, OneOrMany, Version};
 use crate::model::{Contract, Load, Network, Protocol, Request, Service, Tls};
 use crate::placeholder::placeholders;
 use crate::problem::{Problem, Site, Source, Span};
-use crate::secret;
 use crate::text_form::{Period, ThinkText, is_field_name};
 use crate::tree::Node;
-use crate::{Place, SCHEMA, log_in};
+use crate::{Place, SCHEMA, log_in, secret, service};
 
 const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
 /// Browsers have about as many under way; servers allow 100 and more.
@@ -347,6 +346,9 @@ fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_ever
         let values = values.as_slice();
         let is_repeated = headers.insert(name.to_ascii_lowercase(), values.to_vec()).is_some();
         judge_header(site, None, node, &["expect", "headers"], name, values, is_repeated);
+        let key = format!("expect.headers.{}", shown_key(name));
+        let place = node.place(&["expect", "headers", name]);
+        values.iter().for_each(|value| service::judge_plain(site, &key, value, place.clone()));
     }
     if expect.content.is_some() && sample_every == 0 {
         let message =

@@ -235,7 +235,8 @@ fn named(text: &str) -> Vec<String> {
     all.map(|found| found.name.to_owned()).filter(|name| is_placeholder(name)).collect()
 }
 
-fn is_placeholder(name: &str) -> bool {
+/// Whether a placeholder of this name stands for a secret.
+pub(crate) fn is_placeholder(name: &str) -> bool {
     name.starts_with(ENV) || name.starts_with(FILE)
 }
 

@@ -14,10 +14,10 @@ use crate::file::{self, Settings};
 use crate::model::{Command, Launcher, Ready, Service, Source, Workers};
 use crate::node_command::NodeCommand;
 use crate::outside::read_file;
-use crate::placeholder::{Placeholder, template_placeholders};
-use crate::prepare;
-use crate::problem::{Site, did_you_mean, line_column, listed};
+use crate::placeholder::{Placeholder, placeholders, template_placeholders};
+use crate::problem::{Site, Span, did_you_mean, line_column, listed};
 use crate::text_form::Period;
+use crate::{prepare, secret};
 
 pub(crate) mod elsewhere;
 
@@ -83,6 +83,9 @@ fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
 fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Services) {
     let at = |key| ["services", name, key];
     site.within(&at("ready_timeout"), service.ready_timeout, READY);
+    if let Some(path) = &service.ready {
+        judge_plain(site, &format!("services.{name}.ready"), &path.0, site.tree.place(&at("ready")));
+    }
     if elsewhere::judge(site, name, service) {
         return;
     }
@@ -114,8 +117,28 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
     }
 }
 
+/// A text that is compared or asked for as it stands: a placeholder in it would stand for nothing, and nobody would see why.
+pub(crate) fn judge_plain(site: &mut Site<'_>, key: &str, text: &str, span: Span) {
+    for Placeholder { name, range } in placeholders(text) {
+        let of_a_service = ["port", "address", "directory", "scratch", "workers"].contains(&name);
+        let is_meant = of_a_service || asked_by(site, name).is_some() || prepare::is_named_by(name);
+        if !is_meant && !secret::is_placeholder(name) {
+            continue;
+        }
+        let written = &text[range];
+        let message = format!("`{key}`: `{}` is not filled in", clipped(written));
+        let place = site.part_place(span.clone(), written);
+        site.report(place, message, "would be taken as it stands").hint(
+            "placeholders are for `command`, `env` and templates of services, `{env.X}` and `{file.X}` also for what is sent; write the value",
+        );
+    }
+}
+
 /// What may stand in braces in what belongs to a service.
 fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> Vec<String> {
+    if service.container.is_some() {
+        return ["port", "address"].map(str::to_owned).into();
+    }
     let mut known = vec!["port".to_owned(), "directory".to_owned()];
     let asked = || std::iter::once(name).chain(service.needs.iter().map(String::as_str));
     known.extend(asked().map(|service| format!("{service}.port")));
@@ -151,16 +174,21 @@ fn placeholder_hint(
     if !site.source.complete && (word == "workers" || asked.is_some() || is_prepared) {
         return None;
     }
+    let is_contained = site.tree.entry(&["services", name, "container"]).is_some();
     Some(match asked {
-        Some(other) => format!("`services.{name}.needs` must name `{other}` first"),
+        _ if is_contained && (is_prepared || ["directory", "scratch"].contains(&word)) => {
+            "a container does not see this machine's folders: have the files in its image, or mount them in a Compose file (`compose`)"
+                .to_owned()
+        }
+        Some(other) if !is_contained => format!("`services.{name}.needs` must name `{other}` first"),
         None if is_prepared && site.tree.entry(&["services", name, "host"]).is_some() => {
             "what is prepared lies on this machine; put the data on that host yourself, and name its path"
                 .to_owned()
         }
-        None if word == "workers" => {
+        None if word == "workers" && !is_contained => {
             format!("`services.{name}.workers` must say how many: a number, or \"cores\"")
         }
-        None => known_hint(word, known, braces),
+        _ => known_hint(word, known, braces),
     })
 }
 

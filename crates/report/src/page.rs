@@ -330,13 +330,13 @@ fn by_block(all: &[Series], left_out: &mut Vec<String>) -> Vec<BlockSeries> {
 }
 
 fn thinned(series: &Series, kept: &[usize]) -> BlockSeries {
-    let counts = series.counts();
+    let blocks: Vec<u32> = kept.iter().map(|at| series.blocks[*at]).collect();
     let values = |of: &Vec<Option<f64>>| kept.iter().map(|at| of[*at].map(rounded)).collect();
     BlockSeries {
         metric: series.of.row().heading.to_owned(),
         unit: series.of.unit(),
-        blocks: kept.iter().map(|at| series.blocks[*at]).collect(),
-        dropped: kept.iter().filter(|at| !counts[**at]).map(|at| series.blocks[*at]).collect(),
+        dropped: series.dropped.iter().filter(|of| blocks.contains(&of.block)).cloned().collect(),
+        blocks,
         values: series.values.iter().map(values).collect(),
     }
 }

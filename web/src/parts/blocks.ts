@@ -81,7 +81,7 @@ export function wholeTicks(low: number, high: number, about: number): number[] {
 function seriesChart({ variants }: PageData, series: BlockSeries, zero: boolean): Chart {
   const { metric, unit, blocks, dropped } = series;
   const lines = variants.flatMap(({ name }, variant) => linesOf(series, variant, name));
-  const shades = dropped.map((block) => ({ axis: 'x', from: block - 0.5, to: block + 0.5, ink: '--edge', strength: 0.3 }) as const);
+  const shades = dropped.map(({ block }) => ({ axis: 'x', from: block - 0.5, to: block + 0.5, ink: '--edge', strength: 0.3 }) as const);
   return {
     label: `${metric} block by block`,
     summary: () => blocksIn(series),
@@ -89,22 +89,25 @@ function seriesChart({ variants }: PageData, series: BlockSeries, zero: boolean)
     columns: blocks,
     air: 0.6,
     panels: [{ axis: { name: metric, unit, zero }, height: 270, lines, shades }],
-    title: (column) => `block ${blocks[column]}${isDropped(series, column) ? ', dropped' : ''}`,
+    title: (column) => {
+      const why = whyDropped(series, column);
+      return `block ${blocks[column]}${why === undefined ? '' : `, dropped: ${why}`}`;
+    },
     zooms: true,
     notes: dropped.length > 0 ? ['Shaded blocks were dropped and count for nothing.'] : [],
   };
 }
 
-function isDropped({ blocks, dropped }: BlockSeries, column: number): boolean {
-  return dropped.includes(blocks[column] ?? NaN);
+/** Why a block counts for nothing; `undefined` of one that counts. */
+function whyDropped({ blocks, dropped }: BlockSeries, column: number): string | undefined {
+  return dropped.find(({ block }) => block === blocks[column])?.why;
 }
 
 /** A variant's blocks that count, and as marks apart those that were dropped: the line goes on behind them. */
 export function linesOf(series: BlockSeries, variant: number, name: string): Line[] {
   const values = series.values[variant] ?? [];
   if (values.every((value) => value === null)) return [];
-  const dropped = new Set(series.dropped);
-  const out = (column: number): boolean => dropped.has(series.blocks[column] ?? NaN);
+  const out = (column: number): boolean => whyDropped(series, column) !== undefined;
   const tell = (column: number) => ({ value: values[column] ?? null, text: figure(series.unit, values[column]) });
   const line: Line = { variant, name, tell, heights: values.map((value, column) => (out(column) ? undefined : value)) };
   const apart: Line = { variant, name, kind: 'marks', heights: values.map((value, column) => (out(column) ? value : undefined)) };
@@ -112,7 +115,9 @@ export function linesOf(series: BlockSeries, variant: number, name: string): Lin
 }
 
 function blocksIn({ blocks, dropped }: BlockSeries): string {
-  const more = dropped.length === 0 ? '' : `; ${counted(dropped.length, 'more was', 'more were')} dropped, because other processes used the machine`;
+  const [first] = dropped;
+  const soOn = dropped.length > 1 ? ', and so on' : '';
+  const more = first === undefined ? '' : `; ${counted(dropped.length, 'more was', 'more were')} dropped (${first.why}${soOn})`;
   return `${counted(blocks.length - dropped.length, 'block')}${more}.`;
 }
 
@@ -139,7 +144,7 @@ export function memoryOf(data: PageData): HTMLElement | null {
 /** The trials that count of variants that have some, in rising order. */
 export function memoryRows({ variants }: Pick<PageData, 'variants'>, series: BlockSeries) {
   return variants.flatMap(({ name }, variant) => {
-    const values = (series.values[variant] ?? []).filter((value, column): value is number => value !== null && !isDropped(series, column));
+    const values = (series.values[variant] ?? []).filter((value, column): value is number => value !== null && whyDropped(series, column) === undefined);
     values.sort((one, other) => one - other);
     const [low = 0, high = 0] = [values[Math.floor((values.length - 1) / 2)], values[Math.floor(values.length / 2)]];
     return values.length === 0 ? [] : [{ variant, name, values, median: (low + high) / 2 }];

@@ -133,12 +133,13 @@ fn each_missing(
 ) -> Vec<Seen> {
     let of = |metric: Metric, variant: &Variant<'_>| {
         let measured = run.blocks.iter().filter(|block| block.variants[variant.index].is_some());
+        let trials = measured.clone().count();
         let without = measured.filter(|block| block.value(metric, variant.index).is_none());
         let without: Vec<&BlockFigures> = without.collect();
         let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
         let told = |why: &str| {
             evidence!("{without} of {trials} trials have no {}; in block {} {why}", metric.name(), first.number;
-                without = Quantity::count(without.len() as u64), trials = Quantity::count(run.blocks.len() as u64))
+                without = Quantity::count(without.len() as u64), trials = Quantity::count(trials as u64))
         };
         Some(variant.told(see(variant, metric, first, &told)?))
     };

@@ -23,8 +23,8 @@ const MARGIN_SHARE_MIN: f64 = 0.5;
 /// Correlation of neighbouring blocks above which intervals are too narrow to be believed: at 0.4 blocks are worth less than half
 /// their number, (1 − 0.4)/(1 + 0.4) of it.
 const LAG1_MAX: f64 = 0.4;
-/// Fewer blocks have no correlation that could not be chance at this level.
-const LAG1_BLOCKS_MIN: usize = 8;
+/// Fewer blocks tell nothing about how alike neighbours are: at this level any correlation of theirs could be chance.
+pub(crate) const LAG1_BLOCKS_MIN: u32 = 8;
 
 /// What is changed by being started later, all variants together.
 pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
@@ -61,12 +61,13 @@ pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
     let alpha = SERIES_ALPHA / (2 * verdicts.max(1)) as f64;
     let asked = plan.comparisons.iter().flat_map(|asked| plan.design.metrics().map(move |of| (asked, of)));
     let found = asked.filter_map(|(asked, metric)| {
-        let alike = alike(&ratios(blocks, asked, metric)?, alpha, plan.design.margin)?;
-        Some((alike, asked, metric))
+        let d = ratios(blocks, asked, metric)?;
+        Some((alike(&d, alpha, plan.design.margin)?, asked, metric, d.len()))
     });
-    let (alike, asked, metric) =
+    // What was decided early has fewer blocks than the run.
+    let (alike, asked, metric, count) =
         found.max_by(|one, other| one.0.strength().total_cmp(&other.0.strength()))?;
-    let (ratios, count) = (format!("the blocks' ratios of {}", metric.name()), blocks.len());
+    let ratios = format!("the blocks' ratios of {}", metric.name());
     let evidence = match alike {
         Alike::Trend { slope, p } => {
             let (each, whole, chance) = (change(slope), change(slope * (count - 1) as f64), chance(p));
@@ -115,7 +116,7 @@ fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
     if let Some(trend) = stats::mann_kendall(d).filter(|trend| trend.p <= alpha && large(trend.slope)) {
         return Some(Alike::Trend { slope: trend.slope, p: trend.p });
     }
-    let blocks = u32::try_from(d.len()).ok().filter(|_| d.len() >= LAG1_BLOCKS_MIN)?;
+    let blocks = u32::try_from(d.len()).ok().filter(|blocks| *blocks >= LAG1_BLOCKS_MIN)?;
     let critical = stats::lag1_critical(blocks, alpha).ok()?;
     let lag1 = stats::lag1(d).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
     Some(Alike::Neighbours { lag1, critical })

@@ -76,7 +76,7 @@ fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
 }
 
 /// Whether a response of this status is one that the variant is expected to give.
-pub(super) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
+pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
     let expected = &variant.expect.status;
     if expected.is_empty() { (200..300).contains(&status) } else { expected.contains(&status) }
 }

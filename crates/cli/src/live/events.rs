@@ -426,7 +426,7 @@ fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
     };
     let estimate = |comparison: &Comparison| {
         let estimate = comparison.estimate.as_ref();
-        let known = estimate.is_some() || matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Invalid);
+        let known = estimate.is_some() || comparison.outcome != Outcome::Inconclusive;
         let ratio = estimate.map(|estimate| estimate.ratio);
         What::Estimate {
             block,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use model::{Code, Grade};
-use proofload_foreign::{About, Audit, Check, Found, Pick, Sides};
+use proofload_foreign::{About, Audit, Check, Found, Sides};
 
 use crate::audit;
 
@@ -105,7 +105,7 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
     let Sides::Interval { ratio, low, high, .. } = comparison.answer else { panic!("{comparison:#?}") };
     assert_eq!([ratio, low, high].map(|ratio| (ratio * 1e4).round()), [14_890.0, 14_023.0, 15_811.0]);
     let picked = ["node", "#3", "n", "haproxy"].map(|name| proofload_foreign::pick(&audit.groups, name));
-    assert_eq!(picked, [Pick::One(1), Pick::One(2), Pick::Several(vec![0, 1, 2]), Pick::None]);
+    assert_eq!(picked, [vec![1], vec![2], vec![0, 1, 2], Vec::new()]);
 }
 
 #[test]

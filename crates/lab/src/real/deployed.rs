@@ -201,7 +201,10 @@ fn asked(
         Ready::Tcp => None,
         // Without having logged in any response would do.
         Ready::Response if variant.load.has_users() => None,
-        Ready::Http(path) => Some((Request::new("GET", path, &host), Contract::default())),
+        // The path of a URL, which comes before it, may have a secret in it.
+        Ready::Http(path) => {
+            Some((Request::new("GET", &secrets.fill_request(path, false), &host), Contract::default()))
+        }
         Ready::Response => {
             // With the fields that the load has; other methods may change something.
             let mut requests = requests(&variant.load, &host, secrets)?.into_iter();

@@ -69,26 +69,34 @@ fn variants_are_compared_by_their_capacity() {
     assert!(estimate.low < truth && truth < estimate.high, "{estimate:?}");
 }
 
-/// Whatever both are worth: a ratio of what the load generator could ask is none of theirs.
+/// What the load generator could ask of a service is a lower bound of what that bears: it decides where it is enough, and says nothing else.
 #[test]
-fn capacities_that_the_load_generator_limits_are_not_compared() {
-    let queues = [QUEUE, Queue { per_s: 1300.0, ..QUEUE }];
-    let mut record = finished(capacity_plan(2, 200), 3, &mut Simulated::queueing(3, &queues));
-    let trials =
-        record.blocks.iter_mut().flat_map(|block| &mut block.trials).filter(|trial| trial.variant() == 1);
-    for open in trials.flat_map(|trial| &mut trial.slices).filter_map(|slice| slice.counts.open.as_mut()) {
-        open.queued = open.intended / 2;
-    }
-    let conclusion = analysis::conclude(&record);
-    assert_eq!(conclusion.capacities[1].limited_by, LimitedBy::Connections);
-    assert_eq!(
-        (conclusion.comparisons[0].outcome, conclusion.comparisons[0].estimate),
-        (Outcome::Inconclusive, None)
-    );
-    let limit = plan::limit("capacity > -50%").expect("a limit");
-    let gate = analysis::gated(&record, &conclusion, &[plan::GateEntry { limit, of: None, line: None }]);
-    assert_eq!(gate.ruling(), Some(Ruling::Inconclusive));
-    assert!(gate.judgements[0].reason.as_ref().is_some_and(|why| why.contains("load generator")), "{gate:?}");
+fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
+    let judged = |per_s: [f64; 2], limited: &[usize]| {
+        let queues = per_s.map(|per_s| Queue { per_s, ..QUEUE });
+        let mut record = finished(capacity_plan(2, 200), 3, &mut Simulated::queueing(3, &queues));
+        let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
+        let trials = trials.filter(|trial| limited.contains(&trial.variant()));
+        let slices = trials.flat_map(|trial| &mut trial.slices);
+        for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
+            open.queued = open.intended / 2;
+        }
+        let conclusion = analysis::conclude(&record);
+        for variant in limited {
+            assert_eq!(conclusion.capacities[*variant].limited_by, LimitedBy::Connections);
+        }
+        let limit = plan::limit("capacity > -10%").expect("a limit");
+        let entry = plan::GateEntry { limit, of: None, line: None };
+        let gate = analysis::gated(&record, &conclusion, &[entry]);
+        assert_eq!(conclusion.comparisons[0].estimate, None, "nothing is told as if it were known");
+        (conclusion.comparisons[0].outcome, gate.ruling().expect("it is judged"))
+    };
+    assert_eq!(judged([1000.0, 1300.0], &[1]), (Outcome::Better, Ruling::Pass));
+    assert_eq!(judged([1300.0, 1000.0], &[0]), (Outcome::Worse, Ruling::Fail));
+    let open = (Outcome::Inconclusive, Ruling::Inconclusive);
+    assert_eq!(judged([1000.0, 1300.0], &[0]), open, "the baseline may bear more than the candidate");
+    assert_eq!(judged([1300.0, 1000.0], &[1]), open);
+    assert_eq!(judged([1000.0, 1300.0], &[0, 1]), open);
 }
 
 /// Too few requests in a step for a thousandth of them to fail are no reason to call the limit broken.

@@ -91,14 +91,20 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
         return format!("no interval of {metric} before the end of the run");
     }
     if let Some(of) = conclusion.limited_by_client(comparison) {
-        return format!(
-            "no ratio: the load generator or its connections were the limit of {}, not the service",
-            of.variant
-        );
+        let known = one_sided(comparison).map(|known| format!("{known} {metric}"));
+        let known = known.unwrap_or_else(|| "no ratio".to_owned());
+        let limit = "for the load generator or its connections were the limit of";
+        return format!("{known}, {limit} {}, not the service", of.variant);
     }
     let few = conclusion.finding(Check::TooFewBlocks);
     let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();
     format!("no interval of {metric} from {}{remedy}", many(conclusion.blocks.into(), "block"))
+}
+
+/// What a ratio is at least, or at most, where one side of it alone is known.
+fn one_sided(of: &Comparison) -> Option<String> {
+    let least = of.at_least.map(|low| format!("at least {}", factor(low)));
+    least.or_else(|| Some(format!("at most {}", factor(of.at_most?))))
 }
 
 /// Each comparison so far in a line of its own: a factor before there can be an interval.
@@ -123,7 +129,10 @@ pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String>
         (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
         // Even a ratio would be a look.
         (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
-        (None, None) => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
+        (None, None) => match one_sided(comparison) {
+            Some(known) => known,
+            None => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
+        },
     })
 }
 

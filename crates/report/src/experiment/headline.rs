@@ -220,7 +220,13 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
             let word = if estimate.ratio > 1.0 { row.more } else { row.less };
             Clause::name(format!("{side} has a {word} {metric} than {baseline}: {value} ({interval})"))
         }
-        (Outcome::Inconclusive | Outcome::Equivalent | Outcome::Better | Outcome::Worse, _, _) => {
+        // A bound alone decides.
+        (Outcome::Better | Outcome::Worse, _, _) => {
+            let word = if of.at_least.is_some() { row.more } else { row.less };
+            let bound = answer::detail(of, conclusion, &plan.design);
+            Clause::name(format!("{side} has a {word} {metric} than {baseline}: {bound}"))
+        }
+        (Outcome::Inconclusive | Outcome::Equivalent, _, _) => {
             let why = answer::detail(of, conclusion, &plan.design);
             Clause::words(format!("inconclusive: {}: {why}", of.label))
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-pub use analysis::{Assumption, Finding, Grade, Outcome, Unit};
+pub use analysis::{Assumption, DroppedBlock, Finding, Grade, Outcome, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -202,8 +202,8 @@ pub struct BlockSeries {
     pub unit: Unit,
     /// Numbers of the blocks, or of some evenly spread over them; dropped ones are among them.
     pub blocks: Vec<u32>,
-    /// Those of them that count for nothing.
-    pub dropped: Vec<u32>,
+    /// Those of them that count for nothing, and why.
+    pub dropped: Vec<DroppedBlock>,
     /// For each variant, its value in each of the blocks.
     pub values: Vec<Vec<Option<f64>>>,
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use analysis::conclude;
+use analysis::{DroppedBlock, conclude};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plan::Metric;
@@ -134,9 +134,10 @@ fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
 #[test]
 fn a_dropped_block_is_in_the_picture_and_in_no_ratio() {
     let mut record = kept();
-    record.blocks[2].dropped = Some("the host gave 40 % of the CPU time to others".into());
+    let why = "the host gave 40 % of the CPU time to others".to_owned();
+    record.blocks[2].dropped = Some(why.clone());
     let told = data(&record);
-    assert_eq!(told.series[0].dropped, [3]);
+    assert_eq!(told.series[0].dropped, [DroppedBlock { block: 3, why }]);
     assert_eq!((told.series[0].blocks.len(), told.verdicts[0].blocks.len()), (10, 9));
     assert!(told.series[0].values[0][2].is_some() && told.variants[0].trials == 9);
 }
