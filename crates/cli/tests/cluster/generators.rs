@@ -22,8 +22,7 @@ fn two_hosts_whose_clocks_are_an_hour_apart_load_a_service_and_each_request_is_a
     ended(&output, 0, &["ssh://h1", "ssh://root@h2"]);
     let record = hosts.record();
     assert_eq!(accounted_for(&record), 6);
-    let trials = record.complete_blocks().flat_map(|block| &block.trials);
-    for slice in trials.flat_map(|trial| &trial.slices) {
+    for slice in record.complete_trials().flat_map(|trial| &trial.slices) {
         let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
         assert_eq!((one.name.as_str(), other.name.as_str()), ("ssh://h1", "ssh://root@h2"));
         assert!(one.sent > 0 && other.sent > 0 && one.sent + other.sent == slice.counts.sent, "{slice:?}");

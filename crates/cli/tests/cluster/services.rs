@@ -48,14 +48,13 @@ fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
     let record = hosts.record();
     let machines: Vec<&str> = record.header.environment.hosts.keys().map(String::as_str).collect();
     assert_eq!(machines, ["ssh://h1", "ssh://h2"]);
-    for trial in record.complete_blocks().flat_map(|block| &block.trials) {
+    for trial in record.complete_trials() {
         let [db, api] = &trial.started.services[..] else { panic!("two services") };
         assert_eq!((db.host.as_deref(), api.host.as_deref()), (Some("ssh://h2"), Some("ssh://h1")));
         assert!(api.processes[0].command.ends_with(&format!("10.77.0.12:{}", db.port)), "{api:?}");
         assert!(trial.slices.iter().all(|slice| slice.machine.hosts.len() == 2));
     }
-    let trials = record.complete_blocks().flat_map(|block| &block.trials).count();
-    assert_eq!(accounted_for(&record), trials, "and logs came back");
+    assert_eq!(accounted_for(&record), record.complete_trials().count(), "and logs came back");
     hosts.all_quiet(2);
 }
 
@@ -67,11 +66,10 @@ fn a_service_on_one_host_is_loaded_from_another() {
     let output = hosts.ran(&format!("{text}[generators]\nlocal = 0\nssh = [\"h2\"]\n"));
     ended(&output, 0, &["SLOWER"]);
     let record = hosts.record();
-    let trials = || record.complete_blocks().flat_map(|block| &block.trials);
-    assert!(trials().flat_map(|trial| &trial.slices).all(|slice| slice.counts.successful > 0));
-    assert!(
-        trials().all(|trial| trial.started.services.iter().all(|of| of.host.as_deref() == Some("ssh://h1")))
-    );
+    for trial in record.complete_trials() {
+        assert!(trial.slices.iter().all(|slice| slice.counts.successful > 0));
+        assert!(trial.started.services.iter().all(|of| of.host.as_deref() == Some("ssh://h1")));
+    }
     hosts.all_quiet(2);
 }
 

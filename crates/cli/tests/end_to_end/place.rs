@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use record::{Record, Trial};
+use record::Record;
 use serde_json::Value;
 
 /// The service whose behaviour `MODE` chooses.
@@ -242,7 +242,7 @@ impl Place {
     fn steal(&self) -> f64 {
         let Ok(record) = record::open(&self.record()) else { return 0.0 };
         let shares: Vec<f64> =
-            trials(&record).flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
+            record.trials().flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
@@ -287,16 +287,6 @@ impl Place {
         };
         logs.map(read).collect()
     }
-}
-
-/// All trials of a record.
-pub fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.blocks.iter().flat_map(|block| &block.trials)
-}
-
-/// Those of the blocks that count.
-pub fn counted(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.complete_blocks().flat_map(|block| &block.trials)
 }
 
 /// Holds our count of requests against the service's own, trial by trial; how many trials there are.

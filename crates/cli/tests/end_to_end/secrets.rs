@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{Draft, Place, Run, Running, free, trials};
+use crate::place::{Draft, Place, Run, Running, free};
 
 /// Answers 200 to whoever sends what its own variables say, and tells it again in a header of its response.
 const GUARD: &str = r#"
@@ -82,7 +82,7 @@ requests = [
     without_secrets("what is said", said.err.as_bytes());
     without_secrets("the events", said.out.as_bytes());
     let record = place.opened();
-    let slices: Vec<_> = trials(&record).flat_map(|trial| &trial.slices).collect();
+    let slices: Vec<_> = record.trials().flat_map(|trial| &trial.slices).collect();
     assert!(!slices.is_empty(), "{said}");
     for slice in slices {
         assert!(slice.counts.successful > 0 && slice.counts.successful == slice.counts.responses, "{said}");

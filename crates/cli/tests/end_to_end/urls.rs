@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::place::{Draft, Place, Run, Running, Said, free, trials};
+use crate::place::{Draft, Place, Run, Running, Said, free};
 use crate::reach::server::{NAME, Nginx};
 
 /// A service that somebody else started, which adds up so many numbers for each response; and its URL.
@@ -48,7 +48,7 @@ fn two_services_that_run_already_are_told_apart_with_what_their_processes_used()
     let said = compare(&place, &[&[quick_url.as_str(), &slow_url], &metrics[..]].concat());
     said.ends(0).prints(&["MORE EXPENSIVE", "which ran already"]);
     let record = place.opened();
-    for trial in trials(&record) {
+    for trial in record.trials() {
         let node = [&quick, &slow][trial.variant()];
         let [seen] = trial.started.services.as_slice() else { panic!("{:?}", trial.started) };
         assert_eq!(seen.pid, node.child.id());
@@ -86,7 +86,7 @@ fn way(place: &Place, url: &str, load: &str) -> Said {
 fn succeeded(place: &Place, said: &Said) {
     assert!(place.record().exists(), "{said}");
     let record = place.opened();
-    let slices: Vec<_> = trials(&record).flat_map(|trial| &trial.slices).collect();
+    let slices: Vec<_> = record.trials().flat_map(|trial| &trial.slices).collect();
     assert!(slices.len() > 11 && slices.iter().all(|slice| slice.counts.successful > 0), "{said}");
 }
 

@@ -131,8 +131,7 @@ slice = "1s"
 "#;
 
 fn sent(record: &Record, variant: usize) -> u64 {
-    let trials =
-        record.blocks.iter().flat_map(|block| &block.trials).filter(|trial| trial.variant() == variant);
+    let trials = record.trials().filter(|trial| trial.variant() == variant);
     trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.sent).sum()
 }
 

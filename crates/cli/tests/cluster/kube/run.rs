@@ -71,7 +71,7 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     assert!(lost.generator.contains(&format!("/{victim}@")), "{lost:?}");
     assert!(lost.why.contains("somebody deleted the pod"), "{lost:?}");
     // Of the blocks that count each slice is the work of both, and of nobody else.
-    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let slices = || record.complete_trials().flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6);
     for slice in slices() {
         let sent: Vec<u64> = slice.generators.iter().map(|part| part.sent).collect();
@@ -147,7 +147,7 @@ fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
         one.why.contains("the connection to it broke: https://10.83.0.1:6443 does not answer"),
         "{one:?}"
     );
-    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let slices = || record.complete_trials().flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6 && slices().all(|slice| slice.generators.len() == 2), "{said}");
     namespace.is_empty_within(Duration::from_secs(10));
 }
