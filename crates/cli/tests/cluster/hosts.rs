@@ -5,13 +5,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use record::Record;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::place::{Run, Said, ended};
 use crate::{measured, within};
 
 /// Where hosts reach the controller.
@@ -97,8 +98,8 @@ impl Hosts {
     }
 
     /// Runs this program as the controller.
-    pub fn proofload(&self, arguments: &[&str]) -> Output {
-        self.within(|| Command::new(program()).args(arguments).output().expect("proofload starts"))
+    pub fn proofload(&self, arguments: &[&str]) -> Said {
+        self.within(|| Command::new(program()).args(arguments).said())
     }
 
     /// Starts a run of an experiment, with its record in the folder `record`.
@@ -108,13 +109,13 @@ impl Hosts {
         self.within(|| {
             let mut run = Command::new(program());
             run.arg("run").arg(&file).args(["--seed", "1", "--out"]).arg(self.path("record"));
-            run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts")
+            run.begun()
         })
     }
 
     /// The same to its end.
-    pub fn ran(&self, text: &str) -> Output {
-        self.run(text).wait_with_output().expect("it ends")
+    pub fn ran(&self, text: &str) -> Said {
+        ended(self.run(text))
     }
 
     /// A run of which slices are being measured.

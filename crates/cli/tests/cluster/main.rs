@@ -16,7 +16,6 @@ mod ssh;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 use std::time::{Duration, Instant};
 
 use load::LoadSpec;
@@ -25,18 +24,6 @@ use remote::Channel;
 use remote::generators::Fleet;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
-
-/// Everything that a program said.
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
-
-/// That it ended so, and said all of these.
-fn ended(output: &Output, code: i32, parts: &[&str]) {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
-}
 
 /// Whether something comes true in time.
 fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {

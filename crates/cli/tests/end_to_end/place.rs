@@ -57,6 +57,12 @@ impl Said {
         self
     }
 
+    /// The same on either.
+    pub fn says(&self, parts: &[&str]) -> &Said {
+        has(&format!("{}{}", self.out, self.err), parts, self);
+        self
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self}"))
     }

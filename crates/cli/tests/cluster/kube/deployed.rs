@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::cluster::{Namespace, control_network, script, within};
 use super::run::Run;
-use crate::{ended, said};
 
 /// The image with this machine's Node.js.
 const NODE: &str = "localhost/node:test";
@@ -148,8 +147,7 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
         &format!("{VERSIONS}budget = \"120s\"\nblocks = 6"),
     );
     let mut run = Run::of(&text);
-    let output = run.ended();
-    let said = said(&output);
+    let said = run.ended();
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("canary is") || said.contains("canary vs stable"), "{said}");
     for version in ["shop", "shop-canary"] {
@@ -193,20 +191,20 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
     let pods = namespace.kubectl(&["get", "pods", "--selector=version=shop", "--output=name"]);
     let victim = pods.lines().next().expect("a pod").to_owned();
     namespace.kubectl(&["delete", &victim, "--wait=false"]);
-    let output = run.ended();
-    ended(&output, 4, &["V50", victim.trim_start_matches("pod/")]);
+    let said = run.ended();
+    said.ends(4).says(&["V50", victim.trim_start_matches("pod/")]);
     let record = record::open(&run.record()).expect("the record opens");
     let reason = record.ended.as_ref().map(|ended| ended.reason.clone());
-    assert!(matches!(reason, Some(EndReason::Void(_))), "{reason:?}\n{}", said(&output));
+    assert!(matches!(reason, Some(EndReason::Void(_))), "{reason:?}\n{said}");
     assert_eq!(record.blocks.len(), 1, "no other block can heal it");
 }
 
 /// What is told of an experiment that cannot begin, and with which exit code; nothing is made, and there is no record.
 fn refused(namespace: &Namespace, text: &str, code: i32, words: &[&str]) {
     let mut run = Run::of(text);
-    let output = run.ended();
-    ended(&output, code, words);
-    assert!(!run.record().exists(), "{}", said(&output));
+    let said = run.ended();
+    said.ends(code).says(words);
+    assert!(!run.record().exists(), "{said}");
     assert_eq!(namespace.kubectl(&["get", "jobs", "--output", "name"]), "");
 }
 
@@ -290,9 +288,8 @@ fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_wh
     namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=90s"]);
     let text = experiment(&namespace, r#"service = "shop""#, "[design]\nbudget = \"60s\"");
     let mut run = Run::of(&text.replace("20s", "2s"));
-    let output = run.ended();
     let parts = ["service shop: not ready after 2 s: GET /healthz at 10.84.", "got no answer: refused"];
-    ended(&output, 3, &parts);
+    run.ended().ends(3).says(&parts);
     let jobs = || namespace.kubectl(&["get", "jobs", "--output", "name"]);
     within(Duration::from_secs(10), || jobs().is_empty());
 }
