@@ -148,12 +148,11 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
     );
     let mut run = Run::of(&text);
     let said = run.ended();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("canary is") || said.contains("canary vs stable"), "{said}");
     for version in ["shop", "shop-canary"] {
-        let place = format!("kubernetes://{}/{version}", namespace.name);
-        assert!(said.contains(&place), "{place} is not in {said}");
+        said.ends(0).says(&[&format!("kubernetes://{}/{version}", namespace.name)]);
     }
+    let text = said.to_string();
+    assert!(text.contains("canary is") || text.contains("canary vs stable"), "{said}");
     let record = record::open(&run.record()).expect("the record opens");
     let conclusion = analysis::conclude(&record);
     let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.number()).collect();
