@@ -1,7 +1,7 @@
 //! Hosts made by scripts/test-hosts for one test, gone with it, also when it is killed: what holds them ends with a pipe.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use record::Record;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::place::{Run, Said, ended};
+use crate::place::{Run, Said, ended, skip};
 use crate::{measured, within};
 
 /// Where hosts reach the controller.
@@ -40,9 +40,7 @@ impl Hosts {
     /// The same with clocks that are ahead: `2=3600` is that of h2 by an hour.
     pub fn with_clocks(number: u32, clocks: &str) -> Option<Hosts> {
         if !rustix::process::geteuid().is_root() {
-            // Not by a macro: the test runner would keep to itself what a passing test prints.
-            let _ =
-                writeln!(std::io::stderr(), "SKIPPED: hosts of their own take root: sudo make test-cluster");
+            skip("hosts of their own take root: sudo make test-cluster");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder for the hosts");
@@ -59,7 +57,7 @@ impl Hosts {
             let output = holder.wait_with_output().expect("it ends");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(said.contains("no network of its own"), "scripts/test-hosts: {said}");
-            let _ = writeln!(std::io::stderr(), "SKIPPED: {said}");
+            skip(&said);
             return None;
         }
         Some(Hosts { holder, stdin, folder })

@@ -6,9 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lab::{
-    CaptureSpec, Environment, Failure, Helpers, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start, Stop,
-};
+use lab::{CaptureSpec, Environment, Failure, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start};
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
 
@@ -43,8 +41,6 @@ fn experiment(place: &Place) -> PathBuf {
 
 /// An environment whose machines elsewhere are programs on this one, and their numbers.
 fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, u32>) {
-    fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
-    let warden = services::Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
     let mut numbers = BTreeMap::new();
     let remote_hosts = RemoteHosts::open(&plan, &mut |host| {
         let number = place.path(host.trim_start_matches("ssh://"));
@@ -62,8 +58,7 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     let number = |file: &PathBuf| fs::read_to_string(file).ok()?.trim().parse().ok();
     let numbers =
         numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
-    let helpers = Helpers { warden, generate: &["remote-agent"] };
-    (RealEnvironment::new(plan, helpers, place.record(), Stop::default()).with(remote_hosts), numbers)
+    (place.environment(plan).with(remote_hosts), numbers)
 }
 
 /// One of which everything is known, with both machines' numbers, once a trial of it has started.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::place::{Place, Run, signal, wait_until};
+use crate::place::{Place, Run, signal, skip, wait_until};
 
 /// `proofload run` on a terminal of its own, which `script` makes.
 struct Terminal {
@@ -38,7 +38,7 @@ impl Terminal {
         script.env("PROOFLOAD_TEST_PLACE", place.mark()).env_remove("NO_COLOR");
         let started = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut script) = started else {
-            eprintln!("SKIPPED: there is no script, which makes a terminal");
+            skip("there is no script, which makes a terminal");
             return None;
         };
         let screen = Arc::new(Mutex::new(String::new()));

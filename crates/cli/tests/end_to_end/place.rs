@@ -1,16 +1,21 @@
 //! A folder of its own for a test, with experiments on `service.js`, what a program said in it, and a look at what is left running.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lab::{Helpers, RealEnvironment, Stop};
+use plan::Plan;
 use record::Record;
 use serde_json::Value;
+use services::Warden;
 
 /// The service whose behaviour `MODE` chooses.
 pub const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
@@ -184,6 +189,14 @@ impl Place {
         self.path("record")
     }
 
+    /// What a run of this plan does everything in, without the run around it.
+    pub fn environment(&self, plan: Plan) -> RealEnvironment {
+        fs::create_dir_all(self.record().join("logs")).expect("a folder for logs");
+        let warden = Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
+        let helpers = Helpers { warden, generate: &["remote-agent"] };
+        RealEnvironment::new(plan, helpers, self.record(), Stop::default())
+    }
+
     /// The record, opened.
     pub fn opened(&self) -> Record {
         record::open(&self.record()).expect("the record opens")
@@ -235,7 +248,7 @@ impl Place {
             }
             let stolen = self.steal();
             if stolen > 0.1 {
-                eprintln!("nothing was tested: the host took {:.0} % of the CPU time", stolen * 100.0);
+                skip(&format!("the host took {:.0} % of the CPU time", stolen * 100.0));
                 return None;
             }
             eprintln!("again, after\n{said}");
@@ -329,19 +342,33 @@ pub fn proofload() -> Command {
     Command::new(env!("CARGO_BIN_EXE_proofload"))
 }
 
-/// Whether a link can be made for a trial; says so where not, and not by a macro: the test runner would keep to itself what a passing test
-/// prints.
+/// Says that a test has tested nothing. Not by a macro: the test runner would keep to itself what a passing test prints.
+pub fn skip(why: &str) {
+    let _ = writeln!(io::stderr(), "SKIPPED: {why}");
+}
+
+/// Whether a link can be made for a trial; says so where not.
 pub fn has_links() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        let _ = writeln!(io::stderr(), "skipped: a link is made for each trial: networks take root");
+        skip("a link is made for each trial: networks take root");
     }
     is_root
 }
 
+/// The name of each file below a folder, and what is in it.
+pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![(path.clone(), fs::read(path).expect("a file"))],
+    };
+    entries.flat_map(below).collect()
+}
+
 /// An address on which nobody listens.
-pub fn free() -> std::net::SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
+pub fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
 }
 
 /// A service that somebody started: it listens at its address, and ends with the test.
@@ -350,19 +377,34 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(command: &mut Command, address: std::net::SocketAddr) -> Running {
+    pub fn start(command: &mut Command, address: SocketAddr) -> Running {
         let running = Running { child: command.stdout(Stdio::null()).spawn().expect("it starts") };
-        wait_until("it listens", || std::net::TcpStream::connect(address).is_ok());
+        wait_until("it listens", || TcpStream::connect(address).is_ok());
         running
     }
 }
 
 /// `service.js` with these variables, at an address of its own.
-pub fn service(env: &[(&str, &str)]) -> (Running, std::net::SocketAddr) {
+pub fn service(env: &[(&str, &str)]) -> (Running, SocketAddr) {
+    node(SERVICE, env)
+}
+
+/// The same of another script of Node.js.
+pub fn node(script: impl AsRef<OsStr>, env: &[(&str, &str)]) -> (Running, SocketAddr) {
     let address = free();
     let mut node = Command::new("node");
-    node.arg(SERVICE).env("PORT", address.port().to_string()).envs(env.iter().copied());
+    node.arg(script).env("PORT", address.port().to_string()).envs(env.iter().copied());
     (Running::start(&mut node, address), address)
+}
+
+/// The body of the response to a GET.
+pub fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it responds");
+    text.split_once("\r\n\r\n").expect("it has a head").1.to_owned()
 }
 
 impl Drop for Running {

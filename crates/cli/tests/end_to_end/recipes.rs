@@ -3,10 +3,9 @@
 //! Where a runtime is missing the test says that it tested nothing.
 
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::place::{Place, Run, Running, free};
+use crate::place::{Place, Run, node, skip};
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/recipes");
 /// What the slower variant does, in rounds; the other does one.
@@ -92,8 +91,7 @@ fn works(command: &str) -> bool {
     let works = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).output();
     let works = works.is_ok_and(|output| output.status.success());
     if !works {
-        // Not by a macro: the test runner would keep to itself what a passing test prints.
-        let _ = writeln!(std::io::stderr(), "nothing was tested: `{command}` does not work here");
+        skip(&format!("`{command}` does not work here"));
     }
     works
 }
@@ -131,11 +129,8 @@ fn each_recipe_that_can_be_followed_here_finds_the_service_with_more_work() {
 fn two_urls() {
     let place = sources();
     let started = ["1", WORK].map(|work| {
-        let address = free();
-        let mut node = Command::new("node");
-        node.arg("server.js").current_dir(place.path("")).env("WORK", work);
-        node.env("PORT", address.port().to_string());
-        (Running::start(&mut node, address), format!("app.url = \"http://{address}\""))
+        let (running, address) = node(place.path("server.js"), &[("WORK", work)]);
+        (running, format!("app.url = \"http://{address}\""))
     });
     finds_the_slower_one(&place, "", [&started[0].1, &started[1].1]);
 }

@@ -3,23 +3,21 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
-use crate::place::{Draft, Place, Run, Running, Said, free};
+use crate::place::{Draft, Place, Run, Running, Said, free, node};
 use crate::reach::server::{NAME, Nginx};
 
 /// A service that somebody else started, which adds up so many numbers for each response; and its URL.
-fn node(place: &Place, work: u32) -> (Running, String) {
-    let address = free();
-    let text = "const [port, work] = process.argv.slice(2).map(Number);\n\
+fn adding(place: &Place, work: u32) -> (Running, String) {
+    let text = "const [port, work] = [process.env.PORT, process.env.WORK].map(Number);\n\
                 require('node:http').createServer((_, response) => {\n\
                 let sum = 0; for (let i = 0; i < work; i += 1) sum = (sum * 31 + i) | 0;\n\
                 response.end(sum === 0.5 ? 'never' : 'hello');\n\
                 }).listen(port, '127.0.0.1');\n";
-    let mut command = Command::new("node");
-    command.arg(place.write("work.js", text)).args([address.port().to_string(), work.to_string()]);
-    (Running::start(&mut command, address), format!("http://{address}"))
+    let (running, address) = node(place.write("work.js", text), &[("WORK", &work.to_string())]);
+    (running, format!("http://{address}"))
 }
 
 /// A server whose responses have all this head; it ends with the test's process.
@@ -43,7 +41,7 @@ fn compare(place: &Place, words: &[&str]) -> Said {
 #[test]
 fn two_services_that_run_already_are_told_apart_with_what_their_processes_used() {
     let place = Place::new();
-    let ((quick, quick_url), (slow, slow_url)) = (node(&place, 100), node(&place, 400_000));
+    let ((quick, quick_url), (slow, slow_url)) = (adding(&place, 100), adding(&place, 400_000));
     let metrics = ["--metric", "cpu_per_request", "-c", "4", "--budget", "45s", "--seed", "1"];
     let said = compare(&place, &[&[quick_url.as_str(), &slow_url], &metrics[..]].concat());
     said.ends(0).prints(&["MORE EXPENSIVE", "which ran already"]);

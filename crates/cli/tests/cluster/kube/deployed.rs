@@ -1,8 +1,7 @@
 //! Services that run already in a real cluster: loaded by pods of it, by somebody who has the shipped roles and no other right, and counted
 //! by themselves.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -13,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Namespace, control_network, script, within};
 use super::run::Run;
+use crate::place::get;
 
 /// The image with this machine's Node.js.
 const NODE: &str = "localhost/node:test";
@@ -85,18 +85,9 @@ fn counted(namespace: &Namespace, version: &str) -> u64 {
     let label = format!("version={version}");
     let addresses =
         namespace.kubectl(&["get", "pods", "--selector", &label, "--output", &format!("jsonpath={path}")]);
-    addresses.split_whitespace().map(|address| count(&format!("{address}:8080"))).sum()
-}
-
-fn count(address: &str) -> u64 {
-    let address: SocketAddr = address.parse().expect("an address");
-    let mut stream = TcpStream::connect(address).expect("the control plane reaches pods");
-    stream.write_all(b"GET /count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it is sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it is answered");
-    let body =
-        answer.rsplit("\r\n").find(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
-    body.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no count in {answer:?}"))
+    let at = |ip: &str| SocketAddr::new(ip.parse().expect("an address"), 8080);
+    let count = |ip: &str| get(at(ip), "/count").parse::<u64>().expect("a count");
+    addresses.split_whitespace().map(count).sum()
 }
 
 fn experiment(namespace: &Namespace, service: &str, design: &str) -> String {
