@@ -20,64 +20,24 @@ const IMAGE: &str = "CGO_ENABLED=0 GO111MODULE=off go build -o server server.go 
 const COMPOSE: &str = "services:\n  web:\n    image: proofload-recipe:1\n    expose: [3000]\n    environment:\n\
                        \x20     PORT: 3000\n      HOST: 0.0.0.0\n      WORK: ${WORK:-1}\n";
 
+const GUNICORN: &str =
+    r#"command = ["gunicorn", "application:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4"]"#;
+const UVICORN: &str = r#"command = ["uvicorn", "application:asgi", "--port", "{port}", "--no-access-log"]"#;
+const JAVA: &str = r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-cp", ".", "Server"]"#;
+const CONTAINER: &str =
+    "container = { image = \"proofload-recipe:1\" }\nenv = { PORT = \"3000\", HOST = \"0.0.0.0\" }";
+
 /// What has to be there, what builds the service, what starts it, and the work of its slower variant.
 const RECIPES: [(&str, &str, &str, &str); 9] = [
-    (
-        "node --version",
-        "",
-        r#"command = ["node", "server.js"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "python3 --version",
-        "",
-        r#"command = ["python3", "server.py"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "gunicorn --version",
-        "",
-        r#"command = ["gunicorn", "application:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "uvicorn --version",
-        "",
-        r#"command = ["uvicorn", "application:asgi", "--port", "{port}", "--no-access-log"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "go version",
-        "GO111MODULE=off go build -o server server.go",
-        r#"command = ["./server"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "javac -version",
-        "javac -d . Server.java",
-        r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-cp", ".", "Server"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "rustc --version",
-        "rustc -O -o server server.rs",
-        r#"command = ["./server"]
-           stop_timeout = "1s""#,
-        // Its hash is a cheap one.
-        "40000",
-    ),
-    (
-        "docker version && go version",
-        IMAGE,
-        "container = { image = \"proofload-recipe:1\" }\nenv = { PORT = \"3000\", HOST = \"0.0.0.0\" }",
-        WORK,
-    ),
+    ("node --version", "", r#"command = ["node", "server.js"]"#, WORK),
+    ("python3 --version", "", r#"command = ["python3", "server.py"]"#, WORK),
+    ("gunicorn --version", "", GUNICORN, WORK),
+    ("uvicorn --version", "", UVICORN, WORK),
+    ("go version", "GO111MODULE=off go build -o server server.go", r#"command = ["./server"]"#, WORK),
+    ("javac -version", "javac -d . Server.java", JAVA, WORK),
+    // Its hash is a cheap one.
+    ("rustc --version", "rustc -O -o server server.rs", r#"command = ["./server"]"#, "40000"),
+    ("docker version && go version", IMAGE, CONTAINER, WORK),
     (
         "docker version && docker compose version && go version",
         IMAGE,
@@ -121,7 +81,8 @@ fn each_recipe_that_can_be_followed_here_finds_the_service_with_more_work() {
     for (_, build, service, work) in RECIPES.iter().filter(|(needs, ..)| works(needs)) {
         let place = sources();
         Command::new("sh").args(["-ec", build]).current_dir(place.path("")).said().ends(0);
-        finds_the_slower_one(&place, service, ["app.env.WORK = \"1\"", &format!("app.env.WORK = {work:?}")]);
+        let service = format!("stop_timeout = \"1s\"\n{service}");
+        finds_the_slower_one(&place, &service, ["app.env.WORK = \"1\"", &format!("app.env.WORK = {work:?}")]);
     }
 }
 
