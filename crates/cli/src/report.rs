@@ -43,9 +43,6 @@ pub struct ReportArgs {
     /// Open the record's page in a browser, or tell where it is where there is no desktop
     #[arg(long, conflicts_with_all = ["json", "format", "html", "out"])]
     open: bool,
-    /// With --open: only print where the page is
-    #[arg(long, requires = "open", hide = true)]
-    print: bool,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -94,7 +91,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         return Err(Failed::usage(message).hint(TWO).into());
     }
     if args.open {
-        return open(what, args.print);
+        return open(what);
     }
     if args.dark && !form.has_ground {
         let message = "--dark: only the plot has a ground";
@@ -169,8 +166,8 @@ fn here() -> Environment {
     }
 }
 
-/// Opens the page of a record, or tells where it is and how to see it; with `only_print` where it is alone.
-fn open(record: &Path, only_print: bool) -> anyhow::Result<u8> {
+/// Opens the page of a record, or tells where it is and how to see it.
+fn open(record: &Path) -> anyhow::Result<u8> {
     let page = page(record)?;
     let path = page.display().to_string();
     let line = format!("{path}\n");
@@ -179,10 +176,6 @@ fn open(record: &Path, only_print: bool) -> anyhow::Result<u8> {
     let named = set("BROWSER")
         .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
     let shown = match named {
-        _ if only_print => {
-            print::data(&line)?;
-            return Ok(0);
-        }
         Some(browser) => show_in(&browser, &page),
         None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
         None => {
