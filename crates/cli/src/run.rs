@@ -331,14 +331,7 @@ pub fn check_commands(plan: &Plan) -> Result<(), Failed> {
 /// The name of a folder as the name of an experiment has it; `None` where nothing is left of it.
 pub fn slug(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
-    Some(words_of(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
-}
-
-/// The words of a text in small letters, joined by dashes, and of that so many characters.
-pub fn words_of(text: &str, characters_max: usize) -> String {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.collect::<Vec<_>>().join("-").to_lowercase();
-    name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
+    Some(model::text::slug(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
 }
 
 /// Makes each link that a variant asks for once, so that what is missing is told before anything starts.

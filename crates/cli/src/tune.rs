@@ -12,6 +12,7 @@ use analysis::tune::{
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, span};
+use model::text::slug;
 use model::{Finding, Grade, Loop};
 use plan::{Cpus, LookRule, Plan, Rate};
 use record::{EndReason, Record, Writer};
@@ -517,20 +518,14 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
         Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
         Purpose::Smoke(of) => {
             let of = &settings[of];
-            (
-                format!("alone-{}", run::words_of(&of.name, 30)),
-                format!("alone: {}", of.level(of.screened + 1)),
-            )
+            (format!("alone-{}", slug(&of.name, 30)), format!("alone: {}", of.level(of.screened + 1)))
         }
         Purpose::Screen { pair, of } => {
             (format!("screen-{pair}"), format!("screening: pair {pair} of {of}, {rows} rows"))
         }
         Purpose::Race(of) => {
             let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
-            (
-                format!("race-{}", run::words_of(&settings[of].name, 30)),
-                format!("which level: {}", levels.join(", ")),
-            )
+            (format!("race-{}", slug(&settings[of].name, 30)), format!("which level: {}", levels.join(", ")))
         }
         Purpose::Latency { pair } => {
             (format!("at-a-rate-{pair}"), format!("what helps, at {rate:.0}/s: pair {pair}"))
