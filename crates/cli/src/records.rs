@@ -259,9 +259,11 @@ impl Kept {
     }
 }
 
-/// Those of some names that are most like a word, the most alike first.
+/// Those of some names that are most like a word or have it in them, the most alike first.
 pub fn alike<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
-    let scored = names.map(|name| (strsim::normalized_damerau_levenshtein(word, name), name));
+    let has_it = |name: &str| word.chars().count() > 2 && name.contains(word);
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(word, name);
+    let scored = names.map(|name| (if has_it(name) { 1.0 } else { likeness(name) }, name));
     let mut near: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
     near.into_iter().map(|(_, name)| name).take(NAMES_TOLD).collect()
