@@ -366,7 +366,7 @@ impl Asked {
         let of_rate =
             |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
-        let ca = self.cacert.as_deref().map(authority).transpose()?;
+        let ca = self.cacert.as_deref().map(authority).transpose()?.map(|path| path.display().to_string());
         let headers = self.headers.iter().map(|(name, value)| {
             Setting::new(&["load", "headers", name], value.as_str(), format!("-H '{name}: {value}'"))
         });
@@ -433,9 +433,12 @@ fn number(text: &str) -> Value {
 }
 
 /// Absolute, for the file that is made may lie elsewhere.
-fn authority(path: &Path) -> Result<String, Failed> {
+///
+/// # Errors
+/// If it cannot be read.
+pub fn authority(path: &Path) -> Result<PathBuf, Failed> {
     let unreadable = |error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display()));
-    Ok(path.canonicalize().map_err(unreadable)?.display().to_string())
+    plan::open_file(path).and_then(|_| path.canonicalize()).map_err(unreadable)
 }
 
 fn body(text: &str) -> Result<String, Failed> {

@@ -316,18 +316,9 @@ impl Connection {
                 }
             };
         }
-        let readable = |path: &PathBuf| plan::open_file(path).and_then(|_| path.canonicalize());
-        let ca = self.cacert.as_ref().map(|path| {
-            readable(path)
-                .map_err(|error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display())))
-        });
+        let ca = self.cacert.as_deref().map(compare::authority).transpose()?;
         let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
-        Ok(Some(Tls {
-            ca: ca.transpose()?,
-            server_name,
-            insecure: self.insecure,
-            resumption: !self.no_resume,
-        }))
+        Ok(Some(Tls { ca, server_name, insecure: self.insecure, resumption: !self.no_resume }))
     }
 
     /// Where connections lead: to the URL's host, or to a socket in its place.
