@@ -78,11 +78,8 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
         assert!(name.starts_with(&start) && name.contains(&format!("-{index}-")), "{name}");
     }
     for node in ["@n1", "@n2"] {
-        assert_eq!(
-            where_they_run.iter().filter(|name| name.ends_with(node)).count(),
-            2,
-            "{where_they_run:?}"
-        );
+        let many = where_they_run.iter().filter(|name| name.ends_with(node)).count();
+        assert_eq!(many, 2, "{where_they_run:?}");
     }
     let mut fleet = begin(channels, &service.evenly(8, 201.0));
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(2)), NEVER);

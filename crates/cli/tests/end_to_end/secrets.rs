@@ -104,11 +104,8 @@ requests = [
         |words: &[&str]| secretive(&place, place.proofload(&[&["run", "--dry-run"], words].concat())).said();
     let checked = check(&["experiment.toml", "--format", "json"]);
     without_secrets("the plan", checked.out.as_bytes());
-    assert_eq!(
-        checked.json()["variants"],
-        serde_json::to_value(&record.header.plan.variants).expect("JSON"),
-        "equal marks"
-    );
+    let variants = serde_json::to_value(&record.header.plan.variants).expect("JSON");
+    assert_eq!(checked.json()["variants"], variants, "equal marks");
     check(&["record/experiment.toml"])
         .ends(2)
         .tells(&["its value was not kept", "write {env.NAME} or {file.PATH}"]);

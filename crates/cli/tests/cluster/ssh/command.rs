@@ -17,11 +17,8 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
     let again = hosts.proofload(&["doctor", "hosts", "--put", "--json", "h1", "h2"]).json();
     for (at, ahead_s) in [(0, 0), (1, 3600)] {
         let (one, again) = (&put["hosts"][at], &again["hosts"][at]);
-        assert_eq!(
-            (&one["program"], &one["copied"], &again["copied"]),
-            (&"there".into(), &true.into(), &false.into())
-        );
-        assert_eq!((&one["user"], &one["host"]), (&"root".into(), &format!("h{}", at + 1).into()));
+        assert_eq!([&one["program"], &one["user"], &one["host"]], ["there", "root", &format!("h{}", at + 1)]);
+        assert_eq!([&one["copied"], &again["copied"]], [true, false]);
         let (ahead_ns, error_ns) = (one["clock"]["ahead_ns"].as_i64(), one["clock"]["error_ns"].as_i64());
         let (ahead_ns, error_ns) = ahead_ns.zip(error_ns).unwrap_or_else(|| panic!("{one}"));
         // Both clocks are this machine's, so that the truth is known.
