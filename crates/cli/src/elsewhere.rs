@@ -13,9 +13,6 @@ use crate::hosts::CopyWatch;
 use crate::{REMOTE_AGENT, print, records};
 
 /// Reaches every host of a plan. Without any it does nothing.
-///
-/// # Errors
-/// If one cannot be reached, or services cannot be started there.
 pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
     let mut program = None;
     let mut reach = |host: &str| {
@@ -96,9 +93,6 @@ fn check_figures(plan: &Plan) -> Result<(), Failed> {
 /// Asks once, before anything is sent, whether hosts that may be other machines may be loaded. Only URLs that the user named are loaded at
 /// all; this is about what the load does to whoever else uses those machines. Asks on a terminal; elsewhere `yes`, which is `--yes`, has to
 /// have been given.
-///
-/// # Errors
-/// If nobody agreed.
 pub fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
     let hosts = plan.foreign_hosts();
     if hosts.is_empty() || yes {

@@ -31,9 +31,6 @@ pub struct ExplainArgs {
 }
 
 /// Prints the list, the sections asked for, or a page.
-///
-/// # Errors
-/// If there is no such check, or stdout cannot be written.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     let page = |word: &String| PAGES.iter().find(|(name, _)| name == word);
     if let [word] = &args.checks[..]

@@ -63,9 +63,6 @@ pub fn kept(directory: &Path) -> Option<Explanation> {
 }
 
 /// The explanation beside a record, made where there is none yet, or anew.
-///
-/// # Errors
-/// If the record has no captures.
 pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed> {
     let kept = if again { None } else { kept(&record.directory) };
     kept.or_else(|| keep(record)).ok_or_else(|| {

@@ -80,9 +80,6 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Opens the record that is meant. One that a run is writing right now opens too, and that is told.
-///
-/// # Errors
-/// If there is none, or several may be meant.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
     let record = record::open(&directory).map_err(|error| Failed::usage(&error).hint(error.hint))?;
@@ -96,9 +93,6 @@ pub fn opened(asked: &Path) -> anyhow::Result<Record> {
 }
 
 /// The path of the record that is meant; it need not be one that opens.
-///
-/// # Errors
-/// If there is none, or several may be meant.
 pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     let word = asked.to_str().filter(|word| !word.contains('/'));
     let shelf = || Shelf::of(root());

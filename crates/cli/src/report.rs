@@ -74,9 +74,6 @@ What the fields are is in docs/formats.md. The exit code is that of the run: 0, 
 of files 4 where a finding makes a conclusion invalid.";
 
 /// Opens the record and prints it.
-///
-/// # Errors
-/// If there is no such record, or the report cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
     if args.what.iter().all(|path| is_foreign(path)) && !args.open {
@@ -112,9 +109,6 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
 }
 
 /// Prints the report of a record that was measured here and gives its exit code.
-///
-/// # Errors
-/// If stdout cannot be written.
 pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result<u8> {
     drawn_from(record, |of| {
         print::result(&measured(of, None), form, amount)?;
@@ -143,9 +137,6 @@ pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&
 }
 
 /// Writes the report in one form to a file, without colours.
-///
-/// # Errors
-/// If the system refuses.
 pub fn write(of: Drawn<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
     print::write(&measured(of, Some(path)), form, path)
 }

@@ -97,9 +97,6 @@ pub struct TuneArgs {
 }
 
 /// Tunes the service.
-///
-/// # Errors
-/// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
 pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.amount.settle();
     print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;

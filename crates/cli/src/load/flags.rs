@@ -143,9 +143,6 @@ pub struct Asking {
 
 impl Asking {
     /// What is requested of the host of `url`, at least one, and what users have; the rest is as it usually is.
-    ///
-    /// # Errors
-    /// If a file cannot be read or has problems, which are shown then.
     pub fn load(&self, url: &Url) -> anyhow::Result<Load> {
         let host = ("Host".to_owned(), url.authority());
         let mut load = match &self.mix {
@@ -298,9 +295,6 @@ impl Connection {
     }
 
     /// TLS, if the URL asks for it.
-    ///
-    /// # Errors
-    /// If flags about TLS are given without it, or the authorities cannot be read.
     pub fn tls(&self, url: &Url) -> Result<Option<Tls>, Failed> {
         if !url.secure {
             let given = [
@@ -356,9 +350,6 @@ pub struct Expect {
 
 impl Expect {
     /// The contract of all requests that have none of their own.
-    ///
-    /// # Errors
-    /// If the expected content cannot be read, or none would be looked at.
     pub fn contract(&self) -> Result<Contract, Failed> {
         if self.expect_body.is_some() && self.sample == 0 {
             let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
@@ -439,9 +430,6 @@ impl Output {
     }
 
     /// The interval log, with what an earlier load left in it. Before a load, so that none runs whose result cannot be kept.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn hdr(&self) -> Result<Option<File>, Failed> {
         let Some(path) = &self.hdr else { return Ok(None) };
         let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
