@@ -182,6 +182,7 @@ fn listed_of(entry: &Entry, machine: Option<String>) -> Listed<'_> {
     Listed { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
 }
 
+/// Refuses an experiment of which there is no record.
 fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
     let names = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let names = distinct(names.map(|found| found.experiment.as_str()));
