@@ -18,10 +18,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use load::LoadSpec;
+use load::{LoadSpec, Until};
 use place::{SERVICE, accounted_for};
 use remote::Channel;
-use remote::generators::Fleet;
+use remote::generators::{Fleet, Ran};
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
@@ -49,4 +49,19 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     fleet.compare_clocks().expect("all answer");
     fleet.give(specs).expect("all begin");
     fleet
+}
+
+/// Runs a window of so many seconds, has something happen one second into it, and tells what came of it, and when.
+fn window(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (Ran, Duration) {
+    std::thread::scope(|scope| {
+        let misfortune = scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(1));
+            happens();
+        });
+        let begun = Instant::now();
+        let ran = fleet.run(Until::Elapsed(Duration::from_secs(seconds)), NEVER);
+        let took = begun.elapsed();
+        misfortune.join().expect("it happens");
+        (ran, took)
+    })
 }
