@@ -84,7 +84,8 @@ impl Hosts {
             // SAFETY: tests of this binary run one after the other, and no other thread is left that reads the environment.
             unsafe { std::env::set_var("PATH", format!("{bin}:{path}")) };
         }
-        let network = self.namespace("controller", "net");
+        let network = format!("/proc/{}/ns/net", self.pid("controller"));
+        let network = File::open(network).expect("it lives");
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
                 let kind = Some(LinkNameSpaceType::Network);
@@ -140,7 +141,7 @@ impl Hosts {
 
     /// Does something in the mounts of a host, and with its processes.
     pub fn on(&self, host: u32, command: &str) {
-        let pid = self.pid(host);
+        let pid = self.pid(&format!("h{host}"));
         let [mounts, network] = ["mnt", "net"].map(|kind| format!("/proc/{pid}/ns/{kind}"));
         let mut nsenter = Command::new("nsenter");
         nsenter.args([format!("--mount={mounts}"), format!("--net={network}")]).args(["sh", "-c", command]);
@@ -163,7 +164,7 @@ impl Hosts {
 
     /// Command lines of the processes of a host that its shells and programs left: all but its first process, which is its sshd.
     pub fn processes(&self, host: u32) -> Vec<String> {
-        let own = format!("/proc/{}/ns/pid_for_children", self.pid(host));
+        let own = format!("/proc/{}/ns/pid_for_children", self.pid(&format!("h{host}")));
         let theirs = fs::read_link(own).expect("h is there");
         let all = fs::read_dir("/proc").expect("/proc is there").flatten();
         let of_it = all.filter(|entry| {
@@ -172,7 +173,8 @@ impl Hosts {
             });
             !first && fs::read_link(entry.path().join("ns/pid")).is_ok_and(|namespace| namespace == theirs)
         });
-        of_it.map(|entry| command_line(&entry.path().join("cmdline"))).collect()
+        let argv = of_it.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
+        argv.map(|argv| String::from_utf8_lossy(&argv).replace('\0', " ")).collect()
     }
 
     /// Whether a host has no process but its sshd within some seconds.
@@ -180,14 +182,10 @@ impl Hosts {
         within(patience, || self.processes(host).is_empty())
     }
 
-    fn pid(&self, host: u32) -> u32 {
-        let text = fs::read_to_string(self.path(&format!("h{host}/pid"))).expect("the host was started");
+    /// Number of the first process of a host or of the controller.
+    fn pid(&self, name: &str) -> u32 {
+        let text = fs::read_to_string(self.path(name).join("pid")).expect("it was started");
         text.trim().parse().expect("a process id")
-    }
-
-    fn namespace(&self, name: &str, kind: &str) -> File {
-        let pid = fs::read_to_string(self.path(name).join("pid")).expect("it was started");
-        File::open(format!("/proc/{}/ns/{kind}", pid.trim())).expect("it lives")
     }
 }
 
@@ -213,9 +211,4 @@ pub fn program() -> PathBuf {
         (folder, path)
     });
     path.clone()
-}
-
-/// A process as it was started.
-pub fn command_line(file: &std::path::Path) -> String {
-    String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).replace('\0', " ")
 }

@@ -234,15 +234,15 @@ impl Place {
     /// The same until it ends with 0 and says this, three times at most. `None` where the host had the machine for so much of the time that
     /// a void or undecided run is the right answer; a fault of ours is there on a quiet one, too.
     pub fn run_well(&self, experiment: &Path, part: &str) -> Option<Said> {
-        self.run_well_as(|| self.command(experiment), part)
+        self.run_well_as(|| self.command(experiment), 0, part)
     }
 
-    /// The same with a command of one's own.
-    pub fn run_well_as(&self, command: impl Fn() -> Command, part: &str) -> Option<Said> {
+    /// The same with a command and an exit code of one's own.
+    pub fn run_well_as(&self, command: impl Fn() -> Command, code: i32, part: &str) -> Option<Said> {
         for attempt in 1.. {
             let said = command().said();
-            if attempt == 3 || said.code == Some(0) && said.out.contains(part) {
-                said.ends(0).prints(&[part]);
+            if attempt == 3 || said.code == Some(code) && said.out.contains(part) {
+                said.ends(code).prints(&[part]);
                 self.is_quiet();
                 return Some(said);
             }

@@ -73,7 +73,7 @@ fn finds_the_slower_one(place: &Place, service: &str, [little, much]: [&str; 2])
          little = {{ {little} }}\nmuch = {{ {much} }}\n{DESIGN}"
     );
     place.write("proofload.toml", text);
-    place.run_well_as(|| place.proofload(&["run", "--out", "record"]), "SLOWER  much vs little");
+    place.run_well_as(|| place.proofload(&["run", "--out", "record"]), 0, "SLOWER  much vs little");
 }
 
 #[test]
