@@ -132,7 +132,9 @@ impl Talk {
             self.foreign_bytes += line.len();
             let text = printable(&line);
             if !text.is_empty() {
-                self.foreign.truncate(FOREIGN_LINES - 1);
+                // The last of them tell why nobody answers.
+                let over = (self.foreign.len() + 1).saturating_sub(FOREIGN_LINES);
+                self.foreign.drain(..over);
                 self.foreign.push(text);
             }
             if self.foreign_bytes > FOREIGN_BYTES_MAX {
