@@ -40,9 +40,6 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
 
 /// Finds whatever a plan loads that runs already, once whoever is there said that other machines may be loaded, which `yes` says
 /// beforehand. Without any it does nothing.
-///
-/// # Errors
-/// If nobody said so, it cannot be loaded, or the plan asks for what nobody knows of processes that run already.
 pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
     if plan.design.explain && plan.loads_running() {
         let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
@@ -62,9 +59,6 @@ pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
 }
 
 /// Whether somebody listens at each URL. Where all load comes from other machines they know that, and not this one.
-///
-/// # Errors
-/// The first at which nobody does.
 pub fn check_urls(plan: &Plan) -> Result<(), Failed> {
     for variant in plan.variants.iter().filter(|_| plan.generators.local > 0) {
         let Some(url) = variant.entry_service().and_then(Service::url) else { continue };

@@ -96,9 +96,6 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
 pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
 
 /// Refuses, before anything is done for it, a form that what is to be printed on stdout does not have, and a picture on a terminal.
-///
-/// # Errors
-/// If it is one of `lacking`, or such a picture.
 pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
     let refused = |why: &str| Failed::usage(format!("--format {}: {why}", form.name));
     if lacking.contains(&form) {

@@ -196,9 +196,6 @@ fn several(path: &Path) -> anyhow::Result<Load> {
 }
 
 /// The path of a file with rows of values, absolute; the name of the file says in which form.
-///
-/// # Errors
-/// What is wrong with the file or in it.
 fn checked_values(path: &Path) -> Result<PathBuf, String> {
     let shown = path.display();
     let read: fn(&[u8]) -> _ = match path.extension().and_then(|extension| extension.to_str()) {
