@@ -131,11 +131,13 @@ impl Draft<'_> {
             "command = [\"node\", \"{SERVICE}\"]\nready = \"/healthz\"\nready_timeout = \"20s\"\n\
              stop_timeout = \"1s\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}"
         );
+        // Of what runs already nothing is said about how it is started.
+        let is_started = !self.service.starts_with("url = ");
         // Tests run beside one another, so that the machine is never one's own, and nothing is dropped for that.
         let design = "drop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\nblocks = 6";
         format!(
             "name = \"test\"\n[services.api]\n{}\n{}\n[load]\n{}\n[design]\n{}\n",
-            with_defaults(self.service, &service),
+            with_defaults(self.service, if is_started { &service } else { "" }),
             self.more,
             with_defaults(self.load, "connections = 4\ntimeout = \"1s\""),
             with_defaults(self.design, design)

@@ -66,18 +66,12 @@ fn two_services_that_run_already_are_told_apart_with_what_their_processes_used()
 
 /// An experiment on a URL against itself with other connections: what it is about is the way there.
 fn way(place: &Place, url: &str, load: &str) -> Said {
-    let file = place.experiment(&Draft {
+    place.run(&place.experiment(&Draft {
+        service: &format!("url = \"{url}\""),
         more: "[factors.connections]\ntwo = { load.connections = 2 }\nfour = { load.connections = 4 }",
         load: &format!("path = \"/short\"\ntimeout = \"5s\"\n{load}"),
         design: "budget = \"20s\"",
-        ..Draft::default()
-    });
-    // In place of all that is about how it is started.
-    let text = place.read("experiment.toml");
-    let (head, rest) = text.split_once("[services.api]").expect("it has a service");
-    let (_, tail) = rest.split_once("[factors").expect("it has factors");
-    place.write("experiment.toml", format!("{head}[services.api]\nurl = \"{url}\"\n[factors{tail}"));
-    place.run(&file)
+    }))
 }
 
 /// That all slices of a run, of which there are enough, had successful responses.
