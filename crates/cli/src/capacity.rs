@@ -47,9 +47,6 @@ pub struct CapacityArgs {
 }
 
 /// Measures capacity.
-///
-/// # Errors
-/// If a command or a flag cannot be read, a service fails, or the record cannot be written.
 pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
         plan::limit(text)

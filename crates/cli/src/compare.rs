@@ -67,9 +67,6 @@ pub struct CompareArgs {
 }
 
 /// Runs the comparison.
-///
-/// # Errors
-/// If a command or a flag cannot be read, a service fails, or the record cannot be written.
 pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let settings = response_times(args).into_iter().collect();
     carry(args, &Aim { least: 2, settings, name: "compare", question: None })
@@ -77,9 +74,6 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 
 impl CompareArgs {
     /// Refuses flags about what an experiment file says itself.
-    ///
-    /// # Errors
-    /// If one of them was given.
     pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
         let given = [
             (!self.named.is_empty(), "--name"),
@@ -134,9 +128,6 @@ pub struct Aim {
 }
 
 /// Runs the experiment that flags make.
-///
-/// # Errors
-/// As [`run`].
 pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     let place = Place::of(args, aim);
     let draft = draft(args, &place, aim)?;
@@ -282,9 +273,6 @@ fn name(of: &str) -> String {
 }
 
 /// Writes the experiment file that a flag names.
-///
-/// # Errors
-/// If it is there, or cannot be written.
 pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
     print::create(path, text.as_bytes(), print::PRIVATE)?;
     print::tell!("written: {}", path.display());
@@ -342,9 +330,6 @@ pub struct Asked {
 }
 
 /// `NAME: VALUE`.
-///
-/// # Errors
-/// Without a colon.
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -352,9 +337,6 @@ pub fn header(text: &str) -> Result<(String, String), String> {
 
 impl Asked {
     /// The keys that were asked for, each with its flag.
-    ///
-    /// # Errors
-    /// If the file of a body cannot be read.
     pub fn settings(&self) -> Result<Vec<Setting>, Failed> {
         let text = |path: &[&str], flag: &str, text: &Option<String>| {
             text.as_ref().map(|text| setting(path, flag, text.as_str()))
@@ -366,7 +348,7 @@ impl Asked {
         let of_rate =
             |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
-        let ca = self.cacert.as_deref().map(authority).transpose()?;
+        let ca = self.cacert.as_deref().map(authority).transpose()?.map(|path| path.display().to_string());
         let headers = self.headers.iter().map(|(name, value)| {
             Setting::new(&["load", "headers", name], value.as_str(), format!("-H '{name}: {value}'"))
         });
@@ -391,9 +373,6 @@ impl Asked {
     }
 
     /// Refuses them all where an experiment file is named.
-    ///
-    /// # Errors
-    /// If one of them was given.
     pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
         // The last, for a body brings its method along.
         match self.settings()?.last() {
@@ -433,9 +412,9 @@ fn number(text: &str) -> Value {
 }
 
 /// Absolute, for the file that is made may lie elsewhere.
-fn authority(path: &Path) -> Result<String, Failed> {
+pub fn authority(path: &Path) -> Result<PathBuf, Failed> {
     let unreadable = |error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display()));
-    Ok(path.canonicalize().map_err(unreadable)?.display().to_string())
+    plan::open_file(path).and_then(|_| path.canonicalize()).map_err(unreadable)
 }
 
 fn body(text: &str) -> Result<String, Failed> {

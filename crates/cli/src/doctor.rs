@@ -59,9 +59,6 @@ To measure the smallest detectable difference: proofload doctor calibrate experi
 Exit code: 0. It is advice; whether a run was hurt is told by the findings of its report.";
 
 /// Looks, watches and prints.
-///
-/// # Errors
-/// If stdout cannot be written.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     match &args.what {
         Some(What::Calibrate(args)) => return calibrate(args),

@@ -27,9 +27,6 @@ const LISTED_MAX: usize = 8;
 const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 
 /// Prints the plan, as text or as JSON.
-///
-/// # Errors
-/// If what it needs is not there, or stdout cannot be written.
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     let told = match json {
         true => model::text::json(serde_json::to_string_pretty(&plan.masked())?),

@@ -13,9 +13,6 @@ use crate::hosts::CopyWatch;
 use crate::{REMOTE_AGENT, print, records};
 
 /// Reaches every host of a plan. Without any it does nothing.
-///
-/// # Errors
-/// If one cannot be reached, or services cannot be started there.
 pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
     let mut program = None;
     let mut reach = |host: &str| {
@@ -43,9 +40,6 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
 
 /// Finds whatever a plan loads that runs already, once whoever is there said that other machines may be loaded, which `yes` says
 /// beforehand. Without any it does nothing.
-///
-/// # Errors
-/// If nobody said so, it cannot be loaded, or the plan asks for what nobody knows of processes that run already.
 pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
     if plan.design.explain && plan.loads_running() {
         let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
@@ -65,9 +59,6 @@ pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
 }
 
 /// Whether somebody listens at each URL. Where all load comes from other machines they know that, and not this one.
-///
-/// # Errors
-/// The first at which nobody does.
 pub fn check_urls(plan: &Plan) -> Result<(), Failed> {
     for variant in plan.variants.iter().filter(|_| plan.generators.local > 0) {
         let Some(url) = variant.entry_service().and_then(Service::url) else { continue };
@@ -96,9 +87,6 @@ fn check_figures(plan: &Plan) -> Result<(), Failed> {
 /// Asks once, before anything is sent, whether hosts that may be other machines may be loaded. Only URLs that the user named are loaded at
 /// all; this is about what the load does to whoever else uses those machines. Asks on a terminal; elsewhere `yes`, which is `--yes`, has to
 /// have been given.
-///
-/// # Errors
-/// If nobody agreed.
 pub fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
     let hosts = plan.foreign_hosts();
     if hosts.is_empty() || yes {

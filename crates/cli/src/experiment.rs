@@ -34,9 +34,6 @@ enum Text {
 
 impl Experiment {
     /// The file that is named, or that of this folder.
-    ///
-    /// # Errors
-    /// If none is named and none is there, or it cannot be read.
     pub fn file(named: Option<&Path>) -> Result<Experiment, Failed> {
         if named.is_none() && !Path::new(FILE).exists() {
             let message = format!("no experiment file is named, and there is no {FILE} here");
@@ -99,9 +96,6 @@ pub struct AgainstArgs {
 }
 
 /// The plan to be run, and the worktree that must be kept for as long; `dry`, without one: the commit is only looked at.
-///
-/// # Errors
-/// If the services cannot be compared with that commit, or it cannot be checked out.
 pub fn plan(
     experiment: &Experiment,
     args: &AgainstArgs,

@@ -6,6 +6,7 @@ use report::validity::Explained;
 
 use crate::exit::Failed;
 use crate::print::{self, FormArgs};
+use crate::records;
 
 macro_rules! pages {
     ($($name:literal)*) => {
@@ -30,9 +31,6 @@ pub struct ExplainArgs {
 }
 
 /// Prints the list, the sections asked for, or a page.
-///
-/// # Errors
-/// If there is no such check, or stdout cannot be written.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     let page = |word: &String| PAGES.iter().find(|(name, _)| name == word);
     if let [word] = &args.checks[..]
@@ -50,21 +48,14 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
 }
 
 fn find(word: &str) -> Result<Check, Failed> {
-    let hint = || match near(word).as_slice() {
-        [] => "`proofload explain` lists all of them".to_owned(),
-        near => format!("there is {}; `proofload explain` lists all of them", near.join(", ")),
+    let hint = || {
+        let (folded, names) =
+            (word.to_lowercase().replace('-', "_"), Check::ALL.iter().map(|check| check.name()));
+        let near = records::alike(&folded, names).into_iter().filter_map(Check::find);
+        let near: Vec<String> = near.map(|check| format!("{} {}", check.number(), check.name())).collect();
+        let there = if near.is_empty() { String::new() } else { format!("there is {}; ", near.join(", ")) };
+        format!("{there}`proofload explain` lists all of them")
     };
     Check::find(word)
         .ok_or_else(|| Failed::usage(format!("no check has the number or the name `{word}`")).hint(hint()))
-}
-
-/// Checks that may have been meant: names with about a third of the letters wrong, or with the word in them.
-fn near(word: &str) -> Vec<String> {
-    let word = word.to_lowercase().replace('-', "_");
-    let meant = |check: &&Check| {
-        let name = check.name();
-        let allowed = word.len().max(name.len()).div_ceil(3);
-        word.len() > 2 && (name.contains(&word) || strsim::damerau_levenshtein(&word, name) <= allowed)
-    };
-    Check::ALL.iter().filter(meant).map(|check| format!("{} {}", check.number(), check.name())).collect()
 }

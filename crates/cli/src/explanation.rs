@@ -63,9 +63,6 @@ pub fn kept(directory: &Path) -> Option<Explanation> {
 }
 
 /// The explanation beside a record, made where there is none yet, or anew.
-///
-/// # Errors
-/// If the record has no captures.
 pub fn kept_or_made(record: &Record, again: bool) -> Result<Explanation, Failed> {
     let kept = if again { None } else { kept(&record.directory) };
     kept.or_else(|| keep(record)).ok_or_else(|| {
@@ -95,8 +92,7 @@ fn profiles_bytes(record: &Record) -> f64 {
 
 /// The largest profile that is read. Half an hour of a busy process at a sample a millisecond has less.
 pub const PROFILE_BYTES_MAX: u64 = 512 << 20;
-/// The largest package.json, script and source map.
-const PACKAGE_BYTES_MAX: u64 = 4 << 20;
+/// The largest script and source map.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 const MAP_BYTES_MAX: u64 = 128 << 20;
 /// What a script says in front of the place of its source map.
@@ -131,10 +127,7 @@ impl Source for Files {
     }
 
     fn version(&self, folder: &str) -> Option<String> {
-        let folder = Some(Path::new(folder)).filter(|folder| folder.is_absolute())?;
-        let text = plan::read_file(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
-        let package: serde_json::Value = serde_json::from_slice(&text).ok()?;
-        Some(package["version"].as_str()?.to_owned())
+        Some(Path::new(folder)).filter(|folder| folder.is_absolute()).and_then(record::package_version)
     }
 
     fn source_map(&self, script: &str) -> Option<Vec<u8>> {

@@ -102,9 +102,6 @@ impl Flags {
 }
 
 /// Opens the record, holds the limits against it, and prints what they came to.
-///
-/// # Errors
-/// If there is no such record, no limit, or one that this record cannot be held against.
 pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let record = records::opened(&args.record)?;
     let mut plan = record.header.plan.clone();
@@ -121,9 +118,6 @@ pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
 }
 
 /// Prints the report of a run that has just ended, and below it what its limits came to.
-///
-/// # Errors
-/// If stdout cannot be written.
 pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow::Result<u8> {
     let conclusion = analysis::conclude(record);
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
@@ -153,9 +147,6 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
 
 /// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin
 /// is what a change for the worse may have.
-///
-/// # Errors
-/// If nothing is compared and there are none, or one is about nothing.
 pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
     for entry in flags.entries(plan) {
         // A record has the limits of the flags that it was made with.
@@ -217,9 +208,6 @@ pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
 }
 
 /// Tells GitHub Actions where it runs us: appends the report to the step's summary, and prints annotations where the runner reads them: on stdout, if that holds no other data.
-///
-/// # Errors
-/// If stdout cannot be written.
 fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), Failed> {
     if let Some(path) = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())
         && let Err(error) = append(Path::new(&path), gated)

@@ -92,9 +92,6 @@ delete it whenever you like.
 Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machines were to be compared; 6 the folder of records cannot be read.";
 
 /// Does what the arguments ask for.
-///
-/// # Errors
-/// If what they name is not there, or stdout cannot be written.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
     match &args.what {
         None => list(&args.list),
@@ -185,8 +182,7 @@ fn listed_of(entry: &Entry, machine: Option<String>) -> Listed<'_> {
     Listed { name: &entry.name, created: &entry.created, found, running: entry.running, machine }
 }
 
-/// # Errors
-/// If no record is of that experiment.
+/// Refuses an experiment of which there is no record.
 fn known(history: &Gathered, experiment: &str) -> Result<(), Failed> {
     let names = history.entries.iter().filter_map(|entry| entry.found.as_deref().ok());
     let names = distinct(names.map(|found| found.experiment.as_str()));
@@ -221,9 +217,6 @@ fn files(directory: &Path) -> Vec<(String, u64)> {
 }
 
 /// As records tell when they were made: RFC 3339 in UTC, so that texts compare as times do.
-///
-/// # Errors
-/// If it is neither a length of time nor a date.
 fn since(text: &str) -> Result<String, Failed> {
     at(text, Timestamp::now()).map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).ok_or_else(|| {
         Failed::usage(format!("--since: `{text}` is neither a length of time nor a date"))
@@ -253,9 +246,6 @@ struct CompareArgs {
 }
 
 /// Opens both and prints what may be said of them.
-///
-/// # Errors
-/// If one of them is no record, or stdout cannot be written.
 pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     // Where there is no folder of records nobody knows how much runs differ.
@@ -294,9 +284,6 @@ struct TrendArgs {
 }
 
 /// Joins the experiment's records of one machine, and prints them.
-///
-/// # Errors
-/// If there is no such experiment, variant, machine or figure, or stdout cannot be written.
 fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     let history = gathered()?;
     known(&history, &args.experiment)?;
@@ -397,9 +384,6 @@ pub struct Entry {
 type Found = Result<Box<Essentials>, String>;
 
 /// Gathers them. Whatever summaries say, what is given back is what lies there now.
-///
-/// # Errors
-/// If the folder cannot be listed.
 pub fn gather(root: &Path) -> io::Result<Gathered> {
     let summaries = on_all_processors(Folder::all(root)?, &summarised, &mut |_| ());
     let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());

@@ -71,9 +71,6 @@ Columns:
 Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a machine was not reached, or cannot have or run the program.";
 
 /// Looks at each machine, and prints.
-///
-/// # Errors
-/// If there is no program to put anywhere, or stdout cannot be written.
 pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     let program = args.program.as_deref().map_or_else(Program::own, Program::at);
     let program = program?;

@@ -65,9 +65,6 @@ struct Seen {
 }
 
 /// Writes the file.
-///
-/// # Errors
-/// If there is one already, it cannot be written, or what was found does not start.
 pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let path = args.folder.join(experiment::FILE);
     if path.exists() {

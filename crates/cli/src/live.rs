@@ -46,9 +46,6 @@ pub struct Live {
 
 impl Live {
     /// Begins to show a run: on stderr by what that is, and as `events` on stdout if they are wanted. Keys ask `stop`.
-    ///
-    /// # Errors
-    /// If no thread can be had.
     pub fn begin(header: &Header, record: PathBuf, stop: Stop, events: bool) -> io::Result<Live> {
         let (screen, woken) = Screen::new(State::of(header.clone()))?;
         let events = events.then(Stream::begin).transpose()?;

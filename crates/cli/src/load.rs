@@ -68,9 +68,6 @@ pub struct LoadArgs {
 }
 
 /// Runs the load and prints the result.
-///
-/// # Errors
-/// If the flags make no request that can be sent, the host has no address, or the engine cannot start.
 pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
@@ -156,9 +153,6 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
 // From flags to a plan with one variant: a service that runs already, its load, and a measurement. Judges nothing that plans judge.
 
 /// The plan. Whether anybody listens where it leads is not asked yet.
-///
-/// # Errors
-/// If the flags make no plan, or a file cannot be read.
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url.as_deref().unwrap_or_default();
     let refused = |problem| Failed::usage(format!("{}: {problem}", plan::masked(None, text)));
@@ -223,9 +217,6 @@ fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
 // what was typed, tells what it became, and says which differences mattered in a run.
 
 /// Our flags for the command line after `--`, and how the figures differ from what that tool would show.
-///
-/// # Errors
-/// If there is no such command line, or what it asks for cannot be done.
 fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Difference>)> {
     if args.theirs.is_empty() || args.url.is_some() {
         let name = tool.name();

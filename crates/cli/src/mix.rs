@@ -53,9 +53,6 @@ pub struct MixArgs {
 }
 
 /// Writes the mix file.
-///
-/// # Errors
-/// If a file cannot be read or has no request that can be taken, or the mix file is there already.
 pub fn run(args: &MixArgs) -> anyhow::Result<u8> {
     print::absent(&args.out)?;
     let choice =

@@ -72,9 +72,6 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
 }
 
 /// Refuses a file that is there already, before anything is done for it.
-///
-/// # Errors
-/// If it is.
 pub fn absent(path: &Path) -> Result<(), Failed> {
     if path.exists() { Err(is_there(path)) } else { Ok(()) }
 }
@@ -87,9 +84,6 @@ fn is_there(path: &Path) -> Failed {
 pub const PRIVATE: u32 = 0o600;
 
 /// Makes a file with this content and mode that is not there yet.
-///
-/// # Errors
-/// If it is, or cannot be written.
 pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
     file.and_then(|mut file| file.write_all(content)).map_err(|error| match error.kind() {
@@ -102,9 +96,6 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
 pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
 
 /// Refuses, before anything is done for it, a form that what is to be printed on stdout does not have, and a picture on a terminal.
-///
-/// # Errors
-/// If it is one of `lacking`, or such a picture.
 pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
     let refused = |why: &str| Failed::usage(format!("--format {}: {why}", form.name));
     if lacking.contains(&form) {
@@ -118,17 +109,11 @@ pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
 }
 
 /// Prints a report in a form: to a file without colours, or on stdout.
-///
-/// # Errors
-/// If it has no such form, or cannot be written there.
 pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::Result<()> {
     Ok(put(file, &drawn(report, form, Look { width: width_of(file), ground: Ground::Light })?)?)
 }
 
 /// Writes a report in a form to a file of ours, without colours and without a word.
-///
-/// # Errors
-/// If it has no such form, or the system refuses.
 pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
     let page = drawn(report, form, Look { width: WIDTH, ground: Ground::Light })?;
     Ok(record::write_whole(file, &plain(&page))?)
@@ -147,9 +132,6 @@ pub fn keep(folder: &Path, stem: &str, write: impl Fn(&Form, &Path) -> anyhow::R
 }
 
 /// Prints what has just been measured: of text the first screen, unless all of it is asked for.
-///
-/// # Errors
-/// If it has no such form, or stdout cannot be written.
 pub fn result(report: &dyn Report, form: &Form, amount: AmountArgs) -> anyhow::Result<()> {
     if *form != report::TEXT || amount.verbose {
         return self::report(report, form, None);
@@ -161,9 +143,6 @@ const HAD_BY_ALL: &str =
     "--format text, md, html and json are there for every report; junit where there are limits";
 
 /// A report in a form. Text has its colours.
-///
-/// # Errors
-/// If it has no such form.
 pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<Vec<u8>, Failed> {
     let none = || {
         let message = format!("--format {}: there is no such form of it, or no memory for it", form.name);
@@ -190,9 +169,6 @@ impl FormArgs {
     }
 
     /// Whether it is JSON, where there is that and text.
-    ///
-    /// # Errors
-    /// If it is another one.
     pub fn is_json(&self) -> Result<bool, Failed> {
         match self.form() {
             form if *form == report::JSON => Ok(true),

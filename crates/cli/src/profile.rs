@@ -66,9 +66,6 @@ Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should
 6 Proofload could not do its own part; 130 interrupted.";
 
 /// Does what the arguments ask for.
-///
-/// # Errors
-/// If what they name cannot be read or started, or nothing can be written.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     if let Some(Two::Diff(two)) = &args.two {
         return compared(two);
@@ -144,9 +141,6 @@ pub struct StartArgs {
 
 impl StartArgs {
     /// Refuses flags that are for what is started, where nothing is.
-    ///
-    /// # Errors
-    /// If one was given.
     pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
         let given = [
             ("--rounds", self.rounds.is_some()),
@@ -160,18 +154,12 @@ impl StartArgs {
 }
 
 /// Captures all variants of an experiment, without measuring them.
-///
-/// # Errors
-/// If the file has problems, a service fails, or the record cannot be written.
 pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
     let file = Experiment::file(Some(file))?;
     capture(&file.name(), file.text(), file.plan(None)?, start, form)
 }
 
 /// Starts one command as a service and captures it.
-///
-/// # Errors
-/// As [`experiment`].
 pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
     let line = command.join(" ");
     let env = vec![("PORT".to_owned(), "{port}".to_owned())];
@@ -245,9 +233,6 @@ pub struct Profile {
 }
 
 /// Prints one.
-///
-/// # Errors
-/// If it cannot be read, or a flag is one of records alone.
 fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
         let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
@@ -325,9 +310,6 @@ There is no interval: two processes that do the same differ by several per cent.
 several of each: proofload run FILE --explain";
 
 /// Prints the difference.
-///
-/// # Errors
-/// If a file cannot be read, the two are not of one kind, or nothing can be written.
 fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
@@ -380,9 +362,6 @@ pub fn is_one(path: &Path, text: &[u8]) -> bool {
 }
 
 /// What `node --prof-process --preprocess` makes of it: JSON.
-///
-/// # Errors
-/// If there is no node, or it cannot make anything of the file.
 pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     let name = path.display();
     // Absolute, for a name that begins with a dash is none of node's flags.

@@ -31,9 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
 /// Reads where to listen: HOST:PORT with an IP address, or a port of loopback.
-///
-/// # Errors
-/// What is expected.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     let address = text.parse().or(port);
@@ -92,9 +89,6 @@ impl Sum {
 
 impl Exporter {
     /// Begins to answer. The slice under way is asked for from `stop` where the plan is one measurement.
-    ///
-    /// # Errors
-    /// If nobody can listen there.
     pub fn begin(at: SocketAddr, plan: &Plan, stop: Stop) -> Result<Exporter, Failed> {
         let unable = |error: io::Error| Failed::new(exit::SELF, format!("--prometheus {at}: {error}"));
         let listener = TcpListener::bind(at).map_err(unable)?;

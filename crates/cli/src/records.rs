@@ -80,9 +80,6 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Opens the record that is meant. One that a run is writing right now opens too, and that is told.
-///
-/// # Errors
-/// If there is none, or several may be meant.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
     let record = record::open(&directory).map_err(|error| Failed::usage(&error).hint(error.hint))?;
@@ -96,9 +93,6 @@ pub fn opened(asked: &Path) -> anyhow::Result<Record> {
 }
 
 /// The path of the record that is meant; it need not be one that opens.
-///
-/// # Errors
-/// If there is none, or several may be meant.
 pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     let word = asked.to_str().filter(|word| !word.contains('/'));
     let shelf = || Shelf::of(root());
@@ -259,9 +253,11 @@ impl Kept {
     }
 }
 
-/// Those of some names that are most like a word, the most alike first.
+/// Those of some names that are most like a word or have it in them, the most alike first.
 pub fn alike<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
-    let scored = names.map(|name| (strsim::normalized_damerau_levenshtein(word, name), name));
+    let has_it = |name: &str| word.chars().count() > 2 && name.contains(word);
+    let likeness = |name: &str| strsim::normalized_damerau_levenshtein(word, name);
+    let scored = names.map(|name| (if has_it(name) { 1.0 } else { likeness(name) }, name));
     let mut near: Vec<(f64, &str)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
     near.sort_by(|one, other| other.0.total_cmp(&one.0));
     near.into_iter().map(|(_, name)| name).take(NAMES_TOLD).collect()

@@ -26,9 +26,6 @@ pub struct RemoteAgentArgs {
 }
 
 /// Serves until stdin ends, or nothing comes for a minute once there was something; then ends whatever is left.
-///
-/// # Errors
-/// If stdout cannot be written, or nothing comes on stdin any more.
 pub fn run(args: &RemoteAgentArgs) -> anyhow::Result<u8> {
     if !anything_comes(args.first_order_within)? {
         let message = format!("nothing came on stdin within {} s", args.first_order_within.as_secs());

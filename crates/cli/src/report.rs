@@ -43,9 +43,6 @@ pub struct ReportArgs {
     /// Open the record's page in a browser, or tell where it is where there is no desktop
     #[arg(long, conflicts_with_all = ["json", "format", "html", "out"])]
     open: bool,
-    /// With --open: only print where the page is
-    #[arg(long, requires = "open", hide = true)]
-    print: bool,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -77,9 +74,6 @@ What the fields are is in docs/formats.md. The exit code is that of the run: 0, 
 of files 4 where a finding makes a conclusion invalid.";
 
 /// Opens the record and prints it.
-///
-/// # Errors
-/// If there is no such record, or the report cannot be written.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
     if args.what.iter().all(|path| is_foreign(path)) && !args.open {
@@ -94,7 +88,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         return Err(Failed::usage(message).hint(TWO).into());
     }
     if args.open {
-        return open(what, args.print);
+        return open(what);
     }
     if args.dark && !form.has_ground {
         let message = "--dark: only the plot has a ground";
@@ -115,9 +109,6 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
 }
 
 /// Prints the report of a record that was measured here and gives its exit code.
-///
-/// # Errors
-/// If stdout cannot be written.
 pub fn print(record: &Record, form: &Form, amount: AmountArgs) -> anyhow::Result<u8> {
     drawn_from(record, |of| {
         print::result(&measured(of, None), form, amount)?;
@@ -146,9 +137,6 @@ pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&
 }
 
 /// Writes the report in one form to a file, without colours.
-///
-/// # Errors
-/// If the system refuses.
 pub fn write(of: Drawn<'_>, form: &Form, path: &Path) -> anyhow::Result<()> {
     print::write(&measured(of, Some(path)), form, path)
 }
@@ -169,8 +157,8 @@ fn here() -> Environment {
     }
 }
 
-/// Opens the page of a record, or tells where it is and how to see it; with `only_print` where it is alone.
-fn open(record: &Path, only_print: bool) -> anyhow::Result<u8> {
+/// Opens the page of a record, or tells where it is and how to see it.
+fn open(record: &Path) -> anyhow::Result<u8> {
     let page = page(record)?;
     let path = page.display().to_string();
     let line = format!("{path}\n");
@@ -179,10 +167,6 @@ fn open(record: &Path, only_print: bool) -> anyhow::Result<u8> {
     let named = set("BROWSER")
         .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
     let shown = match named {
-        _ if only_print => {
-            print::data(&line)?;
-            return Ok(0);
-        }
         Some(browser) => show_in(&browser, &page),
         None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
         None => {

@@ -93,9 +93,6 @@ pub struct RunFlags {
 }
 
 /// Runs the experiment.
-///
-/// # Errors
-/// If the file has problems, a service fails, or the record cannot be written.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
         return Err(Failed::usage(format!("{flag} goes with --gate")).into());
@@ -105,9 +102,6 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
 }
 
 /// Runs an experiment from its text to its exit code, held against limits if there are to be any.
-///
-/// # Errors
-/// As [`run`].
 pub fn perform(
     experiment: &Experiment,
     flags: &RunFlags,
@@ -177,9 +171,6 @@ impl<'a> Course<'a> {
 }
 
 /// Checks a course, begins its record, and reaches what it needs elsewhere.
-///
-/// # Errors
-/// If something it needs is not there, or the record cannot be begun.
 pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
     check_names(&course.plan, course.directory)?;
     check_commands(&course.plan)?;
@@ -239,9 +230,6 @@ pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>
 }
 
 /// The end of a run whose result is printed: what went wrong comes last, where people look.
-///
-/// # Errors
-/// If a service failed, the load generator could not work, or the record could not be written.
 pub fn end(result: Result<(), LabError>, code: u8) -> anyhow::Result<u8> {
     result.map(|()| code).map_err(|error| failed(error).into())
 }
@@ -335,14 +323,7 @@ pub fn check_commands(plan: &Plan) -> Result<(), Failed> {
 /// The name of a folder as the name of an experiment has it; `None` where nothing is left of it.
 pub fn slug(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
-    Some(words_of(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
-}
-
-/// The words of a text in small letters, joined by dashes, and of that so many characters.
-pub fn words_of(text: &str, characters_max: usize) -> String {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.collect::<Vec<_>>().join("-").to_lowercase();
-    name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
+    Some(model::text::slug(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
 }
 
 /// Makes each link that a variant asks for once, so that what is missing is told before anything starts.

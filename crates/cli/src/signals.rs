@@ -46,9 +46,6 @@ fn heeded() -> Vec<i32> {
 
 /// Calls `stop` on the first signal, from a thread of its own; a second signal ends the program at once, and the wardens
 /// clean up. What was ignored stays so.
-///
-/// # Errors
-/// If the handlers cannot be installed.
 pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
     let heeded = heeded();
@@ -75,9 +72,6 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
 }
 
 /// Has the first signal ask a run to stop; this is told then.
-///
-/// # Errors
-/// As [`on_first`].
 pub fn stop_on_first(stop: Stop, told: &'static str) -> anyhow::Result<()> {
     on_first(move || {
         stop.request();
@@ -92,9 +86,6 @@ pub fn outlive_file_limit() {
 }
 
 /// Does this before a Ctrl-Z stops the program. It must be fit for a signal handler: no memory, no locks.
-///
-/// # Errors
-/// If the handler cannot be installed.
 pub fn on_suspend(first: fn()) -> io::Result<()> {
     let suspend = move || {
         // Where no shell is above us nobody would have us go on; the kernel stops no such program either.

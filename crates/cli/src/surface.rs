@@ -32,9 +32,6 @@ invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 i
 Topics: proofload help validity";
 
 /// What was typed, with `help` about a topic read as `explain`.
-///
-/// # Errors
-/// What clap says of it: usage, help, or the version.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
     if let Some(at) = topic(&words) {
@@ -91,9 +88,6 @@ pub struct CompletionsArgs {
 }
 
 /// Prints a shell's completions.
-///
-/// # Errors
-/// If stdout cannot be written.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     complete(args.shell, &mut script);
@@ -114,9 +108,6 @@ pub struct ManArgs {
 }
 
 /// Writes a man page for each command.
-///
-/// # Errors
-/// If the folder cannot be written.
 pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
     write_man(&args.folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
@@ -146,9 +137,6 @@ enum Of {
 }
 
 /// Prints a schema.
-///
-/// # Errors
-/// If stdout cannot be written.
 pub fn schema(args: &SchemaArgs) -> anyhow::Result<u8> {
     let schema = match args.of {
         Of::Experiment => plan::schema(),

@@ -12,6 +12,7 @@ use analysis::tune::{
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, span};
+use model::text::slug;
 use model::{Finding, Grade, Loop};
 use plan::{Cpus, LookRule, Plan, Rate};
 use record::{EndReason, Record, Writer};
@@ -96,9 +97,6 @@ pub struct TuneArgs {
 }
 
 /// Tunes the service.
-///
-/// # Errors
-/// If the service cannot be tuned or does not start, the budget is too small, or a record cannot be written.
 pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.amount.settle();
     print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;
@@ -517,20 +515,14 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
         Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
         Purpose::Smoke(of) => {
             let of = &settings[of];
-            (
-                format!("alone-{}", run::words_of(&of.name, 30)),
-                format!("alone: {}", of.level(of.screened + 1)),
-            )
+            (format!("alone-{}", slug(&of.name, 30)), format!("alone: {}", of.level(of.screened + 1)))
         }
         Purpose::Screen { pair, of } => {
             (format!("screen-{pair}"), format!("screening: pair {pair} of {of}, {rows} rows"))
         }
         Purpose::Race(of) => {
             let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
-            (
-                format!("race-{}", run::words_of(&settings[of].name, 30)),
-                format!("which level: {}", levels.join(", ")),
-            )
+            (format!("race-{}", slug(&settings[of].name, 30)), format!("which level: {}", levels.join(", ")))
         }
         Purpose::Latency { pair } => {
             (format!("at-a-rate-{pair}"), format!("what helps, at {rate:.0}/s: pair {pair}"))

@@ -58,7 +58,7 @@ pub fn quota_files(pids: &[u32]) -> Vec<PathBuf> {
     let groups: Vec<String> =
         pids.iter().chain([&std::process::id()]).map(|pid| text(*pid, "cgroup")).collect();
     let mut files = quota_files_of(&text(std::process::id(), "mountinfo"), &groups);
-    // A hierarchy may be mounted at several places.
+    // Processes are in one group together, and a hierarchy may be mounted at several places.
     let mut seen = HashSet::new();
     files.retain(|file| fs::metadata(file).is_ok_and(|file| seen.insert((file.dev(), file.ino()))));
     files
@@ -68,8 +68,7 @@ pub fn quota_files(pids: &[u32]) -> Vec<PathBuf> {
 fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
     let limiting = hierarchies(mounts).into_iter().filter(|one| one.unified || one.has("cpu"));
     let folders = limiting.flat_map(|one| groups.iter().flat_map(move |groups| one.folders(groups)));
-    let mut seen = HashSet::new();
-    folders.map(|folder| folder.join("cpu.stat")).filter(|file| seen.insert(file.clone())).collect()
+    folders.map(|folder| folder.join("cpu.stat")).collect()
 }
 
 /// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: version 2, whose

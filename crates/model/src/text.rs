@@ -30,6 +30,13 @@ pub fn cut_start(text: &str, characters_max: usize) -> String {
     }
 }
 
+/// The words of a text in small letters, joined by dashes, and of that so many characters: part of a folder's or a host's name.
+pub fn slug(text: &str, characters_max: usize) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-").to_lowercase();
+    name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
+}
+
 /// The bytes of a text in which percent signs stand for some (RFC 3986); what is no such sign stays as it is.
 pub fn percent_decoded(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());

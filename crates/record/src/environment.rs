@@ -100,8 +100,12 @@ const PACKAGE_BYTES_MAX: u64 = 4 << 20;
 
 /// Of the PM2 that is installed beside a service, as its package says: to ask it would start its daemon.
 fn pm2_version(directory: &Path) -> Option<String> {
-    let packages = directory.ancestors().map(|folder| folder.join("node_modules/pm2/package.json"));
-    let text = packages.filter_map(|package| plan::read_text(&package, PACKAGE_BYTES_MAX).ok()).next()?;
-    let package: serde_json::Value = serde_json::from_str(&text).ok()?;
-    Some(package.get("version")?.as_str()?.to_owned())
+    directory.ancestors().find_map(|folder| package_version(&folder.join("node_modules/pm2")))
+}
+
+/// The version of the package of npm in a folder, as it says itself.
+pub fn package_version(folder: &Path) -> Option<String> {
+    let text = plan::read_file(&folder.join("package.json"), PACKAGE_BYTES_MAX).ok()?;
+    let package: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    Some(package["version"].as_str()?.to_owned())
 }

@@ -23,7 +23,7 @@ mod seal;
 mod summary;
 mod writer;
 
-pub use environment::Environment;
+pub use environment::{Environment, package_version};
 pub use fold::{Block, Record, Trial};
 pub use machine::write_whole;
 pub use model::{

@@ -9,12 +9,14 @@ use std::error::Error;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use load::{Address, Arrivals, LoadSpec, Process, Rate, Request, Until};
+use machine::clock::{monotonic_ns, process_cpu_ns};
+use machine::process;
 use model::{Counts, EndpointCounts, EndpointOutcome, GeneratorUse, OpenLoop};
 use proofload_remote::Channel;
 use proofload_remote::generators::{Fleet, FleetError};
@@ -22,12 +24,12 @@ use proofload_remote::protocol::{
     GeneratorRequest, GeneratorResponse, Request as Message, Response, VERSION,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Requests of a generator in a window.
 const REQUESTS: u64 = 10_000;
 /// A window: a slice a second.
 const WINDOW: Duration = Duration::from_secs(1);
+const WINDOW_NS: u64 = 1_000_000_000;
 /// Different slices; more generators than that send the same ones.
 const DIFFERENT: u64 = 64;
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -59,10 +61,10 @@ fn beside<T>(
 ) -> Result<T, Box<dyn Error>> {
     let socket = folder.join("generators");
     let listener = UnixListener::bind(&socket)?;
-    listener.set_nonblocking(true)?;
     let mut simulation = Command::new(std::env::current_exe()?);
     let mut simulation = simulation.arg("simulate").arg(generators.to_string()).arg(&socket).spawn()?;
-    let remotes = (0..generators).map(|index| remote(index, accepted(&listener, &mut simulation)?));
+    // Whoever starts this knows how long it may take, also where the simulation has ended and nobody comes.
+    let remotes = (0..generators).map(|index| remote(index, listener.accept()?.0));
     let remotes = remotes.collect::<io::Result<Vec<Channel>>>();
     let result = remotes.map_err(Into::into).and_then(of);
     if result.is_err() {
@@ -72,46 +74,28 @@ fn beside<T>(
     result
 }
 
-/// The next connection, as long as there is somebody to make it.
-fn accepted(listener: &UnixListener, simulation: &mut Child) -> io::Result<UnixStream> {
-    loop {
-        match listener.accept() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if let Some(status) = simulation.try_wait()? {
-                    return Err(io::Error::other(format!("the simulation ended: {status}")));
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            accepted => return Ok(accepted?.0),
-        }
-    }
-}
-
 fn remote(index: u32, stream: UnixStream) -> io::Result<Channel> {
     Ok(Channel::new(format!("generator {index}"), stream.try_clone()?, stream, ()))
 }
 
 fn measured(remotes: Vec<Channel>, windows: usize) -> Result<serde_json::Value, Box<dyn Error>> {
     let generators = u32::try_from(remotes.len())?;
-    let began = Instant::now();
+    let began_ns = monotonic_ns();
     let mut fleet = Fleet::connect(remotes).map_err(lost)?;
     fleet.compare_clocks().map_err(lost)?;
     fleet.give(spec(generators).divided(generators, 1)).map_err(lost)?;
-    let begin_ms = ms(began.elapsed());
+    let begin_ms = ms(monotonic_ns() - began_ns);
     let (mut cpu_ms, mut after_ms) = (Vec::new(), Vec::new());
     for _ in 0..windows {
-        let cpu = now(ClockId::ProcessCPUTime);
+        let cpu_ns = process_cpu_ns();
         let ran = fleet.run(Until::Elapsed(WINDOW), NEVER);
-        let ended = Duration::from_nanos(ran.counts.started_ns) + WINDOW;
-        after_ms.push(ms(now(ClockId::Monotonic).saturating_sub(ended)));
-        cpu_ms.push(ms(now(ClockId::ProcessCPUTime) - cpu));
+        after_ms.push(ms(monotonic_ns().saturating_sub(ran.counts.started_ns + WINDOW_NS)));
+        cpu_ms.push(ms(process_cpu_ns() - cpu_ns));
         let expected = u64::from(generators) * REQUESTS;
-        if (ran.counts.sent, ran.counts.open.as_ref().map_or(0, |open| open.response.count()), ran.lost.len())
-            != (expected, expected, 0)
-        {
-            return Err(
-                format!("{} of {expected} requests arrived; lost: {:?}", ran.counts.sent, ran.lost).into()
-            );
+        let (sent, lost) = (ran.counts.sent, ran.lost);
+        let answered = ran.counts.open.map_or(0, |open| open.response.count());
+        if (sent, answered, lost.len()) != (expected, expected, 0) {
+            return Err(format!("{sent} of {expected} requests arrived; lost: {lost:?}").into());
         }
     }
     let count = |folder: &str| std::fs::read_dir(folder).map_or(0, Iterator::count);
@@ -158,32 +142,27 @@ fn simulate(generators: u64, socket: &Path) -> io::Result<()> {
 fn serve(index: u64, stream: &UnixStream, answer_text: &str) -> io::Result<()> {
     let mut output = stream;
     for line_read in BufReader::new(stream).lines() {
-        let text = match serde_json::from_str(&line_read?)? {
+        let response = match serde_json::from_str(&line_read?)? {
             Message::Hello { .. } => {
                 let host = format!("host-{index}");
-                text(&Response::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 })?
+                Response::Ready { version: VERSION, proofload: "0".into(), host, processors: 1 }
             }
-            Message::Ping(ping) => {
-                text(&Response::Pong { ping, clock_ns: now(ClockId::Monotonic).as_nanos() as u64 })?
-            }
-            Message::Generator(GeneratorRequest::Begin { .. }) => {
-                text(&Response::Generator(GeneratorResponse::Begun))?
-            }
-            Message::Generator(GeneratorRequest::Rest) => {
-                text(&Response::Generator(GeneratorResponse::Resting))?
-            }
-            Message::Generator(GeneratorRequest::Prepare { number, .. }) => {
-                text(&Response::Generator(GeneratorResponse::Prepared { number }))?
-            }
-            Message::Generator(GeneratorRequest::Run { number, start_at_ns }) => {
-                let end = Duration::from_nanos(start_at_ns) + WINDOW;
-                thread::sleep(end.saturating_sub(now(ClockId::Monotonic)));
-                filled(answer_text, number, start_at_ns)
-            }
+            Message::Ping(ping) => Response::Pong { ping, clock_ns: monotonic_ns() },
+            Message::Generator(request) => Response::Generator(match request {
+                GeneratorRequest::Begin { .. } => GeneratorResponse::Begun,
+                GeneratorRequest::Rest => GeneratorResponse::Resting,
+                GeneratorRequest::Prepare { number, .. } => GeneratorResponse::Prepared { number },
+                GeneratorRequest::Run { number, start_at_ns } => {
+                    let left_ns = (start_at_ns + WINDOW_NS).saturating_sub(monotonic_ns());
+                    thread::sleep(Duration::from_nanos(left_ns));
+                    output.write_all(line(&filled(answer_text, number, start_at_ns)).as_bytes())?;
+                    continue;
+                }
+            }),
             Message::Heartbeat => continue,
             Message::Cancel | Message::Services(_) | Message::End => return Ok(()),
         };
-        output.write_all(line(&text).as_bytes())?;
+        output.write_all(line(&text(&response)?).as_bytes())?;
     }
     Ok(())
 }
@@ -209,7 +188,7 @@ fn filled(answer: &str, number: u64, started_ns: u64) -> String {
 
 /// Latencies that differ, so that histograms are as long as real ones: from 200 µs to 4 ms, most of them short.
 fn counts(seed: u64) -> Counts {
-    let (sent, window_ns) = (REQUESTS, WINDOW.as_nanos() as u64);
+    let (sent, window_ns) = (REQUESTS, WINDOW_NS);
     let mut open = OpenLoop { intended: sent, sent_in_window: sent, ..OpenLoop::default() };
     let mut counts = Counts {
         started_ns: STARTED_NS,
@@ -262,18 +241,12 @@ fn raise_descriptors() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
 }
 
-fn now(clock: ClockId) -> Duration {
-    let Timespec { tv_sec, tv_nsec } = clock_gettime(clock);
-    Duration::new(tv_sec as u64, tv_nsec as u32)
-}
-
-fn ms(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e4).round() / 10.0
+/// With one digit behind the point.
+fn ms(ns: u64) -> f64 {
+    (ns as f64 / 1e5).round() / 10.0
 }
 
 fn peak_memory_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    (kib.unwrap_or(0.0) / 102.4).round() / 10.0
+    let kib = process::number(&process::text(std::process::id(), "status"), "VmHWM");
+    (kib as f64 / 102.4).round() / 10.0
 }

@@ -146,9 +146,6 @@ struct Kept {
 
 impl LastLines {
     /// Keeps what comes from `stream`, on a thread that ends with it.
-    ///
-    /// # Errors
-    /// If there can be no thread.
     pub(crate) fn of(stream: impl Read + Send + 'static) -> io::Result<LastLines> {
         let all = LastLines::default();
         let kept = all.clone();

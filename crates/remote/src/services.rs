@@ -357,9 +357,6 @@ pub(crate) struct MemoryLog(File);
 
 impl MemoryLog {
     /// A new one, empty.
-    ///
-    /// # Errors
-    /// If there is no memory or no descriptor left.
     pub fn new() -> io::Result<MemoryLog> {
         let name = "proofload-log";
         // Since Linux 6.3 a machine may insist on a flag that nothing in it will be run; older kernels do not know the flag.

@@ -9,15 +9,15 @@ mod stage;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plan::{Ready, Service};
-use proofload_remote::Channel;
 use proofload_remote::generators::Fleet;
 use proofload_remote::protocol::VERSION;
 use proofload_remote::services::{First, RemoteHost, RemoteService, ServiceHandle};
+use proofload_remote::{Channel, here};
 use services::{Blame, Error, Exit, Listening, Ports};
 
 use crate::stage::{LOOPBACK, PATIENCE, Stage, get, of, scratch_folders, signal, wait_until, with_env};
@@ -29,26 +29,22 @@ const HOST: &str = "ssh://there";
 /// Services whose agent dies are gone in this time, on a busy machine too.
 const SOON: Duration = Duration::from_secs(10);
 
-/// The process at the other end; it ends with the test.
-struct Keeper(Child);
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn agent(timeout_ms: u64) -> Child {
+fn agent(timeout_ms: u64) -> Command {
     let mut command = Command::new(WARDEN);
-    command.args(["agent", &timeout_ms.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    command.spawn().unwrap()
+    command.args(["agent", &timeout_ms.to_string()]);
+    command
 }
 
-fn opened(mut child: Child, services: &[&Service]) -> Result<(Arc<RemoteHost>, u32), Error> {
-    let (input, output, pid) = (child.stdin.take().unwrap(), child.stdout.take().unwrap(), child.id());
-    let host = RemoteHost::open(Channel::new(HOST, input, output, Keeper(child)), services)?;
-    Ok((Arc::new(host), pid))
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]);
+    command
+}
+
+fn opened(command: Command, services: &[&Service]) -> Result<(Arc<RemoteHost>, u32), Error> {
+    let channel = here(HOST, command)?;
+    let pid = channel.process().expect("it is a child");
+    Ok((Arc::new(RemoteHost::open(channel, services)?), pid))
 }
 
 /// An agent for these services, and the number of its process.
@@ -227,9 +223,8 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
     for timeout_ms in [60_000, 700] {
         let stage = Stage::new();
         let service = family(&stage);
-        let mut child = agent(timeout_ms);
-        let mut input = child.stdin.take().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let Channel { mut input, output, keeper, .. } = here(HOST, agent(timeout_ms)).unwrap();
+        let mut output = BufReader::new(output);
         let mut answer = |order: &serde_json::Value| {
             writeln!(input, "{order}").unwrap();
             let mut line = String::new();
@@ -248,7 +243,6 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
             "number": 1, "service": service, "address": "127.0.0.1", "addresses": {}, "padding_bytes": 0, "group": true, "values": {}
         } } });
         order["services"]["start"]["ports"] = chosen["services"]["chosen"]["ports"].clone();
-        let keeper = Keeper(child);
         if timeout_ms == 700 {
             // The start itself may take longer than the silence that is allowed.
             let told = answer(&order);
@@ -288,9 +282,7 @@ fn another_program_or_another_version_at_the_other_end_is_told() {
     let script = format!(
         r#"{WARDEN} agent | sed -u 's/"version":{VERSION},"proofload":"[^"]*/"version":{other},"proofload":"9.9/'"#
     );
-    let mut child = shell(&script);
-    let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let fleet = Fleet::connect(vec![Channel::new(HOST, input, output, Keeper(child))]);
+    let fleet = Fleet::connect(vec![here(HOST, shell(&script)).unwrap()]);
     for said in [lost(&script), fleet.unwrap_err()[0].to_string()] {
         let versions = format!(
             "{HOST}: it speaks version {other} of the protocol (Proofload 9.9), and this is version {VERSION} ("
@@ -303,17 +295,11 @@ fn another_program_or_another_version_at_the_other_end_is_told() {
 #[test]
 fn an_agent_names_its_version_to_every_other() {
     for other in [0, VERSION - 1, VERSION + 1, u32::MAX] {
-        let mut child = agent(60_000);
-        let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let Channel { mut input, output, keeper, .. } = here(HOST, agent(60_000)).unwrap();
         writeln!(input, r#"{{"hello":{{"version":{other},"more":[1]}}}}"#).unwrap();
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).unwrap();
         assert!(line.starts_with(&format!(r#"{{"ready":{{"version":{VERSION},"#)), "{line}");
-        drop((input, Keeper(child)));
+        drop((input, keeper));
     }
-}
-
-fn shell(script: &str) -> Child {
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }

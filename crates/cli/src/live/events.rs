@@ -453,9 +453,6 @@ pub struct Stream {
 
 impl Stream {
     /// Begins to write.
-    ///
-    /// # Errors
-    /// If no thread can be had.
     pub fn begin() -> io::Result<Stream> {
         let (lines, received) = channel::<Vec<u8>>();
         let write = move || {

@@ -60,9 +60,6 @@ struct Inner {
 
 impl Screen {
     /// A screen without a view, and what ends a wait for it.
-    ///
-    /// # Errors
-    /// If no socket can be had.
     pub fn new(state: State) -> io::Result<(Screen, UnixStream)> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -73,9 +70,6 @@ impl Screen {
     }
 
     /// Begins to draw; keys ask `stop` for a pause, and the program for its end.
-    ///
-    /// # Errors
-    /// If no thread can be had.
     pub fn view(
         &self,
         woken: UnixStream,

@@ -143,9 +143,6 @@ pub struct Asking {
 
 impl Asking {
     /// What is requested of the host of `url`, at least one, and what users have; the rest is as it usually is.
-    ///
-    /// # Errors
-    /// If a file cannot be read or has problems, which are shown then.
     pub fn load(&self, url: &Url) -> anyhow::Result<Load> {
         let host = ("Host".to_owned(), url.authority());
         let mut load = match &self.mix {
@@ -199,9 +196,6 @@ fn several(path: &Path) -> anyhow::Result<Load> {
 }
 
 /// The path of a file with rows of values, absolute; the name of the file says in which form.
-///
-/// # Errors
-/// What is wrong with the file or in it.
 fn checked_values(path: &Path) -> Result<PathBuf, String> {
     let shown = path.display();
     let read: fn(&[u8]) -> _ = match path.extension().and_then(|extension| extension.to_str()) {
@@ -298,9 +292,6 @@ impl Connection {
     }
 
     /// TLS, if the URL asks for it.
-    ///
-    /// # Errors
-    /// If flags about TLS are given without it, or the authorities cannot be read.
     pub fn tls(&self, url: &Url) -> Result<Option<Tls>, Failed> {
         if !url.secure {
             let given = [
@@ -316,18 +307,9 @@ impl Connection {
                 }
             };
         }
-        let readable = |path: &PathBuf| plan::open_file(path).and_then(|_| path.canonicalize());
-        let ca = self.cacert.as_ref().map(|path| {
-            readable(path)
-                .map_err(|error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display())))
-        });
+        let ca = self.cacert.as_deref().map(compare::authority).transpose()?;
         let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
-        Ok(Some(Tls {
-            ca: ca.transpose()?,
-            server_name,
-            insecure: self.insecure,
-            resumption: !self.no_resume,
-        }))
+        Ok(Some(Tls { ca, server_name, insecure: self.insecure, resumption: !self.no_resume }))
     }
 
     /// Where connections lead: to the URL's host, or to a socket in its place.
@@ -365,9 +347,6 @@ pub struct Expect {
 
 impl Expect {
     /// The contract of all requests that have none of their own.
-    ///
-    /// # Errors
-    /// If the expected content cannot be read, or none would be looked at.
     pub fn contract(&self) -> Result<Contract, Failed> {
         if self.expect_body.is_some() && self.sample == 0 {
             let problem = "--expect-body compares sampled responses, and --sample 0 takes none";
@@ -448,9 +427,6 @@ impl Output {
     }
 
     /// The interval log, with what an earlier load left in it. Before a load, so that none runs whose result cannot be kept.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn hdr(&self) -> Result<Option<File>, Failed> {
         let Some(path) = &self.hdr else { return Ok(None) };
         let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));

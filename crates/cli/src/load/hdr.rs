@@ -36,9 +36,6 @@ impl Clocks {
 }
 
 /// Writes the log of all slices but that of the capacity, in place of what is there.
-///
-/// # Errors
-/// If the file cannot be written.
 pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> {
     let title = record.header.plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default();
     let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();

@@ -60,9 +60,6 @@ impl Form {
 }
 
 /// Prints an explanation, or the part of it that was asked for.
-///
-/// # Errors
-/// If there is no such variant or service, several where the form has room for one, or it cannot be written.
 pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow::Result<()> {
     let chosen = chosen(args, explanation)?;
     let out = args.out.as_deref();
@@ -100,9 +97,6 @@ const HINTS: [(Form, &[Unit], &str); 5] = [
 ];
 
 /// Trees in a form for other tools, with a hint how to open it.
-///
-/// # Errors
-/// If the form has room for one, and there are none or several.
 pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) -> Result<String, Failed> {
     let text = match form {
         Form::Firefox => format!("{}\n", explain::firefox(trees, unit)),

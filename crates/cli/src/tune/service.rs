@@ -30,9 +30,6 @@ pub struct Base {
 
 impl Base {
     /// Reads it.
-    ///
-    /// # Errors
-    /// If it cannot be read, or is none that can be started in other ways.
     pub fn of(args: &TuneArgs) -> anyhow::Result<Base> {
         let is_file = |what: &String| what.ends_with(".toml") && Path::new(what).is_file();
         let base = match &args.what {

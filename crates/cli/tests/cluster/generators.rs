@@ -1,8 +1,8 @@
 //! A run whose load comes from hosts by SSH: every request accounted for, and what becomes of it when a host crashes.
 
 use crate::hosts::Hosts;
-use crate::place::Draft;
-use crate::{accounted_for, ended};
+use crate::accounted_for;
+use crate::place::{Draft, ended};
 
 const SHORT: &str = "budget = \"90s\"\nslice = \"500ms\"";
 /// Long enough for whatever is to happen meanwhile.
@@ -18,12 +18,11 @@ fn experiment(ssh: &[&str], design: &str) -> String {
 #[ignore = "wants hosts of its own: make test-cluster"]
 fn two_hosts_whose_clocks_are_an_hour_apart_load_a_service_and_each_request_is_accounted_for() {
     let Some(hosts) = Hosts::with_clocks(2, "2=3600") else { return };
-    let output = hosts.ran(&experiment(&["h1", "root@h2"], SHORT));
-    ended(&output, 0, &["ssh://h1", "ssh://root@h2"]);
+    let said = hosts.ran(&experiment(&["h1", "root@h2"], SHORT));
+    said.ends(0).says(&["ssh://h1", "ssh://root@h2"]);
     let record = hosts.record();
     assert_eq!(accounted_for(&record), 6);
-    let trials = record.complete_blocks().flat_map(|block| &block.trials);
-    for slice in trials.flat_map(|trial| &trial.slices) {
+    for slice in record.complete_trials().flat_map(|trial| &trial.slices) {
         let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
         assert_eq!((one.name.as_str(), other.name.as_str()), ("ssh://h1", "ssh://root@h2"));
         assert!(one.sent > 0 && other.sent > 0 && one.sent + other.sent == slice.counts.sent, "{slice:?}");
@@ -38,7 +37,7 @@ fn a_host_that_crashes_and_stays_away_ends_the_run_with_its_name_and_the_record_
     let Some(hosts) = Hosts::up(2) else { return };
     let run = hosts.loading(&experiment(&["h1", "h2"], LONG));
     hosts.crash(2);
-    ended(&run.wait_with_output().expect("it ends"), 6, &["V48", "ssh://h2"]);
+    ended(run).ends(6).says(&["V48", "ssh://h2"]);
     let record = hosts.record();
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
     hosts.all_quiet(1);

@@ -1,17 +1,18 @@
 //! Hosts made by scripts/test-hosts for one test, gone with it, also when it is killed: what holds them ends with a pipe.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use record::Record;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::place::{Run, Said, ended, skip};
 use crate::{measured, within};
 
 /// Where hosts reach the controller.
@@ -39,9 +40,7 @@ impl Hosts {
     /// The same with clocks that are ahead: `2=3600` is that of h2 by an hour.
     pub fn with_clocks(number: u32, clocks: &str) -> Option<Hosts> {
         if !rustix::process::geteuid().is_root() {
-            // Not by a macro: the test runner would keep to itself what a passing test prints.
-            let _ =
-                writeln!(std::io::stderr(), "SKIPPED: hosts of their own take root: sudo make test-cluster");
+            skip("hosts of their own take root: sudo make test-cluster");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder for the hosts");
@@ -58,7 +57,7 @@ impl Hosts {
             let output = holder.wait_with_output().expect("it ends");
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(said.contains("no network of its own"), "scripts/test-hosts: {said}");
-            let _ = writeln!(std::io::stderr(), "SKIPPED: {said}");
+            skip(&said);
             return None;
         }
         Some(Hosts { holder, stdin, folder })
@@ -85,7 +84,8 @@ impl Hosts {
             // SAFETY: tests of this binary run one after the other, and no other thread is left that reads the environment.
             unsafe { std::env::set_var("PATH", format!("{bin}:{path}")) };
         }
-        let network = self.namespace("controller", "net");
+        let network = format!("/proc/{}/ns/net", self.pid("controller"));
+        let network = File::open(network).expect("it lives");
         std::thread::scope(|scope| {
             let there = scope.spawn(|| {
                 let kind = Some(LinkNameSpaceType::Network);
@@ -97,8 +97,8 @@ impl Hosts {
     }
 
     /// Runs this program as the controller.
-    pub fn proofload(&self, arguments: &[&str]) -> Output {
-        self.within(|| Command::new(program()).args(arguments).output().expect("proofload starts"))
+    pub fn proofload(&self, arguments: &[&str]) -> Said {
+        self.within(|| Command::new(program()).args(arguments).said())
     }
 
     /// Starts a run of an experiment, with its record in the folder `record`.
@@ -108,13 +108,13 @@ impl Hosts {
         self.within(|| {
             let mut run = Command::new(program());
             run.arg("run").arg(&file).args(["--seed", "1", "--out"]).arg(self.path("record"));
-            run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts")
+            run.begun()
         })
     }
 
     /// The same to its end.
-    pub fn ran(&self, text: &str) -> Output {
-        self.run(text).wait_with_output().expect("it ends")
+    pub fn ran(&self, text: &str) -> Said {
+        ended(self.run(text))
     }
 
     /// A run of which slices are being measured.
@@ -141,7 +141,7 @@ impl Hosts {
 
     /// Does something in the mounts of a host, and with its processes.
     pub fn on(&self, host: u32, command: &str) {
-        let pid = self.pid(host);
+        let pid = self.pid(&format!("h{host}"));
         let [mounts, network] = ["mnt", "net"].map(|kind| format!("/proc/{pid}/ns/{kind}"));
         let mut nsenter = Command::new("nsenter");
         nsenter.args([format!("--mount={mounts}"), format!("--net={network}")]).args(["sh", "-c", command]);
@@ -164,7 +164,7 @@ impl Hosts {
 
     /// Command lines of the processes of a host that its shells and programs left: all but its first process, which is its sshd.
     pub fn processes(&self, host: u32) -> Vec<String> {
-        let own = format!("/proc/{}/ns/pid_for_children", self.pid(host));
+        let own = format!("/proc/{}/ns/pid_for_children", self.pid(&format!("h{host}")));
         let theirs = fs::read_link(own).expect("h is there");
         let all = fs::read_dir("/proc").expect("/proc is there").flatten();
         let of_it = all.filter(|entry| {
@@ -173,7 +173,8 @@ impl Hosts {
             });
             !first && fs::read_link(entry.path().join("ns/pid")).is_ok_and(|namespace| namespace == theirs)
         });
-        of_it.map(|entry| command_line(&entry.path().join("cmdline"))).collect()
+        let argv = of_it.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
+        argv.map(|argv| String::from_utf8_lossy(&argv).replace('\0', " ")).collect()
     }
 
     /// Whether a host has no process but its sshd within some seconds.
@@ -181,14 +182,10 @@ impl Hosts {
         within(patience, || self.processes(host).is_empty())
     }
 
-    fn pid(&self, host: u32) -> u32 {
-        let text = fs::read_to_string(self.path(&format!("h{host}/pid"))).expect("the host was started");
+    /// Number of the first process of a host or of the controller.
+    fn pid(&self, name: &str) -> u32 {
+        let text = fs::read_to_string(self.path(name).join("pid")).expect("it was started");
         text.trim().parse().expect("a process id")
-    }
-
-    fn namespace(&self, name: &str, kind: &str) -> File {
-        let pid = fs::read_to_string(self.path(name).join("pid")).expect("it was started");
-        File::open(format!("/proc/{}/ns/{kind}", pid.trim())).expect("it lives")
     }
 }
 
@@ -214,9 +211,4 @@ pub fn program() -> PathBuf {
         (folder, path)
     });
     path.clone()
-}
-
-/// A process as it was started.
-pub fn command_line(file: &std::path::Path) -> String {
-    String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).replace('\0', " ")
 }

@@ -7,12 +7,12 @@ mod run;
 use std::time::{Duration, Instant};
 
 use load::{LoadSpec, Until};
-use remote::generators::{Fleet, Ran};
+use remote::generators::Fleet;
 use remote::{Blame, Channel, Error};
 
 use self::cluster::{IMAGE, Namespace, control_network, script};
-use crate::NEVER;
 use crate::server::Server;
+use crate::{NEVER, window};
 
 /// What the cluster says of a mistake is told as soon as it is known.
 const SOON: Duration = Duration::from_secs(30);
@@ -78,11 +78,8 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
         assert!(name.starts_with(&start) && name.contains(&format!("-{index}-")), "{name}");
     }
     for node in ["@n1", "@n2"] {
-        assert_eq!(
-            where_they_run.iter().filter(|name| name.ends_with(node)).count(),
-            2,
-            "{where_they_run:?}"
-        );
+        let many = where_they_run.iter().filter(|name| name.ends_with(node)).count();
+        assert_eq!(many, 2, "{where_they_run:?}");
     }
     let mut fleet = begin(channels, &service.evenly(8, 201.0));
     let ran = fleet.run(Until::Elapsed(Duration::from_secs(2)), NEVER);
@@ -105,7 +102,7 @@ fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
     let channels = open(&pods(&namespace, 2)).expect("two pods");
     let victim = names(&channels).into_iter().find(|name| name.ends_with("@n2")).expect("one on each node");
     let mut fleet = begin(channels, &service.evenly(4, 40.0));
-    let (ran, took) = run_while(&mut fleet, 4, || script(&["crash", "2"]));
+    let (ran, took) = window(&mut fleet, 4, || drop(script(&["crash", "2"])));
     assert_eq!(ran.parts.len(), 1, "{:?}", ran.lost);
     let [lost] = &ran.lost[..] else { panic!("{:?}", ran.lost) };
     assert!(lost.generator == victim && lost.to_string().contains("did not respond within"), "{lost}");
@@ -114,20 +111,6 @@ fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
     drop(fleet);
     script(&["restart", "2"]);
     namespace.is_empty_within(Duration::from_secs(30));
-}
-
-/// A window of so many seconds, into which something happens; and how long after that it was told.
-fn run_while(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() -> String + Send) -> (Ran, Duration) {
-    std::thread::scope(|scope| {
-        let happened = scope.spawn(|| {
-            std::thread::sleep(Duration::from_secs(1));
-            let at = Instant::now();
-            happens();
-            at
-        });
-        let ran = fleet.run(Until::Elapsed(Duration::from_secs(seconds)), NEVER);
-        (ran, happened.join().expect("it happens").elapsed())
-    })
 }
 
 #[test]

@@ -16,27 +16,14 @@ mod ssh;
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 use std::time::{Duration, Instant};
 
-use load::LoadSpec;
+use load::{LoadSpec, Until};
 use place::{SERVICE, accounted_for};
 use remote::Channel;
-use remote::generators::Fleet;
+use remote::generators::{Fleet, Ran};
 
 const NEVER: &dyn Fn() -> bool = &|| false;
-
-/// Everything that a program said.
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
-
-/// That it ended so, and said all of these.
-fn ended(output: &Output, code: i32, parts: &[&str]) {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    parts.iter().for_each(|part| assert!(said.contains(part), "{part}: {said}"));
-}
 
 /// Whether something comes true in time.
 fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
@@ -62,4 +49,19 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     fleet.compare_clocks().expect("all answer");
     fleet.give(specs).expect("all begin");
     fleet
+}
+
+/// Runs a window of so many seconds, has something happen one second into it, and tells what came of it, and when.
+fn window(fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (Ran, Duration) {
+    std::thread::scope(|scope| {
+        let misfortune = scope.spawn(|| {
+            std::thread::sleep(Duration::from_secs(1));
+            happens();
+        });
+        let begun = Instant::now();
+        let ran = fleet.run(Until::Elapsed(Duration::from_secs(seconds)), NEVER);
+        let took = begun.elapsed();
+        misfortune.join().expect("it happens");
+        (ran, took)
+    })
 }

@@ -2,12 +2,11 @@
 //! Proofload itself fails in the middle of a run, which is nothing.
 
 use std::fs;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::hosts::Hosts;
-use crate::place::Draft;
-use crate::{SERVICE, accounted_for, ended, said, within};
+use crate::place::{Draft, ended, signal};
+use crate::{SERVICE, accounted_for, within};
 
 /// An experiment whose api runs on h1 and needs what runs on `db_host`.
 fn experiment(hosts: &Hosts, db_host: &str, design: &str) -> String {
@@ -43,19 +42,17 @@ fn ours(hosts: &Hosts, host: u32) -> Vec<String> {
 #[ignore = "wants hosts of its own: make test-cluster"]
 fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
     let Some(hosts) = Hosts::up(2) else { return };
-    let output = hosts.ran(&experiment(&hosts, "h2", SHORT));
-    ended(&output, 0, &["SLOWER"]);
+    hosts.ran(&experiment(&hosts, "h2", SHORT)).ends(0).says(&["SLOWER"]);
     let record = hosts.record();
     let machines: Vec<&str> = record.header.environment.hosts.keys().map(String::as_str).collect();
     assert_eq!(machines, ["ssh://h1", "ssh://h2"]);
-    for trial in record.complete_blocks().flat_map(|block| &block.trials) {
+    for trial in record.complete_trials() {
         let [db, api] = &trial.started.services[..] else { panic!("two services") };
         assert_eq!((db.host.as_deref(), api.host.as_deref()), (Some("ssh://h2"), Some("ssh://h1")));
         assert!(api.processes[0].command.ends_with(&format!("10.77.0.12:{}", db.port)), "{api:?}");
         assert!(trial.slices.iter().all(|slice| slice.machine.hosts.len() == 2));
     }
-    let trials = record.complete_blocks().flat_map(|block| &block.trials).count();
-    assert_eq!(accounted_for(&record), trials, "and logs came back");
+    assert_eq!(accounted_for(&record), record.complete_trials().count(), "and logs came back");
     hosts.all_quiet(2);
 }
 
@@ -64,14 +61,12 @@ fn services_on_two_hosts_are_measured_from_here_and_gone_afterwards() {
 fn a_service_on_one_host_is_loaded_from_another() {
     let Some(hosts) = Hosts::up(2) else { return };
     let text = experiment(&hosts, "h1", SHORT);
-    let output = hosts.ran(&format!("{text}[generators]\nlocal = 0\nssh = [\"h2\"]\n"));
-    ended(&output, 0, &["SLOWER"]);
+    hosts.ran(&format!("{text}[generators]\nlocal = 0\nssh = [\"h2\"]\n")).ends(0).says(&["SLOWER"]);
     let record = hosts.record();
-    let trials = || record.complete_blocks().flat_map(|block| &block.trials);
-    assert!(trials().flat_map(|trial| &trial.slices).all(|slice| slice.counts.successful > 0));
-    assert!(
-        trials().all(|trial| trial.started.services.iter().all(|of| of.host.as_deref() == Some("ssh://h1")))
-    );
+    for trial in record.complete_trials() {
+        assert!(trial.slices.iter().all(|slice| slice.counts.successful > 0));
+        assert!(trial.started.services.iter().all(|of| of.host.as_deref() == Some("ssh://h1")));
+    }
     hosts.all_quiet(2);
 }
 
@@ -81,9 +76,8 @@ fn a_host_that_crashes_in_the_middle_ends_the_run_with_its_name_and_the_record_i
     let Some(hosts) = Hosts::up(2) else { return };
     let run = hosts.loading(&experiment(&hosts, "h2", LONG));
     hosts.crash(1);
-    let output = run.wait_with_output().expect("it ends");
     let parts = ["ssh://h1: the connection is lost", "service api, which ran there, ends by itself"];
-    ended(&output, 3, &parts);
+    ended(run).ends(3).says(&parts);
     let record = hosts.record();
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
     hosts.is_quiet(2);
@@ -96,7 +90,7 @@ fn a_cable_that_is_pulled_ends_the_run_here_and_the_services_there() {
     let run = hosts.loading(&experiment(&hosts, "h1", LONG));
     assert!(!ours(&hosts, 1).is_empty());
     hosts.cable(1, false);
-    ended(&run.wait_with_output().expect("it ends"), 3, &[]);
+    ended(run).ends(3);
     // Nobody tells them: that nothing was heard for a minute does.
     let gone = || ours(&hosts, 1).is_empty();
     assert!(within(Duration::from_secs(100), gone), "on h1: {:?}", hosts.processes(1));
@@ -118,9 +112,8 @@ fn nothing_stays_on_a_host_when_proofload_is_killed() {
 fn an_interrupt_stops_services_there_in_good_order_and_fetches_what_they_said() {
     let Some(hosts) = Hosts::up(1) else { return };
     let run = hosts.loading(&experiment(&hosts, "h1", LONG));
-    let status = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
-    assert!(status.expect("kill starts").success());
-    ended(&run.wait_with_output().expect("it ends"), 130, &[]);
+    signal(run.id(), "-INT");
+    ended(run).ends(130);
     let logs: Vec<_> = fs::read_dir(hosts.path("record/logs")).expect("logs").flatten().collect();
     let last = |log: &fs::DirEntry| fs::read_to_string(log.path()).expect("a log").contains("requests ");
     assert!(!logs.is_empty() && logs.iter().all(last), "{logs:?}");
@@ -131,8 +124,8 @@ fn an_interrupt_stops_services_there_in_good_order_and_fetches_what_they_said() 
 #[ignore = "wants hosts of its own: make test-cluster"]
 fn what_is_not_there_is_told_before_anything_is_measured() {
     let Some(hosts) = Hosts::up(1) else { return };
-    let output = hosts.ran(&experiment(&hosts, "h1", SHORT).replace("~/shop", "~/no-such-shop"));
-    ended(&output, 3, &["on ssh://h1: service db: no such directory: /root/no-such-shop"]);
-    assert!(!hosts.path("record").exists(), "{}", said(&output));
+    let said = hosts.ran(&experiment(&hosts, "h1", SHORT).replace("~/shop", "~/no-such-shop"));
+    said.ends(3).says(&["on ssh://h1: service db: no such directory: /root/no-such-shop"]);
+    assert!(!hosts.path("record").exists(), "{said}");
     hosts.is_quiet(1);
 }

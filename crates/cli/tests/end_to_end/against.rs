@@ -91,7 +91,7 @@ impl Shop {
 fn code_that_is_slower_than_the_commit_is_found_slower() {
     let shop = Shop::new();
     insta::assert_snapshot!(shop.check());
-    let Some(said) = shop.place.run_well_as(|| shop.run(&["--against", "HEAD"]), "SLOWER") else { return };
+    let Some(said) = shop.place.run_well_as(|| shop.run(&["--against", "HEAD"]), 0, "SLOWER") else { return };
     let name = format!("HEAD ({})", &shop.commit[..7]);
     said.tells(&[&format!("built api of {name}: ")]).prints(&[
         &format!("SLOWER here + uncommitted changes vs {name}"),

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use lab::{CaptureSpec, Environment, Helpers, RealEnvironment, SliceSpec, Start, Stop};
+use lab::{CaptureSpec, Environment, SliceSpec, Start};
 use record::{AgentSeen, Capture, CaptureKind, CapturedService, SliceKind};
 
 use crate::place::{Draft, Place, has_links};
@@ -17,10 +17,7 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     let service = format!("{service}\n{env}");
     let file = place.experiment(&Draft { service: &service, load, ..Draft::default() });
     let plan = plan::read(&file).expect("a plan");
-    fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
-    let warden = services::Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
-    let helpers = Helpers { warden, generate: &["remote-agent"] };
-    let mut environment = RealEnvironment::new(plan, helpers, place.record(), Stop::default());
+    let mut environment = place.environment(plan);
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
     environment.start(start).expect("it starts");
     let warm_up = SliceSpec { kind: SliceKind::WarmUp, until: lab::elapsed(0.3), open: None };

@@ -1,6 +1,6 @@
 //! `proofload compare`: commands without a file. Where services listen, what is told of those that fail, and the file that says the same.
 
-use crate::place::{Place, Run, SERVICE, Said, trials};
+use crate::place::{Place, Run, SERVICE, Said};
 
 fn compare(place: &Place, words: &[&str]) -> Said {
     place.said(&[&["compare", "--out", "record"], words].concat())
@@ -62,7 +62,7 @@ fn services_that_ignore_their_port_are_found_and_two_with_one_port_take_turns_by
     let successful =
         |trial: &record::Trial| trial.slices.iter().map(|slice| slice.counts.successful).sum::<u64>();
     let measured: Vec<u64> =
-        trials(&record).filter(|trial| trial.started.block > 0).take(2).map(successful).collect();
+        record.trials().filter(|trial| trial.started.block > 0).take(2).map(successful).collect();
     assert!(measured.len() == 2 && measured.iter().all(|successful| *successful > 0), "{measured:?}: {said}");
     place.is_quiet();
 }

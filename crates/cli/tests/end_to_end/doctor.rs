@@ -18,6 +18,9 @@ fn this_machine_is_told_in_text_and_in_json() {
             && (hazard["grade"] == "fine") == (hazard["remedy"] == "")
     };
     assert!(hazards.len() > 15 && hazards.iter().all(graded), "{hazards:#?}");
+    for name in ["processors", "others", "steal", "kernel", "memory", "open_files"] {
+        assert!(hazards.iter().any(|hazard| hazard["name"] == name), "{name}: {hazards:#?}");
+    }
     assert!(value["facts"]["watched"]["seconds"].as_f64().is_some_and(|seconds| seconds >= 1.5), "{value:#}");
     assert!(value["facts"]["asked"]["io_uring"]["granted"].is_boolean(), "{value:#}");
 }

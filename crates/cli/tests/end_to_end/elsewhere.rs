@@ -2,13 +2,9 @@
 //! trial is known here, and what happens when one of the machines is gone. That they are reached by SSH is another test's business.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use lab::{
-    CaptureSpec, Environment, Failure, Helpers, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start, Stop,
-};
+use lab::{CaptureSpec, Environment, Failure, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start};
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
 
@@ -43,27 +39,16 @@ fn experiment(place: &Place) -> PathBuf {
 
 /// An environment whose machines elsewhere are programs on this one, and their numbers.
 fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, u32>) {
-    fs::create_dir_all(place.record().join("logs")).expect("a folder for logs");
-    let warden = services::Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
     let mut numbers = BTreeMap::new();
     let remote_hosts = RemoteHosts::open(&plan, &mut |host| {
-        let number = place.path(host.trim_start_matches("ssh://"));
-        // So that its number is known: the shell becomes the program.
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", "echo $$ >\"$0\"; exec \"$1\" remote-agent"]).arg(&number);
-        shell.arg(env!("CARGO_BIN_EXE_proofload")).env("PROOFLOAD_TEST_PLACE", place.mark());
-        let channel = remote::here(host, shell)?;
-        numbers.insert(host.to_owned(), number);
+        let channel = remote::here(host, place.proofload(&["remote-agent"]))?;
+        numbers.insert(host.to_owned(), channel.process().expect("it is a child"));
         Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
     });
     let remote_hosts = remote_hosts.expect("both are there");
     let environments = remote_hosts.environments();
     assert!(environments.values().all(|machine| machine.cpus > 0 && machine.runtimes.contains_key("node")));
-    let number = |file: &PathBuf| fs::read_to_string(file).ok()?.trim().parse().ok();
-    let numbers =
-        numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
-    let helpers = Helpers { warden, generate: &["remote-agent"] };
-    (RealEnvironment::new(plan, helpers, place.record(), Stop::default()).with(remote_hosts), numbers)
+    (place.environment(plan).with(remote_hosts), numbers)
 }
 
 /// One of which everything is known, with both machines' numbers, once a trial of it has started.

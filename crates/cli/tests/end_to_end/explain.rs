@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use explain::{Comparison, DoubtKind, Explanation, Frame, Kind, Subject};
+use machine::CpuTicks;
 use record::{Capture, CaptureKind};
 
-use crate::place::{Draft, Place, Run};
+use crate::place::{Draft, Place, Run, skip};
 
 mod input;
 mod reference;
@@ -26,6 +27,11 @@ fn target(name: &str) -> PathBuf {
     let target = target.canonicalize().expect("the service under test is there");
     assert!(target.join("node_modules").exists(), "{name} is not installed: run scripts/setup");
     target
+}
+
+/// The keys of a service that is one of these.
+fn of_target(name: &str) -> String {
+    format!("command = [\"node\", \"server.js\"]\ndirectory = \"{}\"", target(name).display())
 }
 
 /// An experiment on one service with these levels, or without any.
@@ -71,22 +77,6 @@ fn said(comparison: &Comparison) -> String {
     names.chain(words).collect::<Vec<String>>().join("\n").to_lowercase()
 }
 
-/// CPU time in all, and what the host took of it, in ticks since boot.
-fn ticks() -> (f64, f64) {
-    let stat = fs::read_to_string("/proc/stat").expect("/proc is there");
-    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
-    let fields: Vec<f64> = fields.filter_map(|field| field.parse().ok()).collect();
-    (fields.iter().take(8).sum(), fields.get(7).copied().unwrap_or(0.0))
-}
-
-/// Runs this, and gives the share of the CPU time that the host took meanwhile.
-fn with_steal<T>(run: impl FnOnce() -> T) -> (T, f64) {
-    let before = ticks();
-    let result = run();
-    let after = ticks();
-    (result, (after.1 - before.1) / (after.0 - before.0).max(1.0))
-}
-
 fn captures(place: &Place, kind: CaptureKind) -> Vec<Capture> {
     let record = record::open(&place.record()).expect("the record opens");
     record.captures.into_iter().filter(|capture| capture.kind == kind).collect()
@@ -96,11 +86,9 @@ fn captures(place: &Place, kind: CaptureKind) -> Vec<Capture> {
 #[ignore = "slow: make check-slow"]
 fn hashing_in_the_handler_is_named_with_its_line_and_told_from_hashing_in_the_pool() {
     let place = Place::new();
-    let service =
-        format!("command = [\"node\", \"server.js\"]\ndirectory = \"{}\"", target("auth").display());
     let levels = "pool = { load.path = \"/auth2?username=ada&password=lovelace\" }\n\
                   handler = { load.path = \"/auth?username=ada&password=lovelace\" }";
-    let file = experiment(&place, &service, levels, "", "cpus = \"shared\"\nexplain = true");
+    let file = experiment(&place, &of_target("auth"), levels, "", "cpus = \"shared\"\nexplain = true");
     // A response takes a twentieth of a second, and a slice should have several.
     let text = place.read("experiment.toml").replace("\"100ms\"", "\"600ms\"");
     place.write("experiment.toml", text.replace("\"10s\"", "\"90s\""));
@@ -143,24 +131,16 @@ fn line_of(file: &Path, what: &str) -> usize {
 #[ignore = "slow: make check-slow"]
 fn templates_compiled_for_each_request_and_compression_are_named() {
     let place = Place::new();
-    let service = format!(
-        "command = [\"node\", \"server.js\"]\ndirectory = \"{}\"",
-        target("express-tuning").display()
-    );
     let levels = "plain = { api.env.NODE_ENV = \"production\" }\n\
                   development = { api.env.NODE_ENV = \"development\" }\n\
                   compressed = { api.env.NODE_ENV = \"production\", api.env.COMPRESSION = \"best\", \
                   load.headers.accept-encoding = \"gzip\" }";
-    experiment(&place, &service, levels, "path = \"/page\"", "");
+    experiment(&place, &of_target("express-tuning"), levels, "path = \"/page\"", "");
     profile(&place, &["experiment.toml"]).said().ends(0);
     let explanation = explanation(&place);
     let development = comparison(&explanation, "development");
-    let pug: f64 = development
-        .functions
-        .iter()
-        .filter(|change| is_pug(&change.what))
-        .map(|change| change.difference.value)
-        .sum();
+    let pug = development.functions.iter().filter(|change| is_pug(&change.what));
+    let pug: f64 = pug.map(|change| change.difference.value).sum();
     assert!(pug > 0.5 * development.profiled_us.value, "{pug} of {:?}", development.profiled_us);
     // On a machine that is busy with other tests too little is explained for a story, and then there must be none.
     let explained = development.explained_share.is_some_and(|share| (0.8..=1.25).contains(&share));
@@ -182,10 +162,7 @@ fn is_pug(frame: &Frame) -> bool {
 #[test]
 fn each_of_four_workers_under_pm2_has_a_profile_and_its_share_of_the_requests() {
     let place = Place::new();
-    let service = format!(
-        "command = [\"node\", \"server.js\"]\ndirectory = \"{}\"\nlauncher = \"pm2-cluster\"\nworkers = 4",
-        target("express-json").display()
-    );
+    let service = format!("{}\nlauncher = \"pm2-cluster\"\nworkers = 4", of_target("express-json"));
     experiment(&place, &service, "", "", "cpus = \"shared\"");
     let said = profile(&place, &["experiment.toml"]).said();
     said.ends(0).prints(&["share of CPU"]);
@@ -195,11 +172,8 @@ fn each_of_four_workers_under_pm2_has_a_profile_and_its_share_of_the_requests() 
         let profiled: Vec<_> = subject.workers.iter().filter(|of| of.round == round && of.profiled).collect();
         assert_eq!(profiled.len(), 4, "round {round}: {:?}", subject.workers);
         let counted: u64 = profiled.iter().filter_map(|worker| worker.requests).sum();
-        let sent = captures(&place, CaptureKind::Cpu)
-            .iter()
-            .find(|capture| capture.round == round)
-            .map(|of| of.requests);
-        let sent = sent.expect("the round was captured") as f64;
+        let captured = captures(&place, CaptureKind::Cpu).into_iter().find(|of| of.round == round);
+        let sent = captured.expect("the round was captured").requests as f64;
         // What each says it answered, against what was sent; requests at the edges of the window are told once more or less.
         assert!((counted as f64 - sent).abs() < 0.05 * sent + 50.0, "round {round}: {counted} of {sent}");
     }
@@ -217,8 +191,10 @@ fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profile
     );
     let levels = format!("plain = {{}}\nplanted = {{ api.env.TURNS = {TURNS}, api.env.KEEP = 200 }}");
     experiment(&place, &service, &levels, "", "");
-    let (said, steal) = with_steal(|| profile(&place, &["experiment.toml"]).said());
-    said.ends(0);
+    let ticks = || CpuTicks::read().expect("/proc is there");
+    let before = ticks();
+    profile(&place, &["experiment.toml"]).said().ends(0);
+    let steal = ticks().since(before).steal_share();
     let explanation = explanation(&place);
     let comparison = comparison(&explanation, "planted");
 
@@ -233,7 +209,7 @@ fn planted_work_and_a_planted_leak_are_found_with_their_size_and_another_profile
     // Two hundred small numbers in an array take 4 or 8 bytes each.
     assert!((700.0..4000.0).contains(&leak.difference.value), "{leak:?}");
     if steal > STEAL_MAX {
-        eprintln!("SKIPPED: no figure was judged, for the host took {:.0} % of the CPU time", steal * 100.0);
+        skip(&format!("no figure was judged, for the host took {:.0} % of the CPU time", steal * 100.0));
         return;
     }
     let clocked = clocked_us(&place).expect("the service says what it spent");

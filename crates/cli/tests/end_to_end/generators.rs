@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::place::{Draft, Place, Run, accounted_for, counted, ended, signal, wait_until};
+use crate::place::{Draft, Place, Run, accounted_for, ended, signal, wait_until};
 
 /// One variant, and six short blocks of it.
 fn experiment(place: &Place, generators: &str) -> PathBuf {
@@ -26,7 +26,7 @@ fn two_generators_load_a_service_together_and_every_request_is_accounted_for() {
     let record = place.opened();
     assert_eq!(record.generators.len(), 2);
     assert!(accounted_for(&record) >= 6);
-    for slice in counted(&record).flat_map(|trial| &trial.slices) {
+    for slice in record.complete_trials().flat_map(|trial| &trial.slices) {
         let [one, other] = &slice.generators[..] else { panic!("{:?}", slice.generators) };
         assert_eq!((one.name.as_str(), other.name.as_str()), ("local 1", "local 2"));
         assert_eq!(one.sent + other.sent, slice.counts.sent);

@@ -1,64 +1,26 @@
 //! `proofload load --as`: command lines of wrk and ab as they are, against a service that writes down what it is asked.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+// The tests of fleets have the rest of it.
+#[allow(dead_code)]
+#[path = "../../../remote/tests/server/mod.rs"]
+mod server;
+
 use std::process::Command;
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::Value;
 
 use crate::place::{Run, Said, proofload};
+use server::Server;
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const LOOPBACK: &str = "127.0.0.1";
 
-/// Answers every request, and keeps their heads. Its threads end with the test's process.
-struct Service {
-    address: SocketAddr,
-    heads: Arc<Mutex<Vec<String>>>,
-}
-
-impl Service {
-    fn start() -> Service {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("its address");
-        let heads = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&heads);
-        thread::spawn(move || {
-            for connection in listener.incoming().flatten() {
-                let kept = Arc::clone(&kept);
-                thread::spawn(move || answer(connection, &kept));
-            }
-        });
-        Service { address, heads }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/a", self.address)
-    }
-
-    fn heads(&self) -> Vec<String> {
-        self.heads.lock().expect("no thread of the service panics").clone()
-    }
-}
-
-fn answer(mut connection: TcpStream, heads: &Mutex<Vec<String>>) {
-    let (mut text, mut buffer) = (String::new(), [0; 4096]);
-    while let Ok(length @ 1..) = connection.read(&mut buffer) {
-        text += &String::from_utf8_lossy(&buffer[..length]);
-        while let Some((head, rest)) = text.split_once("\r\n\r\n") {
-            heads.lock().expect("no thread of the service panics").push(head.to_owned());
-            text = rest.to_owned();
-            if connection.write_all(ANSWER).is_err() {
-                return;
-            }
-        }
-    }
+fn url(service: &Server) -> String {
+    format!("http://{}/a", service.address)
 }
 
 /// `proofload load` with these words and the service's URL.
-fn load(service: &Service, words: &[&str]) -> Said {
-    proofload().args(["load", "-v"]).args(words).arg(service.url()).said()
+fn load(service: &Server, words: &[&str]) -> Said {
+    proofload().args(["load", "-v"]).args(words).arg(url(service)).said()
 }
 
 /// Runs the command line that was told, as a shell would.
@@ -70,7 +32,7 @@ fn typed_again(said: &Said) -> Said {
 
 #[test]
 fn a_command_line_of_wrk_is_run_and_flags_of_ours_stay_in_force() {
-    let service = Service::start();
+    let service = Server::start(LOOPBACK);
     let ours = ["--as", "wrk", "--json", "--driver", "readiness", "--"];
     let theirs = ["-t1", "-c4", "-d1s", "--latency", "-H", "A: it's b"];
     let said = load(&service, &[&ours[..], &theirs].concat());
@@ -83,7 +45,7 @@ fn a_command_line_of_wrk_is_run_and_flags_of_ours_stay_in_force() {
         differences.iter().any(|text| text.as_str().is_some_and(|text| text.contains("wrk"))),
         "{differences:?}"
     );
-    let heads = service.heads();
+    let heads = service.heads().clone();
     assert!(
         heads.iter().all(|head| head.starts_with("GET /a HTTP/1.1") && head.contains("\r\nA: it's b")),
         "{}",
@@ -99,7 +61,7 @@ fn a_command_line_of_wrk_is_run_and_flags_of_ours_stay_in_force() {
 
 #[test]
 fn a_command_line_of_ab_is_run() {
-    let service = Service::start();
+    let service = Server::start(LOOPBACK);
     let theirs = ["-k", "-n", "300", "-c", "4", "-A", "u:p", "-C", "a=1"];
     let said = load(&service, &[&["--as", "ab", "--"], &theirs[..]].concat());
     said.ends(0).prints(&[
@@ -108,19 +70,19 @@ fn a_command_line_of_ab_is_run() {
         "4 connections, 1 thread",
         "\nRequests are HTTP/1.1.",
     ]);
-    let heads = service.heads();
+    let heads = service.heads().clone();
     assert_eq!(heads.len(), 300);
     for expected in ["\r\nAuthorization: Basic dTpw", "\r\nCookie: a=1", "\r\nAccept: */*"] {
         assert!(heads.iter().all(|head| head.contains(expected)), "{}", heads[0]);
     }
 
     typed_again(&said).ends(0);
-    assert_eq!(service.heads().len(), 600, "the command line told asks the same");
+    assert_eq!(service.requests(), 600, "the command line told asks the same");
 }
 
 #[test]
 fn a_flag_of_ours_wins_and_what_cannot_be_done_is_said_before_anything_is_sent() {
-    let service = Service::start();
+    let service = Server::start(LOOPBACK);
     for (words, part) in [
         (&["--as", "wrk", "--", "-s", "x.lua"][..], "Lua scripts cannot be run"),
         (&["--as", "ab", "--", "-X", "proxy:80"], "proxy"),
@@ -130,11 +92,11 @@ fn a_flag_of_ours_wins_and_what_cannot_be_done_is_said_before_anything_is_sent()
     ] {
         load(&service, words).ends(2).tells(&[part]);
     }
-    assert_eq!(service.heads(), Vec::<String>::new());
+    assert_eq!(*service.heads(), Vec::<String>::new());
     load(&service, &["--as=wrk", "-n", "20", "-c", "3", "--", "-t1", "-c8", "-d1m"])
         .ends(0)
         .prints(&["\n3 connections, 1 thread, 20 requests"]);
     for words in [&["--records", "d", "load", "--as", "wrk"][..], &["load", "--records=d", "--as=wrk"]] {
-        proofload().args(words).args(["-n", "20", "--", "-t1", "-c8"]).arg(service.url()).said().ends(0);
+        proofload().args(words).args(["-n", "20", "--", "-t1", "-c8"]).arg(url(&service)).said().ends(0);
     }
 }

@@ -1,6 +1,6 @@
 //! `proofload run` where trials rest long enough between their turns for a server to close their connections.
 
-use crate::place::{Draft, Place, counted};
+use crate::place::{Draft, Place};
 
 #[test]
 #[ignore = "slow: make check-slow"]
@@ -14,7 +14,7 @@ fn connections_that_rested_while_others_had_their_turn_are_opened_anew() {
         design: "budget = \"120s\"\nwarmup = \"500ms\"\nslice = \"500ms\"",
     });
     let Some(_) = place.run_well(&experiment, "") else { return };
-    for slice in counted(&place.opened()).flat_map(|trial| trial.measured()) {
+    for slice in place.opened().complete_trials().flat_map(|trial| trial.measured()) {
         // The turn that begins a block may follow the warm-up at once.
         let (turns, opened) = (u64::from(slice.turns), slice.counts.connections_opened);
         assert!(opened >= 3 * (turns - 1) && opened % 3 == 0, "{turns} turns, {opened} connections");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::place::{Place, Run, signal, trials, wait_until};
+use crate::place::{Place, Run, signal, skip, wait_until};
 
 /// `proofload run` on a terminal of its own, which `script` makes.
 struct Terminal {
@@ -38,7 +38,7 @@ impl Terminal {
         script.env("PROOFLOAD_TEST_PLACE", place.mark()).env_remove("NO_COLOR");
         let started = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let Ok(mut script) = started else {
-            eprintln!("SKIPPED: there is no script, which makes a terminal");
+            skip("there is no script, which makes a terminal");
             return None;
         };
         let screen = Arc::new(Mutex::new(String::new()));
@@ -175,7 +175,7 @@ fn events_come_line_by_line_with_the_report_last_and_talk_in_plain_lines_beside(
     assert_eq!(lines[0]["variants"], serde_json::json!(["baseline", "candidate"]));
     let count = |event: &str| lines.iter().filter(|line| line["event"] == event).count();
     let record = place.opened();
-    let slices = trials(&record).map(|trial| trial.slices.len()).sum();
+    let slices = record.trials().map(|trial| trial.slices.len()).sum();
     assert_eq!((count("slice"), count("block_started"), count("ended")), (slices, record.blocks.len(), 1));
     // Where the machine stood still a block is dropped, and another takes its place.
     assert_eq!((count("block_ended"), count("estimate")), (record.blocks.len(), 6));

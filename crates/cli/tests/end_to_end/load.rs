@@ -75,10 +75,7 @@ fn a_ramp_has_its_tenths() {
     let (open, ramp) = (&document["open"], &document["open"]["ramp"]);
     assert_eq!(open["intended"], 300, "two seconds of 150 on average");
     assert!(open["rate_per_s"].is_null() && open["verdict"].is_null());
-    assert_eq!(
-        (&ramp["from_per_s"], &ramp["to_per_s"], &ramp["over_s"]),
-        (&50.0.into(), &250.0.into(), &2.0.into())
-    );
+    assert_eq!([&ramp["from_per_s"], &ramp["to_per_s"], &ramp["over_s"]], [50.0, 250.0, 2.0]);
     let stretches = ramp["stretches"].as_array().expect("stretches");
     let due = stretches.iter().map(|stretch| stretch["due_per_s"].as_f64().expect("a rate") * 0.2);
     assert_eq!((stretches.len(), due.sum::<f64>().round()), (10, 300.0));

@@ -1,14 +1,11 @@
 //! Users who log in to a real Express service before they load it: with a token, a session cookie and think times.
 
-use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::place::{Place, Running, free};
+use crate::place::{Place, Running, files, get, node};
 
 const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/log_in.js");
 const CONNECTIONS: u64 = 4;
@@ -44,30 +41,8 @@ fn place() -> Place {
 }
 
 fn service(mode: &str) -> (Running, SocketAddr, String) {
-    let address = free();
-    let mut node = Command::new("node");
-    node.arg(SERVICE).env("PORT", address.port().to_string()).env("MODE", mode);
-    (Running::start(&mut node, address), address, format!("http://{address}"))
-}
-
-fn seen(address: SocketAddr) -> Value {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    let request = format!("GET /seen HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("it reads");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("it responds");
-    serde_json::from_str(text.split("\r\n\r\n").nth(1).expect("a body")).expect("it is JSON")
-}
-
-/// All that is kept in a folder.
-fn kept(folder: &Path) -> String {
-    let entries =
-        fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("it can be read").path());
-    let text = |path: &Path| match path.is_dir() {
-        true => kept(path),
-        false => String::from_utf8_lossy(&fs::read(path).expect("it can be read")).into_owned(),
-    };
-    entries.map(|path| text(&path)).collect()
+    let (running, address) = node(SERVICE, &[("MODE", mode)]);
+    (running, address, format!("http://{address}"))
 }
 
 #[test]
@@ -79,21 +54,14 @@ fn each_connection_logs_in_once_and_sends_what_it_was_given() {
             vec!["load", &url, "--mix", "mix.toml", "-n", "200", "-c", "4", "--json", "--driver", driver];
         words.extend((mode == "h2").then_some("--http2"));
         let requests = place.said(&words).ends(0).json()["requests"].clone();
-        assert_eq!(
-            (&requests["sent"], &requests["ok"]),
-            (&200.into(), &200.into()),
-            "{mode} {driver}: {requests:#}"
-        );
+        assert_eq!([&requests["sent"], &requests["ok"]], [200, 200], "{mode} {driver}: {requests:#}");
         assert_eq!(requests["log_ins"], 2 * CONNECTIONS);
         if mode.is_empty() {
-            let mut seen = seen(address);
+            let mut seen: Value = serde_json::from_str(&get(address, "/seen")).expect("it is JSON");
             assert_eq!((&seen["carts"], &seen["refused"]), (&200.into(), &0.into()));
             seen["users"].as_array_mut().expect("a list").sort_by_key(Value::to_string);
-            assert_eq!(
-                seen["users"],
-                serde_json::json!(["ann", "ben", "cid", "dan"]),
-                "each is somebody else"
-            );
+            let all = serde_json::json!(["ann", "ben", "cid", "dan"]);
+            assert_eq!(seen["users"], all, "each is somebody else");
         }
     }
 }
@@ -108,20 +76,8 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
     ];
     for (right, wrong, why) in wrongs {
         place.write("wrong.toml", MIX.replace(right, wrong));
-        let said = place.said(&[
-            "load",
-            &url,
-            "--mix",
-            "wrong.toml",
-            "-n",
-            "20",
-            "-c",
-            "4",
-            "-v",
-            "--timeout",
-            "1s",
-        ]);
-        said.ends(4).prints(&[
+        let words = ["load", &url, "--mix", "wrong.toml", "-n", "20", "-c", "4", "-v", "--timeout", "1s"];
+        place.said(&words).ends(4).prints(&[
             "failed, counted as failed requests",
             "log-in log in × ",
             &format!("for example {why}"),
@@ -133,11 +89,10 @@ fn a_log_in_that_fails_is_a_failure_by_its_name_and_nothing_that_was_given_is_ke
     let said = place.said(&words);
     said.ends(0)
         .prints(&["cookies of each connection", "logging in  8 requests succeeded, in no other figure"]);
-    let all = format!("{}{}{}", said.out, said.err, kept(&place.path("record")));
-    assert!(
-        !GIVEN.iter().any(|given| all.contains(&format!("{given}0."))) && !all.contains("token-\""),
-        "{all}"
-    );
+    let kept: Vec<u8> = files(&place.path("record")).into_iter().flat_map(|(_, bytes)| bytes).collect();
+    let all = format!("{said}{}", String::from_utf8_lossy(&kept));
+    let is_there = |given: &&str| all.contains(&format!("{given}0."));
+    assert!(!GIVEN.iter().any(is_there) && !all.contains("token-\""), "{all}");
 }
 
 #[test]
@@ -158,10 +113,8 @@ fn users_think_in_closed_loop_only() {
     place.said(&[&words[..], &["--http2"]].concat()).ends(2).tells(&["--streams 1"]);
     let rate = ["load", &url, "--mix", "mix.toml", "-c", "4", "-d", "500ms", "--rate", "100", "--json"];
     let open = place.said(&rate).ends(0).json();
-    assert_eq!(
-        (&open["requests"]["ok"], &open["requests"]["log_ins"]),
-        (&open["open"]["intended"], &8.into())
-    );
+    assert_eq!(open["requests"]["ok"], open["open"]["intended"]);
+    assert_eq!(open["requests"]["log_ins"], 8);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `proofload run` with several requests of which one is judged, on processors that generator and service share; and with responses
 //! that take longer than a slice.
 
-use crate::place::{Draft, Place, counted, service};
+use crate::place::{Draft, Place, service};
 
 #[test]
 fn a_log_becomes_a_mix_that_is_sent_and_no_value_of_it_is_kept_unasked() {
@@ -52,7 +52,7 @@ fn the_latency_of_a_rare_request_is_judged_by_that_request_alone() {
     let conclusion = analysis::conclude(&record);
     let ratio = conclusion.comparisons[0].estimate.as_ref().expect("an estimate").ratio;
     assert!((2.0..3.5).contains(&ratio), "{ratio}");
-    for trial in counted(&record) {
+    for trial in record.complete_trials() {
         assert!(trial.started.cpus_shared);
         let services = &trial.started.services[0].cpus;
         assert!(trial.started.generator_cpus.iter().all(|cpu| services.contains(cpu)), "{:?}", trial.started);
@@ -99,7 +99,7 @@ fn responses_that_take_longer_than_a_slice_are_measured_all_the_same() {
     });
     let Some(_) = place.run_well(&long, "") else { return };
     let record = place.opened();
-    let slices: Vec<_> = counted(&record).flat_map(|trial| trial.measured()).collect();
+    let slices: Vec<_> = record.complete_trials().flat_map(|trial| trial.measured()).collect();
     let well = |slice: &&record::Slice| {
         slice.counts.successful_in_window > 0 && slice.counts.successful == slice.counts.sent
     };

@@ -1,16 +1,21 @@
 //! A folder of its own for a test, with experiments on `service.js`, what a program said in it, and a look at what is left running.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use record::{Record, Trial};
+use lab::{Helpers, RealEnvironment, Stop};
+use plan::Plan;
+use record::Record;
 use serde_json::Value;
+use services::Warden;
 
 /// The service whose behaviour `MODE` chooses.
 pub const SERVICE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/service.js");
@@ -54,6 +59,12 @@ impl Said {
     /// The same on stderr.
     pub fn tells(&self, parts: &[&str]) -> &Said {
         has(&self.err, parts, self);
+        self
+    }
+
+    /// The same on either.
+    pub fn says(&self, parts: &[&str]) -> &Said {
+        has(&format!("{}{}", self.out, self.err), parts, self);
         self
     }
 
@@ -120,11 +131,13 @@ impl Draft<'_> {
             "command = [\"node\", \"{SERVICE}\"]\nready = \"/healthz\"\nready_timeout = \"20s\"\n\
              stop_timeout = \"1s\"\nenv = {{ PORT = \"{{port}}\", HOST = \"{{address}}\" }}"
         );
+        // Of what runs already nothing is said about how it is started.
+        let is_started = !self.service.starts_with("url = ");
         // Tests run beside one another, so that the machine is never one's own, and nothing is dropped for that.
         let design = "drop_disturbed = false\nbudget = \"60s\"\nwarmup = \"200ms\"\nslice = \"200ms\"\nslices = 1\nblocks = 6";
         format!(
             "name = \"test\"\n[services.api]\n{}\n{}\n[load]\n{}\n[design]\n{}\n",
-            with_defaults(self.service, &service),
+            with_defaults(self.service, if is_started { &service } else { "" }),
             self.more,
             with_defaults(self.load, "connections = 4\ntimeout = \"1s\""),
             with_defaults(self.design, design)
@@ -178,6 +191,14 @@ impl Place {
         self.path("record")
     }
 
+    /// What a run of this plan does everything in, without the run around it.
+    pub fn environment(&self, plan: Plan) -> RealEnvironment {
+        fs::create_dir_all(self.record().join("logs")).expect("a folder for logs");
+        let warden = Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
+        let helpers = Helpers { warden, generate: &["remote-agent"] };
+        RealEnvironment::new(plan, helpers, self.record(), Stop::default())
+    }
+
     /// The record, opened.
     pub fn opened(&self) -> Record {
         record::open(&self.record()).expect("the record opens")
@@ -215,21 +236,21 @@ impl Place {
     /// The same until it ends with 0 and says this, three times at most. `None` where the host had the machine for so much of the time that
     /// a void or undecided run is the right answer; a fault of ours is there on a quiet one, too.
     pub fn run_well(&self, experiment: &Path, part: &str) -> Option<Said> {
-        self.run_well_as(|| self.command(experiment), part)
+        self.run_well_as(|| self.command(experiment), 0, part)
     }
 
-    /// The same with a command of one's own.
-    pub fn run_well_as(&self, command: impl Fn() -> Command, part: &str) -> Option<Said> {
+    /// The same with a command and an exit code of one's own.
+    pub fn run_well_as(&self, command: impl Fn() -> Command, code: i32, part: &str) -> Option<Said> {
         for attempt in 1.. {
             let said = command().said();
-            if attempt == 3 || said.code == Some(0) && said.out.contains(part) {
-                said.ends(0).prints(&[part]);
+            if attempt == 3 || said.code == Some(code) && said.out.contains(part) {
+                said.ends(code).prints(&[part]);
                 self.is_quiet();
                 return Some(said);
             }
             let stolen = self.steal();
             if stolen > 0.1 {
-                eprintln!("nothing was tested: the host took {:.0} % of the CPU time", stolen * 100.0);
+                skip(&format!("the host took {:.0} % of the CPU time", stolen * 100.0));
                 return None;
             }
             eprintln!("again, after\n{said}");
@@ -242,7 +263,7 @@ impl Place {
     fn steal(&self) -> f64 {
         let Ok(record) = record::open(&self.record()) else { return 0.0 };
         let shares: Vec<f64> =
-            trials(&record).flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
+            record.trials().flat_map(|trial| &trial.slices).map(|slice| slice.machine.steal_share).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     }
 
@@ -289,16 +310,6 @@ impl Place {
     }
 }
 
-/// All trials of a record.
-pub fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.blocks.iter().flat_map(|block| &block.trials)
-}
-
-/// Those of the blocks that count.
-pub fn counted(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.complete_blocks().flat_map(|block| &block.trials)
-}
-
 /// Holds our count of requests against the service's own, trial by trial; how many trials there are.
 pub fn accounted_for(record: &Record) -> usize {
     let mut trials = 0;
@@ -333,19 +344,33 @@ pub fn proofload() -> Command {
     Command::new(env!("CARGO_BIN_EXE_proofload"))
 }
 
-/// Whether a link can be made for a trial; says so where not, and not by a macro: the test runner would keep to itself what a passing test
-/// prints.
+/// Says that a test has tested nothing. Not by a macro: the test runner would keep to itself what a passing test prints.
+pub fn skip(why: &str) {
+    let _ = writeln!(io::stderr(), "SKIPPED: {why}");
+}
+
+/// Whether a link can be made for a trial; says so where not.
 pub fn has_links() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        let _ = writeln!(io::stderr(), "skipped: a link is made for each trial: networks take root");
+        skip("a link is made for each trial: networks take root");
     }
     is_root
 }
 
+/// The name of each file below a folder, and what is in it.
+pub fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![(path.clone(), fs::read(path).expect("a file"))],
+    };
+    entries.flat_map(below).collect()
+}
+
 /// An address on which nobody listens.
-pub fn free() -> std::net::SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
+pub fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a free port")
 }
 
 /// A service that somebody started: it listens at its address, and ends with the test.
@@ -354,19 +379,34 @@ pub struct Running {
 }
 
 impl Running {
-    pub fn start(command: &mut Command, address: std::net::SocketAddr) -> Running {
+    pub fn start(command: &mut Command, address: SocketAddr) -> Running {
         let running = Running { child: command.stdout(Stdio::null()).spawn().expect("it starts") };
-        wait_until("it listens", || std::net::TcpStream::connect(address).is_ok());
+        wait_until("it listens", || TcpStream::connect(address).is_ok());
         running
     }
 }
 
 /// `service.js` with these variables, at an address of its own.
-pub fn service(env: &[(&str, &str)]) -> (Running, std::net::SocketAddr) {
+pub fn service(env: &[(&str, &str)]) -> (Running, SocketAddr) {
+    node(SERVICE, env)
+}
+
+/// The same of another script of Node.js.
+pub fn node(script: impl AsRef<OsStr>, env: &[(&str, &str)]) -> (Running, SocketAddr) {
     let address = free();
     let mut node = Command::new("node");
-    node.arg(SERVICE).env("PORT", address.port().to_string()).envs(env.iter().copied());
+    node.arg(script).env("PORT", address.port().to_string()).envs(env.iter().copied());
     (Running::start(&mut node, address), address)
+}
+
+/// The body of the response to a GET.
+pub fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it responds");
+    text.split_once("\r\n\r\n").expect("it has a head").1.to_owned()
 }
 
 impl Drop for Running {

@@ -3,10 +3,9 @@
 //! Where a runtime is missing the test says that it tested nothing.
 
 use std::fs;
-use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::place::{Place, Run, Running, free};
+use crate::place::{Place, Run, node, skip};
 
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/recipes");
 /// What the slower variant does, in rounds; the other does one.
@@ -21,64 +20,24 @@ const IMAGE: &str = "CGO_ENABLED=0 GO111MODULE=off go build -o server server.go 
 const COMPOSE: &str = "services:\n  web:\n    image: proofload-recipe:1\n    expose: [3000]\n    environment:\n\
                        \x20     PORT: 3000\n      HOST: 0.0.0.0\n      WORK: ${WORK:-1}\n";
 
+const GUNICORN: &str =
+    r#"command = ["gunicorn", "application:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4"]"#;
+const UVICORN: &str = r#"command = ["uvicorn", "application:asgi", "--port", "{port}", "--no-access-log"]"#;
+const JAVA: &str = r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-cp", ".", "Server"]"#;
+const CONTAINER: &str =
+    "container = { image = \"proofload-recipe:1\" }\nenv = { PORT = \"3000\", HOST = \"0.0.0.0\" }";
+
 /// What has to be there, what builds the service, what starts it, and the work of its slower variant.
 const RECIPES: [(&str, &str, &str, &str); 9] = [
-    (
-        "node --version",
-        "",
-        r#"command = ["node", "server.js"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "python3 --version",
-        "",
-        r#"command = ["python3", "server.py"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "gunicorn --version",
-        "",
-        r#"command = ["gunicorn", "application:wsgi", "--bind", "127.0.0.1:{port}", "--threads", "4"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "uvicorn --version",
-        "",
-        r#"command = ["uvicorn", "application:asgi", "--port", "{port}", "--no-access-log"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "go version",
-        "GO111MODULE=off go build -o server server.go",
-        r#"command = ["./server"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "javac -version",
-        "javac -d . Server.java",
-        r#"command = ["java", "-Dsun.net.httpserver.nodelay=true", "-cp", ".", "Server"]
-           stop_timeout = "1s""#,
-        WORK,
-    ),
-    (
-        "rustc --version",
-        "rustc -O -o server server.rs",
-        r#"command = ["./server"]
-           stop_timeout = "1s""#,
-        // Its hash is a cheap one.
-        "40000",
-    ),
-    (
-        "docker version && go version",
-        IMAGE,
-        "container = { image = \"proofload-recipe:1\" }\nenv = { PORT = \"3000\", HOST = \"0.0.0.0\" }",
-        WORK,
-    ),
+    ("node --version", "", r#"command = ["node", "server.js"]"#, WORK),
+    ("python3 --version", "", r#"command = ["python3", "server.py"]"#, WORK),
+    ("gunicorn --version", "", GUNICORN, WORK),
+    ("uvicorn --version", "", UVICORN, WORK),
+    ("go version", "GO111MODULE=off go build -o server server.go", r#"command = ["./server"]"#, WORK),
+    ("javac -version", "javac -d . Server.java", JAVA, WORK),
+    // Its hash is a cheap one.
+    ("rustc --version", "rustc -O -o server server.rs", r#"command = ["./server"]"#, "40000"),
+    ("docker version && go version", IMAGE, CONTAINER, WORK),
     (
         "docker version && docker compose version && go version",
         IMAGE,
@@ -92,8 +51,7 @@ fn works(command: &str) -> bool {
     let works = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).output();
     let works = works.is_ok_and(|output| output.status.success());
     if !works {
-        // Not by a macro: the test runner would keep to itself what a passing test prints.
-        let _ = writeln!(std::io::stderr(), "nothing was tested: `{command}` does not work here");
+        skip(&format!("`{command}` does not work here"));
     }
     works
 }
@@ -115,7 +73,7 @@ fn finds_the_slower_one(place: &Place, service: &str, [little, much]: [&str; 2])
          little = {{ {little} }}\nmuch = {{ {much} }}\n{DESIGN}"
     );
     place.write("proofload.toml", text);
-    place.run_well_as(|| place.proofload(&["run", "--out", "record"]), "SLOWER  much vs little");
+    place.run_well_as(|| place.proofload(&["run", "--out", "record"]), 0, "SLOWER  much vs little");
 }
 
 #[test]
@@ -123,7 +81,8 @@ fn each_recipe_that_can_be_followed_here_finds_the_service_with_more_work() {
     for (_, build, service, work) in RECIPES.iter().filter(|(needs, ..)| works(needs)) {
         let place = sources();
         Command::new("sh").args(["-ec", build]).current_dir(place.path("")).said().ends(0);
-        finds_the_slower_one(&place, service, ["app.env.WORK = \"1\"", &format!("app.env.WORK = {work:?}")]);
+        let service = format!("stop_timeout = \"1s\"\n{service}");
+        finds_the_slower_one(&place, &service, ["app.env.WORK = \"1\"", &format!("app.env.WORK = {work:?}")]);
     }
 }
 
@@ -131,11 +90,8 @@ fn each_recipe_that_can_be_followed_here_finds_the_service_with_more_work() {
 fn two_urls() {
     let place = sources();
     let started = ["1", WORK].map(|work| {
-        let address = free();
-        let mut node = Command::new("node");
-        node.arg("server.js").current_dir(place.path("")).env("WORK", work);
-        node.env("PORT", address.port().to_string());
-        (Running::start(&mut node, address), format!("app.url = \"http://{address}\""))
+        let (running, address) = node(place.path("server.js"), &[("WORK", work)]);
+        (running, format!("app.url = \"http://{address}\""))
     });
     finds_the_slower_one(&place, "", [&started[0].1, &started[1].1]);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use crate::place::{Draft, Place, Run, accounted_for, ended, signal, wait_until};
+use crate::place::{Draft, Place, Run, accounted_for, ended, signal, skip, wait_until};
 
 #[test]
 fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
@@ -23,10 +23,8 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     assert_eq!(place.report("text").ends(0).out, said.out);
     place.report("markdown").prints(&["- **slower**: candidate vs baseline"]);
     let json = place.report("json").json();
-    assert_eq!(
-        (&json["comparisons"][0]["outcome"], &json["blocks"]),
-        (&"worse".into(), &(trials / 2).into())
-    );
+    assert_eq!(json["comparisons"][0]["outcome"], "worse");
+    assert_eq!(json["blocks"], trials / 2);
     let page = place.read("record/report.html");
     assert!(page.contains("candidate has a lower throughput than baseline") && page.contains("</html>"));
     assert_eq!(place.report("html").out, page);
@@ -98,7 +96,7 @@ fn as_the_first_process_of_a_container_it_ends_when_it_is_told_to() {
     });
     let said = ended(child);
     if said.err.contains("unshare") {
-        eprintln!("SKIPPED: this system gives no process namespace: {said}");
+        skip(&format!("this system gives no process namespace: {said}"));
         return;
     }
     said.ends(130);
@@ -108,7 +106,7 @@ fn as_the_first_process_of_a_container_it_ends_when_it_is_told_to() {
 fn a_full_disk_ends_the_run_and_the_record_still_opens() {
     let namespaces = Command::new("unshare").args(["--map-root-user", "--mount", "true"]).status();
     if !namespaces.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: this system gives no mount namespace in which a disk could be full");
+        skip("this system gives no mount namespace in which a disk could be full");
         return;
     }
     let place = Place::new();

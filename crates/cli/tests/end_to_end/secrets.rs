@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::place::{Draft, Place, Run, Running, free, trials};
+use crate::place::{Draft, Place, Run, files, node};
 
 /// Answers 200 to whoever sends what its own variables say, and tells it again in a header of its response.
 const GUARD: &str = r#"
@@ -27,16 +27,6 @@ http.createServer((request, response) => {
 }).listen(Number(process.env.PORT), "127.0.0.1");
 process.on("SIGTERM", () => process.exit(0));
 "#;
-
-/// The name of each file below a folder, and what is in it.
-fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    entries
-        .flat_map(|path| {
-            if path.is_dir() { files(&path) } else { vec![(path.clone(), fs::read(path).expect("a file"))] }
-        })
-        .collect()
-}
 
 fn without_secrets(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
@@ -82,7 +72,7 @@ requests = [
     without_secrets("what is said", said.err.as_bytes());
     without_secrets("the events", said.out.as_bytes());
     let record = place.opened();
-    let slices: Vec<_> = trials(&record).flat_map(|trial| &trial.slices).collect();
+    let slices: Vec<_> = record.trials().flat_map(|trial| &trial.slices).collect();
     assert!(!slices.is_empty(), "{said}");
     for slice in slices {
         assert!(slice.counts.successful > 0 && slice.counts.successful == slice.counts.responses, "{said}");
@@ -114,11 +104,8 @@ requests = [
         |words: &[&str]| secretive(&place, place.proofload(&[&["run", "--dry-run"], words].concat())).said();
     let checked = check(&["experiment.toml", "--format", "json"]);
     without_secrets("the plan", checked.out.as_bytes());
-    assert_eq!(
-        checked.json()["variants"],
-        serde_json::to_value(&record.header.plan.variants).expect("JSON"),
-        "equal marks"
-    );
+    let variants = serde_json::to_value(&record.header.plan.variants).expect("JSON");
+    assert_eq!(checked.json()["variants"], variants, "equal marks");
     check(&["record/experiment.toml"])
         .ends(2)
         .tells(&["its value was not kept", "write {env.NAME} or {file.PATH}"]);
@@ -162,10 +149,7 @@ fn commands_that_are_typed_are_kept_without_their_secrets_and_so_are_last_words_
 fn a_load_from_flags_has_its_secrets_and_keeps_none() {
     let place = Place::new();
     place.write("guard.js", "const http = require('node:http');\nconst port = process.env.PORT;\nhttp.createServer((request, response) => { response.statusCode = request.headers.authorization === 'Bearer given-by-env-zqz' && request.url === '/?token=typed-query-zqz' ? 200 : 403; response.end(); }).listen(port, '127.0.0.1');");
-    let address = free();
-    let mut node = Command::new("node");
-    let _server =
-        Running::start(node.arg(place.path("guard.js")).env("PORT", address.port().to_string()), address);
+    let (_server, address) = node(place.path("guard.js"), &[]);
     let url = format!("http://{address}/?token=typed-query-zqz");
     let words = ["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"];
     let rest = ["-n", "50", "-c", "1", "--out", "record"];

@@ -3,23 +3,21 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
-use crate::place::{Draft, Place, Run, Running, Said, free, trials};
+use crate::place::{Draft, Place, Run, Running, Said, free, node};
 use crate::reach::server::{NAME, Nginx};
 
 /// A service that somebody else started, which adds up so many numbers for each response; and its URL.
-fn node(place: &Place, work: u32) -> (Running, String) {
-    let address = free();
-    let text = "const [port, work] = process.argv.slice(2).map(Number);\n\
+fn adding(place: &Place, work: u32) -> (Running, String) {
+    let text = "const [port, work] = [process.env.PORT, process.env.WORK].map(Number);\n\
                 require('node:http').createServer((_, response) => {\n\
                 let sum = 0; for (let i = 0; i < work; i += 1) sum = (sum * 31 + i) | 0;\n\
                 response.end(sum === 0.5 ? 'never' : 'hello');\n\
                 }).listen(port, '127.0.0.1');\n";
-    let mut command = Command::new("node");
-    command.arg(place.write("work.js", text)).args([address.port().to_string(), work.to_string()]);
-    (Running::start(&mut command, address), format!("http://{address}"))
+    let (running, address) = node(place.write("work.js", text), &[("WORK", &work.to_string())]);
+    (running, format!("http://{address}"))
 }
 
 /// A server whose responses have all this head; it ends with the test's process.
@@ -43,12 +41,12 @@ fn compare(place: &Place, words: &[&str]) -> Said {
 #[test]
 fn two_services_that_run_already_are_told_apart_with_what_their_processes_used() {
     let place = Place::new();
-    let ((quick, quick_url), (slow, slow_url)) = (node(&place, 100), node(&place, 400_000));
+    let ((quick, quick_url), (slow, slow_url)) = (adding(&place, 100), adding(&place, 400_000));
     let metrics = ["--metric", "cpu_per_request", "-c", "4", "--budget", "45s", "--seed", "1"];
     let said = compare(&place, &[&[quick_url.as_str(), &slow_url], &metrics[..]].concat());
     said.ends(0).prints(&["MORE EXPENSIVE", "which ran already"]);
     let record = place.opened();
-    for trial in trials(&record) {
+    for trial in record.trials() {
         let node = [&quick, &slow][trial.variant()];
         let [seen] = trial.started.services.as_slice() else { panic!("{:?}", trial.started) };
         assert_eq!(seen.pid, node.child.id());
@@ -68,25 +66,19 @@ fn two_services_that_run_already_are_told_apart_with_what_their_processes_used()
 
 /// An experiment on a URL against itself with other connections: what it is about is the way there.
 fn way(place: &Place, url: &str, load: &str) -> Said {
-    let file = place.experiment(&Draft {
+    place.run(&place.experiment(&Draft {
+        service: &format!("url = \"{url}\""),
         more: "[factors.connections]\ntwo = { load.connections = 2 }\nfour = { load.connections = 4 }",
         load: &format!("path = \"/short\"\ntimeout = \"5s\"\n{load}"),
         design: "budget = \"20s\"",
-        ..Draft::default()
-    });
-    // In place of all that is about how it is started.
-    let text = place.read("experiment.toml");
-    let (head, rest) = text.split_once("[services.api]").expect("it has a service");
-    let (_, tail) = rest.split_once("[factors").expect("it has factors");
-    place.write("experiment.toml", format!("{head}[services.api]\nurl = \"{url}\"\n[factors{tail}"));
-    place.run(&file)
+    }))
 }
 
 /// That all slices of a run, of which there are enough, had successful responses.
 fn succeeded(place: &Place, said: &Said) {
     assert!(place.record().exists(), "{said}");
     let record = place.opened();
-    let slices: Vec<_> = trials(&record).flat_map(|trial| &trial.slices).collect();
+    let slices: Vec<_> = record.trials().flat_map(|trial| &trial.slices).collect();
     assert!(slices.len() > 11 && slices.iter().all(|slice| slice.counts.successful > 0), "{said}");
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::place::{Draft, Place, SERVICE, trials};
+use crate::place::{Draft, Place, SERVICE};
 
 #[test]
 fn what_was_declared_and_never_happened_voids_and_what_happened_is_left_alone() {
@@ -52,7 +52,7 @@ lost = { api.command = ["env", "-u", "NODE_ENV", "node", "SERVICE"] }"#;
 
     let record = place.opened();
     let mut looked_at = BTreeSet::new();
-    for trial in trials(&record) {
+    for trial in record.trials() {
         // Who took more than a second is not looked at again, which a busy machine may do to anyone.
         for witness in &trial.started.witnesses {
             looked_at.insert(trial.variant());

@@ -282,9 +282,6 @@ pub(super) struct Response {
 }
 
 /// Sends a request, with a body of JSON if there is one, and reads the whole response.
-///
-/// # Errors
-/// If it does not come in time, is cut off, too large, or no HTTP.
 pub(super) fn exchange(
     mut stream: UnixStream,
     method: &str,

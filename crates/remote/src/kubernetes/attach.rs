@@ -88,9 +88,6 @@ struct Shared {
 }
 
 /// Attaches to a pod.
-///
-/// # Errors
-/// If the API server refuses, or does not answer.
 pub(super) fn attach(
     namespace: &Namespace,
     pod: &str,
@@ -338,9 +335,6 @@ static PROXIES: Mutex<BTreeMap<Option<String>, Weak<Proxy>>> = Mutex::new(BTreeM
 
 impl Proxy {
     /// The one of a context, started if there is none.
-    ///
-    /// # Errors
-    /// If there is no `kubectl`, or it does not start.
     pub fn of(context: Option<&str>) -> Result<Arc<Proxy>, Error> {
         let mut proxies = PROXIES.lock().unwrap_or_else(PoisonError::into_inner);
         let context = context.map(str::to_owned);

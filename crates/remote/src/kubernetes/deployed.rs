@@ -136,9 +136,6 @@ struct Found {
 }
 
 /// The address of a Service and one of its ports.
-///
-/// # Errors
-/// If it has no address of its own, no such port, or one that is not TCP's.
 fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Result<Found, Error> {
     let refused = |why: String, hint: String| Err(unfit(place, &why).help(hint));
     let spec = &service.spec;

@@ -7,6 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use model::text::slug;
 use plan::Kubernetes;
 use serde_json::{Value, json};
 
@@ -303,12 +304,7 @@ const RUN_LETTERS_MAX: usize = 30;
 
 /// A unique name of a Job: `proofload-RUN-RANDOM`, a DNS label whatever the run is called.
 pub(super) fn name(run: &str, random: u32) -> String {
-    let letters = run.chars().map(|letter| letter.to_ascii_lowercase());
-    let letters: String =
-        letters.map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
-    let words: String = words.join("-").chars().take(RUN_LETTERS_MAX).collect();
-    match words.trim_end_matches('-') {
+    match slug(run, RUN_LETTERS_MAX).as_str() {
         "" => format!("proofload-{random:08x}"),
         words => format!("proofload-{words}-{random:08x}"),
     }

@@ -47,9 +47,6 @@ impl std::fmt::Debug for Connection {
 
 impl Connection {
     /// From now on responses are read, on a thread that ends with the channel, and the agent gets heartbeats.
-    ///
-    /// # Errors
-    /// If there is no thread for it.
     pub fn open(
         channel: Channel,
         number: u64,
@@ -166,9 +163,6 @@ fn read_up_to<T: DeserializeOwned>(input: &mut impl BufRead, bytes_max: u64) -> 
 }
 
 /// Writes a value as a frame, at once.
-///
-/// # Errors
-/// If it is too long, or cannot be written.
 pub(crate) fn write(output: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(value).map_err(io::Error::from)?;
     line.push(b'\n');
@@ -201,8 +195,6 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// # Errors
-    /// If there is no thread for it.
     pub fn new() -> io::Result<Heartbeat> {
         Heartbeat::every(EVERY)
     }

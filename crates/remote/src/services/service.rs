@@ -241,7 +241,7 @@ impl ServiceHandle {
     /// What it has used so far.
     ///
     /// # Errors
-    /// If its machine is lost; so have all questions below.
+    /// If its machine is lost. So it is with all questions below.
     pub fn sample(&mut self) -> Result<Sample, Error> {
         match self {
             Self::Here(running) => Ok(running.sample()),
@@ -250,33 +250,21 @@ impl ServiceHandle {
     }
 
     /// Its processes and who listens on its port.
-    ///
-    /// # Errors
-    /// As [`ServiceHandle::sample`].
     pub fn sight(&self, variables: &[&str]) -> Result<Sight, Error> {
         answer!(self, Sight, variables.iter().map(|name| (*name).to_owned()).collect())
     }
 
     /// Its processes and what each of their threads has used so far, parents first.
-    ///
-    /// # Errors
-    /// As [`ServiceHandle::sample`].
     pub fn threads(&self) -> Result<Vec<ProcessThreads>, Error> {
         answer!(self, Threads)
     }
 
     /// Peak resident memory of its processes in bytes.
-    ///
-    /// # Errors
-    /// As [`ServiceHandle::sample`].
     pub fn peak_memory(&self) -> Result<u64, Error> {
         answer!(self, PeakMemory)
     }
 
     /// How many of its workers are gone, also if others have taken their places.
-    ///
-    /// # Errors
-    /// As [`ServiceHandle::sample`].
     pub fn workers_lost(&self) -> Result<u32, Error> {
         answer!(self, WorkersLost)
     }

@@ -132,8 +132,7 @@ impl Talk {
             self.foreign_bytes += line.len();
             let text = printable(&line);
             if !text.is_empty() {
-                self.foreign.truncate(FOREIGN_LINES - 1);
-                self.foreign.push(text);
+                keep(&mut self.foreign, text);
             }
             if self.foreign_bytes > FOREIGN_BYTES_MAX {
                 return Err(fault::no_shell(&self.destination, &last(&self.foreign)));
@@ -198,6 +197,13 @@ impl Talk {
         // Where that fails, reading says what is wrong.
         ready != Ok(0)
     }
+}
+
+/// Adds a line, of which the last are kept: those tell why nobody answers.
+fn keep(lines: &mut Vec<String>, line: String) {
+    let over = (lines.len() + 1).saturating_sub(FOREIGN_LINES);
+    lines.drain(..over);
+    lines.push(line);
 }
 
 fn marked(line: &[u8], mark: &str) -> Option<Line> {
@@ -314,6 +320,13 @@ fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn after_a_long_banner_the_last_words_are_told() {
+        let mut lines = Vec::new();
+        (0..50).for_each(|number| keep(&mut lines, format!("line {number}")));
+        assert_eq!((lines.len(), last(&lines).as_str()), (FOREIGN_LINES, "line 47; line 48; line 49"));
+    }
 
     #[test]
     fn only_what_has_the_mark_is_an_answer() {

@@ -1,16 +1,16 @@
-//! A server that answers every request, and counts them and its open connections.
+//! A server that answers every request, keeps their heads, and counts its open connections.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use load::{Address, Arrivals, LoadSpec, Process, Rate, Request};
 
 /// Its threads end with their connections.
 pub struct Server {
     pub address: SocketAddr,
-    requests: Arc<AtomicU64>,
+    heads: Arc<Mutex<Vec<String>>>,
     open: Arc<AtomicU64>,
 }
 
@@ -19,14 +19,14 @@ impl Server {
     pub fn start(address: &str) -> Server {
         let listener = TcpListener::bind((address, 0)).expect("this network has the address");
         let address = listener.local_addr().expect("it listens");
-        let server = Server { address, requests: Arc::default(), open: Arc::default() };
-        let counters = (server.requests.clone(), server.open.clone());
+        let server = Server { address, heads: Arc::default(), open: Arc::default() };
+        let counters = (server.heads.clone(), server.open.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (requests, open) = counters.clone();
+                let (heads, open) = counters.clone();
                 open.fetch_add(1, Ordering::SeqCst);
                 std::thread::spawn(move || {
-                    answer(stream, &requests);
+                    answer(stream, &heads);
                     open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
@@ -34,8 +34,13 @@ impl Server {
         server
     }
 
+    /// Of all requests so far.
+    pub fn heads(&self) -> MutexGuard<'_, Vec<String>> {
+        self.heads.lock().expect("no thread of the server panics")
+    }
+
     pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::SeqCst)
+        self.heads().len() as u64
     }
 
     /// Connections that are open.
@@ -57,10 +62,11 @@ impl Server {
 }
 
 /// Each request comes in one piece here: they are short, and answered before the next.
-fn answer(mut stream: TcpStream, counter: &AtomicU64) {
+fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
     let mut request = [0; 1024];
-    while stream.read(&mut request).is_ok_and(|length| length > 0) {
-        counter.fetch_add(1, Ordering::SeqCst);
+    while let Ok(length @ 1..) = stream.read(&mut request) {
+        let head = String::from_utf8_lossy(&request[..length]).into_owned();
+        heads.lock().expect("no other thread panics").push(head);
         if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").is_err() {
             return;
         }

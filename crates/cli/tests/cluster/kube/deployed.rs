@@ -1,8 +1,7 @@
 //! Services that run already in a real cluster: loaded by pods of it, by somebody who has the shipped roles and no other right, and counted
 //! by themselves.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Namespace, control_network, script, within};
 use super::run::Run;
-use crate::{ended, said};
+use crate::place::get;
 
 /// The image with this machine's Node.js.
 const NODE: &str = "localhost/node:test";
@@ -86,18 +85,9 @@ fn counted(namespace: &Namespace, version: &str) -> u64 {
     let label = format!("version={version}");
     let addresses =
         namespace.kubectl(&["get", "pods", "--selector", &label, "--output", &format!("jsonpath={path}")]);
-    addresses.split_whitespace().map(|address| count(&format!("{address}:8080"))).sum()
-}
-
-fn count(address: &str) -> u64 {
-    let address: SocketAddr = address.parse().expect("an address");
-    let mut stream = TcpStream::connect(address).expect("the control plane reaches pods");
-    stream.write_all(b"GET /count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("it is sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it is answered");
-    let body =
-        answer.rsplit("\r\n").find(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()));
-    body.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no count in {answer:?}"))
+    let at = |ip: &str| SocketAddr::new(ip.parse().expect("an address"), 8080);
+    let count = |ip: &str| get(at(ip), "/count").parse::<u64>().expect("a count");
+    addresses.split_whitespace().map(count).sum()
 }
 
 fn experiment(namespace: &Namespace, service: &str, design: &str) -> String {
@@ -131,8 +121,7 @@ slice = "1s"
 "#;
 
 fn sent(record: &Record, variant: usize) -> u64 {
-    let trials =
-        record.blocks.iter().flat_map(|block| &block.trials).filter(|trial| trial.variant() == variant);
+    let trials = record.trials().filter(|trial| trial.variant() == variant);
     trials.flat_map(|trial| &trial.slices).map(|slice| slice.counts.sent).sum()
 }
 
@@ -149,14 +138,12 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
         &format!("{VERSIONS}budget = \"120s\"\nblocks = 6"),
     );
     let mut run = Run::of(&text);
-    let output = run.ended();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("canary is") || said.contains("canary vs stable"), "{said}");
+    let said = run.ended();
     for version in ["shop", "shop-canary"] {
-        let place = format!("kubernetes://{}/{version}", namespace.name);
-        assert!(said.contains(&place), "{place} is not in {said}");
+        said.ends(0).says(&[&format!("kubernetes://{}/{version}", namespace.name)]);
     }
+    let text = said.to_string();
+    assert!(text.contains("canary is") || text.contains("canary vs stable"), "{said}");
     let record = record::open(&run.record()).expect("the record opens");
     let conclusion = analysis::conclude(&record);
     let found: Vec<&str> = conclusion.findings.iter().map(|finding| finding.check.number()).collect();
@@ -194,20 +181,20 @@ fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
     let pods = namespace.kubectl(&["get", "pods", "--selector=version=shop", "--output=name"]);
     let victim = pods.lines().next().expect("a pod").to_owned();
     namespace.kubectl(&["delete", &victim, "--wait=false"]);
-    let output = run.ended();
-    ended(&output, 4, &["V50", victim.trim_start_matches("pod/")]);
+    let said = run.ended();
+    said.ends(4).says(&["V50", victim.trim_start_matches("pod/")]);
     let record = record::open(&run.record()).expect("the record opens");
     let reason = record.ended.as_ref().map(|ended| ended.reason.clone());
-    assert!(matches!(reason, Some(EndReason::Void(_))), "{reason:?}\n{}", said(&output));
+    assert!(matches!(reason, Some(EndReason::Void(_))), "{reason:?}\n{said}");
     assert_eq!(record.blocks.len(), 1, "no other block can heal it");
 }
 
 /// What is told of an experiment that cannot begin, and with which exit code; nothing is made, and there is no record.
 fn refused(namespace: &Namespace, text: &str, code: i32, words: &[&str]) {
     let mut run = Run::of(text);
-    let output = run.ended();
-    ended(&output, code, words);
-    assert!(!run.record().exists(), "{}", said(&output));
+    let said = run.ended();
+    said.ends(code).says(words);
+    assert!(!run.record().exists(), "{said}");
     assert_eq!(namespace.kubectl(&["get", "jobs", "--output", "name"]), "");
 }
 
@@ -291,9 +278,8 @@ fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_wh
     namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=90s"]);
     let text = experiment(&namespace, r#"service = "shop""#, "[design]\nbudget = \"60s\"");
     let mut run = Run::of(&text.replace("20s", "2s"));
-    let output = run.ended();
     let parts = ["service shop: not ready after 2 s: GET /healthz at 10.84.", "got no answer: refused"];
-    ended(&output, 3, &parts);
+    run.ended().ends(3).says(&parts);
     let jobs = || namespace.kubectl(&["get", "jobs", "--output", "name"]);
     within(Duration::from_secs(10), || jobs().is_empty());
 }

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use super::cluster::{Namespace, control_network, script, within};
-use crate::place::Draft;
-use crate::{ended, measured, said};
+use crate::measured;
+use crate::place::{self, Draft, Run as _, Said};
 
 /// A `proofload run`: of a service beside the control plane, loaded by pods of a user with no other right, unless something else is said.
 pub struct Run {
@@ -31,8 +31,7 @@ impl Run {
         fs::write(&file, text).expect("the experiment is written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_proofload"));
         command.arg("run").arg(&file).arg("--out").arg(folder.path().join("record"));
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("proofload starts");
-        Run { folder, child: Some(child) }
+        Run { folder, child: Some(command.begun()) }
     }
 
     pub fn record(&self) -> PathBuf {
@@ -44,13 +43,13 @@ impl Run {
         let record = self.record();
         within(Duration::from_secs(60), || {
             let ended = self.child.as_mut().and_then(|child| child.try_wait().expect("it is ours"));
-            assert!(ended.is_none(), "it has ended: {}", said(&self.ended()));
+            assert!(ended.is_none(), "it has ended: {}", self.ended());
             measured(&record) > 0
         });
     }
 
-    pub fn ended(&mut self) -> Output {
-        self.child.take().expect("it was started").wait_with_output().expect("it ends")
+    pub fn ended(&mut self) -> Said {
+        place::ended(self.child.take().expect("it was started"))
     }
 }
 
@@ -64,14 +63,14 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
     let pods = namespace.list("pods", "{.metadata.name} ");
     let victim = pods.split(' ').next().expect("a pod").to_owned();
     namespace.kubectl(&["delete", "pod", "--wait=false", &victim]);
-    let output = run.ended();
-    ended(&output, 0, &["V48"]);
-    let (said, record) = (said(&output), record::open(&run.record()).expect("the record opens"));
+    let said = run.ended();
+    said.ends(0).says(&["V48"]);
+    let record = record::open(&run.record()).expect("the record opens");
     let [lost] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
     assert!(lost.generator.contains(&format!("/{victim}@")), "{lost:?}");
     assert!(lost.why.contains("somebody deleted the pod"), "{lost:?}");
     // Of the blocks that count each slice is the work of both, and of nobody else.
-    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let slices = || record.complete_trials().flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6);
     for slice in slices() {
         let sent: Vec<u64> = slice.generators.iter().map(|part| part.sent).collect();
@@ -107,7 +106,7 @@ fn who_may_not_is_told_before_anything_is_started() {
     // Until then nobody is held to it.
     within(Duration::from_secs(30), || namespace.list("quota", "{.status.hard.pods}") == "0");
     let mut run = Run::start(&namespace, "budget = \"60s\"");
-    ended(&run.ended(), 6, &["exceeded quota: none", "hint: fewer pods"]);
+    run.ended().ends(6).says(&["exceeded quota: none", "hint: fewer pods"]);
     assert!(record::open(&run.record()).expect("the record opens").blocks.is_empty());
     namespace.is_empty_within(Duration::from_secs(10));
 }
@@ -138,16 +137,16 @@ fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
     let away = Away::begin();
     std::thread::sleep(Duration::from_secs(8));
     drop(away);
-    let output = run.ended();
-    ended(&output, 0, &["V48"]);
-    let (said, record) = (said(&output), record::open(&run.record()).expect("the record opens"));
+    let said = run.ended();
+    said.ends(0).says(&["V48"]);
+    let record = record::open(&run.record()).expect("the record opens");
     let [one, other] = &record.generators_lost[..] else { panic!("{:?}\n{said}", record.generators_lost) };
     assert_eq!(one.block, other.block);
     assert!(
         one.why.contains("the connection to it broke: https://10.83.0.1:6443 does not answer"),
         "{one:?}"
     );
-    let slices = || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
+    let slices = || record.complete_trials().flat_map(|trial| &trial.slices);
     assert!(slices().count() >= 6 && slices().all(|slice| slice.generators.len() == 2), "{said}");
     namespace.is_empty_within(Duration::from_secs(10));
 }
@@ -160,9 +159,9 @@ fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_w
     let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"1s\"\nblocks = 100");
     run.measures();
     let away = Away::begin();
-    let output = run.ended();
+    let said = run.ended();
     drop(away);
-    ended(&output, 6, &["V48", "could not be replaced", "does not answer"]);
+    said.ends(6).says(&["V48", "could not be replaced", "does not answer"]);
     let record = record::open(&run.record()).expect("the record opens");
     assert!(record.damage.is_empty() && record.ended.is_some(), "{:?}", record.damage);
     // They had ended with their stdin. Nobody could be asked to delete the Job, which goes by itself when controllers find the API server.

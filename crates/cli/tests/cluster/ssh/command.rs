@@ -1,16 +1,7 @@
 //! `proofload doctor hosts` as people see it.
 
-use std::process::Output;
-
-use serde_json::Value;
-
 use super::{folder, names, own};
 use crate::hosts::Hosts;
-use crate::{ended, said};
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(output)))
-}
 
 #[test]
 #[ignore = "wants hosts of its own: make test-cluster"]
@@ -18,20 +9,16 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
     let Some(hosts) = Hosts::with_clocks(2, "2=3600") else { return };
     let looked = hosts.proofload(&["doctor", "hosts", "h1", "root@h2", "no-such-host.invalid"]);
     let parts = ["h1 ", "root@h2 (h2) ", "absent", "see below"];
-    ended(&looked, 6, &[&parts[..], &["ssh://no-such-host.invalid: no such host: ", "hint: "]].concat());
+    looked.ends(6).says(&parts).says(&["ssh://no-such-host.invalid: no such host: ", "hint: "]);
     assert_eq!(names(&hosts.path("h1/root")), Vec::<String>::new(), "looking has changed something");
 
     let put = hosts.proofload(&["doctor", "hosts", "--put", "--json", "h1", "h2"]);
-    ended(&put, 0, &[]);
-    let again = json(&hosts.proofload(&["doctor", "hosts", "--put", "--json", "h1", "h2"]));
-    let put = json(&put);
+    let put = put.ends(0).json();
+    let again = hosts.proofload(&["doctor", "hosts", "--put", "--json", "h1", "h2"]).json();
     for (at, ahead_s) in [(0, 0), (1, 3600)] {
         let (one, again) = (&put["hosts"][at], &again["hosts"][at]);
-        assert_eq!(
-            (&one["program"], &one["copied"], &again["copied"]),
-            (&"there".into(), &true.into(), &false.into())
-        );
-        assert_eq!((&one["user"], &one["host"]), (&"root".into(), &format!("h{}", at + 1).into()));
+        assert_eq!([&one["program"], &one["user"], &one["host"]], ["there", "root", &format!("h{}", at + 1)]);
+        assert_eq!([&one["copied"], &again["copied"]], [true, false]);
         let (ahead_ns, error_ns) = (one["clock"]["ahead_ns"].as_i64(), one["clock"]["error_ns"].as_i64());
         let (ahead_ns, error_ns) = ahead_ns.zip(error_ns).unwrap_or_else(|| panic!("{one}"));
         // Both clocks are this machine's, so that the truth is known.
@@ -42,13 +29,13 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
 
     let removed = hosts.proofload(&["doctor", "hosts", "--remove", "h1", "h2"]);
     let file = format!("/root/.cache/proofload/bin/{}", own().file_name());
-    ended(&removed, 0, &[&format!("h1: removed {file}, "), &format!("h2: removed {file}, ")]);
+    removed.ends(0).says(&[&format!("h1: removed {file}, "), &format!("h2: removed {file}, ")]);
     assert!(
         !folder(&hosts, 1).exists() && !hosts.path("h1/root/.cache/proofload").exists(),
         "an empty folder is left"
     );
     let nothing = hosts.proofload(&["doctor", "hosts", "--remove", "h1"]);
-    ended(&nothing, 0, &["h1: nothing of ours in /root/.cache/proofload/bin"]);
+    nothing.ends(0).says(&["h1: nothing of ours in /root/.cache/proofload/bin"]);
 }
 
 #[test]
@@ -57,8 +44,9 @@ fn a_program_that_runs_is_left_and_named() {
     let Some(hosts) = Hosts::up(1) else { return };
     let running = hosts.within(|| super::generator("h1", &own()).expect("h1 is reached").0);
     let left = format!("left /root/.cache/proofload/bin/{}: it runs", own().file_name());
-    ended(&hosts.proofload(&["doctor", "hosts", "--remove", "h1"]), 0, &[&left]);
+    let remove = || hosts.proofload(&["doctor", "hosts", "--remove", "h1"]);
+    remove().ends(0).says(&[&left]);
     drop(running);
     hosts.is_quiet(1);
-    ended(&hosts.proofload(&["doctor", "hosts", "--remove", "h1"]), 0, &["h1: removed "]);
+    remove().ends(0).says(&["h1: removed "]);
 }

@@ -1,7 +1,6 @@
 //! Generators on hosts as one fleet: hosts and networks that fail while they load.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use load::{LoadSpec, Until};
 use remote::generators::{Fleet, Ran};
@@ -9,7 +8,7 @@ use remote::generators::{Fleet, Ran};
 use super::{generator, own};
 use crate::hosts::{CONTROLLER, Hosts};
 use crate::server::Server;
-use crate::{NEVER, begun};
+use crate::{NEVER, begun, window};
 
 /// A fleet on all hosts.
 fn fleet(number: u32, spec: &LoadSpec) -> Fleet {
@@ -17,21 +16,6 @@ fn fleet(number: u32, spec: &LoadSpec) -> Fleet {
     let channels =
         (1..=number).map(|host| generator(&format!("h{host}"), &program).expect("it is reached").0);
     begun(channels.collect(), spec.divided(number, 1))
-}
-
-/// Runs a window of so many seconds, has something happen one second into it, and tells what came of it, and when.
-fn window(hosts: &Hosts, fleet: &mut Fleet, seconds: u64, happens: impl FnOnce() + Send) -> (Ran, Duration) {
-    std::thread::scope(|scope| {
-        let misfortune = scope.spawn(|| {
-            std::thread::sleep(Duration::from_secs(1));
-            happens();
-        });
-        let begun = Instant::now();
-        let ran = hosts.within(|| fleet.run(Until::Elapsed(Duration::from_secs(seconds)), NEVER));
-        let took = begun.elapsed();
-        misfortune.join().expect("it happens");
-        (ran, took)
-    })
 }
 
 fn is_named(ran: &Ran, name: &str) -> String {
@@ -56,17 +40,13 @@ fn a_network_that_is_gone_for_5_s_is_survived_and_for_20_s_is_named() {
         std::thread::sleep(Duration::from_secs(seconds));
         hosts.cable(2, true);
     };
-    let (ran, _) = window(&hosts, &mut fleet, 8, || cut(5));
+    let (ran, _) = hosts.within(|| window(&mut fleet, 8, || cut(5)));
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     assert_eq!(ran.parts.len(), 2);
     let ran = hosts.within(|| fleet.run(Until::Requests(10), NEVER));
     assert_eq!((ran.lost.len(), ran.counts.sent), (0, 20), "{:?}", ran.lost);
 
-    let named = AtomicBool::new(false);
-    let (ran, took) = window(&hosts, &mut fleet, 4, || {
-        cut(20);
-        named.store(true, Ordering::SeqCst);
-    });
+    let (ran, took) = hosts.within(|| window(&mut fleet, 4, || cut(20)));
     let said = is_named(&ran, "ssh://h2");
     assert!(took < Duration::from_secs(15), "named after {took:?}: {said}");
     assert!(!ran.lost[0].is_refusal, "{said}");
