@@ -73,7 +73,3 @@ class OverTime(unittest.TestCase):
         wrk = next(tool for tool in all_tools("proofload") if tool.name == "wrk")
         for text, seconds in {"750.00ms": 0.75, "9.99s": 9.99, "30.05m": 1803, "1.50h": 5400}.items():
             self.assertAlmostEqual(wrk.count(f"  9 requests in {text}, 2.00KB read").seconds, seconds)
-
-
-if __name__ == "__main__":
-    unittest.main()

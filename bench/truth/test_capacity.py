@@ -17,7 +17,3 @@ class Capacity(unittest.TestCase):
 
     def test_one_run_is_no_row(self):
         self.assertEqual(len(table([line(900, 880, 920)]).splitlines()), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -150,7 +150,3 @@ class Talk(unittest.TestCase):
     def test_why_nothing_started_is_its_error(self):
         self.assertEqual(reason("running\nerror: port 80 is taken\n hint: x\n"), "error: port 80 is taken")
         self.assertEqual(reason(""), "no message")
-
-
-if __name__ == "__main__":
-    unittest.main()

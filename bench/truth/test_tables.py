@@ -95,7 +95,3 @@ class Variance(unittest.TestCase):
         text = tables(lines)
         self.assertEqual(cells(text, "slower")[-2:], ["0.50", "0.50"])
         self.assertLess(text.index("as it is"), text.index("slower"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -48,7 +48,3 @@ class Tune(unittest.TestCase):
                 "confirmed": {"ratio": 1.5, "low": 1.4, "high": 1.6}}
         cells = [cell.strip() for cell in table([line]).splitlines()[-1].strip("|").split("|")]
         self.assertEqual(cells[1:5], ["1", "1", "0", "1 of 1"])
-
-
-if __name__ == "__main__":
-    unittest.main()
