@@ -171,7 +171,7 @@ impl MeanInterval {
 }
 
 /// The ratio of two sides with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Welch {
     /// Ratio of the geometric means, second over first: 1.1 is ten per cent more.
     pub ratio: f64,
