@@ -17,7 +17,6 @@ class Recorded(NamedTuple):
 
     lag: Lag
     own_p99_us: Optional[float]
-    requests: int
     others_share: float
 
 
@@ -55,4 +54,4 @@ def record(tool: Tool, load: Load, folder: Path) -> Recorded:
     if not sent_ns:
         raise Failed("it sent no request")
     own_p99_us = tool.schedule_lag_p99_us and read_output(tool.schedule_lag_p99_us, measured.output)
-    return Recorded(lag(sent_ns, load.rate), own_p99_us, len(sent_ns), measured.others_share)
+    return Recorded(lag(sent_ns, load.rate), own_p99_us, measured.others_share)

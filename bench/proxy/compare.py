@@ -9,7 +9,6 @@ requests. A proxy is compared with nginx, with connections kept, within the roun
 """
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -157,7 +156,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PROXIES), help="some, by name")
     parser.add_argument("--also", metavar="NAME=PROGRAM", action="append", default=[],
                         help="another Node proxy, say of an older commit")
-    parser.add_argument("--json", type=Path, help="writes the figures of each round into this file")
     options = parser.parse_args()
     for name, _, program in (also.partition("=") for also in options.also):
         PROXIES[name] = node(Path(program))
@@ -173,8 +171,6 @@ def main() -> None:
         costs = measure(options)
     except Failed as error:
         sys.exit(f"error: {error}")
-    if options.json:
-        options.json.write_text(json.dumps(costs, indent=1))
     print(table(costs))
 
 
