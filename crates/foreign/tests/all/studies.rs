@@ -1,15 +1,12 @@
 //! Write-ups as people publish them: the finding that voids each is found, with its figures and its lines.
 
-use std::path::PathBuf;
-
 use model::{Code, Grade};
 use proofload_foreign::{About, Audit, Check, Found, Pick, Sides};
 
-use crate::audit;
+use crate::{audit, written};
 
 fn study(name: &str) -> Audit {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/studies").join(name);
-    audit(name, &std::fs::read(path).unwrap())
+    audit(name, &std::fs::read(written("studies").join(name)).unwrap())
 }
 
 fn found<'a>(audit: &'a Audit, check: &str) -> &'a Found {
