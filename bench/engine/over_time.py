@@ -14,8 +14,7 @@ from pathlib import Path
 
 from markdown import marked, section
 from processes import Failed, Server, compile_programs, read_output
-from rounds import (NGINX, add_options, chosen, circumstances, command, install_missing, missing, positive, progress,
-                    publish)
+from rounds import NGINX, add_options, chosen, circumstances, command, missing, positive, progress, publish
 from tools import Load, Tool, lasting_tools
 
 CONNECTIONS = 1000

@@ -6,7 +6,6 @@ All run on this machine. What only a host of its own can show is in `make test-c
 import os
 import signal
 import time
-from typing import Optional
 
 from knock import Place, Said, add, knock, must
 from machine import MEASURED, OURS

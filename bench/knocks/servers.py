@@ -281,7 +281,6 @@ row("stops-listening", "stops listening in mid-run", stops_listening, partly("co
 
 # HTTP/2 without TLS.
 NO_ERROR, REFUSED, ENHANCE = (struct.pack(">I", code) for code in (0, 7, 11))
-GOAWAY_LAST = 2 ** 31 - 1
 
 
 def row2(name: str, setup: str, talk: Callable, comes: Comes, words: str = "", **more) -> None:
