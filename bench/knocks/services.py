@@ -13,11 +13,9 @@ import subprocess
 from contextlib import suppress
 from typing import Callable, Optional
 
-from knock import SERVICE, Place, Said, add, as_nobody, knock, must, needs
+from knock import MEASURED, NOT_STARTED, SERVICE, Place, Said, add, as_nobody, comes, knock, must, needs
 from peers import OK, Server, answers
 
-MEASURED = (0, 1, 4, 5)  # exit codes of a run that was carried out, and held against a gate
-NOT_STARTED = (3,)
 PYTHON = ["python3", "-S", *SERVICE, "@"]
 
 
@@ -32,8 +30,7 @@ def row(mode: str, setup: str, codes: tuple, saying: str = "", also: Optional[Ca
         if codes == NOT_STARTED:
             place.passes_no_gate()
         return f"{said.seen}{'; ' + also(place, said) if also else ''}"
-    told = "measured" if codes == MEASURED else "a service failed" if codes == NOT_STARTED else f"exit code {' or '.join(map(str, codes))}"
-    add(f"service-{mode}", "services", setup, told + (f", says {saying!r}" if saying else ""), test, seconds)
+    add(f"service-{mode}", "services", setup, comes(codes, saying), test, seconds)
 
 
 def counts(place: Place, _: Said) -> str:
@@ -67,8 +64,7 @@ def big(place: Place, _: Said) -> str:
 
 
 def clean(_: Place, said: Said) -> str:
-    raw = [letter for letter in said.err + said.out if letter in "\x1b\x07\0" or "\x80" <= letter <= "\x9f"]
-    must(not raw, f"prints control characters of the service as they are: {raw[:5]}")
+    said.is_clean()
     return "no control characters"
 
 
