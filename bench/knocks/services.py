@@ -17,6 +17,7 @@ from knock import MEASURED, NOT_STARTED, SERVICE, Place, Said, add, as_nobody, c
 from peers import OK, Server, answers
 
 PYTHON = ["python3", "-S", *SERVICE, "@"]
+NODE_SERVER = "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)"
 
 
 def row(mode: str, setup: str, codes: tuple, saying: str = "", also: Optional[Callable] = None, seconds: float = 4, root: bool = False,
@@ -168,7 +169,7 @@ def service_setuid(place: Place) -> str:
 def service_captured(place: Place) -> str:
     needs("node", "setpriv", root=True)
     place.folder.chmod(0o755)
-    script = place.write("server.js", "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)")
+    script = place.write("server.js", NODE_SERVER)
     command = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "node", str(script)]
     said = place.run("good", "--explain", service={"command": command}, seconds=120).ends(*MEASURED)
     must('"captured":' in place.path("record/events.jsonl").read_text(), "was not captured")
@@ -178,7 +179,7 @@ def service_captured(place: Place) -> str:
 @knock("a Node.js service with --permission, captured: without the right to read the agent, and with it", "measured; says which right, and captured", seconds=120)
 def service_permission(place: Place) -> str:
     needs("node")
-    script = place.write("server.js", "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)")
+    script = place.write("server.js", NODE_SERVER)
     flag = "--permission" if "--permission" in subprocess.run(["node", "--help"], capture_output=True, text=True).stdout else "--experimental-permission"
     captured = []
     for right in ([], [f"--allow-fs-read={place.path('tmp')}/proofload-*"]):
