@@ -26,7 +26,7 @@ mod warmup;
 pub mod capacity;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
-pub use anytime::{GUARD_RHO, Guard, SEQUENCE_G, guard, sequence_t};
+pub use anytime::{GUARD_RHO, SEQUENCE_G, guard, sequence_t};
 pub use bootstrap::bootstrap_t;
 pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measured, changes};
 pub use error::Error;
