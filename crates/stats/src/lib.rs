@@ -39,8 +39,7 @@ pub use regression::{Effect, mean_effect, place_effect, slope};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
 pub use rule::{PlannedLooks, Rule};
 pub use screen::{
-    Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenEffect, ScreenLooks, Screened, designs, interactions,
-    screened,
+    Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenLooks, Screened, designs, interactions, screened,
 };
 pub use series::{SERIES_MAX, STEP_SIDE_MIN, Step, Trend, lag1_critical, mann_kendall, step};
 pub use student::{critical_t_at, plain_t};
