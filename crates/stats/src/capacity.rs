@@ -42,15 +42,6 @@ impl Reading {
     }
 }
 
-/// What was measured of one process.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Process {
-    /// The rate of its window near the crossing, per second.
-    pub rate: f64,
-    /// What came of it.
-    pub reading: Reading,
-}
-
 /// The slope of a queue with exponential service whose quantile q meets the limit at this rate.
 pub fn expected_slope(capacity: f64, limit_s: f64, q: f64) -> f64 {
     capacity * limit_s / -(1.0 - q).ln()
@@ -68,9 +59,9 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
     ((held * count + expected * EXPECTED_WEIGHT) / (count + EXPECTED_WEIGHT)).max(SLOPE_LEAST)
 }
 
-/// The logarithm of each process's capacity.
-pub fn capacities(processes: &[Process], slope: f64) -> Vec<f64> {
-    let of = |process: &Process| process.rate.ln() + correction(process.reading.corrected(), slope);
+/// The logarithm of each process's capacity, from the rate of its window near the crossing, per second, and what came of it.
+pub fn capacities(processes: &[(f64, Reading)], slope: f64) -> Vec<f64> {
+    let of = |(rate, reading): &(f64, Reading)| rate.ln() + correction(reading.corrected(), slope);
     processes.iter().map(of).collect()
 }
 
@@ -119,8 +110,7 @@ mod tests {
         let (capacity, s) = (900.0_f64, 9.8_f64);
         for rate in [780.0_f64, 870.0, 900.0, 920.0] {
             let y = (1.0 + s * (1.0 - rate / capacity)).ln();
-            let process = Process { rate, reading: Reading { whole: y, halves: [y, y] } };
-            let found = capacities(&[process], s)[0].exp();
+            let found = capacities(&[(rate, Reading { whole: y, halves: [y, y] })], s)[0].exp();
             assert!((found / capacity - 1.0).abs() < 0.01, "{rate}: {found}");
         }
     }
