@@ -10,6 +10,7 @@ from unittest import mock
 import tune
 from reuse import Failed
 from study import Step
+from test_tables import cells
 from tune import WORLDS, attempt, file_text, judged, table, truth
 
 
@@ -46,5 +47,4 @@ class Tune(unittest.TestCase):
     def test_an_interval_holds_if_the_truth_lies_in_it(self):
         line = {"kind": "tune", "effect": "five", "seconds": 500, "verdicts": dict.fromkeys(["COST_0", "COST_1", "COST_2"], "set"),
                 "confirmed": {"ratio": 1.5, "low": 1.4, "high": 1.6}}
-        cells = [cell.strip() for cell in table([line]).splitlines()[-1].strip("|").split("|")]
-        self.assertEqual(cells[1:5], ["1", "1", "0", "1 of 1"])
+        self.assertEqual(cells(table([line]), "five")[1:5], ["1", "1", "0", "1 of 1"])
