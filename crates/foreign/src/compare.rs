@@ -5,6 +5,7 @@
 
 use model::Grade;
 use model::quantity::{self, Quantity, change_alone, many};
+use model::text::capitalised;
 use serde::Serialize;
 
 use crate::Audit;
@@ -112,15 +113,7 @@ fn too_few(one: &Group, other: &Group) -> String {
     let ratio = fast / slow;
     let (slow, fast) = (Quantity::per_s(slow), Quantity::per_s(fast));
     let rates = format!("{slow} and {fast}, {}", change_alone(ratio, 1));
-    format!("{sides}: {rates}. {}", sentence(&crate::findings::distance(ratio)))
-}
-
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + chars.as_str() + ".")
-        .unwrap_or_default()
+    format!("{sides}: {rates}. {}.", capitalised(&crate::findings::distance(ratio)))
 }
 
 /// What was found about either side, but that there is one run a side, which is told with its figures.
