@@ -35,7 +35,3 @@ class Images(unittest.TestCase):
 \t/lib64/ld-linux-x86-64.so.2 (0x00007f1d)
 """
         self.assertEqual(list(libraries_of(listing)), ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -49,7 +49,3 @@ class Pages(unittest.TestCase):
         for source in ["{{change study | c against a}}", "{{change other | b against a}}", "{{chang study | b}}"]:
             with self.assertRaises(Dangling):
                 page(source, comparison("worse", 0.9, 0.88, 0.93))
-
-
-if __name__ == "__main__":
-    unittest.main()

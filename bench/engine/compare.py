@@ -14,10 +14,10 @@ from pathlib import Path
 
 from markdown import Outcome, others_line
 from processes import BODIES, Server, compile_programs, run
-from rounds import (NGINX, Patience, add_options, add_patience, chosen, circumstances, command, conduct, missing, order,
-                    positive, publish, quietest, run_as_json, tools_as_json)
+from rounds import (NGINX, Patience, add_options, add_patience, add_rounds, chosen, circumstances, command, conduct, missing,
+                    order, positive, publish, quietest)
 from summary import median_interval
-from table import baseline_of, scenario_table, scenario_title, summary_of
+from table import baseline_of, scenario_table, scenario_title
 from tools import Load, Wire, all_tools
 
 WIRES = {
@@ -31,7 +31,8 @@ WIRES = {
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0],
                                      epilog="With --only, wrk and h2load stay in, with which the others are compared.")
-    add_options(parser, rounds=7)
+    add_options(parser)
+    add_rounds(parser, 7)
     add_patience(parser)
     parser.add_argument("--seconds", type=positive, default=3, help="how long each run sends [3]")
     parser.add_argument("--wire", choices=WIRES, help="this protocol alone [all]")
@@ -55,8 +56,7 @@ def measure_and_print(options: argparse.Namespace) -> None:
         measure(options, server, results)
     facts = circumstances(f"{options.rounds} of {options.seconds} s each, order from seed {options.seed}", tools,
                           load_before, {"intervals": intervals(options.rounds), "other processes": others(results)})
-    publish([scenario_table(scenario, outcome) for scenario, outcome in results.items()], facts, as_json(results),
-            options.json)
+    publish([scenario_table(scenario, outcome) for scenario, outcome in results.items()], facts)
 
 
 def measure(options: argparse.Namespace, server: Server, results: dict) -> None:
@@ -82,12 +82,6 @@ def intervals(rounds: int) -> str:
 def others(results: dict) -> str:
     by_round = [runs for outcome in results.values() for runs in outcome.runs.values()]
     return others_line([one.others_share for runs in by_round for one in runs.values()])
-
-
-def as_json(results: dict) -> list:
-    return [{"body_bytes": len(BODIES[path]), "connections": connections, "wire": str(wire), "baseline": baseline_of(wire),
-             "tools": tools_as_json(outcome, run_as_json, lambda *of: summary_of(*of, baseline_of(wire)))}
-            for (path, connections, wire), outcome in results.items()]
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pathlib import Path
 from markdown import Outcome
 from memory_table import body_table
 from processes import BODIES, Server, compile_programs, run
-from rounds import (NGINX, add_options, chosen, circumstances, command, conduct, missing, order, positive, publish,
-                    run_as_json, tools_as_json)
+from rounds import (NGINX, add_options, add_rounds, chosen, circumstances, command, conduct, missing, order, positive,
+                    publish)
 from tools import Load, all_tools
 
 CONNECTIONS = 400
@@ -26,7 +26,8 @@ TOOLS = "proofload,oha"
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_options(parser, rounds=3)
+    add_options(parser)
+    add_rounds(parser, 3)
     parser.add_argument("--seconds", type=lengths, default=SECONDS, metavar="S,...",
                         help=f"how long the runs send [{','.join(map(str, SECONDS))}]")
     parser.set_defaults(only=TOOLS)
@@ -53,18 +54,12 @@ def measure_and_print(options: argparse.Namespace) -> None:
                           "and highest", options.tools, load_before, {})
     tables = [body_table(path, CONNECTIONS, {seconds: results[path, seconds] for seconds in options.seconds})
               for path in BODIES]
-    publish(tables, facts, as_json(results), options.json)
+    publish(tables, facts)
 
 
 def title(scenario: tuple) -> str:
     path, seconds = scenario
     return f"{len(BODIES[path]):,} bytes, {seconds} s"
-
-
-def as_json(results: dict) -> list:
-    return [{"body_bytes": len(BODIES[path]), "connections": CONNECTIONS, "seconds": seconds,
-             "tools": tools_as_json(outcome, run_as_json)}
-            for (path, seconds), outcome in results.items()]
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 
 from markdown import Outcome, others_line
-from open_loop_table import Pace, rate_table, summary_of, targets_line
+from open_loop_table import Pace, rate_table, targets_line
 from processes import Failed, Server, compile_programs, run
 from recorder import record
-from rounds import (NGINX, Patience, add_options, add_patience, chosen, circumstances, command, conduct, missing, order,
-                    positive, progress, publish, quietest, run_as_json, tools_as_json)
+from rounds import (NGINX, Patience, add_options, add_patience, add_rounds, chosen, circumstances, command, conduct, missing,
+                    order, positive, progress, publish, quietest)
 from tools import Load, all_tools, open_loop_tools
 
 PATH = "/small"
@@ -29,7 +29,8 @@ SHARES = [0.5, 0.1]
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_options(parser, rounds=7)
+    add_options(parser)
+    add_rounds(parser, 7)
     add_patience(parser)
     parser.add_argument("--seconds", type=positive, default=3, help="how long each run sends [3]")
     parser.add_argument("--capacity", type=positive, metavar="PER_SECOND",
@@ -53,8 +54,7 @@ def measure_and_print(options: argparse.Namespace) -> None:
                           "and, in brackets, the lowest and highest", options.tools, load_before,
                           {"capacity": f"{capacity:,} requests per second, {origin}", "other processes": others(results),
                            "targets": targets_line(results)})
-    publish([rate_table(*scenario, CONNECTIONS, results[scenario]) for scenario in scenarios], facts, as_json(results),
-            options.json)
+    publish([rate_table(*scenario, CONNECTIONS, results[scenario]) for scenario in scenarios], facts)
 
 
 def capacity_of(options: argparse.Namespace, server: Server, patience: Patience) -> tuple:
@@ -88,17 +88,6 @@ def measure(options: argparse.Namespace, server: Server, patience: Patience, res
 def others(results: dict) -> str:
     paces = [pace for outcome in results.values() for runs in outcome.runs.values() for pace in runs.values()]
     return others_line([one.others_share for pace in paces for one in (pace.run, pace.recorded)])
-
-
-def as_json(results: dict) -> list:
-    return [{"rate_per_s": rate, "share_of_capacity": share, "connections": CONNECTIONS,
-             "tools": tools_as_json(outcome, pace_as_json, summary_of)}
-            for (rate, share), outcome in results.items()]
-
-
-def pace_as_json(pace: Pace) -> dict:
-    return {"due": pace.due, "run": run_as_json(pace.run),
-            "recorded": {**pace.recorded._asdict(), "lag": pace.recorded.lag._asdict()}}
 
 
 if __name__ == "__main__":

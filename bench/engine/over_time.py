@@ -14,8 +14,7 @@ from pathlib import Path
 
 from markdown import marked, section
 from processes import Failed, Server, compile_programs, read_output
-from rounds import (NGINX, add_options, chosen, circumstances, command, install_missing, missing, positive, progress,
-                    publish)
+from rounds import NGINX, add_options, chosen, circumstances, command, missing, positive, progress, publish
 from tools import Load, Tool, lasting_tools
 
 CONNECTIONS = 1000
@@ -60,7 +59,7 @@ class Watched:
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add_options(parser, rounds=1)
+    add_options(parser)
     parser.add_argument("--minutes", type=ascending, default=MINUTES, metavar="M,...",
                         help=f"when to look; the last is the length of the run [{','.join(map(str, MINUTES))}]")
     parser.add_argument("--connections", type=positive, default=CONNECTIONS, help=f"of each client [{CONNECTIONS}]")
@@ -89,7 +88,7 @@ def measure_and_print(options: argparse.Namespace) -> None:
     facts = circumstances("1, all clients at once", options.tools, (0.0,), {})
     # That before would be of nothing, and that after is theirs.
     del facts["load average"]
-    publish([table(lines, options.connections, options.rate, looks_s)], facts, lines, options.json)
+    publish([table(lines, options.connections, options.rate, looks_s)], facts)
 
 
 def watched(tools: list, load: Load, looks_s: list, folder: Path) -> list:

@@ -11,13 +11,13 @@ import subprocess
 import time
 import urllib.request
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Optional
 
 from tools import BENCH_TOOLS, HERE, Count, Load, Tool, Wire
 
 SERVER_CORE = 0
 CLIENT_CORE = 1
-START_SECONDS_MAX = 5
+START_SECONDS_MAX = 10
 QUIET_SECONDS = 0.5
 QUIET_SHARE = 0.1
 SETTLE_SECONDS = 0.2  # for the server to notice that the client's connections are closed
@@ -100,6 +100,24 @@ def compile_programs() -> None:
             raise Failed(f"{source} does not compile: {result.stderr}")
 
 
+def started(what: str, attempt: Callable, process: subprocess.Popen, log: Optional[Path] = None) -> None:
+    """Attempts until it succeeds, as long as a start may take and the process lives. Raises `Failed`, with what the log says."""
+    end = time.monotonic() + START_SECONDS_MAX
+    while True:
+        try:
+            return attempt()
+        except (OSError, Failed) as error:
+            if time.monotonic() > end or process.poll() is not None:
+                said = log.read_text() if log and log.exists() else ""
+                raise Failed(f"{what} did not start: {said or error}") from error
+            time.sleep(0.02)
+
+
+def connect(port: int) -> None:
+    """Raises `OSError` where nobody listens."""
+    socket.create_connection(("127.0.0.1", port), START_SECONDS_MAX).close()
+
+
 class Pinned:
     """A server on its core, started through measure, on a port of its own; a context that ends it."""
 
@@ -154,7 +172,7 @@ class Server(Pinned):
         command = [self.program, "-e", str(self.folder / "error.log"), "-c", str(configuration)]
         self.start("nginx.json", command)
         try:
-            self._await_ready()
+            started("nginx", lambda: self._get("/status"), self.process, self.folder / "error.log")
             self._check_bodies()
             self.worker = child_of(child_of(self.process.pid))
         except BaseException:
@@ -165,18 +183,6 @@ class Server(Pinned):
     def requests(self) -> int:
         """All requests that nginx has received, this one included."""
         return int(self._get("/status").split()[9])
-
-    def _await_ready(self) -> None:
-        end = time.monotonic() + START_SECONDS_MAX
-        while True:
-            try:
-                self._get("/status")
-                return
-            except Failed as error:
-                if time.monotonic() > end or self.process.poll() is not None:
-                    log = self.folder / "error.log"
-                    raise Failed(f"nginx did not start: {log.read_text() if log.exists() else error}") from error
-                time.sleep(0.05)
 
     def _check_bodies(self) -> None:
         for path, body in BODIES.items():

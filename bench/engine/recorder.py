@@ -3,13 +3,11 @@
 Loopback only; the server is ended by its id. schedule.py evaluates the records.
 """
 
-import socket
-import time
 from array import array
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from processes import START_SECONDS_MAX, Failed, Pinned, child_of, read_output, run_measured
+from processes import Failed, Pinned, child_of, connect, read_output, run_measured, started
 from schedule import Lag, lag
 from tools import BENCH_TOOLS, Load, Tool
 
@@ -19,7 +17,6 @@ class Recorded(NamedTuple):
 
     lag: Lag
     own_p99_us: Optional[float]
-    requests: int
     others_share: float
 
 
@@ -31,7 +28,7 @@ class Recorder(Pinned):
         self.stamps.unlink(missing_ok=True)
         self.start("arrivals.json", [str(BENCH_TOOLS / "bin" / "arrivals"), str(self.port), str(self.stamps)])
         try:
-            self._await_listening()
+            started("the server that notes arrivals", lambda: connect(self.port), self.process)
             self.worker = child_of(self.process.pid)
         except BaseException:
             self.end()
@@ -48,17 +45,6 @@ class Recorder(Pinned):
             raise Failed(f"the server that notes arrivals left no notes: {error}") from error
         return notes
 
-    def _await_listening(self) -> None:
-        end = time.monotonic() + START_SECONDS_MAX
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), START_SECONDS_MAX).close()
-                return
-            except OSError as error:
-                if time.monotonic() > end or self.process.poll() is not None:
-                    raise Failed(f"the server that notes arrivals did not start: {error}") from error
-                time.sleep(0.02)
-
 
 def record(tool: Tool, load: Load, folder: Path) -> Recorded:
     """Runs the tool once, and compares when it sent with its schedule. Raises `Failed`."""
@@ -68,4 +54,4 @@ def record(tool: Tool, load: Load, folder: Path) -> Recorded:
     if not sent_ns:
         raise Failed("it sent no request")
     own_p99_us = tool.schedule_lag_p99_us and read_output(tool.schedule_lag_p99_us, measured.output)
-    return Recorded(lag(sent_ns, load.rate), own_p99_us, len(sent_ns), measured.others_share)
+    return Recorded(lag(sent_ns, load.rate), own_p99_us, measured.others_share)

@@ -4,7 +4,6 @@ It must not know what is measured.
 """
 
 import argparse
-import json
 import os
 import platform
 import random
@@ -17,23 +16,25 @@ from datetime import date
 from pathlib import Path
 from typing import Callable
 
-from markdown import DISTURBED_SHARE, Outcome
-from processes import Failed, Run, is_quiet
+from markdown import DISTURBED_SHARE
+from processes import Failed, is_quiet
 from tools import AUTOCANNON, OHA_INSTALL, REPOSITORY, all_tools
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 
 
-def add_options(parser: argparse.ArgumentParser, rounds: int) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of every measurement."""
-    parser.add_argument("--rounds", type=positive, default=rounds, help=f"how often each tool runs [{rounds}]")
-    parser.add_argument("--seed", type=int, default=1, help="of the order [1]")
     parser.add_argument("--only", metavar="TOOL,...", help="these tools and no others")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write all runs and figures here")
     parser.add_argument("--proofload", metavar="FILE", default=str(REPOSITORY / "target" / "release" / "proofload"),
                         help="the proofload to measure [target/release/proofload]")
     parser.add_argument("--install", action="store_true",
                         help="first install oha and autocannon, into folders of this checkout")
+
+
+def add_rounds(parser: argparse.ArgumentParser, rounds: int) -> None:
+    parser.add_argument("--rounds", type=positive, default=rounds, help=f"how often each tool runs [{rounds}]")
+    parser.add_argument("--seed", type=int, default=1, help="of the order [1]")
 
 
 def add_patience(parser: argparse.ArgumentParser) -> None:
@@ -186,21 +187,7 @@ def processor() -> str:
     return platform.machine()
 
 
-def tools_as_json(outcome: Outcome, form: Callable, summary: Callable = None) -> dict:
-    """The results of one scenario by tool: a note, `summary(outcome, tool)`, and `form(run)` of each round."""
-    figures = (lambda name: {"figures": summary(outcome, name)}) if summary else lambda name: {}
-    return {name: {"note": outcome.notes.get(name), **figures(name),
-                   "rounds": [{"round": number + 1, **form(one)} for number, one in sorted(runs.items())]}
-            for name, runs in outcome.runs.items()}
-
-
-def run_as_json(run: Run) -> dict:
-    return {**run._asdict(), "own": run.own._asdict()}
-
-
-def publish(tables: list, facts: dict, scenarios: list, file: Path) -> None:
-    """Prints the tables and the facts as Markdown, and writes the scenarios to the file if there is one."""
+def publish(tables: list, facts: dict) -> None:
+    """Prints the tables and the facts as Markdown."""
     print("\n\n".join(tables))
     print("\n" + "\n".join(f"- {name}: {text}" for name, text in facts.items()))
-    if file:
-        file.write_text(json.dumps({"version": 1, "circumstances": facts, "scenarios": scenarios}, indent=1) + "\n")

@@ -31,8 +31,7 @@ def summary_of(outcome: Outcome, tool: str, baseline: str) -> dict:
         figures[name] = {"median": median(values.values())}
         others = {number: metric(run) for number, run in outcome.runs.get(baseline, {}).items()}
         if paired := ratios(values, others):
-            ratio, interval = estimate(paired)
-            figures[name]["against_baseline"] = {"median": ratio, **interval._asdict(), "rounds": len(paired)}
+            figures[name]["against_baseline"] = estimate(paired)
     return figures
 
 
@@ -65,4 +64,4 @@ def _ratio(is_baseline: bool, figure: dict) -> str:
     if is_baseline:
         return "1"
     ratio = figure.get("against_baseline")
-    return f"{ratio['median']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f})" if ratio else ""
+    return f"{ratio.median:.3f} ({ratio.interval.low:.3f} to {ratio.interval.high:.3f})" if ratio else ""

@@ -81,7 +81,3 @@ class Arrivals(unittest.TestCase):
         sent_ns = self.end()[1]
         self.assertLessEqual(before_ns, sent_ns)
         self.assertLess(sent_ns, after_ns + STOPPED_SECONDS * 1e9 / 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -47,7 +47,3 @@ class OfSenders(unittest.TestCase):
     def test_nothing_sent_is_not_punctual(self):
         with self.assertRaises(ValueError):
             lag([], RATE)
-
-
-if __name__ == "__main__":
-    unittest.main()

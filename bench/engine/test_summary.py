@@ -48,7 +48,3 @@ class Counts(unittest.TestCase):
     def test_a_lost_share_is(self):
         self.assertAlmostEqual(counts_differ(own=9_000, server=10_000, in_flight_max=64), -0.1)
         self.assertAlmostEqual(counts_differ(own=11_000, server=10_000, in_flight_max=64), 0.1)
-
-
-if __name__ == "__main__":
-    unittest.main()

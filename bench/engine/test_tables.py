@@ -14,7 +14,7 @@ from tools import Count, all_tools
 
 def pace(sent: int, p99_us: float, own_p99_us=None) -> Pace:
     run = Run(client_us=500_000, server_us=0, others_share=0, rss_max_kb=0, server_count=sent, own=Count(sent, 1.0))
-    return Pace(run, Recorded(Lag(5.0, p99_us, 20_000.0), own_p99_us, sent, 0), due=100_000)
+    return Pace(run, Recorded(Lag(5.0, p99_us, 20_000.0), own_p99_us, 0), due=100_000)
 
 
 def run(requests: int, rss_max_kb: int) -> Run:
@@ -73,7 +73,3 @@ class OverTime(unittest.TestCase):
         wrk = next(tool for tool in all_tools("proofload") if tool.name == "wrk")
         for text, seconds in {"750.00ms": 0.75, "9.99s": 9.99, "30.05m": 1803, "1.50h": 5400}.items():
             self.assertAlmostEqual(wrk.count(f"  9 requests in {text}, 2.00KB read").seconds, seconds)
-
-
-if __name__ == "__main__":
-    unittest.main()

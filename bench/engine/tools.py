@@ -95,13 +95,26 @@ def open_loop_tools(proofload: str) -> list:
     return [
         _proofload_driver(proofload, "completion"),
         _proofload_driver(proofload, "readiness"),
-        Tool("wrk2", "wrk2", _wrk2_arguments, _wrk_count, _version_printed, "build it from its source"),
-        Tool("h2load", "h2load", _h2load_rate_arguments, _h2load_count, _version_printed,
-             "apt-get install nghttp2-client"),
-        Tool("oha", str(BENCH_TOOLS / "bin" / "oha"), _oha_rate_arguments, _oha_count, _version_printed, OHA_INSTALL),
-        Tool("autocannon", str(AUTOCANNON / "autocannon.js"), _autocannon_rate_arguments, _autocannon_count,
-             _version_of_autocannon, "npm ci --prefix bench/engine"),
+        _at_rate(Tool("wrk2", "wrk2", _wrk_arguments, _wrk_count, _version_printed, "build it from its source")),
+        *(_at_rate(tool) for tool in all_tools(proofload) if tool.name in RATE_FLAGS),
     ]
+
+
+# What each is told of a rate, before the URL.
+RATE_FLAGS = {
+    "wrk2": lambda load: ["-R", str(load.rate)],
+    "h2load": lambda load: ["--rps", str(load.rate // load.connections)],  # of each connection
+    "oha": lambda load: ["-q", str(load.rate), "--latency-correction"],
+    "autocannon": lambda load: ["-R", str(load.rate)],
+}
+
+
+def _at_rate(tool: Tool) -> Tool:
+    def arguments(load: Load) -> list:
+        *closed_loop, url = tool.arguments(load)
+        return [*closed_loop, *RATE_FLAGS[tool.name](load), url]
+
+    return replace(tool, arguments=arguments)
 
 
 def lasting_tools(proofload: str) -> list:
@@ -164,10 +177,6 @@ def _wrk_slow_arguments(load: Load) -> list:
     return ["--timeout", "10s", *_wrk_arguments(load._replace(path="/slow"))]
 
 
-def _wrk2_arguments(load: Load) -> list:
-    return [*_wrk_arguments(load)[:-1], f"-R{load.rate}", load.url]
-
-
 def _ab_arguments(load: Load) -> list:
     requests_max = AB_RATE_MAX * load.seconds
     return ["-q", "-k", "-c", str(load.connections), "-t", str(load.seconds), "-n", str(requests_max), load.url]
@@ -183,11 +192,6 @@ def _h2load_arguments(load: Load) -> list:
     return [*wire, "-c", str(load.connections), "-D", str(load.seconds), load.url]
 
 
-def _h2load_rate_arguments(load: Load) -> list:
-    # Its rate is that of each connection.
-    return [*_h2load_arguments(load)[:-1], "--rps", str(load.rate // load.connections), load.url]
-
-
 def _h2load_count(output: str) -> Count:
     # What it prints as "finished in" is the time asked for.
     seconds = float(_search(r"finished in ([\d.]+)s", output)[1])
@@ -196,10 +200,6 @@ def _h2load_count(output: str) -> Count:
 
 def _oha_arguments(load: Load) -> list:
     return ["-z", f"{load.seconds}s", "-c", str(load.connections), "--no-tui", "--output-format", "json", load.url]
-
-
-def _oha_rate_arguments(load: Load) -> list:
-    return [*_oha_arguments(load)[:-1], "-q", str(load.rate), "--latency-correction", load.url]
 
 
 def _oha_count(output: str) -> Count:
@@ -220,10 +220,6 @@ def _k6_count(output: str) -> Count:
 
 def _autocannon_arguments(load: Load) -> list:
     return ["-j", "-n", "-c", str(load.connections), "-d", str(load.seconds), load.url]
-
-
-def _autocannon_rate_arguments(load: Load) -> list:
-    return [*_autocannon_arguments(load)[:-1], "-R", str(load.rate), load.url]
 
 
 def _autocannon_count(output: str) -> Count:

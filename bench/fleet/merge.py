@@ -35,7 +35,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--windows", type=int, default=10, help="seconds that are merged for each [10]")
     parser.add_argument("--program", metavar="FILE", default=str(built()),
                         help="the example `merge`, built [target/release/examples/merge]")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write all figures here")
     return parser.parse_args()
 
 
@@ -93,8 +92,6 @@ def main() -> None:
         print(f"{generators:,} generators, about {options.windows * 1.1 + 3:.0f} s", file=sys.stderr)
         results.append(measured(options.program, generators, options.windows))
     print(aligned([HEADER, *map(row, results)]), "", *facts(options, results), sep="\n")
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from damage import LAX, put
-from knock import Place, Said, Skipped, Started, Wrong, add, bytes_of, must, needs
+from knock import Place, Said, Skipped, Started, Wrong, add, balances, bytes_of, must, needs
 from peers import OK, Server, answers
 from shared import ROOT
 
@@ -135,11 +135,6 @@ def ended(run: Started) -> Said:
         raise
 
 
-def balanced(requests: dict) -> None:
-    ends = sum(requests[name] for name in ("answered", "timed_out", "broken", "unfinished"))
-    must(requests["sent"] == ends and requests["ok"] <= requests["answered"], f"the sums do not balance: {requests}")
-
-
 def balanced_slices(record: Path) -> None:
     """The sums of each slice, and of all against what the services counted, where each had time to tell."""
     events = [json.loads(line) for line in (record / "events.jsonl").read_text().splitlines()]
@@ -160,7 +155,7 @@ def loaded(driver: str) -> Callable:
                                      driver, "--json", "--out", place.path(into), before=before, seconds=45))
             if said.code == 0:
                 requests = said.json()["requests"]
-                balanced(requests)
+                balances(requests)
                 must(requests["ok"] <= server.requests, f"{requests['ok']} succeeded, the server read {server.requests}")
                 must(requests["ok"] > 0, "none succeeded, and exit code 0")
         return said

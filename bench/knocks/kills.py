@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 from typing import Callable
 
-from knock import SERVICE, Place, Started, add, bytes_of, knock, must, needs
+from knock import MEASURED, SERVICE, Place, Started, add, bytes_of, comes, knock, must, needs
 from machine import NAMESPACE
 from peers import OK, Server, answers
 from remotes import GENERATORS, reached_by
@@ -81,8 +81,7 @@ def signalled(name: str, setup: str, steps: tuple, must_end: tuple, command: str
             must(said.code in must_end, f"exit code {said.code}: {said.last}")
             judged(place, 0)
         return f"exit code {said.code}"
-    add(f"signal-{name}", "kills", setup, words or f"exit code {' or '.join(map(str, must_end))}, nothing left", test,
-        seconds)
+    add(f"signal-{name}", "kills", setup, words or f"{comes(must_end)}, nothing left", test, seconds)
 
 
 signalled("int", "SIGINT for a run", ((1.5, signal.SIGINT),), (INTERRUPTED,))
@@ -92,12 +91,11 @@ signalled("term", "SIGTERM for a run", ((1.5, signal.SIGTERM),), (INTERRUPTED,))
 signalled("hup", "SIGHUP for a run", ((1.5, signal.SIGHUP),), (INTERRUPTED,))
 signalled("quit", "SIGQUIT for a run", ((1.5, signal.SIGQUIT),), (-signal.SIGQUIT, INTERRUPTED))
 signalled("abort", "SIGABRT for a run", ((1.5, signal.SIGABRT),), (-signal.SIGABRT,))
-signalled("stop", "SIGSTOP, and SIGCONT a second later", ((1.5, signal.SIGSTOP), (1, signal.SIGCONT)), (0, 1, 4, 5),
-    seconds=6)
+signalled("stop", "SIGSTOP, and SIGCONT a second later", ((1.5, signal.SIGSTOP), (1, signal.SIGCONT)), MEASURED, seconds=6)
 signalled("stop-load", "the same for a load", ((0.4, signal.SIGSTOP), (1, signal.SIGCONT)), (0, 4), "load")
 signalled("stop-kill", "SIGSTOP, then SIGKILL", ((1.5, signal.SIGSTOP), (0.5, signal.SIGKILL)), (-signal.SIGKILL,))
 signalled("int-load", "SIGINT for a load", ((0.4, signal.SIGINT),), (INTERRUPTED, 0), "load")
-signalled("window", "SIGWINCH, SIGUSR and SIGPIPE", ((1, signal.SIGWINCH), (0.2, signal.SIGPIPE)), (0, 1, 4, 5))
+signalled("window", "SIGWINCH, SIGUSR and SIGPIPE", ((1, signal.SIGWINCH), (0.2, signal.SIGPIPE)), MEASURED)
 
 
 # What stands for a shell: Ctrl-Z stops nobody who has none above.
@@ -121,7 +119,7 @@ def halted_run(number: signal.Signals) -> Callable:
             run.wait(0.05)
         run.wait(0.7)
         halted(place, run, number)
-        said = run.ended().ends(0, 1, 4, 5)
+        said = run.ended().ends(*MEASURED)
         must(b"stood still" in bytes_of(events), "the block counts")
         must("V43" in place.opens(0, 4).out, "is not told")
         return f"{said.seen}, V43"

@@ -18,6 +18,9 @@ from shared import ROOT, toml_text
 
 MARK = "PROOFLOAD_KNOCK"
 DOCUMENTED = (0, 1, 2, 3, 4, 5, 6, 130)  # exit codes: docs/architecture.md
+MEASURED = (0, 1, 4, 5)  # those of a run that was carried out, and held against a gate
+NOT_STARTED = (3,)
+OURS = (6,)  # Proofload could not do its own part
 SECONDS_MAX = 30  # that a command may take, unless its knock says otherwise
 MEMORY_MB = 200  # a debug binary with few connections stays far below
 LEFT_SECONDS_MAX = 15  # until what a run started must be gone
@@ -63,6 +66,13 @@ def knock(setup: str, must: str, seconds: float = 3) -> Callable:
     return added
 
 
+def comes(codes: tuple, saying: str = "") -> str:
+    """What must come, in words."""
+    words = {MEASURED: "measured", NOT_STARTED: "a service failed", OURS: "Proofload cannot do its part"}
+    told = words.get(codes, f"exit code {' or '.join(map(str, codes))}")
+    return told + (f", says {saying!r}" if saying else "")
+
+
 def bytes_of(file: Path) -> bytes:
     """What a file of /proc holds; nothing where its process went."""
     try:
@@ -74,6 +84,12 @@ def bytes_of(file: Path) -> bytes:
 def must(holds: bool, otherwise: str) -> None:
     if not holds:
         raise Wrong(otherwise)
+
+
+def balances(requests: dict) -> None:
+    """That each request that was sent has one end, and that no more succeed than were answered."""
+    ends = sum(requests[name] for name in ("answered", "timed_out", "broken", "unfinished"))
+    must(requests["sent"] == ends and requests["ok"] <= requests["answered"], f"the sums do not balance: {requests}")
 
 
 def needs(*programs: str, root: bool = False) -> None:
@@ -110,6 +126,12 @@ class Said(NamedTuple):
         must(self.code in codes, f"exit code {self.code}: {self.last}")
         said = " ".join((self.err + self.out).split())
         must(saying.lower() in said.lower(), f"does not say {saying!r}: {self.last}")
+        return self
+
+    def is_clean(self) -> "Said":
+        """Raises `Wrong` for control characters, which come from somebody else and do something to a terminal."""
+        raw = [letter for letter in self.err + self.out if letter in "\x1b\x07\0" or "\x80" <= letter <= "\x9f"]
+        must(not raw, f"prints control characters as they are: {raw[:5]}")
         return self
 
     @property

@@ -19,11 +19,9 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator
 
-from knock import SERVICE, Place, Said, add, as_nobody, knock, must, needs
+from knock import MEASURED, OURS, SERVICE, Place, Said, add, as_nobody, comes, knock, must, needs
 from peers import OK, Server, answers
 
-MEASURED = (0, 1, 4, 5)  # exit codes of a run that was carried out, and held against a gate
-OURS = (6,)  # Proofload could not do its own part
 AS_NOBODY = "exec setpriv --reuid 65534 --regid 65534 --clear-groups"
 
 
@@ -57,9 +55,7 @@ def row(name: str, setup: str, codes: tuple, saying: str = "", *, of: Callable =
         if place.has_record():
             place.opens()
         return said.seen
-    told = {MEASURED: "measured", OURS: "Proofload cannot do its part", (0,): "loaded"}
-    add(f"machine-{name}", "machine", setup, told.get(codes, f"exit code {' or '.join(map(str, codes))}")
-        + (f", says {saying!r}" if saying else ""), test, seconds)
+    add(f"machine-{name}", "machine", setup, "loaded" if codes == (0,) else comes(codes, saying), test, seconds)
 
 
 def limit(what: int, value: int) -> Callable:

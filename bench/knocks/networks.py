@@ -7,8 +7,8 @@ import signal
 import socket
 import time
 
-from knock import Place, Skipped, add, bytes_of, knock, must, needs
-from machine import MEASURED, OURS, shell
+from knock import MEASURED, OURS, Place, Skipped, add, balances, bytes_of, comes, knock, must, needs
+from machine import shell
 from peers import OK, Server, answers
 
 UP = "ip link set lo up"
@@ -32,8 +32,7 @@ def row(name: str, setup: str, script: str, codes: tuple, saying: str = "", prog
         if place.has_record():
             place.opens()
         return said.seen
-    told = "measured" if codes == MEASURED else f"exit code {' or '.join(map(str, codes))}"
-    add(f"network-{name}", "networks", setup, told + (f", says {saying!r}" if saying else ""), test, seconds)
+    add(f"network-{name}", "networks", setup, comes(codes, saying), test, seconds)
 
 
 ODD_PORTS = "echo '40000 40011' >/proc/sys/net/ipv4/ip_local_port_range"
@@ -70,8 +69,7 @@ def told(name: str, setup: str, codes: tuple, *words, saying: str = "", before: 
         said = place.proofload("load", "-d", "300ms", "-c", "2", "--timeout", "500ms", "--limit", "failed < 1%",
                                      *[word.replace("@", str(place.folder)) for word in words], before=before)
         return said.ends(*codes, saying=saying).seen
-    add(f"address-{name}", "networks", setup,
-        f"exit code {' or '.join(map(str, codes))}" + (f", says {saying!r}" if saying else ""), test, seconds)
+    add(f"address-{name}", "networks", setup, comes(codes, saying), test, seconds)
 
 
 ALONE = inside(UP)
@@ -130,6 +128,6 @@ def network_overrun(place: Place) -> str:
         url = f"http://127.0.0.1:{server.port}/"
         said = place.proofload("load", url, "-d", "500ms", "-c", "2", "--rate", "4000", "--timeout", "1s", "--json").ends(0, 4)
     requests = said.json()["requests"]
-    ends = sum(requests[name] for name in ("answered", "timed_out", "broken", "unfinished"))
-    must(requests["sent"] == ends and requests["sent"] >= server.requests, f"{requests}, the server read {server.requests}")
+    balances(requests)
+    must(requests["sent"] >= server.requests, f"{requests}, the server read {server.requests}")
     return f"{requests['sent']} sent, {requests['ok']} good, exit code {said.code}"

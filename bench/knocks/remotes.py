@@ -6,10 +6,8 @@ All run on this machine. What only a host of its own can show is in `make test-c
 import os
 import signal
 import time
-from typing import Optional
 
-from knock import Place, Said, add, knock, must
-from machine import MEASURED, OURS
+from knock import MEASURED, OURS, Place, add, comes, knock, must
 
 LOST_S = 20  # after which a generator that stands still is told
 SSH = '#!/bin/sh\n[ "$1" = -G ] && echo hostname 127.0.0.1 && exit\nwhile [ "$1" != -- ]; do shift; done\n%s\n'
@@ -109,15 +107,9 @@ def remote_service_stopped(place: Place) -> str:
 def refused(name: str, setup: str, script: str, codes: tuple, saying: str = "", seconds: float = 3, **commands: str) -> None:
     """A host that is none: told in time, within bounded memory, and nothing odd is printed."""
     def test(place: Place) -> str:
-        said = place.run("good", environment=reached_by(place, script, **commands), more=GENERATORS, seconds=60).ends(*codes, saying=saying)
-        quiet(said)
-        return said.seen
-    add(f"remote-{name}", "remotes", setup, f"exit code {' or '.join(map(str, codes))}" + (f", says {saying!r}" if saying else ""), test, seconds)
-
-
-def quiet(said: Said) -> None:
-    raw = [letter for letter in said.err + said.out if letter in "\x1b\x07\0" or "\x80" <= letter <= "\x9f"]
-    must(not raw, f"prints control characters as they are: {raw[:5]}")
+        said = place.run("good", environment=reached_by(place, script, **commands), more=GENERATORS, seconds=60)
+        return said.ends(*codes, saying=saying).is_clean().seen
+    add(f"remote-{name}", "remotes", setup, comes(codes, saying), test, seconds)
 
 
 refused("refused", "ssh that ends with 255", "echo 'Permission denied (publickey).' >&2; exit 255", OURS, "ssh://one")
@@ -135,8 +127,7 @@ exec /usr/bin/uname "$@"
     environment = reached_by(place, uname=name)
     told = [place.proofload("doctor", "hosts", "one", *form, environment=environment).ends(0) for form in ((), ("--put",), ("--json",))]
     for said in told:
-        quiet(said)
-        must("\u202e" not in said.out + said.err, "prints a character that turns what follows")
+        must("\u202e" not in said.is_clean().out + said.err, "prints a character that turns what follows")
     return told[0].seen
 
 

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Knocks at a built proofload: bad servers, services, machines, networks and records, kills and calls that fail; a table of what came of each.
 
-    python3 bench/knocks/run.py --proofload target/debug/proofload [--only NAME...] [--list] [--format json|markdown]
+    python3 bench/knocks/run.py --proofload target/debug/proofload [--only NAME...] [--list]
 
 Loopback only, few connections, a place of its own for each knock. Exit code 1 if one fails. Knocks that take root or a program
 that is not here are told as skipped.
 """
 
 import argparse
-import json
 import os
 import platform
 import re
@@ -56,7 +55,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--faults", metavar="N", type=positive, default=0, help="commands with a call that fails, of each row [a few]")
     parser.add_argument("--jobs", metavar="N", type=positive, default=2, help="knocks at a time [2]")
     parser.add_argument("--list", action="store_true", help="print the knocks and do nothing")
-    parser.add_argument("--format", choices=["markdown", "json"], default="markdown")
     return parser.parse_args()
 
 
@@ -105,19 +103,6 @@ def all_carried_out(knocks: list, options: argparse.Namespace) -> list:
         pool.shutdown(cancel_futures=True)
 
 
-def as_json(results: list) -> str:
-    lines = [{**result.knock._asdict(), "test": None, **result._asdict(), "knock": None} for result in results]
-    kept = [{key: value for key, value in line.items() if value is not None} for line in lines]
-    return json.dumps({**circumstances(results), "knocks": kept}, indent=1)
-
-
-def circumstances(results: list) -> dict:
-    return {"date": date.today().isoformat(),
-            "machine": f"{processor()}, {os.cpu_count()} processors, Linux {platform.release()}",
-            "as_root": os.geteuid() == 0, "seconds": round(time.monotonic() - BEGUN),
-            **{outcome: count for outcome, count in Counter(result.outcome for result in results).items()}}
-
-
 def as_markdown(results: list) -> str:
     parts = []
     for group in dict.fromkeys(result.knock.group for result in results):
@@ -125,10 +110,11 @@ def as_markdown(results: list) -> str:
                 for result in results if result.knock.group == group]
         lines = ["| " + " | ".join(row) + " |" for row in (HEADER, ["---"] * len(HEADER), *rows)]
         parts.append("\n".join([f"### {group}\n", *lines]))
-    told = circumstances(results)
-    counts = ", ".join(f"{told[outcome]} {outcome}" for outcome in (OK, FAIL, SKIPPED) if outcome in told)
-    by = "root" if told["as_root"] else "a user"
-    return "\n\n".join([*parts, f"{counts}, in {duration(told['seconds'])} ({told['date']}, as {by}, {told['machine']})"])
+    counted = Counter(result.outcome for result in results)
+    counts = ", ".join(f"{counted[outcome]} {outcome}" for outcome in (OK, FAIL, SKIPPED) if counted[outcome])
+    by = "root" if os.geteuid() == 0 else "a user"
+    machine = f"{processor()}, {os.cpu_count()} processors, Linux {platform.release()}"
+    return "\n\n".join([*parts, f"{counts}, in {duration(time.monotonic() - BEGUN)} ({date.today()}, as {by}, {machine})"])
 
 
 def cell(text: str) -> str:
@@ -153,7 +139,7 @@ def main() -> int:
         print(f"error: {options.proofload}: no such program; cargo build --locked -p proofload, or --proofload", file=sys.stderr)
         return 2
     results = all_carried_out(knocks, options)
-    print(as_json(results) if options.format == "json" else as_markdown(results))
+    print(as_markdown(results))
     return 1 if any(result.outcome == FAIL for result in results) else 0
 
 

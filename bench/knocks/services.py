@@ -13,12 +13,11 @@ import subprocess
 from contextlib import suppress
 from typing import Callable, Optional
 
-from knock import SERVICE, Place, Said, add, as_nobody, knock, must, needs
+from knock import MEASURED, NOT_STARTED, SERVICE, Place, Said, add, as_nobody, comes, knock, must, needs
 from peers import OK, Server, answers
 
-MEASURED = (0, 1, 4, 5)  # exit codes of a run that was carried out, and held against a gate
-NOT_STARTED = (3,)
 PYTHON = ["python3", "-S", *SERVICE, "@"]
+NODE_SERVER = "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)"
 
 
 def row(mode: str, setup: str, codes: tuple, saying: str = "", also: Optional[Callable] = None, seconds: float = 4, root: bool = False,
@@ -32,8 +31,7 @@ def row(mode: str, setup: str, codes: tuple, saying: str = "", also: Optional[Ca
         if codes == NOT_STARTED:
             place.passes_no_gate()
         return f"{said.seen}{'; ' + also(place, said) if also else ''}"
-    told = "measured" if codes == MEASURED else "a service failed" if codes == NOT_STARTED else f"exit code {' or '.join(map(str, codes))}"
-    add(f"service-{mode}", "services", setup, told + (f", says {saying!r}" if saying else ""), test, seconds)
+    add(f"service-{mode}", "services", setup, comes(codes, saying), test, seconds)
 
 
 def counts(place: Place, _: Said) -> str:
@@ -67,8 +65,7 @@ def big(place: Place, _: Said) -> str:
 
 
 def clean(_: Place, said: Said) -> str:
-    raw = [letter for letter in said.err + said.out if letter in "\x1b\x07\0" or "\x80" <= letter <= "\x9f"]
-    must(not raw, f"prints control characters of the service as they are: {raw[:5]}")
+    said.is_clean()
     return "no control characters"
 
 
@@ -172,7 +169,7 @@ def service_setuid(place: Place) -> str:
 def service_captured(place: Place) -> str:
     needs("node", "setpriv", root=True)
     place.folder.chmod(0o755)
-    script = place.write("server.js", "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)")
+    script = place.write("server.js", NODE_SERVER)
     command = ["setpriv", "--reuid", "1234", "--regid", "1234", "--clear-groups", "node", str(script)]
     said = place.run("good", "--explain", service={"command": command}, seconds=120).ends(*MEASURED)
     must('"captured":' in place.path("record/events.jsonl").read_text(), "was not captured")
@@ -182,7 +179,7 @@ def service_captured(place: Place) -> str:
 @knock("a Node.js service with --permission, captured: without the right to read the agent, and with it", "measured; says which right, and captured", seconds=120)
 def service_permission(place: Place) -> str:
     needs("node")
-    script = place.write("server.js", "require('node:http').createServer((_, response) => response.end('ok')).listen(process.env.PORT, process.env.HOST)")
+    script = place.write("server.js", NODE_SERVER)
     flag = "--permission" if "--permission" in subprocess.run(["node", "--help"], capture_output=True, text=True).stdout else "--experimental-permission"
     captured = []
     for right in ([], [f"--allow-fs-read={place.path('tmp')}/proofload-*"]):

@@ -63,7 +63,3 @@ class Knocks(unittest.TestCase):
 
     def test_what_a_server_sent_does_not_break_the_table(self):
         self.assertEqual(run.cell("a|b\x1b[31m\n"), "a\\|b\\x1b[31m\\x0a")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,28 +9,26 @@ requests. A proxy is compared with nginx, with connections kept, within the roun
 """
 
 import argparse
-import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "engine"))
-from processes import free_port  # noqa: E402 (the path is set above)
+from markdown import aligned  # noqa: E402 (the path is set above)
+from processes import START_SECONDS_MAX, Failed, free_port, started  # noqa: E402
 from summary import estimate, ratios  # noqa: E402
 
 ROOT = HERE.parent.parent
 TARGETS = ROOT / "targets"
 BASELINE = "nginx-pool"
 PROXY_CORE, OTHERS_CORE = "0", "1"
-START_SECONDS_MAX = 5
 WARM_UP_REQUESTS = 30_000
 TURNS = 5  # long enough that opening a turn's connections does not count
 BODY_BYTES = 13
@@ -68,17 +66,12 @@ class Started:
 
     def __enter__(self) -> "Started":
         self.process = subprocess.Popen(self.command, env=self.env, stdout=subprocess.DEVNULL)
-        end = time.monotonic() + START_SECONDS_MAX
-        while True:
-            try:
-                with urllib.request.urlopen(self.ready, timeout=START_SECONDS_MAX) as response:
-                    response.read()
-                    return self
-            except OSError as error:
-                if time.monotonic() > end or self.process.poll() is not None:
-                    self.__exit__()
-                    raise SystemExit(f"{' '.join(self.command)} did not start: {error}") from error
-                time.sleep(0.05)
+        try:
+            started(" ".join(self.command), lambda: urllib.request.urlopen(self.ready, timeout=START_SECONDS_MAX).read(), self.process)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
 
     def __exit__(self, *_) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -104,15 +97,15 @@ def load(options: argparse.Namespace, url: str, requests: int) -> None:
                "--requests", str(requests), "--expect-bytes", str(BODY_BYTES), url]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+        raise Failed(f"{' '.join(command)}: {done.stdout}{done.stderr}")
 
 
 def costs_us(options: argparse.Namespace, origin: str, drawn: random.Random) -> dict:
     """CPU time of each proxy per request, in µs, in one round."""
     with ExitStack() as running:
-        proxies = {name: started(name, origin, running) for name in options.only}
-        for proxy in proxies.values():
-            load(options, proxy.ready, WARM_UP_REQUESTS)
+        proxies = {name: proxy(name, origin, running) for name in options.only}
+        for one in proxies.values():
+            load(options, one.ready, WARM_UP_REQUESTS)
         used_ns = dict.fromkeys(proxies, 0)
         per_turn = options.requests // TURNS
         for _ in range(TURNS):
@@ -123,7 +116,7 @@ def costs_us(options: argparse.Namespace, origin: str, drawn: random.Random) -> 
     return {name: used / 1000 / (per_turn * TURNS) for name, used in used_ns.items()}
 
 
-def started(name: str, origin: str, running: ExitStack) -> Started:
+def proxy(name: str, origin: str, running: ExitStack) -> Started:
     folder = running.enter_context(tempfile.TemporaryDirectory(prefix="bench-proxy-"))
     port = free_port()
     command, env = PROXIES[name](port, origin, Path(folder))
@@ -144,13 +137,13 @@ def measure(options: argparse.Namespace) -> dict:
 
 
 def table(costs: dict) -> str:
-    lines = ["| proxy         | CPU per request | of nginx-pool's         |", "|:--------------|----------------:|------------------------:|"]
+    rows = [["proxy", "CPU per request", f"of {BASELINE}'s"]]
     for name, by_round in costs.items():
         of_baseline = estimate(ratios(by_round, costs[BASELINE]))
         low, high, _ = of_baseline.interval
         shown = "1" if name == BASELINE else f"{of_baseline.median:.2f} ({low:.2f} to {high:.2f})"
-        lines.append(f"| {name:<13} | {estimate(list(by_round.values())).median:>12.2f} µs | {shown:>23} |")
-    return "\n".join(lines)
+        rows.append([name, f"{estimate(list(by_round.values())).median:.2f} µs", shown])
+    return aligned(rows)
 
 
 def parse_options() -> argparse.Namespace:
@@ -163,7 +156,6 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PROXIES), help="some, by name")
     parser.add_argument("--also", metavar="NAME=PROGRAM", action="append", default=[],
                         help="another Node proxy, say of an older commit")
-    parser.add_argument("--json", type=Path, help="writes the figures of each round into this file")
     options = parser.parse_args()
     for name, _, program in (also.partition("=") for also in options.also):
         PROXIES[name] = node(Path(program))
@@ -175,9 +167,10 @@ def parse_options() -> argparse.Namespace:
 
 def main() -> None:
     options = parse_options()
-    costs = measure(options)
-    if options.json:
-        options.json.write_text(json.dumps(costs, indent=1))
+    try:
+        costs = measure(options)
+    except Failed as error:
+        sys.exit(f"error: {error}")
     print(table(costs))
 
 

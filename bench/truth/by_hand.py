@@ -16,7 +16,7 @@ from calibration import calibrated
 from effects import EFFECTS, variables
 from reuse import CLIENT_CORE, Failed, Load, all_tools, ended, positive
 from study import add_options, add_proofload, command, conduct, in_rounds
-from variance import Process, Treatment, steal
+from variance import Process, Treatment, steal, steal_since
 
 CONNECTIONS = 16
 RUNS = 3
@@ -52,16 +52,15 @@ def study(options: argparse.Namespace) -> None:
 def compare(env: dict, pairs: int, runs: int, seconds: int, seed: int) -> dict:
     """Both sides, one after the other, as people do; the first side of each pair after the first is drawn."""
     random.seed(seed)
-    begun, (stolen, of) = time.monotonic(), steal()
+    begun, stolen = time.monotonic(), steal()
     sides = ([], [])
     for pair in range(pairs):
         first = random.randrange(2) if pair else 0
         for which in (first, 1 - first):
             sides[which].extend(side(env if which else {}, runs, seconds))
     baseline, candidate = sides
-    stolen_after, of_after = steal()
     return {"variables": env, "baseline_rates": baseline, "candidate_rates": candidate,
-            "seconds": time.monotonic() - begun, "steal": (stolen_after - stolen) / max(1, of_after - of), "seed": seed}
+            "seconds": time.monotonic() - begun, "steal": steal_since(stolen), "seed": seed}
 
 
 def side(env: dict, runs: int, seconds: int) -> list:

@@ -25,7 +25,7 @@ OF_THE_HOST = ("blocks_dropped", "spin_varies", "steal", "throttled")
 NOT_COVERED = {
     "blocks_dropped, spin_varies, steal, throttled":
         "the host's doing; its counters are planted in the tests of crates/analysis",
-    "aa_differs": "identical variants that differ would have to be made; `make truth-aa` tells how often they seem to",
+    "aa_differs": "identical variants that differ would have to be made; `make truth-real` tells how often they seem to",
     "disk_reads, paging": "a machine short of memory, or a cold disk, would have to be made",
     "never_steady": "about the length of a run, which is as short as possible here",
     "other_machine": "about two records side by side: in the tests of crates/analysis",

@@ -77,7 +77,7 @@ def variables(effect: Effect, calibration: Optional[dict]) -> dict:
     if effect.percent is None:
         return effect.variables
     if calibration is None:
-        raise Failed("there is no calibration: `bench/truth/planted.py` makes one")
+        raise Failed("there is no calibration: nothing says how many turns make a per cent")
     return {"SPIN": str(round(effect.percent * calibration["turns_per_percent"]))}
 
 

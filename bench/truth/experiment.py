@@ -12,7 +12,7 @@ from statistics import mean
 from typing import Iterable, NamedTuple, Optional
 
 from effects import MARGIN, Effect
-from reuse import ROOT, Failed, ended
+from reuse import ROOT, Failed, ended, processor
 from study import parsed
 from toml_writer import toml_text
 
@@ -55,14 +55,8 @@ def run(proofload: str, name: str, variants: Variants, effect: Effect, budget_s:
         output = output_of(command, budget_s + GRACE_S)
         report, events = report_and_events(output, record)
         table = output_of([proofload, "report", str(record), "--format", "csv"], GRACE_S)
-    return {"metric": effect.metric, "budget_s": budget_s, "variables": variants.candidate, "machine": machine(),
+    return {"metric": effect.metric, "budget_s": budget_s, "variables": variants.candidate, "machine": processor(),
             **kept(report, events), "log_ratios": log_ratios(table, report)}
-
-
-def machine() -> str:
-    """The processor, as Linux names it."""
-    models = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return models[0] if models else "unknown"
 
 
 def log_ratios(table: str, report: dict) -> Optional[list]:
@@ -92,9 +86,10 @@ def report_and_events(output: str, record: Path) -> tuple:
         raise Failed(f"the report or the record cannot be read: {error!r}") from error
 
 
-def output_of(command: list, seconds_max: float) -> str:
+def output_of(command: list, seconds_max: float, codes: tuple = REPORTED) -> str:
+    """What proofload printed. Raises `Failed` for another exit code, and if it takes longer."""
     code, output, errors = ended(command, seconds_max)
-    if code not in REPORTED:
+    if code not in codes:
         raise Failed(f"proofload ended with {code}: {errors[-500:].strip()}")
     return output
 

@@ -95,7 +95,9 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
             return {"findings": [[REFUSED, "void", reason(errors)]], "exit": code}
         if code not in REPORTED:
             raise Failed(f"proofload ended with {code}: {errors[-500:].strip()}")
-        return {**reported(output, record), "exit": code, **prevented(left)}
+        # Whether a process that was to outlive its trial was ended.
+        prevented = {} if left is None else {PREVENTED: not left}
+        return {**reported(output, record), "exit": code, **prevented}
 
 
 def planted_beside(what: Optional[str], known: dict) -> AbstractContextManager:
@@ -127,11 +129,6 @@ def reported(output: str, record: Path) -> dict:
     report, events = report_and_events(output, record)
     findings = [[finding["check"], finding["grade"], finding["evidence"]] for finding in report["findings"]]
     return {**kept(report, events), "findings": findings}
-
-
-def prevented(left: Optional[list]) -> dict:
-    """Whether a process that was to outlive its trial was ended."""
-    return {} if left is None else {PREVENTED: not left}
 
 
 def reason(errors: str) -> str:

@@ -7,10 +7,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Before the installed packages, one of which may be called `markdown` too; after the script's own folder.
 sys.path.insert(1, str(ROOT / "bench" / "engine"))
 
-from markdown import aligned, section  # noqa: E402
-from processes import CLIENT_CORE, SERVER_CORE, Failed, ended, free_port  # noqa: E402
-from rounds import positive, progress  # noqa: E402
+from markdown import section  # noqa: E402
+from processes import CLIENT_CORE, SERVER_CORE, Failed, connect, ended, free_port, started  # noqa: E402
+from rounds import positive, processor, progress  # noqa: E402
 from tools import Load, all_tools  # noqa: E402
 
-__all__ = ["CLIENT_CORE", "ROOT", "SERVER_CORE", "Failed", "Load", "aligned", "all_tools", "ended", "free_port",
-           "positive", "progress", "section"]
+__all__ = ["CLIENT_CORE", "ROOT", "SERVER_CORE", "Failed", "Load", "all_tools", "connect", "ended", "free_port",
+           "positive", "processor", "progress", "section", "started"]

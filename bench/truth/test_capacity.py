@@ -3,6 +3,7 @@
 import unittest
 
 from capacity import table
+from test_tables import cells
 
 
 def line(per_s: float, low: float, high: float) -> dict:
@@ -11,13 +12,8 @@ def line(per_s: float, low: float, high: float) -> dict:
 
 class Capacity(unittest.TestCase):
     def test_an_interval_holds_if_the_truth_lies_in_it(self):
-        row = table([line(900, 880, 920), line(950, 930, 970), {**line(1, 1, 1), "interval": None}]).splitlines()[-1]
-        cells = [cell.strip() for cell in row.strip("|").split("|")]
-        self.assertEqual((cells[2], cells[3], cells[5]), ("2", "+1.8 %", "1 of 2"))
+        row = cells(table([line(900, 880, 920), line(950, 930, 970), {**line(1, 1, 1), "interval": None}]), "M/M/1, 1 ms")
+        self.assertEqual((row[2], row[3], row[5]), ("2", "+1.8 %", "1 of 2"))
 
     def test_one_run_is_no_row(self):
         self.assertEqual(len(table([line(900, 880, 920)]).splitlines()), 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,6 +11,7 @@ from catalogue import BASE, FAULTS, GRADES, NOT_COVERED, PREVENTED, REFUSED, Fau
 from faults import filled, reason, steps
 from faults_table import alarms, drawn, is_found
 from reuse import ROOT, free_port
+from test_tables import cells
 from toml_writer import toml_text
 
 KNOWN = {"@folder": "/tmp/f", "@port": 5000, "@now_ms": 17, "@seconds": 99}
@@ -20,11 +21,6 @@ PAGE = ROOT / "docs" / "validity.md"
 def line(kind: str, effect: str, *findings: tuple, **more: object) -> dict:
     return {"kind": kind, "effect": effect, "number": 0, "checks": ["errors", "leak", "steal", "cores_shared"],
             "findings": [[check, grade, "why"] for check, grade in findings], "seconds": 20.0, **more}
-
-
-def cells(text: str, begins: str) -> list:
-    row = next(row for row in text.splitlines() if row.startswith(f"| {begins} "))
-    return [cell.strip() for cell in row.strip("|").split("|")]
 
 
 class Catalogue(unittest.TestCase):
@@ -150,7 +146,3 @@ class Talk(unittest.TestCase):
     def test_why_nothing_started_is_its_error(self):
         self.assertEqual(reason("running\nerror: port 80 is taken\n hint: x\n"), "error: port 80 is taken")
         self.assertEqual(reason(""), "no message")
-
-
-if __name__ == "__main__":
-    unittest.main()

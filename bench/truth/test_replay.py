@@ -41,7 +41,3 @@ class Replay(unittest.TestCase):
         independent = replayed(noise(0.0, 1), 10, 1, 1500).value
         self.assertLess(independent, 0.07)
         self.assertGreater(replayed(noise(0.5, 1), 10, 1, 1500).value, 2 * independent)
-
-
-if __name__ == "__main__":
-    unittest.main()

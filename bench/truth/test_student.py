@@ -53,7 +53,3 @@ class Student(unittest.TestCase):
         self.assertEqual(paired([4, 4], [4, 4]).p, 1.0)
         self.assertEqual(paired([4, 4], [8, 8]), (inf, 1, 0.0))
         self.assertEqual(welch([5, 5, 5], [4, 4, 4]), (-inf, inf, 0.0))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -128,7 +128,3 @@ class Calibration(unittest.TestCase):
             variables(EFFECTS["spin-5"], None)
         with self.assertRaises(Failed):
             calibration_of([(100.0, 99.0)])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,8 @@ from variance_table import pairs_of, spread, tables
 
 
 def cells(text: str, begins: str) -> list:
-    row = next(row for row in text.splitlines() if row.startswith(f"| {begins}"))
+    """Of the row that begins so."""
+    row = next(row for row in text.splitlines() if row.startswith(f"| {begins} "))
     return [cell.strip() for cell in row.strip("|").split("|")]
 
 
@@ -95,7 +96,3 @@ class Variance(unittest.TestCase):
         text = tables(lines)
         self.assertEqual(cells(text, "slower")[-2:], ["0.50", "0.50"])
         self.assertLess(text.index("as it is"), text.index("slower"))
-
-
-if __name__ == "__main__":
-    unittest.main()

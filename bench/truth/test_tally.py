@@ -61,7 +61,3 @@ class Answers(unittest.TestCase):
         self.assertEqual(wrong(answers), ((3, 6), (1, 6), (3, 6)))
         lines = [{"outcome": answer} for answer in answers]
         self.assertEqual(outcomes(lines, "better", "worse"), (3, 6))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,9 +1,17 @@
 """Tests how advice on planted settings is judged."""
 
+import argparse
+import tempfile
 import tomllib
 import unittest
+from pathlib import Path
+from unittest import mock
 
-from tune import WORLDS, file_text, judged, table, truth
+import tune
+from reuse import Failed
+from study import Step
+from test_tables import cells
+from tune import WORLDS, attempt, file_text, judged, table, truth
 
 
 class Tune(unittest.TestCase):
@@ -27,12 +35,16 @@ class Tune(unittest.TestCase):
         self.assertEqual((env["COST_0"], env["COST_TAIL"], env["TURNS"]), ("1.1000", "1.2000", "1000"))
         self.assertEqual((file["tune"]["try"][0], file["tune"]["keep"]), ("COST_0=1.0000", ["p99 < +10%"]))
 
+    def test_a_run_that_hangs_fails_and_does_not_end_the_study(self):
+        budget_s = WORLDS["five"].budget_s
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(tune, "GRACE_S", 0.1 - budget_s):
+            program = Path(folder) / "proofload"
+            program.write_text("#!/bin/sh\nexec sleep 5\n")
+            program.chmod(0o755)
+            with self.assertRaises(Failed):
+                attempt(argparse.Namespace(proofload=str(program), budget=None, seed=1), 1000, Step("tune", "five", 0, budget_s))
+
     def test_an_interval_holds_if_the_truth_lies_in_it(self):
         line = {"kind": "tune", "effect": "five", "seconds": 500, "verdicts": dict.fromkeys(["COST_0", "COST_1", "COST_2"], "set"),
                 "confirmed": {"ratio": 1.5, "low": 1.4, "high": 1.6}}
-        cells = [cell.strip() for cell in table([line]).splitlines()[-1].strip("|").split("|")]
-        self.assertEqual(cells[1:5], ["1", "1", "0", "1 of 1"])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertEqual(cells(table([line]), "five")[1:5], ["1", "1", "0", "1 of 1"])

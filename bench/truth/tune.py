@@ -7,7 +7,6 @@ Loopback only.
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from math import prod
@@ -16,8 +15,8 @@ from statistics import mean
 from typing import NamedTuple
 
 from calibration import calibrated
-from experiment import CONNECTIONS, GRACE_S, SERVICE
-from reuse import Failed, positive
+from experiment import CONNECTIONS, GRACE_S, SERVICE, output_of
+from reuse import positive
 from study import Step, add_options, add_proofload, command, conduct, in_rounds, read
 from toml_writer import toml_text
 
@@ -94,12 +93,9 @@ def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         file = Path(folder) / "planted.toml"
         file.write_text(file_text(world, turns))
-        words = [options.proofload, "tune", str(file), "--budget", f"{budget_s}s", "--seed", str(step.seed(options.seed)), "--json",
-                 "--out", str(Path(folder) / "record")]
-        ended = subprocess.run(words, capture_output=True, text=True, timeout=budget_s + GRACE_S, check=False)
-    if ended.returncode != 0:
-        raise Failed(f"proofload ended with {ended.returncode}: {ended.stderr[-500:]}")
-    advice = json.loads(ended.stdout)
+        words = [options.proofload, "tune", file, "--budget", f"{budget_s}s", "--seed", str(step.seed(options.seed)), "--json",
+                 "--out", Path(folder) / "record"]
+        advice = json.loads(output_of(words, budget_s + GRACE_S, codes=(0,)))
     effect = (advice["confirmed"] or {}).get("effect")
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}

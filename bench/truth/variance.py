@@ -13,40 +13,40 @@ import argparse
 import json
 import os
 import random
-import signal
-import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import NamedTuple, Optional
 
-from reuse import CLIENT_CORE, ROOT, SERVER_CORE as SERVICE_CORE, Failed, free_port
-from study import command
+from reuse import CLIENT_CORE, ROOT, SERVER_CORE as SERVICE_CORE, Failed, connect, free_port, progress, started
+from study import add_proofload, append, command, duration
 
 CONNECTIONS = 16
-READY_WITHIN_S = 10
 
 
-class Treatment:
+class Treatment(NamedTuple):
     """How one kind of process is started, and what is done to it once it is warm."""
 
-    def __init__(self, flags=(), wrapper=(), warm_s=2.0, helpers_apart=False, slice_s=0.5, duet=None):
-        self.flags, self.wrapper, self.warm_s = list(flags), list(wrapper), warm_s
-        self.helpers_apart, self.slice_s, self.duet = helpers_apart, slice_s, duet
+    flags: tuple = ()
+    wrapper: tuple = ()
+    warm_s: float = 2.0
+    helpers_apart: bool = False
+    slice_s: float = 0.5
+    duet: Optional[str] = None
 
 
+SAME_ADDRESSES = ("setarch", "-R")
+SAME_SEED = ("--hash-seed=42", "--no-rehash-snapshot", "--random-seed=42")
 TREATMENTS = {
     "as it is": Treatment(),
-    "addresses fixed": Treatment(wrapper=["setarch", "-R"]),
-    "hash seed fixed": Treatment(flags=["--hash-seed=42", "--no-rehash-snapshot", "--random-seed=42"]),
-    "addresses and hash seed fixed": Treatment(
-        flags=["--hash-seed=42", "--no-rehash-snapshot", "--random-seed=42"], wrapper=["setarch", "-R"]
-    ),
-    "compiles in the main thread": Treatment(flags=["--no-concurrent-recompilation"]),
-    "no helper threads": Treatment(flags=["--single-threaded"]),
+    "addresses fixed": Treatment(wrapper=SAME_ADDRESSES),
+    "hash seed fixed": Treatment(flags=SAME_SEED),
+    "addresses and hash seed fixed": Treatment(flags=SAME_SEED, wrapper=SAME_ADDRESSES),
+    "compiles in the main thread": Treatment(flags=("--no-concurrent-recompilation",)),
+    "no helper threads": Treatment(flags=("--single-threaded",)),
     "helpers on the client's core": Treatment(helpers_apart=True),
-    "young generation 16 MB from the start": Treatment(
-        flags=["--min-semi-space-size=16", "--max-semi-space-size=16"]
-    ),
+    "young generation 16 MB from the start": Treatment(flags=("--min-semi-space-size=16", "--max-semi-space-size=16")),
     "warmed for 8 s": Treatment(warm_s=8.0),
     "slices of 250 ms": Treatment(slice_s=0.25),
     "slices of 100 ms": Treatment(slice_s=0.1),
@@ -57,7 +57,7 @@ TREATMENTS = {
 
 
 class Process:
-    """One service process, pinned, ready and warm after `warm`."""
+    """One service process, pinned and ready."""
 
     def __init__(self, service, treatment, more_env=None):
         self.treatment = treatment
@@ -70,45 +70,32 @@ class Process:
             program, cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            self.wait_until_ready()
+            started("the service", lambda: connect(self.port), self.child)
         except BaseException:
             self.stop()
             raise
 
-    def wait_until_ready(self):
-        until = time.monotonic() + READY_WITHIN_S
-        while time.monotonic() < until:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.02)
-        raise Failed(f"the service did not get ready within {READY_WITHIN_S} s")
+    def threads(self):
+        """All of them, the main thread first."""
+        return sorted(map(int, os.listdir(f"/proc/{self.child.pid}/task")), key=lambda thread: thread != self.child.pid)
 
     def apart(self):
-        """Every thread but the first to the client's core."""
-        for thread in os.listdir(f"/proc/{self.child.pid}/task"):
-            if int(thread) != self.child.pid:
-                os.sched_setaffinity(int(thread), {CLIENT_CORE})
+        """Every thread but the main one to the client's core."""
+        for thread in self.threads()[1:]:
+            os.sched_setaffinity(thread, {CLIENT_CORE})
 
     def pin(self, core):
-        for thread in os.listdir(f"/proc/{self.child.pid}/task"):
-            os.sched_setaffinity(int(thread), {core})
+        for thread in self.threads():
+            os.sched_setaffinity(thread, {core})
 
     def cpu_ns(self):
         """CPU time of the main thread and of all others, in nanoseconds."""
-        main = others = 0
-        for thread in os.listdir(f"/proc/{self.child.pid}/task"):
-            with open(f"/proc/{self.child.pid}/task/{thread}/schedstat") as file:
-                used = int(file.read().split()[0])
-            if int(thread) == self.child.pid:
-                main += used
-            else:
-                others += used
-        return main, others
+        task = Path(f"/proc/{self.child.pid}/task")
+        main, *others = (int((task / str(thread) / "schedstat").read_text().split()[0]) for thread in self.threads())
+        return main, sum(others)
 
     def stop(self):
-        self.child.send_signal(signal.SIGKILL)
+        self.child.kill()
         self.child.wait()
 
 
@@ -134,9 +121,16 @@ def finished(child):
 
 
 def steal():
+    """Ticks that the host took, and all."""
     with open("/proc/stat") as file:
         words = [int(word) for word in file.readline().split()[1:9]]
     return words[7], sum(words)
+
+
+def steal_since(before):
+    """The share that the host took since then."""
+    taken, of = steal()
+    return (taken - before[0]) / max(1, of - before[1])
 
 
 def measure(proofload, processes, which, seconds):
@@ -146,12 +140,12 @@ def measure(proofload, processes, which, seconds):
 
 
 def slice_of(process, before, stolen, rate, ok):
-    after, stolen_after = process.cpu_ns(), steal()
+    after = process.cpu_ns()
     return {
         "throughput": rate,
         "main_us": (after[0] - before[0]) / ok / 1e3,
         "helpers_us": (after[1] - before[1]) / ok / 1e3,
-        "steal": (stolen_after[0] - stolen[0]) / max(1, stolen_after[1] - stolen[1]),
+        "steal": steal_since(stolen),
     }
 
 
@@ -171,8 +165,8 @@ def measure_duet(proofload, processes, swapped, seconds):
     return [slice_of(p, b, stolen, *d) for p, b, d in zip(processes, before, done)]
 
 
-def pair(args, name, number, out):
-    treatment = TREATMENTS[name]
+def pair(args, name, number):
+    treatment = TREATMENTS[name]._replace(**({"duet": "one core"} if args.together else {}))
     began = time.monotonic()
     processes = [Process(args.service, treatment) for _ in range(2)]
     try:
@@ -191,27 +185,22 @@ def pair(args, name, number, out):
             for turn in range(slices):
                 slices = measure_duet(args.proofload, processes, turn % 2 == 1, 2 * treatment.slice_s)
                 for which, slice_ in enumerate(slices):
-                    write(out, {**keep, "process": which, **slice_})
+                    append(args.out, {**keep, "process": which, **slice_})
         else:
             for which in order:
                 slice_ = measure(args.proofload, processes, which, treatment.slice_s)
-                write(out, {**keep, "process": which, **slice_})
-        write(out, {**keep, "pair_s": time.monotonic() - began})
+                append(args.out, {**keep, "process": which, **slice_})
+        append(args.out, {**keep, "pair_s": time.monotonic() - began})
     finally:
         for process in processes:
             process.stop()
 
 
-def write(out, line):
-    out.write(json.dumps(line) + "\n")
-    out.flush()
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--proofload", default="target/release/proofload")
+    add_proofload(parser)
     parser.add_argument("--service", default="planted", help="a folder below targets/")
-    parser.add_argument("--out", required=True, help="JSON lines are appended here")
+    parser.add_argument("--out", required=True, type=Path, help="JSON lines are appended here")
     parser.add_argument("--pairs", type=int, default=10, help="pairs of processes for each treatment")
     parser.add_argument("--seconds", type=float, default=2, help="time that each process is measured, in slices")
     parser.add_argument("--together", action="store_true",
@@ -219,23 +208,17 @@ def main():
     parser.add_argument("--only", nargs="*", default=list(TREATMENTS), help="treatments")
     parser.add_argument("--seed", type=int, default=20261121)
     args = parser.parse_args()
-    if args.together:
-        for treatment in TREATMENTS.values():
-            treatment.duet = "one core"
     return command(lambda: study(args))
 
 
 def study(args):
     random.seed(args.seed)
-    began, done, total = time.monotonic(), 0, args.pairs * len(args.only)
-    with open(args.out, "a") as out:
-        for number in range(args.pairs):
-            for name in random.sample(args.only, len(args.only)):
-                pair(args, name, number, out)
-                done += 1
-                left = (time.monotonic() - began) / done * (total - done)
-                print(f"\r{done}/{total}, about {left:.0f} s left ", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    began = time.monotonic()
+    steps = [(name, number) for number in range(args.pairs) for name in random.sample(args.only, len(args.only))]
+    for done, (name, number) in enumerate(steps, 1):
+        pair(args, name, number)
+        left = (time.monotonic() - began) / done * (len(steps) - done)
+        progress(f"{done} of {len(steps)}: {name}; about {duration(left)} left\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
 use stats::Interval;
-use stats::capacity::{Bounds, widened, widening};
+use stats::capacity::{widened, widening};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
 use crate::metric::Sample;
@@ -157,20 +157,20 @@ impl Capacity {
     fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
-        let bounds = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
-        let per_s = bounds.map(|bounds| bounds.per_s).or_else(|| mean(logs).map(f64::exp));
+        let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
+        let (per_s, interval) = told.unzip();
         let pilot = Pilot::of(record, variant).unwrap_or_default();
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
-            per_s,
-            interval: bounds.map(|bounds| Interval { low: bounds.low, high: bounds.high }),
+            per_s: per_s.or_else(|| mean(logs).map(f64::exp)),
+            interval,
             met_first: found.map(|found| found.clause.limit.to_string()),
             bracket: pilot.bracket().map(|end| end.map(|tried| tried.rate)),
             saturated_per_s: at_limit(record, variant),
             saturated_cores: cores_at_limit(record, variant),
             limited_by: searched.limited_by,
             curve: curve(record, variant),
-            seconds_for_five_percent: bounds.and_then(|bounds| seconds_for(record, bounds)),
+            seconds_for_five_percent: interval.and_then(|interval| seconds_for(record, interval)),
             overload: overload(record, variant),
         }
     }
@@ -226,8 +226,8 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
 }
 
 /// The width of an interval falls with the root of the time.
-fn seconds_for(record: &Record, bounds: Bounds) -> Option<f64> {
-    let half_width = (bounds.high / bounds.low).ln() / 2.0;
+fn seconds_for(record: &Record, interval: Interval) -> Option<f64> {
+    let half_width = (interval.high / interval.low).ln() / 2.0;
     let seconds = record.ended.as_ref()?.seconds;
     (half_width > NARROW).then(|| seconds * (half_width / NARROW).powi(2))
 }

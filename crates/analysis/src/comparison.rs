@@ -341,7 +341,7 @@ fn cross_check(d: &[f64], estimate: &Estimate, margin: f64, record: &Record) -> 
     let plain_t = stats::plain_t(estimate.blocks, LEVEL).ok()?;
     let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval { low: plain.low, high: plain.high });
     // The margin is the one width that is fixed before anything is seen.
-    let guard_rejects = stats::guard(d, margin.ln_1p(), stats::ALPHA).ok().map(|guard| guard.rejects);
+    let guard_rejects = stats::guard(d, margin.ln_1p()).ok().map(|evidence| evidence > -stats::ALPHA.ln());
     Some(CrossCheck { bootstrap, plain, guard_rejects, lag1: stats::lag1(d) })
 }
 

@@ -77,8 +77,8 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();
     let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
     let estimate = |contrast: &Contrast| {
-        let values = contrast.values(&rows).ok().filter(|values| values.left_out == 0 && !void)?;
-        rule::estimate(record, rule::family(record, contrasts.len()), &values.log_ratios)
+        let log_ratios = contrast.values(&rows).ok().flatten().filter(|_| !void)?;
+        rule::estimate(record, rule::family(record, contrasts.len()), &log_ratios)
     };
     let effect = |contrast: &Contrast| {
         let estimate = estimate(contrast);

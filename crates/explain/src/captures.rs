@@ -163,6 +163,9 @@ pub trait Source {
     }
 }
 
+/// A place where nothing is.
+impl Source for () {}
+
 /// Gives profiles; errors are notes with complete texts.
 pub(crate) trait Profiles {
     /// A profile of CPU within a window of nanoseconds of CLOCK_MONOTONIC.

@@ -28,8 +28,8 @@ use indexmap::IndexMap;
 use crate::doubt::Note;
 use crate::label::clean;
 use crate::naming::Namer;
-use crate::read::{CallFrame, Calls, NativeFrame, NativeStack, script_frame, usual_us};
-use crate::thread::{self, MADE};
+use crate::read::{CallFrame, Calls, KERNEL, MADE, NativeFrame, NativeStack, UNKNOWN, script_frame, usual_us};
+use crate::thread;
 use crate::tree::{Builder, together};
 use crate::{CpuProfile, Frame, HeapProfile, Kind, Naming, NativeProfile, Tree};
 
@@ -246,8 +246,6 @@ fn longest_us(profile: &CpuProfile) -> Option<i64> {
     Some(usual_us(looked_at)?.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
 }
 
-const KERNEL: &str = "[kernel]";
-const UNKNOWN: &str = "[unknown]";
 /// How V8 names functions of JavaScript for `perf`, before a colon.
 const JAVASCRIPT: [&str; 5] = ["JS", "LazyCompile", "Function", "Script", "Eval"];
 
@@ -325,4 +323,4 @@ fn javascript(native: &NativeFrame) -> Option<CallFrame> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

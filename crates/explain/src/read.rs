@@ -121,6 +121,13 @@ pub struct NativeProfile {
     pub notes: Vec<String>,
 }
 
+/// The module of a function of the kernel.
+pub(crate) const KERNEL: &str = "[kernel]";
+/// The module of code that was made while running.
+pub(crate) const MADE: &str = "[jit]";
+/// The name of a function where there are no symbols.
+pub(crate) const UNKNOWN: &str = "[unknown]";
+
 /// A function of compiled code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NativeFrame {
@@ -216,7 +223,7 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
         return Err(ReadError::unusable(FORMAT, TRACE));
     }
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(ReadError::unusable(name, UNKNOWN));
+        return Err(ReadError::unusable(name, UNKNOWN_FORMAT));
     }
     // What it has at its top tells its format.
     let top: BTreeMap<Cow<'_, str>, IgnoredAny> =
@@ -228,12 +235,12 @@ pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
         () if has("ticks") && has("code") => prof_process::read(bytes).map(Profile::Cpu),
         () if has("traceEvents") => Err(ReadError::unusable(FORMAT, TRACE)),
         () if has("head") => HeapProfile::read(bytes).map(Profile::Heap),
-        () => Err(ReadError::unusable(name, UNKNOWN)),
+        () => Err(ReadError::unusable(name, UNKNOWN_FORMAT)),
     }
 }
 
-const UNKNOWN: &str = "no profile that is known; known are .cpuprofile and .heapprofile of V8, .native.json of proofload, and what \
-                       `node --prof-process --preprocess` prints";
+const UNKNOWN_FORMAT: &str = "no profile that is known; known are .cpuprofile and .heapprofile of V8, .native.json of proofload, and what \
+                              `node --prof-process --preprocess` prints";
 const TRACE: &str = "a trace of DevTools, not a profile: open it in DevTools, and save the profile of one thread as .cpuprofile";
 
 #[cfg(test)]

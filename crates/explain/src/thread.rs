@@ -17,6 +17,7 @@ use model::{CapturedProcess, ThreadUse};
 
 use crate::Kind;
 use crate::label::has_part;
+use crate::read::MADE;
 
 /// Threads that Node.js starts for V8 and the inspector before it runs anything.
 const STARTED_FIRST: usize = 6;
@@ -91,8 +92,6 @@ const POOL_LOOP: &str = "worker";
 const POOL: &str = "uv__queue_work ThreadPoolWork::ScheduleWork";
 /// What Node.js gives to the pool; where JavaScript stands below it in the stack, it is done at once instead.
 const POOL_TASK: &str = "DoThreadPoolWork";
-/// The module of code that was made while running.
-pub(crate) const MADE: &str = "[jit]";
 /// Beginnings of programs and libraries that V8 and libuv are part of.
 const MODULES: [&str; 4] = ["node", "libnode", "libv8", "libuv"];
 

@@ -6,17 +6,13 @@
 //! describes them: each sample has the time until the next one, at most three times the median.
 
 use proofload_explain::{
-    CpuProfile, Cut, Frame, HeapProfile, Naming, Source, Tree, Unit, Window, cpu_tree, cpuprofile, heap_tree,
+    CpuProfile, Cut, Frame, HeapProfile, Naming, Tree, Unit, Window, cpu_tree, cpuprofile, heap_tree,
 };
 
 const CPU: &[u8] = include_bytes!("data/auth.cpuprofile");
 const HEAP: &[u8] = include_bytes!("data/auth.heapprofile");
 
-struct Nowhere;
-
-impl Source for Nowhere {}
-
-const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &Nowhere };
+const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &() };
 
 fn cut(window: Option<Window>) -> Cut {
     cpu_tree(&CpuProfile::read(CPU).expect("a profile"), window, &NAMING)

@@ -5,6 +5,7 @@
 
 use model::Grade;
 use model::quantity::{self, Quantity, change_alone, many};
+use model::text::capitalised;
 use serde::Serialize;
 
 use crate::Audit;
@@ -32,16 +33,7 @@ pub struct Comparison {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Sides {
     /// The ratio, candidate over baseline, with its 95 % interval.
-    Interval {
-        /// Ratio of the geometric means.
-        ratio: f64,
-        /// Lower end.
-        low: f64,
-        /// Upper end.
-        high: f64,
-        /// Degrees of freedom.
-        freedom: f64,
-    },
+    Interval(stats::Welch),
     /// There is no ratio that means anything.
     #[serde(rename = "void")]
     Invalid {
@@ -83,9 +75,7 @@ pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Compa
 fn interval(one: &Group, other: &Group) -> Result<Sides, String> {
     let logs = |group: &Group| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
     match stats::welch(&logs(one), &logs(other), LEVEL) {
-        Ok(stats::Welch { ratio, low, high, freedom, .. }) => {
-            Ok(Sides::Interval { ratio, low, high, freedom })
-        }
+        Ok(welch) => Ok(Sides::Interval(welch)),
         Err(stats::Error::TooFewBlocks { .. }) => Err(too_few(one, other)),
         Err(stats::Error::NoSpread { .. }) => {
             Err("all runs of a side are alike to the last digit, so their spread is not known".to_owned())
@@ -107,15 +97,7 @@ fn too_few(one: &Group, other: &Group) -> String {
     let ratio = fast / slow;
     let (slow, fast) = (Quantity::per_s(slow), Quantity::per_s(fast));
     let rates = format!("{slow} and {fast}, {}", change_alone(ratio, 1));
-    format!("{sides}: {rates}. {}", sentence(&crate::findings::distance(ratio)))
-}
-
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + chars.as_str() + ".")
-        .unwrap_or_default()
+    format!("{sides}: {rates}. {}.", capitalised(&crate::findings::distance(ratio)))
 }
 
 /// What was found about either side, but that there is one run a side, which is told with its figures.
@@ -183,8 +165,8 @@ impl Sides {
     /// The ratio as people read it, where there is one.
     pub fn shown(&self) -> Option<String> {
         match self {
-            Sides::Interval { ratio, low, high, .. } => {
-                let (value, ends) = quantity::interval(*ratio, *low, *high);
+            Sides::Interval(of) => {
+                let (value, ends) = quantity::interval(of.ratio, of.low, of.high);
                 Some(format!("{value} ({ends})"))
             }
             Sides::Invalid { .. } => None,

@@ -177,23 +177,18 @@ fn after<'de, D: Deserializer<'de>>(prefix: &str, deserializer: D) -> Result<Str
     text.strip_prefix(prefix).map(str::to_owned).ok_or_else(|| serde::de::Error::custom("another word"))
 }
 
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
+/// Shows words as records keep them.
+macro_rules! shown_as_kept {
+    ($($word:ty),+) => {$(
+        impl fmt::Display for $word {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.serialize(f)
+            }
+        }
+    )+};
 }
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
+shown_as_kept!(FailureKind, Phase, Cause);
 
 /// What stands before the number.
 const OS_ERROR: &str = "os-error ";

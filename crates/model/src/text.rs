@@ -22,6 +22,12 @@ pub fn cut(text: &str, characters_max: usize) -> String {
     out
 }
 
+/// With a capital at its begin.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// Of a text that is longer its end alone, with so many characters: as it is, for it may be compared.
 pub fn cut_start(text: &str, characters_max: usize) -> String {
     match text.char_indices().rev().nth(characters_max.saturating_sub(1)) {

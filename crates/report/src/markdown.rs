@@ -4,7 +4,7 @@
 //! Texts are made harmless: no markup, no link, no formula, and nobody is called by them. Must not: know what is said.
 
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
-use model::text::cut;
+use model::text::{capitalised, cut};
 
 /// Characters of one text that are shown: names and responses of services may have any number.
 const TEXT_MAX: usize = 1_000;
@@ -180,12 +180,6 @@ fn fit(mut sections: Vec<Section>) -> String {
         sections[at].shorten(total - CHARACTERS_MAX, keep);
     }
     sections.iter().map(Section::written).collect()
-}
-
-/// With a capital at its begin.
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Text from an experiment file or a service's response, made harmless in Markdown and the HTML inside it.

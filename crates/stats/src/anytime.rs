@@ -57,18 +57,9 @@ pub fn sequence_t(blocks: u32, g: f64, alpha: f64) -> Result<Option<f64>, Error>
 /// ρ: roughly how much squared, scaled data there must be before the guard believes anything. Four blocks of one scale each.
 pub const GUARD_RHO: f64 = 4.0;
 
-/// What the guard says of some number of blocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Guard {
-    /// Natural logarithm of the evidence against "no difference": 0 is none, ln 20 = 3.0 is what α = 0.05 asks for. May
-    /// fall again as blocks come.
-    pub ln_evidence: f64,
-    /// Whether the evidence exceeds 1/α here: the difference is then no matter of outliers.
-    pub rejects: bool,
-}
-
-/// The evidence in the log ratios `d` (natural logarithm, variant over baseline, one per block in the order measured) against
-/// signs that are fair coins, in units of `scale` (same units as `d`: 0.01 for ratios that scatter by 1 %).
+/// Natural logarithm of the evidence in the log ratios `d` (natural logarithm, variant over baseline, one per block in the order
+/// measured) against signs that are fair coins, in units of `scale` (same units as `d`: 0.01 for ratios that scatter by 1 %).
+/// Above −ln α the difference is no matter of outliers: 3.0 for α = 0.05. It may fall again as blocks come.
 ///
 /// ```text
 /// S = Σ d/scale,  V = Σ (d/scale)²      rejects when  S² > (V + ρ) ln((V + ρ) / (ρ α²)),  ρ = 4
@@ -82,10 +73,9 @@ pub struct Guard {
 /// best of scales and blocks that all agree, α = 0.05 takes ten blocks. No blocks give no evidence, and zeros add none.
 ///
 /// # Errors
-/// [`Error::Refused`] unless 0 < `alpha` < 1 and `scale` is a positive number, and
-/// [`Error::NotFinite`] with the block's index for a value that is not finite or so many scales large that its square is not.
-pub fn guard(d: &[f64], scale: f64, alpha: f64) -> Result<Guard, Error> {
-    check_share("error rate alpha", alpha)?;
+/// [`Error::Refused`] unless `scale` is a positive number, and [`Error::NotFinite`] with the block's index for a value that is not finite
+/// or so many scales large that its square is not.
+pub fn guard(d: &[f64], scale: f64) -> Result<f64, Error> {
     if !(scale > 0.0 && scale.is_finite()) {
         return Err(Error::outside("scale", scale, "a positive finite number"));
     }
@@ -100,6 +90,5 @@ pub fn guard(d: &[f64], scale: f64, alpha: f64) -> Result<Guard, Error> {
         }
     }
     let spread = squares + GUARD_RHO;
-    let ln_evidence = sum * sum / (2.0 * spread) - (spread / GUARD_RHO).ln() / 2.0;
-    Ok(Guard { ln_evidence, rejects: ln_evidence > -alpha.ln() })
+    Ok(sum * sum / (2.0 * spread) - (spread / GUARD_RHO).ln() / 2.0)
 }

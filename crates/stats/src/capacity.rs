@@ -7,7 +7,7 @@
 //! small by about 1/T near saturation, for bursts are rare and long: Quenouille's (1956) correction by two halves takes that out, and the
 //! interval is widened by what is left, 2.6 L / T. docs/capacity.md has the simulations.
 
-use crate::{Error, Estimate, plain_t};
+use crate::{Error, Estimate, Interval, plain_t};
 
 /// Beyond e of the limit a quantile says only on which side it is.
 const FAR: f64 = 1.0;
@@ -42,15 +42,6 @@ impl Reading {
     }
 }
 
-/// What was measured of one process.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Process {
-    /// The rate of its window near the crossing, per second.
-    pub rate: f64,
-    /// What came of it.
-    pub reading: Reading,
-}
-
 /// The slope of a queue with exponential service whose quantile q meets the limit at this rate.
 pub fn expected_slope(capacity: f64, limit_s: f64, q: f64) -> f64 {
     capacity * limit_s / -(1.0 - q).ln()
@@ -68,9 +59,9 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
     ((held * count + expected * EXPECTED_WEIGHT) / (count + EXPECTED_WEIGHT)).max(SLOPE_LEAST)
 }
 
-/// The logarithm of each process's capacity.
-pub fn capacities(processes: &[Process], slope: f64) -> Vec<f64> {
-    let of = |process: &Process| process.rate.ln() + correction(process.reading.corrected(), slope);
+/// The logarithm of each process's capacity, from the rate of its window near the crossing, per second, and what came of it.
+pub fn capacities(processes: &[(f64, Reading)], slope: f64) -> Vec<f64> {
+    let of = |(rate, reading): &(f64, Reading)| rate.ln() + correction(reading.corrected(), slope);
     processes.iter().map(of).collect()
 }
 
@@ -92,31 +83,21 @@ pub fn placed(before: &[(f64, f64)], slope: f64, at_limit: f64) -> Option<f64> {
     Some((near.sum::<f64>() / shares.len() as f64 + at_limit.ln()).exp())
 }
 
-/// A capacity with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounds {
-    /// The geometric mean over processes, per second.
-    pub per_s: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// By which factor the bias that windows of `window_s` seconds have may put a capacity off.
 pub fn widening(limit_s: f64, window_s: f64) -> f64 {
     (WINDOW_BIAS * limit_s / window_s).exp()
 }
 
-/// The mean of capacities (logarithms) with its 95 % interval over processes, widened by the bias that windows of `window_s` seconds have.
+/// The geometric mean of capacities (given as logarithms) with its 95 % interval over processes, widened by the bias that windows of
+/// `window_s` seconds have.
 ///
 /// # Errors
 /// As [`Estimate::of`].
-pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Result<Bounds, Error> {
+pub fn widened(capacities: &[f64], limit_s: f64, window_s: f64) -> Result<(f64, Interval), Error> {
     let blocks = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
     let found = Estimate::of(capacities, plain_t(blocks, 0.95)?)?;
     let more = widening(limit_s, window_s);
-    Ok(Bounds { per_s: found.ratio, low: found.low / more, high: found.high * more })
+    Ok((found.ratio, Interval { low: found.low / more, high: found.high * more }))
 }
 
 #[cfg(test)]
@@ -129,8 +110,7 @@ mod tests {
         let (capacity, s) = (900.0_f64, 9.8_f64);
         for rate in [780.0_f64, 870.0, 900.0, 920.0] {
             let y = (1.0 + s * (1.0 - rate / capacity)).ln();
-            let process = Process { rate, reading: Reading { whole: y, halves: [y, y] } };
-            let found = capacities(&[process], s)[0].exp();
+            let found = capacities(&[(rate, Reading { whole: y, halves: [y, y] })], s)[0].exp();
             assert!((found / capacity - 1.0).abs() < 0.01, "{rate}: {found}");
         }
     }
@@ -158,7 +138,7 @@ mod tests {
     #[test]
     fn a_short_window_widens_the_interval() {
         let logs = [900.0f64, 910.0, 890.0, 905.0].map(f64::ln);
-        let (long, short) = (widened(&logs, 0.05, 1e9).unwrap(), widened(&logs, 0.05, 1.3).unwrap());
+        let [long, short] = [1e9, 1.3].map(|window_s| widened(&logs, 0.05, window_s).unwrap().1);
         assert!((short.high / long.high).ln() > 0.09 && (long.low / short.low).ln() > 0.09);
         assert!(widened(&logs[..1], 0.05, 10.0).is_err());
     }

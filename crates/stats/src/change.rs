@@ -22,12 +22,12 @@ const WEIGHTS_MOST: f64 = 1e6;
 /// Two statistics that differ by a smaller share count as equal: the error is to the safe side.
 const ROUNDING: f64 = 1e-9;
 
-/// One figure.
+/// One figure with its precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The figure, on a scale on which differences mean the same everywhere: the logarithm of a ratio or of a rate.
     pub value: f64,
-    /// Its standard error, 0 or more: what its own blocks tell of its precision.
+    /// Its standard error, 0 or more: what its own blocks tell.
     pub standard_error: f64,
 }
 

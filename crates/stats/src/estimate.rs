@@ -171,7 +171,7 @@ impl MeanInterval {
 }
 
 /// The ratio of two sides with its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Welch {
     /// Ratio of the geometric means, second over first: 1.1 is ten per cent more.
     pub ratio: f64,
@@ -193,8 +193,10 @@ pub struct Welch {
 /// unless 0 < `level` < 1.
 pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> {
     check_share("confidence level", level)?;
-    let (mean_1, variance_1) = mean_and_variance_of_it(first)?;
-    let (mean_2, variance_2) = mean_and_variance_of_it(second)?;
+    blocks(first, 2)?;
+    blocks(second, 2)?;
+    let (mean_1, variance_1) = mean_and_variance_of_it(first);
+    let (mean_2, variance_2) = mean_and_variance_of_it(second);
     let ratio = (mean_2 - mean_1).exp();
     let standard_error = (variance_1 + variance_2).sqrt();
     if !has_spread(mean_1.abs().max(mean_2.abs()), standard_error) {
@@ -209,11 +211,10 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
     Ok(Welch { ratio, low, high, freedom })
 }
 
-/// The mean of one side and the variance of that mean.
-fn mean_and_variance_of_it(runs: &[f64]) -> Result<(f64, f64), Error> {
-    blocks(runs, 2)?;
-    let (mean, sd) = mean_and_sd(runs);
-    Ok((mean, sd.powi(2) / runs.len() as f64))
+/// The mean of at least two numbers, and the variance of that mean.
+pub(crate) fn mean_and_variance_of_it(of: &[f64]) -> (f64, f64) {
+    let (mean, sd) = mean_and_sd(of);
+    (mean, sd.powi(2) / of.len() as f64)
 }
 
 #[cfg(test)]

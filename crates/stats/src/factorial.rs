@@ -43,17 +43,6 @@ pub struct Contrast {
     pub coefficients: Vec<f64>,
 }
 
-/// What a contrast is in each block.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BlockValues {
-    /// Log ratios, one for each block that has all its cells.
-    pub log_ratios: Vec<f64>,
-    /// The place of each of these blocks among all, from 0.
-    pub blocks: Vec<usize>,
-    /// Blocks left out because a cell is missing.
-    pub left_out: u32,
-}
-
 /// All main effects, then all two-way interactions, of a full factorial.
 ///
 /// ```text
@@ -120,28 +109,18 @@ fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
 }
 
 impl Contrast {
-    /// The contrast in each of `blocks`: one row a block, in the order of [`Contrast::coefficients`], the metric itself (in any
-    /// unit; not its logarithm), and `None` for a cell that was not measured. A block is left out, and counted, when a
-    /// cell is missing that the contrast needs; other contrasts may still use it.
-    ///
-    /// That is sound only when a cell goes missing for reasons that have nothing to do with its value.
+    /// The contrast in each of `blocks`, a log ratio: one row a block, in the order of [`Contrast::coefficients`], the metric itself (in
+    /// any unit; not its logarithm), and `None` for a cell that was not measured. `None` when one is missing that the contrast needs:
+    /// without its block the others would do only if it went missing for reasons that have nothing to do with its value.
     ///
     /// # Errors
     /// [`Error::Refused`] for a row of another length, and for a value that is not a positive finite number, whether or not the contrast
     /// needs it.
-    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Result<BlockValues, Error> {
-        let mut values = BlockValues { log_ratios: Vec::new(), blocks: Vec::new(), left_out: 0 };
+    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Result<Option<Vec<f64>>, Error> {
         for (block, cells) in blocks.iter().enumerate() {
             check_block(block, cells, self.coefficients.len())?;
-            match self.value(cells) {
-                Some(value) => {
-                    values.log_ratios.push(value);
-                    values.blocks.push(block);
-                }
-                None => values.left_out += 1,
-            }
         }
-        Ok(values)
+        Ok(blocks.iter().map(|cells| self.value(cells)).collect())
     }
 
     fn value(&self, cells: &[Option<f64>]) -> Option<f64> {

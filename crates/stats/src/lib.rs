@@ -26,12 +26,12 @@ mod warmup;
 pub mod capacity;
 
 pub use allocation::{Components, SLICES_MAX, SLICES_MIN, components, slices};
-pub use anytime::{GUARD_RHO, Guard, SEQUENCE_G, guard, sequence_t};
+pub use anytime::{GUARD_RHO, SEQUENCE_G, guard, sequence_t};
 pub use bootstrap::bootstrap_t;
 pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measured, changes};
 pub use error::Error;
 pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, welch, wilson};
-pub use factorial::{BlockValues, COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
+pub use factorial::{COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
 pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_bands};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use max_t::{EXACT_BLOCKS_MAX, JOINT_BLOCKS_MIN, joint_t};
@@ -39,8 +39,7 @@ pub use regression::{Effect, mean_effect, place_effect, slope};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
 pub use rule::{PlannedLooks, Rule};
 pub use screen::{
-    Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenEffect, ScreenLooks, Screened, designs, interactions,
-    screened,
+    Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenLooks, Screened, designs, interactions, screened,
 };
 pub use series::{SERIES_MAX, STEP_SIDE_MIN, Step, Trend, lag1_critical, mann_kendall, step};
 pub use student::{critical_t_at, plain_t};

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::student::{normal_z, two_sided, two_sided_t_of};
-use crate::{Error, Resampling};
+use crate::{Error, Measured, Resampling};
 
 /// The first row of each design without its last, which is all off; the others are that row, turned round.
 const FIRST_ROWS: [&str; 6] =
@@ -62,20 +62,11 @@ pub struct Mirrored {
     pub logs: [f64; 2],
 }
 
-/// What a setting does on average over the others, as a logarithm of a ratio.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ScreenEffect {
-    /// The estimate: on over off.
-    pub log: f64,
-    /// Its standard error.
-    pub error: f64,
-}
-
 /// What a screening found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Screened {
-    /// Of each setting; `None` for one that never varied.
-    pub effects: Vec<Option<ScreenEffect>>,
+    /// What each setting does on average over the others, as the logarithm of on over off; `None` for one that never varied.
+    pub effects: Vec<Option<Measured>>,
     /// Degrees of freedom of the standard errors.
     pub freedom: f64,
 }
@@ -103,7 +94,7 @@ pub fn screened(blocks: &[Vec<Mirrored>]) -> Option<Screened> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interactions {
     /// Each pair, with the logarithm by which both on, or both off, is more than one of them alone.
-    pub pairs: Vec<([usize; 2], ScreenEffect)>,
+    pub pairs: Vec<([usize; 2], Measured)>,
     /// Degrees of freedom of the standard errors.
     pub freedom: f64,
 }
@@ -152,9 +143,9 @@ impl Fit {
         (freedom >= 1.0 && variance.is_finite()).then_some(Fit { values, inverse, variance, freedom })
     }
 
-    fn effect(&self, place: usize) -> ScreenEffect {
-        let error = (self.variance * self.inverse[place][place]).sqrt();
-        ScreenEffect { log: self.values[place], error }
+    fn effect(&self, place: usize) -> Measured {
+        let standard_error = (self.variance * self.inverse[place][place]).sqrt();
+        Measured { value: self.values[place], standard_error }
     }
 }
 

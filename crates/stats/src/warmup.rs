@@ -12,6 +12,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimate::mean_and_variance_of_it;
+
 /// Buckets averaged into one batch, which takes out most of the correlation between neighbours; of a series too short for that, so many.
 const BATCH: (usize, usize) = (5, 2);
 /// Buckets from which batches are large: 12 of them, 6 s of 100 ms buckets.
@@ -81,12 +83,8 @@ pub fn steady_after(series: &[f64]) -> Option<usize> {
 fn moves(series: &[f64]) -> bool {
     let pairs: Vec<f64> = series.chunks_exact(BATCH.1).map(|pair| pair.iter().sum()).collect();
     let (first, second) = pairs.split_at(pairs.len() / 2);
-    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-    let error = |of: &[f64]| {
-        let mean = mean(of);
-        of.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / ((of.len() - 1) * of.len()) as f64
-    };
-    (mean(first) - mean(second)).abs() > MOVES_Z * (error(first) + error(second)).sqrt()
+    let ((one, variance), (other, more)) = (mean_and_variance_of_it(first), mean_and_variance_of_it(second));
+    (one - other).abs() > MOVES_Z * (variance + more).sqrt()
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
-use stats::capacity::{Process, Reading, capacities, expected_slope, placed, slope};
+use stats::capacity::{Reading, capacities, expected_slope, placed, slope};
 
 use crate::only_if;
 use crate::variant::{few_merged, mean, total};
@@ -190,13 +190,13 @@ impl Found {
             let Some(reading) = clause.reading(&window) else { continue };
             let Some(rate) = window.first().and_then(|slice| rate(slice)) else { continue };
             numbers.push(number);
-            processes.push(Process { rate, reading });
+            processes.push((rate, reading));
             let length_s = window.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
             window_s = window_s.min(length_s);
             is_silent &= total(&window, |slice| slice.counts.failed()) == 0;
             lower.extend(probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))));
         }
-        let mut logs: Vec<f64> = processes.iter().map(|process| process.rate.ln()).collect();
+        let mut logs: Vec<f64> = processes.iter().map(|(rate, _)| rate.ln()).collect();
         let mut slope = 1.0;
         // The slope is of the capacity that follows from it; its error is of second order, so that this settles at once.
         for _ in 0..3 {

@@ -8,7 +8,7 @@
 //! ```
 
 use model::Metric;
-use stats::{ScreenEffect, ScreenLooks, Screened};
+use stats::{Measured, ScreenLooks, Screened};
 
 use super::screening::{ALPHA, RACE_BLOCKS_MIN, Race, Screen, latency_pairs};
 use super::setting::Keep;
@@ -197,25 +197,25 @@ impl Tuning {
     pub fn effect(&self, of: usize, metric: Metric) -> Option<Known> {
         let (screened, critical_t) = self.screened(metric)?;
         let effect = screened.effects.get(of).copied().flatten()?;
-        let (log, half) = (effect.log, critical_t * effect.error);
+        let (log, half) = (effect.value, critical_t * effect.standard_error);
         Some(Known { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
     }
 
     /// The least effect that the screening finds in 8 of 10 runs, as a fraction; `None` where nothing was screened.
     pub fn findable(&self) -> Option<f64> {
         let (screened, critical_t) = self.screened(self.spec.metric)?;
-        let widest = screened.effects.iter().flatten().map(|effect| effect.error).reduce(f64::max)?;
+        let widest = screened.effects.iter().flatten().map(|effect| effect.standard_error).reduce(f64::max)?;
         Some(((critical_t + POWER_Z) * widest).exp_m1())
     }
 
     /// About how much longer a screening takes that decides this setting, in seconds.
     pub fn more_s(&self, of: usize) -> Option<f64> {
         let (screened, critical_t) = self.screened(self.spec.metric)?;
-        let ScreenEffect { log, error } = screened.effects.get(of).copied().flatten()?;
+        let Measured { value: log, standard_error } = screened.effects.get(of).copied().flatten()?;
         let margin = self.spec.margin.ln_1p();
         // Either the interval leaves 1, or all of it comes to lie within the margin.
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
-        let factor = (critical_t * error / wanted).powi(2);
+        let factor = (critical_t * standard_error / wanted).powi(2);
         let pairs = f64::from(self.screen.pairs);
         let rows = self.screen.blocks.values().next()?.iter().map(Vec::len).sum::<usize>();
         let rows = rows as f64 / pairs.max(1.0);
@@ -453,7 +453,7 @@ impl Tuning {
         move |on| {
             let sign = |of: &usize| if on.contains(of) { 1.0 } else { -1.0 };
             let both = pairs.iter().map(|([one, other], log)| log * (sign(one) * sign(other) - 1.0));
-            let alone = |of: &usize| effects.get(*of).copied().flatten().map_or(0.0, |effect| effect.log);
+            let alone = |of: &usize| effects.get(*of).copied().flatten().map_or(0.0, |effect| effect.value);
             on.iter().map(alone).sum::<f64>() + both.sum::<f64>()
         }
     }

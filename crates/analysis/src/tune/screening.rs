@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::Metric;
-use stats::{Mirrored, ScreenEffect, ScreenLooks, Screened};
+use stats::{Measured, Mirrored, ScreenLooks, Screened};
 
 use super::step::{Figures, Row};
 
@@ -56,7 +56,7 @@ impl Screen {
         let source = if inverse { Metric::CpuPerRequest } else { metric };
         let mut screened = stats::screened(self.blocks.get(&source)?)?;
         if inverse {
-            screened.effects.iter_mut().flatten().for_each(|effect| effect.log = -effect.log);
+            screened.effects.iter_mut().flatten().for_each(|effect| effect.value = -effect.value);
         }
         let critical_t = self.looks.as_ref()?.critical_t(self.pairs, screened.freedom);
         Some((screened, critical_t))
@@ -70,9 +70,9 @@ impl Screen {
         };
         let looks = ScreenLooks::new(&[1], found.pairs.len(), ALPHA);
         let Ok(critical_t) = looks.map(|looks| looks.critical_t(1, found.freedom)) else { return Vec::new() };
-        let sure = |effect: &ScreenEffect| effect.log.abs() > critical_t * effect.error;
+        let sure = |effect: &Measured| effect.value.abs() > critical_t * effect.standard_error;
         let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
-        sure.map(|(pair, effect)| (pair, effect.log)).collect()
+        sure.map(|(pair, effect)| (pair, effect.value)).collect()
     }
 }
 

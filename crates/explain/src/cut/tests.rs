@@ -1,15 +1,8 @@
 //! Whose time it is: windows, gaps, lines, threads.
 
 use super::*;
-use crate::read::NativeProfile;
-use crate::{Frame, Source};
 
-/// A disk with nothing on it.
-pub(crate) struct Nowhere;
-
-impl Source for Nowhere {}
-
-const NAMING: Naming<'static> = Naming { directory: "/srv", source: &Nowhere };
+const NAMING: Naming<'static> = Naming { directory: "/srv", source: &() };
 
 /// Functions a and b below the root, and the idle one: 2, 3 and 4.
 fn profile(samples: &[u32], deltas: &[i64], end: i64) -> CpuProfile {

@@ -1,9 +1,7 @@
 //! Colours can be told apart, and what is written on them can be read.
 
-use super::of_change;
+use super::{Rgb, of_change};
 use crate::tree::KINDS;
-
-type Rgb = [u8; 3];
 
 const INK: Rgb = [0x10, 0x12, 0x16];
 

@@ -11,6 +11,7 @@ use machine::process;
 use super::records::{Record, read};
 use super::space::{Binaries, Binary, Origin, Place, Space, has_address};
 use super::symbols;
+use crate::read::{KERNEL, MADE, UNKNOWN};
 use crate::{NativeFrame, NativeStack};
 
 /// Addresses kept, of all stacks together: 32 MB of them. A minute of eight busy CPUs has about as many.
@@ -18,9 +19,6 @@ const ADDRESSES_MAX: usize = 4 << 20;
 /// Threads kept apart.
 const THREADS_MAX: usize = 1 << 16;
 
-const KERNEL: &str = "[kernel]";
-const RUN_TIME: &str = "[jit]";
-const UNKNOWN: &str = "[unknown]";
 const OTHER: &str = "(other)";
 
 /// A thread of a process.
@@ -189,7 +187,7 @@ impl Names {
         let (unnamed, module) = match &place.origin {
             Origin::Kernel => (UNKNOWN, KERNEL),
             Origin::File(index) => (UNKNOWN, self.modules[*index].as_str()),
-            Origin::RunTime(_) => (UNKNOWN, RUN_TIME),
+            Origin::RunTime(_) => (UNKNOWN, MADE),
             Origin::Lent(module) => (module.as_str(), module.as_str()),
             Origin::Unknown => (UNKNOWN, UNKNOWN),
         };

@@ -257,11 +257,6 @@ impl CpuProfile {
         Ok(profile)
     }
 
-    /// Begin and end, CLOCK_MONOTONIC in nanoseconds where Node.js wrote it on Linux.
-    pub fn span_ns(&self) -> (i64, i64) {
-        (self.start_us.saturating_mul(1000), self.end_us.saturating_mul(1000))
-    }
-
     fn note(&mut self, count: usize, what: &str) {
         if count > 0 {
             self.notes.push(Note::remark(format!("{count} {what}")));

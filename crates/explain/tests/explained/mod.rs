@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use explain::{
     Comparison, Cost, CpuProfile, Doubt, DoubtKind, Explanation, Frame, HeapProfile, Interval, Kind, Naming,
-    Node, Source, Subject, Tax, Tree, compare_trees, cpu_tree, heap_tree, merge,
+    Node, Subject, Tax, Tree, compare_trees, cpu_tree, heap_tree, merge,
 };
 
 const CPU: &[u8] = include_bytes!("../data/auth.cpuprofile");
@@ -13,11 +13,7 @@ const HEAP: &[u8] = include_bytes!("../data/auth.heapprofile");
 /// As if it had served so many meanwhile.
 const REQUESTS: f64 = 5000.0;
 
-struct Nowhere;
-
-impl Source for Nowhere {}
-
-const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &Nowhere };
+const NAMING: Naming<'static> = Naming { directory: "/srv/auth", source: &() };
 
 pub const VARIANTS: [&str; 3] = ["hash=sync", "hash=pool", "hash=sync cache=on"];
 

@@ -3,20 +3,12 @@
 use proofload_foreign::{Came, Tool, Translation};
 
 fn words(line: &str) -> Vec<String> {
-    // One level of quotes is enough here.
-    let parts = line.split('\'').enumerate();
-    let words = parts.flat_map(|(index, part)| match index % 2 {
-        0 => part.split_whitespace().map(str::to_owned).collect(),
-        _ => vec![part.to_owned()],
-    });
-    words.collect()
+    shlex::split(line).unwrap()
 }
 
-/// A command line as it would be typed; one level of quotes is enough here too.
+/// A command line as it would be typed.
 fn shown(arguments: &[String]) -> String {
-    let quoted =
-        |argument: &String| if argument.contains(' ') { format!("'{argument}'") } else { argument.clone() };
-    arguments.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    shlex::try_join(arguments.iter().map(String::as_str)).unwrap()
 }
 
 fn translated(tool: Tool, line: &str) -> Translation {

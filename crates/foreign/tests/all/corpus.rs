@@ -1,19 +1,14 @@
 //! Output that the real tools printed is read whole, with the figures that the service and the flags fix beforehand.
 
 use std::fs;
-use std::path::PathBuf;
 
 use proofload_foreign::{Audit, Reader, Run};
 
-use crate::audit;
-
-fn folder(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(name)
-}
+use crate::{audit, written};
 
 /// Each file of the corpus by its name, with its bytes.
 fn tools() -> Vec<(String, Vec<u8>)> {
-    let folders = ["tools", "by-hand"].map(|name| fs::read_dir(folder(name)).unwrap());
+    let folders = ["tools", "by-hand"].map(|name| fs::read_dir(written(name)).unwrap());
     let files = folders.into_iter().flatten().map(|file| file.unwrap().path());
     let mut files: Vec<_> = files
         .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(path).unwrap()))
@@ -94,7 +89,7 @@ fn one_value_is_the_same_in_text_and_in_json_of_a_tool() {
         ("tools/k6-0.49.0-plain.txt", "tools/k6-0.49.0-plain.json"),
         ("tools/k6-1.1.0-plain.txt", "tools/k6-1.1.0-plain.json"),
     ] {
-        let one = |name: &str| read(name, &fs::read(folder(name)).unwrap()).remove(0);
+        let one = |name: &str| read(name, &fs::read(written(name)).unwrap()).remove(0);
         let (text, json) = (one(text), one(json));
         assert_eq!(text.requests, json.requests);
         let near = |one: Option<f64>, other: Option<f64>| (one.unwrap() / other.unwrap() - 1.0).abs() < 0.01;
@@ -139,7 +134,7 @@ fn all_outputs_in_one_file_are_as_many_runs() {
 
 #[test]
 fn values_in_an_array_are_called_by_their_titles() {
-    let bytes = fs::read(folder("tools").join("autocannon-9.0.0-plain.json")).unwrap();
+    let bytes = fs::read(written("tools/autocannon-9.0.0-plain.json")).unwrap();
     let one = String::from_utf8(bytes).unwrap();
     let titled = |title: &str| one.trim().replacen('{', &format!("{{\"title\":\"{title}\","), 1);
     let both = format!("[{},{}]", titled("express"), titled("fastify"));

@@ -6,7 +6,7 @@ use proofload_foreign::{Audit, LINE_BYTES_MAX, RUNS_MAX, Reader};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::audit;
+use crate::{audit, written};
 
 /// Everything that follows from a text: findings, and each comparison that can be asked for.
 fn everything(bytes: &[u8]) -> Audit {
@@ -27,7 +27,7 @@ fn everything(bytes: &[u8]) -> Audit {
 
 /// Lines and words that the tools have printed, with the blanks around them.
 static PRINTED: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/tools")).unwrap();
+    let files = std::fs::read_dir(written("tools")).unwrap();
     let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
     let mut pieces: Vec<String> = texts
         .flat_map(|text| {
@@ -83,8 +83,7 @@ proptest! {
     fn an_output_with_bytes_changed_breaks_nothing(
         which in any::<prop::sample::Index>(), changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..30), end in any::<prop::sample::Index>()
     ) {
-        let files: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/tools")).unwrap()
-            .map(|file| file.unwrap().path()).collect();
+        let files: Vec<_> = std::fs::read_dir(written("tools")).unwrap().map(|file| file.unwrap().path()).collect();
         let mut bytes = std::fs::read(which.get(&files)).unwrap();
         for (place, byte) in changes {
             let place = place.index(bytes.len());

@@ -7,6 +7,11 @@ mod hostile;
 mod studies;
 mod traffic;
 
+/// A file or a folder of what real programs wrote.
+fn written(path: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(path)
+}
+
 /// What a file of this name and these bytes is read as.
 fn audit(name: &str, bytes: &[u8]) -> proofload_foreign::Audit {
     let mut reader = proofload_foreign::Reader::new(name);

@@ -1,15 +1,12 @@
 //! Write-ups as people publish them: the finding that voids each is found, with its figures and its lines.
 
-use std::path::PathBuf;
-
 use model::{Code, Grade};
 use proofload_foreign::{About, Audit, Check, Found, Sides};
 
-use crate::audit;
+use crate::{audit, written};
 
 fn study(name: &str) -> Audit {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/studies").join(name);
-    audit(name, &std::fs::read(path).unwrap())
+    audit(name, &std::fs::read(written("studies").join(name)).unwrap())
 }
 
 fn found<'a>(audit: &'a Audit, check: &str) -> &'a Found {
@@ -102,8 +99,9 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
     found(&audit, "same_machine");
     let comparison = proofload_foreign::compare(&audit, 1, 2).unwrap();
     // scipy's Welch interval of the logarithms.
-    let Sides::Interval { ratio, low, high, .. } = comparison.answer else { panic!("{comparison:#?}") };
-    assert_eq!([ratio, low, high].map(|ratio| (ratio * 1e4).round()), [14_890.0, 14_023.0, 15_811.0]);
+    let Sides::Interval(of) = comparison.answer else { panic!("{comparison:#?}") };
+    let found = [of.ratio, of.low, of.high].map(|ratio| (ratio * 1e4).round());
+    assert_eq!(found, [14_890.0, 14_023.0, 15_811.0]);
     let picked = ["node", "#3", "n", "haproxy"].map(|name| proofload_foreign::pick(&audit.groups, name));
     assert_eq!(picked, [vec![1], vec![2], vec![0, 1, 2], Vec::new()]);
 }

@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::io::BufReader;
-use std::path::PathBuf;
 
 use proofload_foreign::{Choice, Kind, LeftOut, Mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::written;
+
 const CHOICE: Choice = Choice { with_unsafe: false, with_values: false, is_secret: |name| name == "token" };
 
 fn file(name: &str) -> Vec<u8> {
-    fs::read(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/traffic").join(name)).unwrap()
+    fs::read(written("traffic").join(name)).unwrap()
 }
 
 fn read(name: &str, choice: Choice) -> (&'static str, Vec<Kind>, LeftOut) {

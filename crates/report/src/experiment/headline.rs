@@ -5,14 +5,13 @@
 
 use analysis::{Comparison, Conclusion, Effect, Grade, Kind, Outcome, Variant};
 use model::quantity::{Quantity, change, count, many, share};
-use model::text::cut;
+use model::text::{capitalised, cut};
 use plan::{Factor, Plan};
 use record::{EndReason, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{answer, capacity, distance};
-use crate::markdown::capitalised;
 
 /// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
 const TOLD_MAX: usize = 2;

@@ -56,10 +56,10 @@ proptest! {
         let blocks = pairs(effects.len(), 3, world);
         let found = screened(&blocks).unwrap();
         for (found, effect) in found.effects.iter().zip(&effects) {
-            prop_assert!((found.unwrap().log - effect).abs() < 1e-3, "{found:?} {effect}");
+            prop_assert!((found.unwrap().value - effect).abs() < 1e-3, "{found:?} {effect}");
         }
         let both = interactions(&blocks, &[0, 1]).unwrap().pairs;
-        prop_assert!((both[0].1.log - synergy).abs() < 1e-3, "{both:?}");
+        prop_assert!((both[0].1.value - synergy).abs() < 1e-3, "{both:?}");
     }
 }
 
@@ -69,7 +69,7 @@ fn a_row_that_is_lost_costs_only_precision() {
     blocks[0].remove(3);
     blocks[4 % 3].remove(0);
     let found = screened(&blocks).unwrap();
-    assert!((found.effects[2].unwrap().log - 0.3).abs() < 1e-3);
+    assert!((found.effects[2].unwrap().value - 0.3).abs() < 1e-3);
     assert_eq!(found.freedom, 22.0 - 3.0 - 5.0);
     assert_eq!(screened(&blocks[..0]), None);
 }

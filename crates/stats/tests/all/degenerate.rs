@@ -107,11 +107,10 @@ fn the_number_of_slices_follows_the_costs_and_stays_in_its_range() {
 fn error_rates_and_constants_outside_their_range_are_refused() {
     for alpha in OUTSIDE {
         assert!(matches!(sequence_t(6, 1.0, alpha), Err(Error::Refused(_))));
-        assert!(matches!(guard(&[], 1.0, alpha), Err(Error::Refused(_))));
     }
     for constant in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(sequence_t(6, constant, 0.05), Err(Error::Refused(_))));
-        assert!(matches!(guard(&[], constant, 0.05), Err(Error::Refused(_))));
+        assert!(matches!(guard(&[], constant), Err(Error::Refused(_))));
     }
     for resamples in [0, 999, 1_000_001] {
         let error = bootstrap_t(&[], 0.95, Resampling { resamples, seed: 1 });
@@ -152,11 +151,10 @@ fn a_sequence_says_nothing_before_it_can_and_nothing_infinite() {
 #[test]
 fn the_guard_has_no_evidence_in_nothing_and_names_the_block_that_is_no_number() {
     for nothing in [&[][..], &[0.0; 5]] {
-        let none = guard(nothing, 0.01, 0.05).expect("nothing is a beginning");
-        assert_eq!((none.ln_evidence, none.rejects), (0.0, false));
+        assert_eq!(guard(nothing, 0.01), Ok(0.0));
     }
     for value in [f64::NAN, f64::INFINITY, 1e300] {
-        assert!(matches!(guard(&[0.1, value], 0.01, 0.05), Err(Error::NotFinite { index: 1, .. })));
+        assert!(matches!(guard(&[0.1, value], 0.01), Err(Error::NotFinite { index: 1, .. })));
     }
 }
 

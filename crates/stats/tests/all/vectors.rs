@@ -148,9 +148,8 @@ fn the_sequence_ends_where_the_integrated_likelihood_ratio_reaches_its_threshold
 #[test]
 fn the_guards_evidence_is_the_integral_it_stands_for() {
     for row in rows(RESAMPLING, "guards") {
-        let guard = guard(&row.get::<Vec<f64>>("d"), row.get("scale"), 0.05).expect("valid");
-        close(guard.ln_evidence, row.get("ln_evidence"), 1e-8);
-        assert_eq!(guard.rejects, row.number("ln_evidence") > 20.0_f64.ln());
+        let ln_evidence = guard(&row.get::<Vec<f64>>("d"), row.get("scale")).expect("valid");
+        close(ln_evidence, row.get("ln_evidence"), 1e-8);
     }
 }
 

@@ -47,7 +47,7 @@ impl Noise {
 }
 
 /// The t statistic of the numbers added so far.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct RunningT {
     n: f64,
     sum: f64,
@@ -70,7 +70,6 @@ impl RunningT {
 }
 
 /// A critical t for each number of blocks, from 0 on; infinite where nobody looks.
-#[derive(Clone)]
 pub struct Boundary(pub Vec<f64>);
 
 impl Boundary {
