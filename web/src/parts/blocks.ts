@@ -112,7 +112,7 @@ export function linesOf(series: BlockSeries, variant: number, name: string): Lin
 }
 
 function blocksIn({ blocks, dropped }: BlockSeries): string {
-  const more = dropped.length === 0 ? '' : `; ${counted(dropped.length, 'more was', 'more were')} dropped, because other processes used the machine`;
+  const more = dropped.length === 0 ? '' : `; ${counted(dropped.length, 'more was', 'more were')} dropped`;
   return `${counted(blocks.length - dropped.length, 'block')}${more}.`;
 }
 
