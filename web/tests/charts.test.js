@@ -189,10 +189,11 @@ describe('the choice of variants', () => {
 describe('figures', () => {
   it('have the unit and the digits of the other reports', () => {
     const { figure } = charts;
-    assert.deepEqual([figure('per_s', 52_267), figure('per_s', 6.46), figure('per_s', 0), figure('per_s', 2.5e7)], ['52,300/s', '6.46/s', '0/s', '25.0 million/s']);
-    assert.deepEqual([figure('us', 812.3), figure('us', 81_230), figure('us', 2.5e7)], ['812 µs', '81.2 ms', '25.0 s']);
+    assert.deepEqual([figure('per_s', 52_267), figure('per_s', 6.46), figure('per_s', 0), figure('per_s', 2.5e7)], ['52,300/s', '6.46/s', '0/s', '25,000,000/s']);
+    assert.deepEqual([figure('us', 812.3), figure('us', 5000), figure('us', 999.7), figure('us', 2.5e7)], ['812 µs', '5.00 ms', '1.00 ms', '25.0 s']);
+    assert.deepEqual([figure('us', 9.996), figure('us', 99.96), figure('number', 0.9996)], ['10.0 µs', '100 µs', '1.00']);
     assert.deepEqual([figure('bytes', 134_054), figure('bytes', 12), figure('share', 0.0231)], ['134 kB', '12 B', '2.31 %']);
-    assert.deepEqual([figure('number', 1.024), figure('count', 1200), figure('count', null)], ['1.02 cores', '1,200', '–']);
+    assert.deepEqual([figure('number', 1.024), figure('count', 1200), figure('count', null)], ['1.02', '1,200', '–']);
     assert.equal(figure('share', 1e-6), '0.000100 %');
     assert.deepEqual([charts.grouped(-1234.5, 1), charts.grouped(-0.01, 1)], ['−1,234.5', '0.0']);
   });
