@@ -134,6 +134,11 @@ describe('distributions', () => {
     assert.deepEqual(charts.shareAt(curve, 250), { share: 0.9, atMost: false });
   });
 
+  it('are told of the variants that have one, not as zeros of those beyond the first', () => {
+    const { rows } = charts.quantiles(['a', 'b'], { curves: [curve, { requests: 0, censored: 0, at_least_from: null, points: [] }] });
+    assert.deepEqual(rows.map(([name, requests, given, median]) => [name, requests, given, median]), [['a', '1,000', '20', '100']]);
+  });
+
   it('give each nine the same room', () => {
     const places = [0, 0.9, 0.99, 0.999].map(charts.nines);
     places.forEach((place, index) => assert.ok(Math.abs(place - index) < 1e-9));
