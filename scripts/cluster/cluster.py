@@ -223,8 +223,10 @@ def down() -> None:
 
 
 if __name__ == "__main__":
-    # So that started processes are ended.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # So that started processes are ended, also with the terminal. What nohup ignores stays ignored.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, lambda told, _: sys.exit(128 + told))
     try:
         sys.exit(main(sys.argv[1:]))
     except Failed as failed:
