@@ -4,8 +4,7 @@ network namespace of its own. As root; nothing of it is left after `down`.
 
     scripts/cluster/cluster.py run -- COMMAND       all of it around a command: build, up, COMMAND, down
     scripts/cluster/cluster.py ready                whether it is built already; if not, why
-    scripts/cluster/cluster.py build                its one program, kept in the cache
-    scripts/cluster/cluster.py up [NODES]           two by default
+    scripts/cluster/cluster.py up
     scripts/cluster/cluster.py down
     scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point, or that of an archive
     scripts/cluster/cluster.py crash N              node N is gone, as by a power cut
@@ -14,7 +13,6 @@ network namespace of its own. As root; nothing of it is left after `down`.
     scripts/cluster/cluster.py start-api            starts it again
     scripts/cluster/cluster.py restart-controllers  lets controllers and scheduler connect to it at once
     scripts/cluster/cluster.py kubectl WORDS...     as administrator
-    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG and kubectl
 """
 
 import fcntl
@@ -33,7 +31,7 @@ import identities
 import image
 import network
 import node
-from place import CACHE, CONTROL, NODES_MAX, PROGRAMS, STATE, folder, node_name, nodes
+from place import CACHE, CONTROL, NODES, PROGRAMS, STATE, folder, node_name
 from processes import Failed, inside, run
 
 COMMANDS = ["containerd", "runc", "ctr", "ip", "nsenter", "iptables", "openssl"]
@@ -51,19 +49,15 @@ def main(words: list[str]) -> int:
             return around(command)
         case ["ready"]:
             return ready()
-        case ["build"]:
-            build()
         case ["up"]:
-            up(2)
-        case ["up", count] if count.isdigit() and 1 <= int(count) <= NODES_MAX:
-            up(int(count))
+            up()
         case ["down"]:
             down()
         case ["image", name, source]:
             give_image(name, Path(source))
-        case ["crash", number] if number.isdigit() and int(number) in nodes():
+        case ["crash", number] if number.isdigit() and int(number) in NODES:
             node.crash(int(number))
-        case ["restart", number] if number.isdigit() and int(number) in nodes():
+        case ["restart", number] if number.isdigit() and int(number) in NODES:
             restart(int(number))
         case ["stop-api"]:
             control.stop_api()
@@ -74,8 +68,6 @@ def main(words: list[str]) -> int:
         case ["kubectl", *rest]:
             admin = f"--kubeconfig={identities.kubeconfig_of('admin')}"
             return subprocess.run(inside(CONTROL, [str(program()), "kubectl", admin, *rest])).returncode
-        case ["inside", *command] if command:
-            return subprocess.run(inside(CONTROL, command), env=environment()).returncode
         case _:
             print(__doc__, file=sys.stderr)
             return 2
@@ -86,11 +78,10 @@ def around(command: list[str]) -> int:
     """Runs a command while the cluster is up. Only one at a time on a machine."""
     if lacking := what_is_missing():
         raise Failed(lacking)
-    build()
     with open("/run/lock/proofload-cluster", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            up(2)
+            up()
             return subprocess.run(command, env=environment()).returncode
         finally:
             down()
@@ -155,20 +146,19 @@ def build() -> None:
     half.rename(program())
 
 
-def up(count: int) -> None:
+def up() -> None:
     """Starts everything, and waits until all nodes are ready."""
     build()
     down()
     STATE.mkdir(parents=True)
     STATE.chmod(0o700)
-    (STATE / "nodes").write_text(str(count))
     (STATE / "sysctl").write_text(run("sysctl", *SYSCTLS))
     give_kubectl()
-    network.make(count)
-    identities.make(count)
+    network.make()
+    identities.make()
     image.pause(node.PAUSE, STATE / "pause.tar")
     control.begin(str(program()))
-    for number in nodes():
+    for number in NODES:
         node.begin(number, str(program()))
         node.take(number, STATE / "pause.tar")
     wait_for_nodes()
@@ -180,7 +170,7 @@ def wait_for_nodes() -> None:
     while True:
         listed = control.kubectl(str(program()), "get", "nodes", "--no-headers", quiet=True)
         states = {line.split()[0]: line.split()[1] for line in listed.splitlines()}
-        all_ready = all(states.get(node_name(number)) == "Ready" for number in nodes())
+        all_ready = all(states.get(node_name(number)) == "Ready" for number in NODES)
         if all_ready and "default" in control.kubectl(str(program()), "get", "sa", "default", quiet=True):
             return
         if time.monotonic() > until:
@@ -202,7 +192,7 @@ def give_image(name: str, source: Path) -> None:
     out = STATE / "image.tar"
     made = image.renamed if tarfile.is_tarfile(source) else image.of_program
     made(name, source, out)
-    for number in nodes():
+    for number in NODES:
         node.take(number, out)
     out.unlink()
 
@@ -211,14 +201,13 @@ def down() -> None:
     """Ends everything and removes what it left, if there is anything."""
     if not STATE.exists():
         return
-    count = len(nodes())
     control.end()
-    for number in nodes():
+    for number in NODES:
         node.end(number)
     if (STATE / "sysctl").exists():
         run("sysctl", "--quiet", f"--load={STATE / 'sysctl'}", quiet=True)
     node.unmount(STATE)
-    network.remove(count)
+    network.remove()
     shutil.rmtree(STATE)
 
 

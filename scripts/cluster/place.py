@@ -9,7 +9,8 @@ PROGRAMS = HERE / "programs"
 STATE = Path(os.environ.get("PROOFLOAD_CLUSTER", "/tmp/proofload-cluster"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "proofload-cluster"
 
-NODES_MAX = 9
+# The numbers of the nodes.
+NODES = (1, 2)
 # The namespace in which the API server is, and in which clients have to be.
 CONTROL = "proofload-control"
 CONTROL_ADDRESS = "10.83.0.1"
@@ -42,11 +43,3 @@ def pod_network(number: int) -> str:
 def folder(number: int) -> Path:
     """Where everything of a node is."""
     return STATE / node_name(number)
-
-
-def nodes() -> range:
-    """The numbers of the nodes that there are."""
-    try:
-        return range(1, int((STATE / "nodes").read_text()) + 1)
-    except FileNotFoundError:
-        return range(0)
