@@ -7,6 +7,7 @@ const http = require('node:http');
 const { constants } = require('node:zlib');
 const compression = require('compression');
 const express = require('express');
+const { chosen } = require('../choice');
 const { serve } = require('../serving');
 const { buildCatalogue } = require('./catalogue');
 
@@ -43,10 +44,3 @@ app.get('/count', (req, res) => {
 });
 
 serve(http.createServer(app));
-
-// The value that a variable names; the first is the default. A typing error must not be measured as the default.
-function chosen(variable, values) {
-  const name = process.env[variable] ?? Object.keys(values)[0];
-  if (Object.hasOwn(values, name)) return values[name];
-  throw new Error(`${variable} is ${name}, expected one of ${Object.keys(values).join(', ')}`);
-}
