@@ -11,11 +11,17 @@ function serve(server, { port = 3000, ended, ...options } = {}) {
   server.listen({ port: Number(PORT), host: HOST, ...options }, () => {
     console.log(`listening on http://${HOST}:${server.address().port}`);
   });
-  // Requests under way are finished; connections that are still open after the grace period are closed.
-  process.once('SIGTERM', () => {
+  // Requests under way are finished; connections that are still open after the grace period are closed. A worker may get the signal
+  // twice: from its primary, and as one of all processes.
+  process.on('SIGTERM', () => {
     server.close(ended);
     setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
   });
 }
 
-module.exports = { serve };
+/** The channel to its primary would keep a worker of a cluster alive. */
+function leavePrimary() {
+  if (process.connected) process.disconnect();
+}
+
+module.exports = { leavePrimary, serve };

@@ -6,7 +6,7 @@
 //   PORT, HOST  where it listens
 
 const http = require('node:http');
-const { serve } = require('../serving');
+const { leavePrimary, serve } = require('../serving');
 const { responseOn, begin, delayMs, listening, onRequest } = require('./faults');
 
 const HEALTH = { status: 200, headers: { 'Content-Length': 2 }, body: 'OK' };
@@ -25,6 +25,5 @@ function send(res, { status, headers, body }) {
   res.end(body);
 }
 
-// The channel to the primary would keep a worker of a cluster alive.
-serve(http.createServer(handle), { ...listening, ended: () => process.disconnect?.() });
+serve(http.createServer(handle), { ...listening, ended: leavePrimary });
 begin();

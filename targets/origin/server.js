@@ -6,7 +6,7 @@
 //   PORT, HOST  where it listens
 
 const http = require('node:http');
-const { serve } = require('../serving');
+const { leavePrimary, serve } = require('../serving');
 
 const BODY = Buffer.from('Hello, world!');
 
@@ -43,6 +43,4 @@ function handle(req, res) {
   }
 }
 
-const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handle);
-// The channel to the primary would keep a worker of a cluster alive.
-serve(server, { backlog: 4096, ended: () => process.disconnect?.() });
+serve(http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handle), { backlog: 4096, ended: leavePrimary });

@@ -14,7 +14,7 @@
 const cluster = require('node:cluster');
 const http = require('node:http');
 const express = require('express');
-const { serve } = require('../serving');
+const { leavePrimary, serve } = require('../serving');
 const { spun, turn } = require('../spin');
 
 const number = (name) => Number(process.env[name] ?? 0);
@@ -54,6 +54,5 @@ if (cluster.isPrimary && number('WORKERS') > 1) {
   for (let count = number('WORKERS'); count > 0; count -= 1) cluster.fork();
   process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill('SIGTERM')));
 } else {
-  // A worker's channel to its primary would keep it alive.
-  serve(http.createServer(app), { ended: () => process.disconnect?.() });
+  serve(http.createServer(app), { ended: leavePrimary });
 }
