@@ -16,7 +16,6 @@ network namespace of its own. As root; nothing of it is left after `down`.
 """
 
 import fcntl
-import hashlib
 import os
 import shutil
 import signal
@@ -31,7 +30,7 @@ import identities
 import image
 import network
 import node
-from place import CACHE, CONTROL, NODES, PROGRAMS, STATE, folder, node_name
+from place import CACHE, CONTROL, NODES, PROGRAM, SOURCES, STATE, folder, node_name
 from processes import Failed, inside, run
 
 COMMANDS = ["containerd", "runc", "ctr", "ip", "nsenter", "iptables", "openssl"]
@@ -62,12 +61,12 @@ def main(words: list[str]) -> int:
         case ["stop-api"]:
             control.stop_api()
         case ["start-api"]:
-            control.start_api(str(program()))
+            control.start_api()
         case ["restart-controllers"]:
-            control.restart_controllers(str(program()))
+            control.restart_controllers()
         case ["kubectl", *rest]:
             admin = f"--kubeconfig={identities.kubeconfig_of('admin')}"
-            return subprocess.run(inside(CONTROL, [str(program()), "kubectl", admin, *rest])).returncode
+            return subprocess.run(inside(CONTROL, [str(PROGRAM), "kubectl", admin, *rest])).returncode
         case _:
             print(__doc__, file=sys.stderr)
             return 2
@@ -97,14 +96,14 @@ def give_kubectl() -> None:
     """The cluster's own kubectl, as a command."""
     command = STATE / "bin" / "kubectl"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {program()} kubectl "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {PROGRAM} kubectl "$@"\n')
     command.chmod(0o755)
 
 
 def ready() -> int:
     """Whether the cluster starts in seconds here. If not, the skipped tests are reported clearly."""
     lacking = what_is_missing()
-    if not lacking and not program().exists():
+    if not lacking and not PROGRAM.exists():
         lacking = "its program is not built yet, which takes some ten minutes: make test-cluster"
     if lacking:
         print(f"\n*** SKIPPED: the tests with a real Kubernetes. {lacking} ***\n", file=sys.stderr)
@@ -121,29 +120,22 @@ def what_is_missing() -> str | None:
     return f"missing here: {', '.join(missing)}; scripts/setup cluster installs it" if missing else None
 
 
-def program() -> Path:
-    """The program, named after what it is built from."""
-    sources = [PROGRAMS / name for name in ["main.go", "go.mod", "go.sum"]]
-    content = b"".join(source.read_bytes() for source in sources)
-    return CACHE / f"kubernetes-{hashlib.sha256(content).hexdigest()[:16]}"
-
-
 def build() -> None:
     """Builds it, unless the cache has it."""
-    if program().exists():
+    if PROGRAM.exists():
         return
     if shutil.which("go") is None:
         raise Failed("go is missing, which builds the test cluster: install Go 1.24 or newer")
     print("cluster: building Kubernetes from its Go modules; about ten minutes the first time", file=sys.stderr)
     CACHE.mkdir(parents=True, exist_ok=True)
-    half = program().with_suffix(".half")
+    half = PROGRAM.with_suffix(".half")
     major, minor, _ = VERSION.lstrip("v").split(".")
     facts = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     flags = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in facts.items())
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
     subprocess.run(["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {flags}", "-o", half, "."],
-                   cwd=PROGRAMS, env=environment, check=True)
-    half.rename(program())
+                   cwd=SOURCES, env=environment, check=True)
+    half.rename(PROGRAM)
 
 
 def up() -> None:
@@ -157,9 +149,9 @@ def up() -> None:
     network.make()
     identities.make()
     image.pause(node.PAUSE, STATE / "pause.tar")
-    control.begin(str(program()))
+    control.begin()
     for number in NODES:
-        node.begin(number, str(program()))
+        node.begin(number)
         node.take(number, STATE / "pause.tar")
     wait_for_nodes()
 
@@ -168,10 +160,10 @@ def wait_for_nodes() -> None:
     """Until pods can be made: nodes are ready, and there is the account that pods have."""
     until = time.monotonic() + NODES_READY_MAX_S
     while True:
-        listed = control.kubectl(str(program()), "get", "nodes", "--no-headers", quiet=True)
+        listed = control.kubectl("get", "nodes", "--no-headers", quiet=True)
         states = {line.split()[0]: line.split()[1] for line in listed.splitlines()}
         all_ready = all(states.get(node_name(number)) == "Ready" for number in NODES)
-        if all_ready and "default" in control.kubectl(str(program()), "get", "sa", "default", quiet=True):
+        if all_ready and "default" in control.kubectl("get", "sa", "default", quiet=True):
             return
         if time.monotonic() > until:
             raise Failed(f"the nodes are not ready after {NODES_READY_MAX_S} s: {states}; see {STATE}/logs")
@@ -183,7 +175,7 @@ def restart(number: int) -> None:
     network.plug_in(number)
     node.unmount(folder(number) / "running")
     node.start_containerd(number)
-    node.start_kubelet(number, str(program()))
+    node.start_kubelet(number)
     wait_for_nodes()
 
 
