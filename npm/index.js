@@ -60,7 +60,7 @@ function words(flags) {
 /** Runs the binary: `read` takes what it prints, `result` gives what that comes to. */
 function start(args, signal, read, result) {
   return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw new ProofloadError(130, '', undefined, { cause: signal.reason });
     const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'] });
     const stop = () => child.kill('SIGINT');
     signal?.addEventListener('abort', stop);
@@ -68,8 +68,9 @@ function start(args, signal, read, result) {
 
     let stderr = '';
     let failure;
-    child.stderr.setEncoding('utf8').on('data', (piece) => { stderr += piece; });
-    child.stdout.setEncoding('utf8').on('data', (piece) => {
+    // There is neither where this process has too many files open: then comes an error.
+    child.stderr?.setEncoding('utf8').on('data', (piece) => { stderr += piece; });
+    child.stdout?.setEncoding('utf8').on('data', (piece) => {
       if (failure) return;
       try {
         read(piece);

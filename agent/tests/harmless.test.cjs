@@ -65,36 +65,27 @@ test('a lab that goes takes all with it that was armed', async (t) => {
   }
 });
 
-test('frozen intrinsics: the service serves, and is profiled', async (t) => {
-  const lab = await labFor(t);
-  const env = lab.env({ NODE_OPTIONS: '--frozen-intrinsics --no-warnings' });
-  const service = await serviceFor(t, [fixture('server.cjs')], env);
-  const agent = await lab.agent();
-  for (const kind of ['cpu', 'heap', 'counters']) {
-    const file = lab.file(`a.${kind}`);
-    assert.equal((await agent.arm({ id: kind, kind, file })).type, 'armed');
-    await service.get('/spin?n=30');
-    const captured = await agent.disarm(kind);
-    assert.deepEqual([captured.type, captured.requests], ['captured', 1], captured.reason);
-  }
-  service.child.kill('SIGTERM');
-  assert.deepEqual([(await service.ended).code, (await service.ended).stderr], [0, '']);
-});
-
-test('a service that replaces globals is profiled all the same', async (t) => {
-  const lab = await labFor(t);
-  const service = await serviceFor(t, [fixture('overwrites.cjs')], lab.env());
-  const agent = await lab.agent();
-  for (const kind of ['cpu', 'heap', 'counters']) {
-    const file = lab.file(`a.${kind}`);
-    assert.equal((await agent.arm({ id: kind, kind, file })).type, 'armed');
-    assert.equal(await service.get('/'), 'well');
-    const captured = await agent.disarm(kind);
-    assert.deepEqual([captured.type, captured.requests], ['captured', 1], captured.reason);
-    if (kind !== 'counters') JSON.parse(fs.readFileSync(file, 'utf8'));
-  }
-  assert.equal(service.stderr, '');
-});
+const ODD = [
+  ['frozen intrinsics', 'server.cjs', { NODE_OPTIONS: '--frozen-intrinsics --no-warnings' }],
+  ['globals that the service replaces', 'overwrites.cjs', {}],
+];
+for (const [what, name, settings] of ODD) {
+  test(`${what}: it serves, is profiled, and prints nothing of it`, async (t) => {
+    const lab = await labFor(t);
+    const service = await serviceFor(t, [fixture(name)], lab.env(settings));
+    const agent = await lab.agent();
+    for (const kind of ['cpu', 'heap', 'counters']) {
+      const file = lab.file(`a.${kind}`);
+      assert.equal((await agent.arm({ id: kind, kind, file })).type, 'armed');
+      assert.equal(await service.get('/'), 'well');
+      const captured = await agent.disarm(kind);
+      assert.deepEqual([captured.type, captured.requests], ['captured', 1], captured.reason);
+      if (kind !== 'counters') JSON.parse(fs.readFileSync(file, 'utf8'));
+    }
+    service.child.kill('SIGTERM');
+    assert.equal((await service.ended).stderr, '');
+  });
+}
 
 test('a service that closes what it does not know goes on with what it opens in its place', async (t) => {
   const lab = await labFor(t);

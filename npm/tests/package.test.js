@@ -109,7 +109,8 @@ test('an abort ends a comparison in its own time', async () => {
   assert.equal(events[0], 'started');
   assert.deepEqual(events.slice(-2), ['ended', 'report']);
 
-  await assert.rejects(proofload.load(url, {}, { signal: abort.signal }), { name: 'AbortError' });
+  const again = await proofload.load(url, {}, { signal: AbortSignal.abort('enough') }).catch((error) => error);
+  assert.deepEqual([again.name, again.exitCode, again.cause], ['AbortError', 130, 'enough']);
 });
 
 test('an error of onEvent stops the run and is what the promise is rejected with', async () => {

@@ -4,8 +4,7 @@ network namespace of its own. As root; nothing of it is left after `down`.
 
     scripts/cluster/cluster.py run -- COMMAND       all of it around a command: build, up, COMMAND, down
     scripts/cluster/cluster.py ready                whether it is built already; if not, why
-    scripts/cluster/cluster.py build                its one program, kept in the cache
-    scripts/cluster/cluster.py up [NODES]           two by default
+    scripts/cluster/cluster.py up
     scripts/cluster/cluster.py down
     scripts/cluster/cluster.py image NAME PROGRAM   gives all nodes an image with PROGRAM as its entry point, or that of an archive
     scripts/cluster/cluster.py crash N              node N is gone, as by a power cut
@@ -14,11 +13,9 @@ network namespace of its own. As root; nothing of it is left after `down`.
     scripts/cluster/cluster.py start-api            starts it again
     scripts/cluster/cluster.py restart-controllers  lets controllers and scheduler connect to it at once
     scripts/cluster/cluster.py kubectl WORDS...     as administrator
-    scripts/cluster/cluster.py inside COMMAND       in the control plane's network, with the clients' KUBECONFIG and kubectl
 """
 
 import fcntl
-import hashlib
 import os
 import shutil
 import signal
@@ -33,7 +30,7 @@ import identities
 import image
 import network
 import node
-from place import CACHE, CONTROL, NODES_MAX, PROGRAMS, STATE, folder, node_name, nodes
+from place import CACHE, CONTROL, NODES, PROGRAM, SOURCES, STATE, folder, node_name
 from processes import Failed, inside, run
 
 COMMANDS = ["containerd", "runc", "ctr", "ip", "nsenter", "iptables", "openssl"]
@@ -51,31 +48,25 @@ def main(words: list[str]) -> int:
             return around(command)
         case ["ready"]:
             return ready()
-        case ["build"]:
-            build()
         case ["up"]:
-            up(2)
-        case ["up", count] if count.isdigit() and 1 <= int(count) <= NODES_MAX:
-            up(int(count))
+            up()
         case ["down"]:
             down()
         case ["image", name, source]:
             give_image(name, Path(source))
-        case ["crash", number] if number.isdigit() and int(number) in nodes():
+        case ["crash", number] if number.isdigit() and int(number) in NODES:
             node.crash(int(number))
-        case ["restart", number] if number.isdigit() and int(number) in nodes():
+        case ["restart", number] if number.isdigit() and int(number) in NODES:
             restart(int(number))
         case ["stop-api"]:
             control.stop_api()
         case ["start-api"]:
-            control.start_api(str(program()))
+            control.start_api()
         case ["restart-controllers"]:
-            control.restart_controllers(str(program()))
+            control.restart_controllers()
         case ["kubectl", *rest]:
             admin = f"--kubeconfig={identities.kubeconfig_of('admin')}"
-            return subprocess.run(inside(CONTROL, [str(program()), "kubectl", admin, *rest])).returncode
-        case ["inside", *command] if command:
-            return subprocess.run(inside(CONTROL, command), env=environment()).returncode
+            return subprocess.run(inside(CONTROL, [str(PROGRAM), "kubectl", admin, *rest])).returncode
         case _:
             print(__doc__, file=sys.stderr)
             return 2
@@ -86,11 +77,10 @@ def around(command: list[str]) -> int:
     """Runs a command while the cluster is up. Only one at a time on a machine."""
     if lacking := what_is_missing():
         raise Failed(lacking)
-    build()
     with open("/run/lock/proofload-cluster", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            up(2)
+            up()
             return subprocess.run(command, env=environment()).returncode
         finally:
             down()
@@ -106,14 +96,14 @@ def give_kubectl() -> None:
     """The cluster's own kubectl, as a command."""
     command = STATE / "bin" / "kubectl"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {program()} kubectl "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {PROGRAM} kubectl "$@"\n')
     command.chmod(0o755)
 
 
 def ready() -> int:
     """Whether the cluster starts in seconds here. If not, the skipped tests are reported clearly."""
     lacking = what_is_missing()
-    if not lacking and not program().exists():
+    if not lacking and not PROGRAM.exists():
         lacking = "its program is not built yet, which takes some ten minutes: make test-cluster"
     if lacking:
         print(f"\n*** SKIPPED: the tests with a real Kubernetes. {lacking} ***\n", file=sys.stderr)
@@ -130,46 +120,38 @@ def what_is_missing() -> str | None:
     return f"missing here: {', '.join(missing)}; scripts/setup cluster installs it" if missing else None
 
 
-def program() -> Path:
-    """The program, named after what it is built from."""
-    sources = [PROGRAMS / name for name in ["main.go", "go.mod", "go.sum"]]
-    content = b"".join(source.read_bytes() for source in sources)
-    return CACHE / f"kubernetes-{hashlib.sha256(content).hexdigest()[:16]}"
-
-
 def build() -> None:
     """Builds it, unless the cache has it."""
-    if program().exists():
+    if PROGRAM.exists():
         return
     if shutil.which("go") is None:
         raise Failed("go is missing, which builds the test cluster: install Go 1.24 or newer")
     print("cluster: building Kubernetes from its Go modules; about ten minutes the first time", file=sys.stderr)
     CACHE.mkdir(parents=True, exist_ok=True)
-    half = program().with_suffix(".half")
+    half = PROGRAM.with_suffix(".half")
     major, minor, _ = VERSION.lstrip("v").split(".")
     facts = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     flags = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in facts.items())
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOTOOLCHAIN": "local"}
     subprocess.run(["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {flags}", "-o", half, "."],
-                   cwd=PROGRAMS, env=environment, check=True)
-    half.rename(program())
+                   cwd=SOURCES, env=environment, check=True)
+    half.rename(PROGRAM)
 
 
-def up(count: int) -> None:
+def up() -> None:
     """Starts everything, and waits until all nodes are ready."""
     build()
     down()
     STATE.mkdir(parents=True)
     STATE.chmod(0o700)
-    (STATE / "nodes").write_text(str(count))
     (STATE / "sysctl").write_text(run("sysctl", *SYSCTLS))
     give_kubectl()
-    network.make(count)
-    identities.make(count)
+    network.make()
+    identities.make()
     image.pause(node.PAUSE, STATE / "pause.tar")
-    control.begin(str(program()))
-    for number in nodes():
-        node.begin(number, str(program()))
+    control.begin()
+    for number in NODES:
+        node.begin(number)
         node.take(number, STATE / "pause.tar")
     wait_for_nodes()
 
@@ -178,10 +160,10 @@ def wait_for_nodes() -> None:
     """Until pods can be made: nodes are ready, and there is the account that pods have."""
     until = time.monotonic() + NODES_READY_MAX_S
     while True:
-        listed = control.kubectl(str(program()), "get", "nodes", "--no-headers", quiet=True)
+        listed = control.kubectl("get", "nodes", "--no-headers", quiet=True)
         states = {line.split()[0]: line.split()[1] for line in listed.splitlines()}
-        all_ready = all(states.get(node_name(number)) == "Ready" for number in nodes())
-        if all_ready and "default" in control.kubectl(str(program()), "get", "sa", "default", quiet=True):
+        all_ready = all(states.get(node_name(number)) == "Ready" for number in NODES)
+        if all_ready and "default" in control.kubectl("get", "sa", "default", quiet=True):
             return
         if time.monotonic() > until:
             raise Failed(f"the nodes are not ready after {NODES_READY_MAX_S} s: {states}; see {STATE}/logs")
@@ -193,7 +175,7 @@ def restart(number: int) -> None:
     network.plug_in(number)
     node.unmount(folder(number) / "running")
     node.start_containerd(number)
-    node.start_kubelet(number, str(program()))
+    node.start_kubelet(number)
     wait_for_nodes()
 
 
@@ -202,7 +184,7 @@ def give_image(name: str, source: Path) -> None:
     out = STATE / "image.tar"
     made = image.renamed if tarfile.is_tarfile(source) else image.of_program
     made(name, source, out)
-    for number in nodes():
+    for number in NODES:
         node.take(number, out)
     out.unlink()
 
@@ -211,20 +193,21 @@ def down() -> None:
     """Ends everything and removes what it left, if there is anything."""
     if not STATE.exists():
         return
-    count = len(nodes())
     control.end()
-    for number in nodes():
+    for number in NODES:
         node.end(number)
     if (STATE / "sysctl").exists():
         run("sysctl", "--quiet", f"--load={STATE / 'sysctl'}", quiet=True)
     node.unmount(STATE)
-    network.remove(count)
+    network.remove()
     shutil.rmtree(STATE)
 
 
 if __name__ == "__main__":
-    # So that started processes are ended.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # So that started processes are ended, also with the terminal. What nohup ignores stays ignored.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, lambda told, _: sys.exit(128 + told))
     try:
         sys.exit(main(sys.argv[1:]))
     except Failed as failed:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from place import API, API_SERVICE_ADDRESS, CONTROL_ADDRESS, STATE, address, node_name
+from place import API, API_SERVICE_ADDRESS, CONTROL_ADDRESS, NODES, STATE, address, node_name
 from processes import run
 
 KEYS = STATE / "keys"
@@ -13,7 +13,7 @@ GUEST = "guest"
 CLIENTS = "clients"
 
 
-def make(nodes: int) -> None:
+def make() -> None:
     """Makes all of them."""
     KEYS.mkdir(parents=True)
     KEYS.chmod(0o700)
@@ -30,7 +30,7 @@ def make(nodes: int) -> None:
         certificate(name, user, group, [])
         kubeconfig(name)
     kubeconfig(CLIENTS, ["admin", GUEST])
-    for number in range(1, nodes + 1):
+    for number in NODES:
         name = node_name(number)
         certificate(name, f"system:node:{name}", "system:nodes", [f"IP:{address(number)}", f"DNS:{name}"])
         kubeconfig(name)

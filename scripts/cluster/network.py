@@ -4,18 +4,18 @@
                                    └── 10.83.0.12  node 2 ── bridge ── its pods, 10.83.102.0/24
 """
 
-from place import CONTROL, CONTROL_ADDRESS, address, namespace, pod_network
+from place import CONTROL, CONTROL_ADDRESS, NODES, address, namespace, pod_network
 from processes import inside, run
 
 
-def make(nodes: int) -> None:
-    """Makes the namespaces of so many nodes and the routes between them."""
+def make() -> None:
+    """Makes the namespaces and the routes between them."""
     run("ip", "netns", "add", CONTROL)
     ip(CONTROL, "link set lo up")
     ip(CONTROL, "link add nodes type bridge")
     ip(CONTROL, f"addr add {CONTROL_ADDRESS}/24 dev nodes")
     ip(CONTROL, "link set nodes up")
-    for number in range(1, nodes + 1):
+    for number in NODES:
         own = namespace(number)
         run("ip", "netns", "add", own)
         ip(own, "link set lo up")
@@ -26,8 +26,8 @@ def make(nodes: int) -> None:
         ip(own, f"route add default via {CONTROL_ADDRESS}")
         ip(CONTROL, f"route add {pod_network(number)} via {address(number)}")
         forward(own)
-    for number in range(1, nodes + 1):
-        for other in range(1, nodes + 1):
+    for number in NODES:
+        for other in NODES:
             if other != number:
                 ip(namespace(number), f"route add {pod_network(other)} via {address(other)}")
 
@@ -48,9 +48,9 @@ def plug_in(number: int) -> None:
     ip(CONTROL, f"link set node{number} up")
 
 
-def remove(nodes: int) -> None:
+def remove() -> None:
     """Removes the namespaces with everything in them."""
-    for name in [CONTROL, *(namespace(number) for number in range(1, nodes + 1))]:
+    for name in [CONTROL, *map(namespace, NODES)]:
         run("ip", "netns", "delete", name, quiet=True)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import network
 from identities import KEYS, kubeconfig_of
-from place import STATE, address, folder, namespace, node_name, pod_network
+from place import PROGRAM, STATE, address, folder, namespace, node_name, pod_network
 from processes import Failed, run, start, stop, tell
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -19,14 +19,14 @@ PODS_MAX = 60
 CONTAINERD_MAX_S = 15
 
 
-def begin(number: int, program: str) -> None:
+def begin(number: int) -> None:
     """Starts a node, which registers with the control plane."""
     folder(number).mkdir(parents=True, exist_ok=True)
     make_control_groups(number)
     write_containerd(number)
     write_kubelet(number)
     start_containerd(number)
-    start_kubelet(number, program)
+    start_kubelet(number)
 
 
 def start_containerd(number: int) -> None:
@@ -40,13 +40,13 @@ def start_containerd(number: int) -> None:
         time.sleep(0.1)
 
 
-def start_kubelet(number: int, program: str) -> None:
+def start_kubelet(number: int) -> None:
     """Starts the kubelet and kube-proxy."""
     own, name = folder(number), node_name(number)
     start(f"kubelet{number}", namespace(number), [
-        program, "kubelet", f"--config={own}/kubelet.json", f"--kubeconfig={kubeconfig_of(name)}",
+        str(PROGRAM), "kubelet", f"--config={own}/kubelet.json", f"--kubeconfig={kubeconfig_of(name)}",
         f"--hostname-override={name}", f"--node-ip={address(number)}", f"--root-dir={own}/kubelet"])
-    start(f"proxy{number}", namespace(number), [program, "kube-proxy", f"--config={own}/proxy.json"])
+    start(f"proxy{number}", namespace(number), [str(PROGRAM), "kube-proxy", f"--config={own}/proxy.json"])
 
 
 def take(number: int, image: Path) -> None:

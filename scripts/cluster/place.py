@@ -1,15 +1,19 @@
-"""Folders, cache and addresses of the test cluster."""
+"""Folders, program and addresses of the test cluster."""
 
+import hashlib
 import os
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PROGRAMS = HERE / "programs"
 # All that a cluster leaves is below it, and goes with it. Short, because paths of sockets may be.
 STATE = Path(os.environ.get("PROOFLOAD_CLUSTER", "/tmp/proofload-cluster"))
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "proofload-cluster"
+# All of Kubernetes as one program, named after what it is built from.
+SOURCES = Path(__file__).resolve().parent / "programs"
+CONTENT = b"".join((SOURCES / name).read_bytes() for name in ["main.go", "go.mod", "go.sum"])
+PROGRAM = CACHE / f"kubernetes-{hashlib.sha256(CONTENT).hexdigest()[:16]}"
 
-NODES_MAX = 9
+# The numbers of the nodes.
+NODES = (1, 2)
 # The namespace in which the API server is, and in which clients have to be.
 CONTROL = "proofload-control"
 CONTROL_ADDRESS = "10.83.0.1"
@@ -42,11 +46,3 @@ def pod_network(number: int) -> str:
 def folder(number: int) -> Path:
     """Where everything of a node is."""
     return STATE / node_name(number)
-
-
-def nodes() -> range:
-    """The numbers of the nodes that there are."""
-    try:
-        return range(1, int((STATE / "nodes").read_text()) + 1)
-    except FileNotFoundError:
-        return range(0)

@@ -3,6 +3,8 @@
 // The document that the API returns: a product catalogue, the same in every process and on every machine, whose
 // JSON text has an exact size. Nothing here looks at the clock, the environment or real randomness.
 
+const { pick, seededRandom } = require('../random');
+
 // The size of the response in a public comparison of Express configurations, so that results can be set beside it.
 const BODY_BYTES = 134_054;
 
@@ -44,21 +46,8 @@ function buildProduct(id, random) {
   };
 }
 
-// A linear congruential generator (constants of Numerical Recipes) gives `random(limit)` → integer in [0, limit).
-function seededRandom(seed) {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
-}
-
-function pick(list, random) {
-  return list[random(list.length)];
-}
-
 function jsonBytes(value) {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-module.exports = { BODY_BYTES, buildCatalogue };
+module.exports = { buildCatalogue };

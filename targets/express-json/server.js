@@ -3,13 +3,13 @@
 // A minimal JSON API: one document, built at start, serialised by Express for each request. It reads PORT, HOST and
 // COMPRESSION; only Express itself reads NODE_ENV.
 
+const http = require('node:http');
 const { constants } = require('node:zlib');
 const compression = require('compression');
 const express = require('express');
+const { chosen } = require('../choice');
+const { serve } = require('../serving');
 const { buildCatalogue } = require('./catalogue');
-
-const STOP_GRACE_MS = 1000;
-const HOST = process.env.HOST ?? '127.0.0.1';
 
 // What COMPRESSION may be. The middleware sends the first of br, gzip and deflate that the client accepts. By default it compresses
 // gzip at zlib's level 6 and Brotli at 4; `level: 9`, which is often written for "best", leaves Brotli at 4. Here `best` is
@@ -43,20 +43,4 @@ app.get('/count', (req, res) => {
   res.json({ requests });
 });
 
-const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
-  if (error) throw error;
-  console.log(`listening on http://${HOST}:${server.address().port}`);
-});
-
-// Requests under way are finished; connections that are still open after the grace period are closed.
-process.once('SIGTERM', () => {
-  server.close();
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});
-
-// The value that a variable names; the first is the default. A typing error must not be measured as the default.
-function chosen(variable, values) {
-  const name = process.env[variable] ?? Object.keys(values)[0];
-  if (Object.hasOwn(values, name)) return values[name];
-  throw new Error(`${variable} is ${name}, expected one of ${Object.keys(values).join(', ')}`);
-}
+serve(http.createServer(app));

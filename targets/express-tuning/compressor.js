@@ -4,7 +4,7 @@
 
 const { constants } = require('node:zlib');
 const compression = require('compression');
-const { chosen } = require('./choice');
+const { chosen } = require('../choice');
 
 /**
  * By default gzip at zlib's level 6 and Brotli at 4. `level: 9`, which is often written for "best", leaves Brotli at 4; here

@@ -3,7 +3,7 @@
 // LOGGER: which logger writes a line to standard output for each response, or none. Returns middleware.
 
 const pino = require('pino');
-const { chosen } = require('./choice');
+const { chosen } = require('../choice');
 
 // console.log writes each line before it returns, and so does pino by default. With the settings that its guide gives for
 // speed it buffers 4 KB and writes them later. The rest of the buffer is written before the process ends.

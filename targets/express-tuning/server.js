@@ -4,15 +4,15 @@
 // COMPRESSION=off|default|best, WORK=none|sync|async, LOGGER=none|console|pino; also PORT and HOST. Whoever starts it
 // chooses processes and proxies.
 
+const http = require('node:http');
 const path = require('node:path');
 const express = require('express');
+const { serve } = require('../serving');
 const { compressor } = require('./compressor');
 const { logger } = require('./logger');
 const { signer } = require('./signer');
 const { buildTimetable } = require('./timetable');
 
-const STOP_GRACE_MS = 1000;
-const HOST = process.env.HOST ?? '127.0.0.1';
 const ROWS = 100;
 
 const app = express();
@@ -46,13 +46,4 @@ app.get('/page', (req, res) => {
   res.render('timetable', { title: `Departures from ${station}`, date, delayed, departures: departures.slice(0, ROWS) });
 });
 
-const server = app.listen(Number(process.env.PORT ?? 3000), HOST, (error) => {
-  if (error) throw error;
-  console.log(`listening on http://${HOST}:${server.address().port}`);
-});
-
-// Requests under way are finished; connections that are still open after the grace period are closed.
-process.once('SIGTERM', () => {
-  server.close();
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});
+serve(http.createServer(app));

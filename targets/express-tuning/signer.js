@@ -4,7 +4,7 @@
 // hands the work to a thread of libuv's pool, or not at all. Gives middleware; the signature is in the header X-Signature.
 
 const { pbkdf2, pbkdf2Sync } = require('node:crypto');
-const { chosen } = require('./choice');
+const { chosen } = require('../choice');
 
 // About 0.3 ms of CPU time: what a request may well spend in one call, and enough to be worth a visit to another thread. Not every
 // call is: a small file in the page cache costs 0.014 ms by readFileSync and 0.1 ms by its promise, which goes to

@@ -44,4 +44,4 @@ function jsonBytes(value) {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-module.exports = { BODY_BYTES, buildTimetable };
+module.exports = { buildTimetable };

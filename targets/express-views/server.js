@@ -3,11 +3,12 @@
 // A server-rendered page: layout, includes and mixins in Pug, and locals put together for each request, as an
 // application does. Whether compiled views are kept is left to Express, which decides by NODE_ENV.
 
+const http = require('node:http');
 const path = require('node:path');
 const express = require('express');
+const { serve } = require('../serving');
 const { listOrders } = require('./orders');
 
-const STOP_GRACE_MS = 1000;
 const ROWS = 200;
 
 const app = express();
@@ -37,13 +38,4 @@ app.get('/count', (req, res) => {
   res.json({ requests });
 });
 
-const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
-  if (error) throw error;
-  console.log(`listening on http://127.0.0.1:${server.address().port}`);
-});
-
-// Requests under way are finished; connections that are still open after the grace period are closed.
-process.once('SIGTERM', () => {
-  server.close();
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});
+serve(http.createServer(app));

@@ -6,9 +6,9 @@
 //   PORT, HOST  where it listens
 
 const http = require('node:http');
+const { leavePrimary, serve } = require('../serving');
 const { responseOn, begin, delayMs, listening, onRequest } = require('./faults');
 
-const STOP_GRACE_MS = 1000;
 const HEALTH = { status: 200, headers: { 'Content-Length': 2 }, body: 'OK' };
 
 function handle(req, res) {
@@ -25,16 +25,5 @@ function send(res, { status, headers, body }) {
   res.end(body);
 }
 
-const server = http.createServer(handle);
-const { PORT = '3000', HOST = '127.0.0.1' } = process.env;
-server.listen({ port: Number(PORT), host: HOST, ...listening }, () => {
-  console.log(`listening on http://${HOST}:${server.address().port}`);
-});
+serve(http.createServer(handle), { ...listening, ended: leavePrimary });
 begin();
-
-// Requests under way are finished; connections that are still open after the grace period are closed.
-process.once('SIGTERM', () => {
-  // The channel to the primary would keep a worker of a cluster alive.
-  server.close(() => process.disconnect?.());
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});

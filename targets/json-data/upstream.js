@@ -6,8 +6,8 @@
 const fs = require('node:fs');
 const http = require('node:http');
 const path = require('node:path');
+const { serve } = require('../serving');
 
-const STOP_GRACE_MS = 1000;
 // Longer than clients keep an idle connection. The client must close first, or it sends a request over a connection that is
 // just being closed.
 const KEEP_ALIVE_MS = 65_000;
@@ -67,13 +67,4 @@ function fail(error, res) {
   }
 }
 
-server.listen(Number(process.env.PORT ?? 3001), process.env.HOST ?? '127.0.0.1', () => {
-  const { address, port } = server.address();
-  console.log(`listening on http://${address}:${port}`);
-});
-
-// Requests under way are finished; connections that are still open after the grace period are closed.
-process.once('SIGTERM', () => {
-  server.close();
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});
+serve(server, { port: 3001 });

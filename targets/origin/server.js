@@ -6,9 +6,9 @@
 //   PORT, HOST  where it listens
 
 const http = require('node:http');
+const { leavePrimary, serve } = require('../serving');
 
 const BODY = Buffer.from('Hello, world!');
-const STOP_GRACE_MS = 1000;
 
 // Longer than any proxy keeps a connection to us. The proxy must close first, or a request is lost that it sends over a
 // connection that is just being closed.
@@ -43,15 +43,4 @@ function handle(req, res) {
   }
 }
 
-const server = http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handle);
-const { PORT = '3000', HOST = '127.0.0.1' } = process.env;
-server.listen({ port: Number(PORT), host: HOST, backlog: 4096 }, () => {
-  console.log(`listening on http://${HOST}:${server.address().port}`);
-});
-
-// Requests under way are finished; connections that are still open after the grace period are closed.
-process.once('SIGTERM', () => {
-  // The channel to the primary would keep a worker of a cluster alive.
-  server.close(() => process.disconnect?.());
-  setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-});
+serve(http.createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handle), { backlog: 4096, ended: leavePrimary });

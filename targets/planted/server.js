@@ -12,10 +12,11 @@
 //   WORKERS     processes that serve, as a cluster if more than 1
 
 const cluster = require('node:cluster');
+const http = require('node:http');
 const express = require('express');
+const { leavePrimary, serve } = require('../serving');
 const { spun, turn } = require('../spin');
 
-const STOP_GRACE_MS = 1000;
 const number = (name) => Number(process.env[name] ?? 0);
 const factors = (prefix) =>
   Object.keys(process.env).filter((name) => name.startsWith(prefix)).map(number);
@@ -53,15 +54,5 @@ if (cluster.isPrimary && number('WORKERS') > 1) {
   for (let count = number('WORKERS'); count > 0; count -= 1) cluster.fork();
   process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill('SIGTERM')));
 } else {
-  const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', (error) => {
-    if (error) throw error;
-    console.log(`listening on http://127.0.0.1:${server.address().port}`);
-  });
-
-  process.once('SIGTERM', () => {
-    server.close();
-    // A worker's channel to its primary would keep it alive.
-    if (cluster.isWorker) process.disconnect();
-    setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS).unref();
-  });
+  serve(http.createServer(app), { ended: leavePrimary });
 }

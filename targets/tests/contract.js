@@ -11,8 +11,9 @@ const { serviceFor, startService } = require('./service');
 
 /** Registers these tests for the target in `directory`, started by `entry`, which counts requests to `path`. */
 function testContract(directory, { entry = 'server.js', env = {}, path = '/' } = {}) {
-  test(`${entry}: health answers 200 and is not counted, the count is that of requests to ${path}`, async (t) => {
-    const service = await serviceFor(t, directory, env, entry);
+  test(`${entry}: it listens at HOST, health answers 200 and is not counted, the count is that of requests to ${path}`, async (t) => {
+    const service = await serviceFor(t, directory, { ...env, HOST: '127.0.0.2' }, entry);
+    assert.equal(new URL(service.origin).hostname, '127.0.0.2');
     assert.equal((await service.get('/healthz')).status, 200);
     assert.deepEqual(await (await service.get('/count')).json(), { requests: 0 });
     for (let i = 0; i < 3; i += 1) await (await service.get(path)).arrayBuffer();

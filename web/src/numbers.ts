@@ -14,9 +14,9 @@ export function grouped(value: number, decimals = 0): string {
 export function threeDigits(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return '0';
-  if (size >= 100) return grouped(Number(value.toPrecision(3)));
+  if (size >= 99.95) return grouped(Number(value.toPrecision(3)));
   // What lies below a thousandth would read as nothing.
-  const decimals = size < 0.001 ? Math.min(9, 2 - Math.floor(Math.log10(size))) : size < 1 ? 3 : size < 10 ? 2 : 1;
+  const decimals = size < 0.001 ? Math.min(9, 2 - Math.floor(Math.log10(size))) : size < 0.9995 ? 3 : size < 9.995 ? 2 : 1;
   return grouped(value, decimals);
 }
 
@@ -42,34 +42,29 @@ type Step = readonly [factor: number, name: string];
 const STEPS: Record<Unit, readonly Step[]> = {
   us: [[1, 'µs'], [1e3, 'ms'], [1e6, 's']],
   bytes: [[1, 'B'], [1e3, 'kB'], [1e6, 'MB'], [1e9, 'GB']],
-  per_s: [[1, '/s'], [1e7, 'million/s']],
+  per_s: [[1, '/s']],
   share: [[0.01, '%']],
-  number: [[1, 'cores']],
+  number: [[1, '']],
   ratio: [[1, '']],
   count: [[1, '']],
 };
 
-/** The largest unit in which a figure of this size is `least` or more; else the smallest. */
-export function scaled(unit: Unit, value: number, least = 1): Scaled {
+/** The largest unit in which a figure of this size is 1 or more; else the smallest. */
+export function scaled(unit: Unit, value: number): Scaled {
   const steps = STEPS[unit];
-  const [factor, name] = steps.findLast(([step]) => Math.abs(value) >= step * least) ?? (steps[0] as Step);
-  // Millions of a rate begin at ten of them.
-  return { factor: factor === 1e7 ? 1e6 : factor, name };
+  const [factor, name] = steps.findLast(([step]) => Math.abs(value) >= step) ?? (steps[0] as Step);
+  return { factor, name };
 }
 
-/** Times change units at 10,000 and not at 1,000, so that fewer tables mix them. */
-function leastOf(unit: Unit): number {
-  return unit === 'us' ? 10 : 1;
-}
-
-/** A figure that stands alone: `52,300/s`, `812 µs`, `134 MB`, `2.31 %`, `1.02 cores`. */
+/** A figure that stands alone: `52,300/s`, `812 µs`, `134 MB`, `2.31 %`, `1.02`. */
 export function figure(unit: Unit, value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return '–';
-  const { factor, name } = scaled(unit, value, leastOf(unit));
   if (unit === 'count') return grouped(value, Number.isInteger(value) ? 0 : 1);
+  // By what it is with three digits, so that 999.7 µs are 1.00 ms.
+  const { factor, name } = scaled(unit, Number(value.toPrecision(3)));
   // Whole bytes have no digits behind the point.
   const digits = name === 'B' ? grouped(value) : threeDigits(value / factor);
-  return name.startsWith('/') ? `${digits}${name}` : `${digits} ${name}`;
+  return name.startsWith('/') ? `${digits}${name}` : `${digits} ${name}`.trim();
 }
 
 /** A column of figures, which has one unit, chosen by the greatest of them. */
@@ -78,7 +73,7 @@ export class Column {
 
   constructor(unit: Unit, values: Iterable<number | null>) {
     const greatest = Math.max(0, ...Array.from(values, (value) => value ?? 0));
-    this.#unit = scaled(unit, greatest, leastOf(unit));
+    this.#unit = scaled(unit, greatest);
   }
 
   /** A name for the column's head, with its unit. */

@@ -134,6 +134,11 @@ describe('distributions', () => {
     assert.deepEqual(charts.shareAt(curve, 250), { share: 0.9, atMost: false });
   });
 
+  it('are told of the variants that have one, not as zeros of those beyond the first', () => {
+    const { rows } = charts.quantiles(['a', 'b'], { curves: [curve, { requests: 0, censored: 0, at_least_from: null, points: [] }] });
+    assert.deepEqual(rows.map(([name, requests, given, median]) => [name, requests, given, median]), [['a', '1,000', '20', '100']]);
+  });
+
   it('give each nine the same room', () => {
     const places = [0, 0.9, 0.99, 0.999].map(charts.nines);
     places.forEach((place, index) => assert.ok(Math.abs(place - index) < 1e-9));
@@ -189,10 +194,11 @@ describe('the choice of variants', () => {
 describe('figures', () => {
   it('have the unit and the digits of the other reports', () => {
     const { figure } = charts;
-    assert.deepEqual([figure('per_s', 52_267), figure('per_s', 6.46), figure('per_s', 0), figure('per_s', 2.5e7)], ['52,300/s', '6.46/s', '0/s', '25.0 million/s']);
-    assert.deepEqual([figure('us', 812.3), figure('us', 81_230), figure('us', 2.5e7)], ['812 µs', '81.2 ms', '25.0 s']);
+    assert.deepEqual([figure('per_s', 52_267), figure('per_s', 6.46), figure('per_s', 0), figure('per_s', 2.5e7)], ['52,300/s', '6.46/s', '0/s', '25,000,000/s']);
+    assert.deepEqual([figure('us', 812.3), figure('us', 5000), figure('us', 999.7), figure('us', 2.5e7)], ['812 µs', '5.00 ms', '1.00 ms', '25.0 s']);
+    assert.deepEqual([figure('us', 9.996), figure('us', 99.96), figure('number', 0.9996)], ['10.0 µs', '100 µs', '1.00']);
     assert.deepEqual([figure('bytes', 134_054), figure('bytes', 12), figure('share', 0.0231)], ['134 kB', '12 B', '2.31 %']);
-    assert.deepEqual([figure('number', 1.024), figure('count', 1200), figure('count', null)], ['1.02 cores', '1,200', '–']);
+    assert.deepEqual([figure('number', 1.024), figure('count', 1200), figure('count', null)], ['1.02', '1,200', '–']);
     assert.equal(figure('share', 1e-6), '0.000100 %');
     assert.deepEqual([1, 0.9996, 0.999996, 0.03, 5e-6, 0].map(charts.share), ['100 %', '99.96 %', '99.9996 %', '3 %', '0.0005 %', '0 %']);
     assert.deepEqual([charts.grouped(-1234.5, 1), charts.grouped(-0.01, 1)], ['−1,234.5', '0.0']);

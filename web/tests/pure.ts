@@ -4,6 +4,6 @@ export { CellAxis, ratioDomain, ratioOf } from '../src/cells';
 export { look } from '../src/looks';
 export * from '../src/numbers';
 export { linesOf, memoryRows, wholeTicks } from '../src/parts/blocks';
-export { nines, ninesTicks, placed, shareAt, timeAt } from '../src/parts/times';
+export { nines, ninesTicks, placed, quantiles, shareAt, timeAt } from '../src/parts/times';
 export { stepsOf } from '../src/parts/trial';
 export { View } from '../src/view';

@@ -3,27 +3,13 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const test = require('node:test');
-const { testEncodings } = require('../../tests/encodings');
 const { testContract } = require('../../tests/contract');
+const { testDocument } = require('../../tests/document');
+const { testEncodings } = require('../../tests/encodings');
 const { serviceFor, startService } = require('../../tests/service');
 
 const BODY_BYTES = 42_477;
 const directory = path.join(__dirname, '..');
-
-test('the document has its exact size and is the same in every process and NODE_ENV', async (t) => {
-  const bodies = [];
-  for (const NODE_ENV of ['development', 'production', 'production']) {
-    const service = await serviceFor(t, directory, { NODE_ENV });
-    const response = await service.get('/');
-    assert.match(response.headers.get('content-type'), /^application\/json/);
-    assert.equal(response.headers.get('content-length'), String(BODY_BYTES));
-    bodies.push(await response.text());
-  }
-  assert.equal(Buffer.byteLength(bodies[0]), BODY_BYTES);
-  assert.ok(JSON.parse(bodies[0]).departures.length > 100);
-  assert.equal(bodies[1], bodies[0]);
-  assert.equal(bodies[2], bodies[0]);
-});
 
 test('development and production render the same page, of 100 escaped rows', async (t) => {
   const pages = [];
@@ -72,5 +58,6 @@ test('LOGGER writes a line for each request, health aside, and loses none at the
   assert.deepEqual(entries.map(({ url, status }) => `${url} ${status}`), plain.map((_, i) => `/?n=${i} 200`));
 });
 
+testDocument(directory, BODY_BYTES);
 testEncodings(directory, ['/', '/page']);
 testContract(directory);

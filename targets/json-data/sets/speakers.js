@@ -6,7 +6,7 @@
 // takes, so that the ways of reading are what is compared, and so little that requests on sixteen connections, which
 // wait for each other, are answered well within two seconds.
 
-const { pick, seededRandom } = require('./random');
+const { pick, seededRandom } = require('../../random');
 
 const SPEAKERS = 160;
 const FIRST_NAMES = ['Aino', 'Bram', 'Chidi', 'Dana', 'Elif', 'Femke', 'Goran', 'Hana', 'Iker', 'Jonas', 'Kaya', 'Lior'];

@@ -3,7 +3,7 @@
 // The large set: what is known of each zip code, year by year. Made up by arithmetic from the number of the record and
 // a seed, so that each machine makes the same bytes; all of it is ASCII, so that a character is a byte.
 
-const { pick, seededRandom } = require('./random');
+const { pick, seededRandom } = require('../../random');
 
 const ZIPCODES = 100_000;
 const ZIPCODE_STEP = 7_919; // has no divisor in common with ZIPCODES, so that each zip code comes once a year

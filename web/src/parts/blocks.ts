@@ -13,7 +13,7 @@ import type { View } from '../view';
 export function blocksOf(data: PageData, view: View): HTMLElement | null {
   const ratios = ratiosOf(data, view);
   // Memory has a part of its own.
-  const series = data.series.filter(({ unit }) => unit !== 'bytes').map((one) =>
+  const series = data.series.filter(({ unit, blocks }) => unit !== 'bytes' && blocks.length > 0).map((one) =>
     pictureOf({
       heading: capital(one.metric),
       notes: [blocksIn(one)],
@@ -115,15 +115,13 @@ export function linesOf(series: BlockSeries, variant: number, name: string): Lin
 }
 
 function blocksIn({ blocks, dropped }: BlockSeries): string {
-  const [first] = dropped;
-  const soOn = dropped.length > 1 ? ', and so on' : '';
-  const more = first === undefined ? '' : `; ${counted(dropped.length, 'more was', 'more were')} dropped (${first.why}${soOn})`;
+  const more = dropped.length === 0 ? '' : `; ${counted(dropped.length, 'more was', 'more were')} dropped`;
   return `${counted(blocks.length - dropped.length, 'block')}${more}.`;
 }
 
 /** The most memory of each trial. */
 export function memoryOf(data: PageData): HTMLElement | null {
-  const series = data.series.find(({ unit }) => unit === 'bytes');
+  const series = data.series.find(({ unit, blocks }) => unit === 'bytes' && blocks.length > 0);
   if (series === undefined) return null;
   const rows = memoryRows(data, series);
   const column = new Column('bytes', rows.map(({ values }) => values.at(-1) ?? 0));

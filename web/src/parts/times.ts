@@ -5,7 +5,7 @@ import uPlot from 'uplot';
 import type { Axis, Chart, Figure, Line } from '../chart';
 import { element, paragraph, section } from '../elements';
 import type { LatencyCurve, LatencyCurves, PageData, Table } from '../model';
-import { capital, Column, figure, grouped, percentile } from '../numbers';
+import { capital, Column, counted, figure, grouped, percentile } from '../numbers';
 import { pictureOf } from '../pictures';
 import type { View } from '../view';
 
@@ -29,12 +29,13 @@ function partOf({ variants }: PageData, view: View, latency: LatencyCurves): HTM
   const names = variants.map(({ name }) => name);
   const table = (): Table => quantiles(names, latency);
   const censored = latency.curves.reduce((sum, one) => sum + one.censored, 0);
+  const drawn = latency.curves.filter(({ requests }) => requests > 0).length;
   const given = censored > 0 ? `, ${grouped(censored)} of them given up: these took at least as long as they were waited for` : '';
   const kind = capital(latency.kind);
   const pictures = [
     {
       heading: `${kind} by percentile`,
-      notes: [`${grouped(requestsOf(latency))} requests of all variants${given}.`],
+      notes: [`${grouped(requestsOf(latency))} requests of ${counted(drawn, 'variant')}${given}.`],
       chart: (log: boolean) => byPercentile(names, latency, log),
       toggle: { text: 'Log scale of time', on: spreads(latency) },
       view,
@@ -46,15 +47,17 @@ function partOf({ variants }: PageData, view: View, latency: LatencyCurves): HTM
   return [...note, element('div', { class: 'pictures' }, ...pictures.map(pictureOf))];
 }
 
-function quantiles(names: readonly string[], { curves }: LatencyCurves): Table {
+/** A row for each variant that has a curve: of many only the first have one. */
+export function quantiles(names: readonly string[], { curves }: Pick<LatencyCurves, 'curves'>): Table {
   const column = new Column('us', curves.map((curve) => timeAt(curve, 0.5)?.us ?? null));
   const cell = (time: Time | null): string => (time === null ? '–' : `${time.atLeast ? '≥ ' : ''}${column.cell(time.us)}`);
-  const rows = curves.map((curve, variant) => [
+  const rowOf = (curve: LatencyCurve, variant: number): string[] => [
     names[variant] ?? '',
     grouped(curve.requests),
     grouped(curve.censored),
     ...SHARES.map((share) => cell(timeAt(curve, share))),
-  ]);
+  ];
+  const rows = curves.flatMap((curve, variant) => (curve.requests > 0 ? [rowOf(curve, variant)] : []));
   const heads = SHARES.map((share) => column.head(`p${Number((share * 100).toFixed(2))}`));
   return { heading: '', columns: ['variant', 'requests', 'given up', ...heads], names: 1, rows };
 }

@@ -55,7 +55,7 @@ function shownOf(trial: TimeLine): Shown[] {
     // Where the tail is so far from the middle a linear axis would flatten the middle.
     { name: 'response time: median, shaded to 90 and 99 %', unit: 'us', tracks: times, log: least > 0 && most > 20 * least, height: 130 },
     { name: 'requests that failed', unit: 'count', tracks: [{ name: 'failed', values: trial.failed, kind: 'area' }], none: 'No request failed.', height: 70 },
-    { name: 'CPU of the services', unit: 'number', tracks: [{ name: 'CPU', values: trial.cores }], height: 75 },
+    { name: 'CPU of the services, cores', unit: 'number', tracks: [{ name: 'cores', values: trial.cores }], height: 75 },
     { name: 'memory of the services', unit: 'bytes', tracks: [{ name: 'memory', values: trial.rss_bytes }], height: 75 },
     { name: 'CPU steal', unit: 'share', tracks: [{ name: 'steal', values: trial.steal_share, kind: 'area' }], none: 'There was no CPU steal.', height: 70 },
   ];
