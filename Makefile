@@ -7,7 +7,7 @@ DEMO_TARGETS := express-json express-views
 DEMO = $(BINARY) compare -c 8 --budget 90s
 TRUTH := target/truth
 PAGE := crates/report/src/page/page.html
-# Each with a budget in which two virtual cores should get six blocks; docs/experiments.md says which were tried.
+# Each with a budget in which two virtual cores should get six blocks.
 STUDIES := express-node-env=16m express-node-env-20mbit=5m auth-sync-async=8m auth-ping=6m json-data=12m
 STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m reverse-proxy=5m reverse-proxy-latency=5m
 STUDIES += auth-capacity=9m reverse-proxy-capacity=6m
@@ -115,7 +115,7 @@ truth-tune: truth-setup ## how often tune advises what is right on planted setti
 	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl
 
 # Some take root, namespaces or a program that may be missing: the table says which were skipped.
-knocks: ## bad servers, services, machines, networks and records, kills and calls that fail: what becomes of them, in about 12 minutes (root for all)
+knocks: ## bad servers, services, machines, networks and records, kills and calls that fail: what becomes of them, in about 15 minutes (root for all)
 	cargo build --locked -p proofload
 	python3 bench/knocks/run.py --proofload $(dir $(patsubst %/,%,$(dir $(BINARY))))debug/proofload
 
