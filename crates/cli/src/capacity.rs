@@ -24,13 +24,14 @@ Examples:
   What runs already:
     proofload capacity http://127.0.0.1:3000 --slo 'p99 < 100ms'
 
-Response times count from when a request was due, and a failed request counts as one without response. The default is 256 connections.
+Response times count from when a request was due, and a failed request counts as one without response.
 Short limits give narrow intervals sooner: a process is measured for up to 350 times the limit (docs/capacity.md).";
 
 /// Flags of `capacity`.
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER_HELP,
+    mut_arg("connections", |arg| arg.help("Connections: as many requests are under way at most [default: 256]")),
     mut_arg("metric", |arg| arg.hide(true)),
     mut_arg("rate", |arg| arg.hide(true)),
     mut_arg("quick", |arg| arg.hide(true)),

@@ -57,7 +57,10 @@ const SEEDS: u64 = 1 << 53;
 
 /// Flags of `tune`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(
+    after_help = AFTER_HELP,
+    mut_arg("rate", |arg| arg.hide(true))
+)]
 pub struct TuneArgs {
     /// The command that starts the service, as one argument, or an experiment file without factors [default: proofload.toml]
     what: Option<String>,

@@ -221,13 +221,14 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-/// A share as per cent: `0.31 %`, `12 %`; what is nearly all is not all: `99.50 %`.
+/// A share as per cent: `0.31 %`, `12 %`; what is nearly all is not all: `99.50 %`, `> 99.99 %`.
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         p if p <= 0.0 => "0 %".into(),
         p if p < 0.01 => "< 0.01 %".into(),
-        p if !(9.995..=99.0).contains(&p) && p < 99.995 && (p - p.round()).abs() > 1e-9 => {
+        p if (99.995..100.0 - 1e-9).contains(&p) => "> 99.99 %".into(),
+        p if !(9.995..=99.0).contains(&p) && (p - p.round()).abs() > 1e-9 => {
             format!("{p:.2} %")
         }
         p => format!("{p:.0} %"),
@@ -365,6 +366,8 @@ mod tests {
             (Quantity::share(0.0031), "0.31 %"),
             (Quantity::share(0.03), "3 %"),
             (Quantity::share(0.123), "12 %"),
+            (Quantity::share(0.99996), "> 99.99 %"),
+            (Quantity::share(1.0), "100 %"),
             (Quantity::share(0.00001), "< 0.01 %"),
             (Quantity::ratio(0.5), "×0.50"),
             (Quantity::ratio(1.0002), "×1.0002"),

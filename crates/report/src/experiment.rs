@@ -205,7 +205,9 @@ fn said_by(record: &Record) -> Option<&'static str> {
 /// The command that runs it again.
 pub(crate) fn again(record: &Record) -> String {
     let against = record.header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
-    format!("proofload run {}{against}", record.header.experiment)
+    let is_calibration = record.header.command.get(1).is_some_and(|word| word == "doctor");
+    let command = if is_calibration { "doctor calibrate" } else { "run" };
+    format!("proofload {command} {}{against}", record.header.experiment)
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {

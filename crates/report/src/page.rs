@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::experiment::headline::{headline, state};
 use crate::experiment::method::method;
-use crate::experiment::{Measured, answer, capacity, tables};
+use crate::experiment::{Measured, again, answer, capacity, tables};
 use crate::plot::{Ground, Plot};
 use crate::validity::{explained_by, paragraphs};
 
@@ -149,7 +149,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
         command: plan::command_line(header.command.clone()),
-        repeat: again(header),
+        repeat: format!("{} --seed {}", again(record), header.seed),
         left_out,
     }
 }
@@ -376,36 +376,6 @@ fn interaction(plan: &Plan, series: &Series, across: &Factor, lines: &Factor) ->
         lines: named(lines),
         values,
     })
-}
-
-/// Flags of `run` and `calibrate` that a repetition has its own values for.
-const REPLACED: [&str; 2] = ["--seed", "--out"];
-
-/// The same with the record's seed, and into a folder of its own.
-fn again(header: &Header) -> String {
-    let runs = header.command.get(1).is_some_and(|word| word == "run" || word == "calibrate");
-    let mut words: Vec<String> = if runs {
-        kept(&header.command)
-    } else {
-        ["proofload", "run", &header.experiment].map(str::to_owned).into()
-    };
-    words.extend(["--seed".to_owned(), header.seed.to_string()]);
-    plan::command_line(words)
-}
-
-/// All words but those flags and their values.
-fn kept(words: &[String]) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
-        if !REPLACED.contains(&flag) {
-            kept.push(word.clone());
-        } else if flag.len() == word.len() {
-            words.next();
-        }
-    }
-    kept
 }
 
 #[cfg(test)]

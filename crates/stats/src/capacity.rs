@@ -5,7 +5,11 @@
 //! to 1.04 c (Pollaczek and Khinchine); for a queue with exponential service s = c L / −ln(1 − q). So ln c ≈ ln λ + y / s with
 //! y = −ln(p / L): adaptive approximation as of Lai and Robbins (1979), with blocks as steps. A quantile over a window of length T is too
 //! small by about 1/T near saturation, for bursts are rare and long: Quenouille's (1956) correction by two halves takes that out, and the
-//! interval is widened by what is left, 2.6 L / T. docs/capacity.md has the simulations.
+//! interval is widened by what is left, 2.6 L / T.
+//!
+//! Failures are rare and come in bursts: some windows have none, and the mean of their logarithms would be too low. So those of all processes together
+//! say where their share crosses the limit, and those of each process how far it is from there. A queue of K loses a share of about ρᴷ, and K is
+//! below c L, or response times would break their limit first: half of that is taken. docs/capacity.md has the simulations.
 
 use crate::{Error, Estimate, Interval, plain_t};
 
@@ -21,6 +25,8 @@ const EXPECTED_WEIGHT: f64 = 2.0;
 const SLOPE_RANGE: (f64, f64) = (0.4, 2.3);
 /// With less than this no quantile says anything of a capacity.
 const SLOPE_LEAST: f64 = 0.2;
+/// Within these a share of failures is believed to rise, as a power of the rate.
+const POWER_RANGE: (f64, f64) = (2.0, 100.0);
 /// How far a window's quantile is off as a share of capacity, times its length over the limit.
 const WINDOW_BIAS: f64 = 2.6;
 
@@ -62,6 +68,38 @@ pub fn slope(lower: &[(f64, f64)], expected: f64) -> f64 {
 /// The logarithm of each process's capacity, from the rate of its window near the crossing, per second, and what came of it.
 pub fn capacities(processes: &[(f64, Reading)], slope: f64) -> Vec<f64> {
     let of = |(rate, reading): &(f64, Reading)| rate.ln() + correction(reading.corrected(), slope);
+    processes.iter().map(of).collect()
+}
+
+/// What failed of a process's window near the crossing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Failures {
+    /// The rate of the window, per second.
+    pub rate: f64,
+    /// What the process can do at its limit, per second.
+    pub at_limit: f64,
+    /// Requests that failed.
+    pub failed: f64,
+    /// How many may.
+    pub allowed: f64,
+}
+
+/// With which power of the rate the share of failures is expected to rise.
+pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
+    (capacity * limit_s / 2.0).clamp(POWER_RANGE.0, POWER_RANGE.1)
+}
+
+/// The logarithm of each process's capacity. Without a single failure half a one is taken.
+pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
+    let share = |of: &Failures| of.rate / of.at_limit;
+    let failed = processes.iter().map(|of| of.failed).sum::<f64>().max(0.5);
+    let allowed: f64 = processes.iter().map(|of| of.allowed * share(of).powf(power)).sum();
+    let crossing = (allowed / failed).powf(1.0 / power);
+    let of = |one: &Failures| {
+        let expected = one.allowed * (share(one) / crossing).powf(power);
+        let apart = (1.0 - one.failed / expected) / power;
+        (one.at_limit * crossing).ln() + apart.clamp(-CORRECTION_MOST, CORRECTION_MOST)
+    };
     processes.iter().map(of).collect()
 }
 
@@ -122,6 +160,22 @@ mod tests {
         assert!((10.0..12.0).contains(&slope(&line(12.0), 9.0)));
         assert_eq!(slope(&[], 9.0), 9.0);
         assert!(slope(&line(1e4), 9.0) < 9.0 * 2.3);
+    }
+
+    #[test]
+    fn a_window_without_failures_is_no_more_than_one_of_few() {
+        let window = |rate: f64, at_limit: f64, failed: f64| Failures { rate, at_limit, failed, allowed: 10.0 };
+        let mean = |of: &[Failures]| capacities_by_failures(of, 20.0).iter().sum::<f64>() / of.len() as f64;
+        // Bursts: as many as are allowed on the whole.
+        let uneven = [0.0, 25.0, 5.0, 10.0].map(|failed| window(800.0, 1000.0, failed));
+        assert!((mean(&uneven) - 800.0_f64.ln()).abs() < 1e-9);
+        // What a power law says of other rates, and of processes that differ, gives its capacity back.
+        let law = |share: f64, at_limit: f64| window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0));
+        let even = [law(0.76, 1000.0), law(0.8, 900.0), law(0.82, 1100.0)];
+        for (found, at_limit) in capacities_by_failures(&even, 20.0).iter().zip([1000.0, 900.0, 1100.0]) {
+            assert!((found.exp() / (0.8 * at_limit) - 1.0).abs() < 1e-9, "{found}");
+        }
+        assert!(capacities_by_failures(&[window(800.0, 1000.0, 0.0)], 20.0)[0].is_finite());
     }
 
     #[test]

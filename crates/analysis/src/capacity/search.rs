@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
-use stats::capacity::{Reading, capacities, expected_slope, placed, slope};
+use stats::capacity::{
+    Failures, Reading, capacities, capacities_by_failures, expected_power, expected_slope, placed, slope,
+};
 
 use crate::only_if;
 use crate::variant::{few_merged, mean, total};
@@ -22,8 +24,6 @@ const RATE_LEAST_PER_S: f64 = 1.0;
 const SHARE_MOST: f64 = 4.0;
 /// Steps between a rate that is kept and one that is not.
 const STEPS_BETWEEN: usize = 3;
-/// Steps steeper than this are noise: beyond it the next process would be placed where the last one was.
-const SLOPE_MAX: f64 = 15.0;
 /// Lower rates than this share of capacity say nothing of how steep it is there.
 const SHARE_LEAST: f64 = 0.5;
 
@@ -70,8 +70,7 @@ impl Clause {
     /// Its logarithm.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {
-            let due = total(slices, |slice| slice.counts.due());
-            let failed = total(slices, |slice| slice.counts.failed());
+            let (due, failed) = due_and_failed(slices);
             let allowed = 1.0 - self.q;
             // None at all is taken for half of one, and never for more than is allowed.
             let least = 0.5_f64.min(0.5 * allowed * due as f64);
@@ -87,15 +86,31 @@ impl Clause {
         Some(Reading { whole, halves: [first, second].map(|half| self.headroom(half).unwrap_or(whole)) })
     }
 
-    fn slope(&self, capacity: f64, lower: &[(f64, &Slice)]) -> f64 {
-        let expected = expected_slope(capacity, self.limit_s, self.q);
+    /// The logarithms of capacities.
+    fn capacities(&self, windows: &[Window<'_>], slope: f64) -> Vec<f64> {
         if self.is_of_failures() {
-            return expected.min(SLOPE_MAX);
+            let failures: Vec<Failures> = windows.iter().map(|window| window.failures).collect();
+            return capacities_by_failures(&failures, slope);
         }
+        let reading = |window: &Window<'_>| Some((window.rate, self.reading(&window.slices)?));
+        capacities(&windows.iter().filter_map(reading).collect::<Vec<_>>(), slope)
+    }
+
+    /// How steep things are there: of failures the power of the rate with which they rise.
+    fn slope(&self, capacity: f64, lower: &[(f64, &Slice)]) -> f64 {
+        if self.is_of_failures() {
+            return expected_power(capacity, self.limit_s);
+        }
+        let expected = expected_slope(capacity, self.limit_s, self.q);
         let near = lower.iter().filter(|(rate, _)| *rate > SHARE_LEAST * capacity);
         let points = near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
         slope(&points.collect::<Vec<_>>(), expected)
     }
+}
+
+/// Requests of these slices that were due, and those of them that failed.
+fn due_and_failed(slices: &[&Slice]) -> (u64, u64) {
+    (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()))
 }
 
 /// A quantile of the time to a successful response, in seconds, over all requests that were due; infinite where fewer succeeded.
@@ -183,27 +198,51 @@ impl Found {
     }
 
     fn by(clause: Clause, record: &Record, variant: usize) -> Option<Found> {
-        let (mut numbers, mut processes, mut lower) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut window_s, mut is_silent) = (f64::INFINITY, clause.is_of_failures());
-        for (number, trial) in trials(record, variant) {
-            let window: Vec<&Slice> = trial.measured().collect();
-            let Some(reading) = clause.reading(&window) else { continue };
-            let Some(rate) = window.first().and_then(|slice| rate(slice)) else { continue };
-            numbers.push(number);
-            processes.push((rate, reading));
-            let length_s = window.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
-            window_s = window_s.min(length_s);
-            is_silent &= total(&window, |slice| slice.counts.failed()) == 0;
-            lower.extend(probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))));
-        }
-        let mut logs: Vec<f64> = processes.iter().map(|(rate, _)| rate.ln()).collect();
+        let windows: Vec<Window<'_>> =
+            trials(record, variant).filter_map(|(number, trial)| Window::of(&clause, number, trial)).collect();
+        let lower: Vec<(f64, &Slice)> = windows.iter().flat_map(|window| &window.lower).copied().collect();
+        let mut logs: Vec<f64> = windows.iter().map(|window| window.rate.ln()).collect();
         let mut slope = 1.0;
         // The slope is of the capacity that follows from it; its error is of second order, so that this settles at once.
         for _ in 0..3 {
             slope = clause.slope(mean(logs.iter().copied())?.exp(), &lower);
-            logs = capacities(&processes, slope);
+            logs = clause.capacities(&windows, slope);
         }
-        Some(Found { clause, slope, logs: numbers.into_iter().zip(logs).collect(), window_s, is_silent })
+        let length_s = |window: &Window<'_>| window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+        Some(Found {
+            clause,
+            slope,
+            logs: windows.iter().map(|window| window.number).zip(logs).collect(),
+            window_s: windows.iter().map(length_s).fold(f64::INFINITY, f64::min),
+            is_silent: clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0),
+        })
+    }
+}
+
+/// The window of a trial near the crossing, which has requests.
+struct Window<'a> {
+    number: u32,
+    rate: f64,
+    slices: Vec<&'a Slice>,
+    failures: Failures,
+    /// The windows beside it, with their rates.
+    lower: Vec<(f64, &'a Slice)>,
+}
+
+impl<'a> Window<'a> {
+    fn of(clause: &Clause, number: u32, trial: &'a Trial) -> Option<Window<'a>> {
+        let slices: Vec<&Slice> = trial.measured().collect();
+        clause.headroom(&slices)?;
+        let rate = rate(slices.first()?)?;
+        let (due, failed) = due_and_failed(&slices);
+        let failures = Failures {
+            rate,
+            at_limit: at_limit_per_s(trial).unwrap_or(rate),
+            failed: failed as f64,
+            allowed: (1.0 - clause.q) * due as f64,
+        };
+        let lower = probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))).collect();
+        Some(Window { number, rate, slices, failures, lower })
     }
 }
 
@@ -228,8 +267,8 @@ pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option
 pub fn lower_share(record: &Record, variant: usize, rate: f64) -> f64 {
     let found = Found::of(record, variant);
     let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
-    let slope = found.map(|found| found.slope).or_else(expected).unwrap_or(SLOPE_MAX);
-    (1.0 - 1.5 / slope).max(SHARE_LEAST)
+    let slope = found.map(|found| found.slope).or_else(expected);
+    slope.map_or(SHARE_LEAST, |slope| (1.0 - 1.5 / slope).max(SHARE_LEAST))
 }
 
 /// A rate that was tried, with L / p of the limit that is nearest to be broken.

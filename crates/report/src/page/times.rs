@@ -113,7 +113,7 @@ pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<Tim
         let points = points(trial, record.is_open_loop());
         let kept = evenly(points.len(), points_max);
         thinned |= kept.len() < points.len();
-        let points: Vec<&Point> = kept.into_iter().map(|at| &points[at]).collect();
+        let points: Vec<Point> = stretches(&points, &kept).collect();
         let loop_delay_us = explain::loop_delay_us(record, variant);
         lines.push(TimeLine { loop_delay_us, ..line(trial, block.number, &points) });
     }
@@ -137,9 +137,19 @@ struct Point {
     steal_share: f64,
 }
 
-fn line(trial: &Trial, block: u32, points: &[&Point]) -> TimeLine {
-    fn each<T>(points: &[&Point], of: impl Fn(&Point) -> T) -> Vec<T> {
-        points.iter().map(|point| of(point)).collect()
+/// The points that are kept, each for those from it to the next: what failed and was left out is not lost.
+fn stretches<'a>(points: &'a [Point], kept: &'a [usize]) -> impl Iterator<Item = Point> + 'a {
+    let ends = kept.iter().skip(1).copied().chain([points.len()]);
+    kept.iter().zip(ends).map(|(from, to)| {
+        let [first, .., last] = &points[*from..to] else { return points[*from] };
+        let failed = points[*from..to].iter().map(|point| point.failed).sum();
+        Point { lasts_s: last.at_s + last.lasts_s - first.at_s, failed, ..*first }
+    })
+}
+
+fn line(trial: &Trial, block: u32, points: &[Point]) -> TimeLine {
+    fn each<T>(points: &[Point], of: impl Fn(&Point) -> T) -> Vec<T> {
+        points.iter().map(of).collect()
     }
     let quantile = |at: usize| each(points, |point| point.quantiles_us[at].map(rounded));
     TimeLine {
@@ -303,6 +313,19 @@ mod tests {
         let known: u32 = trial.slices[0].counts.successful_per_100_ms.iter().sum();
         assert!((counted - f64::from(known)).abs() < 1.0, "{counted} of {known}");
         assert!(points.iter().is_sorted_by(|one, next| one.at_s + one.lasts_s <= next.at_s + 1e-9));
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_time_line_leaves_no_gap_and_no_failure_behind() {
+        let mut trial = trial();
+        trial.slices.iter_mut().for_each(|slice| slice.turns = 2);
+        trial.slices[1].counts.status = [(500, trial.slices[1].counts.responses)].into();
+        trial.slices[1].counts.successful = 0;
+        let points = points(&trial, false);
+        let kept: Vec<Point> = stretches(&points, &[0, points.len() - 1]).collect();
+        let failed = |points: &[Point]| points.iter().map(|point| point.failed).sum::<u64>();
+        assert!(failed(&kept) > 0 && failed(&kept) == failed(&points), "{} and {}", failed(&kept), failed(&points));
+        assert!((kept[0].at_s + kept[0].lasts_s - kept[1].at_s).abs() < 0.5, "a gap");
     }
 
     #[test]
