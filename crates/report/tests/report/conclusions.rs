@@ -16,7 +16,7 @@ fn effects_copy_and_assumptions_are_told_as_they_were() {
     void.blocks.truncate(3);
     let effects = |text: &str| part(text, "Effects", " variant ");
     for (name, text) in [
-        ("text_of_two_factors_and_a_copy", as_text(&two)),
+        ("text_of_two_factors_and_a_copy", part(&as_text(&two), "Does the", "Assumptions")),
         ("markdown_of_two_factors_and_a_copy", as_markdown(&two)),
         ("of_many_effects_only_those_with_an_answer_are_told", effects(&as_text(&four))),
         ("a_void_experiment_has_no_number_beside_its_effects", effects(&as_text(&void))),
