@@ -241,11 +241,12 @@ fn is_placeholder(name: &str) -> bool {
 
 /// A text whose placeholders name files by absolute paths, so that they are found from any folder.
 pub(crate) fn anchored(text: &str, folder: &Path) -> String {
-    let start = format!("{{{FILE}");
-    let mut parts = text.split(start.as_str());
-    let first = parts.next().unwrap_or_default().to_owned();
-    // Joining an absolute path drops the folder.
-    parts.fold(first, |text, part| text + &start + &folder.join(part).to_string_lossy())
+    let absolute = |found: Placeholder<'_>| {
+        // Joining an absolute path drops the folder.
+        let path = folder.join(found.name.strip_prefix(FILE)?);
+        Some((found.range, format!("{{{FILE}{}}}", path.display())))
+    };
+    spliced(text, placeholders(text).into_iter().filter_map(absolute))
 }
 
 /// What a placeholder stands for, or why nobody knows; `None` where it is none of a secret. Files are looked for in `folder`.
