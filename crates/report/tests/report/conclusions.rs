@@ -98,3 +98,11 @@ fn few_requests_without_a_failure_leave_a_share_open() {
     assert_eq!(variant["failed_share"], 0.0);
     assert!(variant["failed_interval"]["high"].as_f64().is_some_and(|high| high > 0.0018));
 }
+
+#[test]
+fn one_connection_is_not_several() {
+    let mut record = kept();
+    record.header.plan.variants.iter_mut().for_each(|variant| variant.load.connections = 1);
+    let load = line(&as_markdown(&record), "- load: ");
+    assert!(load.contains(", 1 connection, keep-alive"), "{load}");
+}
