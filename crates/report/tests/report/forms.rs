@@ -17,7 +17,6 @@ fn text_and_markdown_are_as_they_were() {
         ("text_of_a_latency_experiment", part(&as_text(&latency), "Does the", "Assumptions")),
         ("markdown_of_a_latency_experiment", as_markdown(&latency)),
         ("text_of_a_sound_record", as_text(&kept())),
-        ("markdown_of_a_sound_record", as_markdown(&kept())),
         ("text_of_a_void_record_has_no_number_beside_the_verdict", as_text(&failing())),
         ("text_of_a_run_whose_budget_was_too_small", as_text(&too_small)),
     ] {
