@@ -21,7 +21,7 @@ use plan::Secrets;
 use remote::services::ServiceHandle;
 use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, Wanted};
 
-use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line, cut_at};
+use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line};
 use super::services::{check_alive, failed_on};
 use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, elapsed};
@@ -49,7 +49,7 @@ impl RealEnvironment {
         let (plan, stop) = (Arc::clone(&self.plan), self.stop.clone());
         let stopped = || stop.is_requested();
         let mut name = file_name(&plan.variants[variant].name);
-        cut_at(&mut name, NAME_BYTES_MAX);
+        model::text::cut_bytes(&mut name, NAME_BYTES_MAX);
         let armings = arm(&self.living_of(variant)?.services, wanted.kind, (&folder, &name), &stopped);
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
