@@ -46,7 +46,7 @@ pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use outside::{open_file, read_file, read_given, read_text};
-pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render, template_placeholders};
+pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
 pub use problem::{Problem, Problems, ReadError, Refused, did_you_mean};
 pub use request::mix;
 pub use schema::schema;
