@@ -338,16 +338,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_ends_a_line_or_a_property() {
-        let hostile = "a\r\n::error::b, 100 %: c";
-        assert_eq!(data(hostile), "a%0D%0A::error::b, 100 %25: c");
-        assert_eq!(property(hostile), "a%0D%0A%3A%3Aerror%3A%3Ab%2C 100 %25%3A c");
-        let line = command("error", &place(Some("x:y,z.toml"), Some(3)), hostile, hostile);
-        assert_eq!(line.lines().count(), 1);
-        assert!(line.starts_with("::error file=x%3Ay%2Cz.toml,line=3,title=a%0D%0A%3A%3A"), "{line}");
-    }
-
-    #[test]
     fn each_fate_is_counted_and_no_name_is_markup() {
         let cases = [
             (Fate::Passed, "+1 %"),
