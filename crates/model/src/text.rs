@@ -28,6 +28,13 @@ pub fn capitalised(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// Cuts a text to so many bytes, or a few less where a character stands there: as it is, for it is kept and not shown.
+pub fn cut_bytes(text: &mut String, bytes_max: usize) {
+    let whole = |at: &usize| text.is_char_boundary(*at);
+    let at = (0..=bytes_max.min(text.len())).rev().find(whole).unwrap_or(0);
+    text.truncate(at);
+}
+
 /// Of a text that is longer its end alone, with so many characters: as it is, for it may be compared.
 pub fn cut_start(text: &str, characters_max: usize) -> String {
     match text.char_indices().rev().nth(characters_max.saturating_sub(1)) {

@@ -284,7 +284,7 @@ pub(crate) fn shown_key(key: &str) -> String {
     if key.is_empty() || is_bare(key) { clipped(key) } else { format!("\"{}\"", clipped(key)) }
 }
 
-/// Whether a key needs no quotes.
+/// Whether a key needs no quotes: letters, digits, `-` and `_`, at least one. So are names that stand in braces.
 pub(crate) fn is_bare(key: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !key.is_empty() && key.bytes().all(plain)

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::check::clipped;
+use crate::check::{clipped, is_bare};
 use crate::file::Scalar;
 use crate::outside::found;
 use crate::placeholder::placeholders;
@@ -23,8 +23,7 @@ pub(crate) struct Known<'k> {
 
 /// Judges what a service, or a piece of data, is called; whether it can be called so.
 pub(crate) fn judge_name(site: &mut Site<'_>, path: &[&str], name: &str, what: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    let can_be = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(plain);
+    let can_be = name.len() <= NAME_BYTES_MAX && is_bare(name);
     if !can_be {
         let message = format!("`{}` is not a name for {what}", clipped(name));
         site.at_key(path, message, "expected 1 to 40 letters, digits, `-` and `_`");

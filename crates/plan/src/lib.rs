@@ -10,8 +10,7 @@
 //! nothing; of the world it only reads the file, the templates and the secrets that it names, and looks whether the directories and
 //! inputs that it names exist.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -47,7 +46,7 @@ pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use outside::{open_file, read_file, read_given, read_text};
-pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render, template_placeholders};
+pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
 pub use problem::{Problem, Problems, ReadError, Refused, did_you_mean};
 pub use request::mix;
 pub use schema::schema;
@@ -72,14 +71,13 @@ pub fn read(path: &Path) -> Result<Plan, ReadError> {
 /// # Errors
 /// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] if it is no text, or too much.
 pub fn text(path: &Path) -> Result<String, ReadError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
-    let length = read.map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
-    if length as u64 > FILE_BYTES_MAX {
-        let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
-        let problem = Problem::new(0..0, message, "too large for an experiment");
-        return Err(told(path, String::new(), vec![problem]));
-    }
+    let bytes = read_given(path, FILE_BYTES_MAX).map_err(|source| match source.kind() {
+        ErrorKind::FileTooLarge => {
+            let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
+            told(path, String::new(), vec![Problem::new(0..0, message, "too large for an experiment")])
+        }
+        _ => ReadError::Io { path: path.to_owned(), source },
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("the byte 0x{:02x} is not UTF-8", error.as_bytes()[at]);

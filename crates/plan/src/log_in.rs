@@ -1,7 +1,7 @@
 //! Requests that a user sends once, before all others, and what of their responses later requests are filled with: judged where several
 //! requests are, in an experiment as in a mix file.
 
-use crate::check::{clipped, shown_key};
+use crate::check::{clipped, is_bare, shown_key};
 use crate::model::{Load, Request};
 use crate::placeholder::placeholders;
 use crate::problem::{Site, did_you_mean};
@@ -26,8 +26,7 @@ pub(crate) fn judge(site: &mut Site<'_>, list: &[&str], load: &Load) {
         }
         for (name, _) in &request.capture {
             let place = node.key_place(&["capture", name]);
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-            if name.is_empty() || !name.bytes().all(is_name) {
+            if !is_bare(name) {
                 let message = format!("{} is not a name for what is captured", shown_key(name));
                 site.report(place, message, "expected letters, digits, `_` and `-`");
             } else if known.contains(&name.as_str()) {

@@ -28,54 +28,19 @@ pub struct NotNode {
 }
 
 /// Flags whose value is a word of its own. All others are taken to have theirs behind an `=`, or none.
-const WITH_VALUE: [&str; 24] = [
-    "-r",
-    "--require",
-    "--import",
-    "--loader",
-    "--experimental-loader",
-    "-C",
-    "--conditions",
-    "--env-file",
-    "--env-file-if-exists",
-    "--title",
-    "--diagnostic-dir",
-    "--report-dir",
-    "--report-directory",
-    "--report-filename",
-    "--redirect-warnings",
-    "--disable-warning",
-    "--dns-result-order",
-    "--icu-data-dir",
-    "--max-http-header-size",
-    "--openssl-config",
-    "--secure-heap",
-    "--tls-cipher-list",
-    "--unhandled-rejections",
-    "--trace-event-categories",
-];
+const WITH_VALUE: &str = "-r --require --import --loader --experimental-loader -C --conditions \
+    --env-file --env-file-if-exists --title --diagnostic-dir --report-dir --report-directory \
+    --report-filename --redirect-warnings --disable-warning --dns-result-order --icu-data-dir \
+    --max-http-header-size --openssl-config --secure-heap --tls-cipher-list --unhandled-rejections \
+    --trace-event-categories";
+/// Flags with which node runs something else than a script, or does not run it itself.
+const WITHOUT_SCRIPT: &str = "-e --eval -p --print -pe -c --check -i --interactive --run --test --watch \
+    --watch-path -";
 
 /// Whether the word behind this flag of node is the flag's value.
 pub fn takes_value(flag: &str) -> bool {
-    WITH_VALUE.contains(&flag)
+    WITH_VALUE.split(' ').any(|known| known == flag)
 }
-
-/// Flags with which node runs something else than a script, or does not run it itself.
-const WITHOUT_SCRIPT: [&str; 13] = [
-    "-e",
-    "--eval",
-    "-p",
-    "--print",
-    "-pe",
-    "-c",
-    "--check",
-    "-i",
-    "--interactive",
-    "--run",
-    "--test",
-    "--watch",
-    "--watch-path",
-];
 
 impl<'a> NodeCommand<'a> {
     /// Takes a command apart.
@@ -91,7 +56,7 @@ impl<'a> NodeCommand<'a> {
         let mut at = 0;
         while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
             let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-            if WITHOUT_SCRIPT.contains(&name) || word == "-" {
+            if WITHOUT_SCRIPT.split(' ').any(|known| known == name) {
                 return no(at + 1, format!("with `{word}` node does not run a script itself"));
             }
             at += 1;

@@ -2,7 +2,6 @@
 //!
 //! Touches the world in one way only: it looks whether directories and inputs exist.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::check::clipped;
@@ -21,11 +20,6 @@ const TIMEOUT: (Period, Period) = (Period::seconds(1), Period::seconds(24 * 3600
 const PREFIX: &str = "prepare.";
 /// The placeholder without which a step could not know where to put anything.
 const OUTPUT: &str = "output";
-
-/// All steps of the file, also those that nobody wants.
-pub(crate) fn preparations(site: &mut Site<'_>, all: &BTreeMap<String, file::Prepare>) -> Vec<Preparation> {
-    all.iter().map(|(name, step)| preparation(site, name, step)).collect()
-}
 
 /// Those of `all` that services of these variants mention.
 pub(crate) fn mentioned(all: Vec<Preparation>, variants: &[Variant]) -> Vec<Preparation> {
@@ -46,7 +40,8 @@ pub(crate) fn is_named_by(placeholder: &str) -> bool {
     placeholder.starts_with(PREFIX)
 }
 
-fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
+/// A step of the file, also one that nobody wants.
+pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
     let at = |key| ["prepare", name, key];
     command::judge_name(site, &["prepare", name], name, "what is prepared");
     let timeout = site.within(&at("timeout"), step.timeout, TIMEOUT);

@@ -35,7 +35,8 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
     if let Some(measure) = &measure {
         design.budget = measure.total();
     }
-    let prepare = prepare::preparations(&mut site, &file.prepare);
+    let steps = file.prepare.iter().map(|(name, step)| prepare::preparation(&mut site, name, step));
+    let prepare = steps.collect();
     let building = prepare::building(&mut site, &file.against);
     let generators = generators::generators(&mut site, file.generators);
     problems.extend(site.problems);

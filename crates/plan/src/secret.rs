@@ -28,22 +28,8 @@ use crate::tree::{Node, Value};
 
 /// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
 /// for what stands between words.
-const NAMES: [&str; 14] = [
-    "AUTHORIZATION",
-    "COOKIE",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "_PWD",
-    "API_KEY",
-    "APIKEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "CREDENTIAL",
-    "SESSION_ID",
-];
+const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE _PWD API_KEY APIKEY \
+    ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID";
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// Fields whose value may have several words: such a line is a secret to its end.
@@ -73,11 +59,11 @@ pub fn is_secret_name(name: &str) -> bool {
         parted.push(plain);
     }
     let spelled = [whole, parted];
-    let has = |part: &&str| spelled.iter().any(|name| name.contains(*part));
+    let has = |part: &str| spelled.iter().any(|name| name.contains(part));
     let ends = |end: &&str| spelled.iter().any(|name| name.ends_with(*end));
     // `DB_PASS`, and no `PASSENGERS`.
     let is_pass = spelled[0] == "PASS" || ends(&"_PASS");
-    (is_pass || NAMES.iter().any(has)) && !PLACES.iter().any(ends)
+    (is_pass || NAMES.split(' ').any(has)) && !PLACES.iter().any(ends)
 }
 
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
@@ -242,11 +228,12 @@ pub(crate) fn is_placeholder(name: &str) -> bool {
 
 /// A text whose placeholders name files by absolute paths, so that they are found from any folder.
 pub(crate) fn anchored(text: &str, folder: &Path) -> String {
-    let start = format!("{{{FILE}");
-    let mut parts = text.split(start.as_str());
-    let first = parts.next().unwrap_or_default().to_owned();
-    // Joining an absolute path drops the folder.
-    parts.fold(first, |text, part| text + &start + &folder.join(part).to_string_lossy())
+    let absolute = |found: Placeholder<'_>| {
+        // Joining an absolute path drops the folder.
+        let path = folder.join(found.name.strip_prefix(FILE)?);
+        Some((found.range, format!("{{{FILE}{}}}", path.display())))
+    };
+    spliced(text, placeholders(text).into_iter().filter_map(absolute))
 }
 
 /// What a placeholder stands for, or why nobody knows; `None` where it is none of a secret. Files are looked for in `folder`.

@@ -513,8 +513,9 @@ fn limit(text: &str) -> Result<(Ordering, Bound), String> {
 mod tests {
     use super::*;
 
-    fn refused<T: TextForm + fmt::Debug>(texts: &[&str]) {
-        for text in texts {
+    /// None of these, with bars between, has the form.
+    fn refused<T: TextForm + fmt::Debug>(texts: &str) {
+        for text in texts.split('|') {
             assert!(T::read(text).is_err(), "{text:?}: {:?}", T::read(text));
         }
     }
@@ -529,34 +530,21 @@ mod tests {
         for (text, written) in [("90s", "1m30s"), ("2", "2s"), ("0", "0s")] {
             assert_eq!(Period::read(text).unwrap().to_string(), written);
         }
-        refused::<Period>(&["", "s", "10 s", "1.5s", "-1s", "10parsecs", "30m1h", "1s1s", "1é"]);
-        refused::<Period>(&["99999999999999999h"]);
+        refused::<Period>("|s|10 s|1.5s|-1s|10parsecs|30m1h|1s1s|1é|99999999999999999h");
     }
 
     #[test]
     fn amounts_are_read_in_their_units_and_within_their_limits() {
         assert_eq!(Percent::read("3%").unwrap().0, 0.03);
-        refused::<Percent>(&["0%", "100%", "3", "%", "-3%", "3 %", "inf%", "1e1%", ".5%", "3%%"]);
+        refused::<Percent>("0%|100%|3|%|-3%|3 %|inf%|1e1%|.5%|3%%");
         assert_eq!(Space::read("2200MB").unwrap().0, 2_200_000_000);
-        refused::<Space>(&[
-            "",
-            "MB",
-            "0MB",
-            "2",
-            "2.5GB",
-            "-1GB",
-            "2TB",
-            "9999999999999999999GB",
-            "2 GB",
-            "é",
-        ]);
+        refused::<Space>("|MB|0MB|2|2.5GB|-1GB|2TB|9999999999999999999GB|2 GB|é");
         assert_eq!(Bandwidth::read("1.5mbit").unwrap().0, 1_500_000);
-        refused::<Bandwidth>(&["20", "mbit", "7kbit", "10.1gbit", "20Mbit", ".5mbit", "1e3mbit", "-1mbit"]);
+        refused::<Bandwidth>("20|mbit|7kbit|10.1gbit|20Mbit|.5mbit|1e3mbit|-1mbit");
         for (text, us) in [("500us", 500), ("1s", 1_000_000), ("0ms", 0)] {
             assert_eq!(Delay::read(text).unwrap().0, Duration::from_micros(us));
         }
-        refused::<Delay>(&["5", "ms", "1001ms", "2s", "1.5ms", "-1ms", "5µs", "1s5ms"]);
-        refused::<Delay>(&["99999999999999999999us"]);
+        refused::<Delay>("5|ms|1001ms|2s|1.5ms|-1ms|5µs|1s5ms|99999999999999999999us");
     }
 
     #[test]
@@ -565,10 +553,9 @@ mod tests {
         for good in good.split(' ') {
             assert_eq!(Host::read(good).unwrap().0, good);
         }
-        refused::<Host>(&["h", "ssh:h", "ssh://", "ssh://-oProxyCommand=x", "ssh://-l@h", "ssh://@h"]);
-        refused::<Host>(&["ssh://h/path", "ssh://h:0", "ssh://h:x", "ssh://h:99999", "ssh://[::1]22"]);
-        refused::<Host>(&["ssh://::1", "ssh://a b", "ssh://$(x)", "kubernetes://x"]);
+        refused::<Host>("h|ssh:h|ssh://|ssh://-oProxyCommand=x|ssh://-l@h|ssh://@h|ssh://h/path|ssh://h:0");
+        refused::<Host>("ssh://h:x|ssh://h:99999|ssh://[::1]22|ssh://::1|ssh://a b|ssh://$(x)|kubernetes://x");
         assert_eq!(Address::read("fd00::7").unwrap().0.to_string(), "fd00::7");
-        refused::<Address>(&["", "host", "10.0.0.7:80", "0.0.0.0", "::", "224.0.0.1", "[::1]", "10.0.0.256"]);
+        refused::<Address>("|host|10.0.0.7:80|0.0.0.0|::|224.0.0.1|[::1]|10.0.0.256");
     }
 }

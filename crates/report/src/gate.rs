@@ -67,26 +67,19 @@ impl Report for Gated<'_> {
     }
 
     fn junit(&self) -> Option<String> {
-        let judgements = self.gate.judgements.iter();
-        let cases = judgements.map(|judgement| Case {
-            name: judgement.limit.to_string(),
-            of: &judgement.name,
-            fate: match judgement.ruling {
+        let plan = &self.record.header.plan.name;
+        let unfit = self.gate.unfit.iter().map(|(_, reason)| case(Fate::Error, UNFIT, plan, reason));
+        let judged = self.gate.judgements.iter().map(|of| {
+            let fate = match of.ruling {
                 Ruling::Pass => Fate::Passed,
                 Ruling::Fail => Fate::Failed,
                 Ruling::Inconclusive if self.allow_open => Fate::Skipped,
                 Ruling::Inconclusive => Fate::Error,
-            },
-            seen: format!("{}: {}", word_of(judgement.ruling), seen(judgement)),
+            };
+            let seen = format!("{}: {}", word_of(of.ruling), seen(of));
+            case(fate, &of.limit.to_string(), &of.name, &seen)
         });
-        let unfit = self.gate.unfit.as_ref().map(|(_, reason)| Case {
-            name: UNFIT.to_owned(),
-            of: &self.record.header.plan.name,
-            fate: Fate::Error,
-            seen: reason.clone(),
-        });
-        let cases: Vec<Case<'_>> = unfit.into_iter().chain(cases).collect();
-        Some(junit(&self.document().title, &cases))
+        Some(junit(&self.document().title, &unfit.chain(judged).collect::<Vec<_>>()))
     }
 }
 
@@ -310,20 +303,9 @@ enum Fate {
     Skipped,
 }
 
-/// A case.
-struct Case<'a> {
-    /// What was to hold.
-    name: String,
-    /// What it is about.
-    of: &'a str,
-    fate: Fate,
-    /// What was seen.
-    seen: String,
-}
-
-/// The document.
-fn junit(suite: &str, cases: &[Case<'_>]) -> String {
-    let of = |fate| cases.iter().filter(|case| case.fate == fate).count();
+/// The document, of cases as [`case`] makes them.
+fn junit(suite: &str, cases: &[(Fate, String)]) -> String {
+    let of = |fate| cases.iter().filter(|(one, _)| *one == fate).count();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}</testsuite>\n</testsuites>\n",
         xml(suite),
@@ -331,19 +313,20 @@ fn junit(suite: &str, cases: &[Case<'_>]) -> String {
         of(Fate::Failed),
         of(Fate::Error),
         of(Fate::Skipped),
-        cases.iter().map(element).collect::<String>()
+        cases.iter().map(|(_, element)| element.as_str()).collect::<String>()
     )
 }
 
-fn element(Case { name, of, fate, seen }: &Case<'_>) -> String {
-    let seen = xml(seen);
+/// A case: what was to hold, what it is about, and what was seen.
+fn case(fate: Fate, limit: &str, of: &str, seen: &str) -> (Fate, String) {
+    let (limit, of, seen) = (xml(limit), xml(of), xml(seen));
     let inside = match fate {
         Fate::Passed => format!("<system-out>{seen}</system-out>"),
         Fate::Failed => format!("<failure message=\"{seen}\"/>"),
         Fate::Error => format!("<error message=\"{seen}\"/>"),
         Fate::Skipped => format!("<skipped message=\"{seen}\"/>"),
     };
-    format!("<testcase name=\"{}\" classname=\"{}\">{inside}</testcase>\n", xml(name), xml(of))
+    (fate, format!("<testcase name=\"{limit}\" classname=\"{of}\">{inside}</testcase>\n"))
 }
 
 fn xml(text: &str) -> String {
@@ -355,16 +338,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_ends_a_line_or_a_property() {
-        let hostile = "a\r\n::error::b, 100 %: c";
-        assert_eq!(data(hostile), "a%0D%0A::error::b, 100 %25: c");
-        assert_eq!(property(hostile), "a%0D%0A%3A%3Aerror%3A%3Ab%2C 100 %25%3A c");
-        let line = command("error", &place(Some("x:y,z.toml"), Some(3)), hostile, hostile);
-        assert_eq!(line.lines().count(), 1);
-        assert!(line.starts_with("::error file=x%3Ay%2Cz.toml,line=3,title=a%0D%0A%3A%3A"), "{line}");
-    }
-
-    #[test]
     fn each_fate_is_counted_and_no_name_is_markup() {
         let cases = [
             (Fate::Passed, "+1 %"),
@@ -372,12 +345,7 @@ mod tests {
             (Fate::Error, "too wide"),
             (Fate::Skipped, "too wide"),
         ]
-        .map(|(fate, seen)| Case {
-            name: "throughput > -3%".to_owned(),
-            of: "b & \"a\"",
-            fate,
-            seen: seen.to_owned(),
-        });
+        .map(|(fate, seen)| case(fate, "throughput > -3%", "b & \"a\"", seen));
         let xml = junit("<x>", &cases);
         for there in [
             "name=\"&lt;x&gt;\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\"",

@@ -4,6 +4,7 @@
 
 use explain::flame::source_of;
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Remark, Row, Table, Tone, Verdict};
+use model::quantity::Unit;
 use model::text::{line as one_line, markup};
 
 use crate::axis::Axis;
@@ -109,7 +110,7 @@ fn table(table: &Table) -> String {
     let aligned = |at: usize| if table.columns[at].fit == Fit::Figure { " class=\"figure\"" } else { "" };
     let columns = || 0..table.columns.len();
     let heading = |at: usize| format!("<th{}>{}", aligned(at), text(&table.columns[at].heading));
-    let axes: Vec<Option<Axis>> = columns().map(|at| axis_of(table, at).map(|(axis, _)| axis)).collect();
+    let axes: Vec<_> = columns().map(|at| axis_of(table, at)).collect();
     let mut texts = table.texts().into_iter();
     let rows = table.rows.iter().map(|row| match row {
         Row::Note(tone, note) => {
@@ -128,7 +129,7 @@ fn table(table: &Table) -> String {
     format!("{above}<div class=\"wide\"><table>\n<tr>{headings}\n{rows}</table></div>\n")
 }
 
-fn cell(cell: &Cell, told: &str, axis: Option<Axis>) -> String {
+fn cell(cell: &Cell, told: &str, axis: Option<(Axis, Unit)>) -> String {
     match cell {
         Cell::Word(tone, _) => word(*tone, told),
         Cell::Interval(of, ends) => axis.map_or_else(String::new, |axis| interval(axis, of.value, *ends)),
@@ -142,11 +143,11 @@ fn drawing(inside: &str) -> String {
     format!("<svg viewBox=\"0 0 200 16\" width=\"200\" height=\"16\" aria-hidden=\"true\">{inside}</svg>")
 }
 
-/// A value with its interval, and a line at 1.
-fn interval(axis: Axis, value: f64, ends: Option<(f64, f64)>) -> String {
+/// A value with its interval; of ratios with a line at 1.
+fn interval((axis, unit): (Axis, Unit), value: f64, ends: Option<(f64, f64)>) -> String {
     let x = |of: f64| 4.0 + 192.0 * axis.place(of).clamp(0.0, 1.0);
     let mut inside = String::new();
-    if axis.holds(1.0) {
+    if unit == Unit::Ratio && axis.holds(1.0) {
         inside += &format!("<path class=\"one\" d=\"M{:.1} 0V16\"/>", x(1.0));
     }
     if let Some((low, high)) = ends {
@@ -177,19 +178,22 @@ mod tests {
     #[test]
     fn what_people_named_becomes_no_markup_and_each_interval_lies_on_its_columns_axis() {
         let mut table = Table::new("<i>", [Column::text("a&b", Fit::Whole), Column::text("", Fit::Drawing)]);
-        for (ratio, ends) in [(0.5, (0.4, 0.6)), (2.0, (1.5, 2.5))] {
-            table.push(vec![Cell::text("\"<script>"), Cell::Interval(Quantity::ratio(ratio), Some(ends))]);
+        table.columns.push(Column::text("", Fit::Drawing));
+        for (value, ends) in [(0.5, (0.4, 0.6)), (2.0, (1.5, 2.5))] {
+            let interval = |of| Cell::Interval(of, Some(ends));
+            let drawn = vec![interval(Quantity::ratio(value)), interval(Quantity::us(value))];
+            table.push([vec![Cell::text("\"<script>")], drawn].concat());
         }
         table.rows.push(Row::Note(Tone::Faint, "why".to_owned()));
         let lines = vec![Line { command: Some("a < b".to_owned()), ..Line::new("x", "y") }];
         let page = html(&Document::new("A <b>?", [Block::Table(table), Block::Lines(lines)]), None);
         let title = "<h1>A &lt;b&gt;?</h1>";
-        let cells = ["<h2>&lt;i&gt;</h2>", "<td>&quot;&lt;script&gt;", "colspan=\"2\">why"];
+        let cells = ["<h2>&lt;i&gt;</h2>", "<td>&quot;&lt;script&gt;", "colspan=\"3\">why"];
         for there in [title, "<code>a &lt; b</code>"].into_iter().chain(cells) {
             assert!(page.contains(there), "{there} in {page}");
         }
         assert!(!page.contains("<script"), "{page}");
-        let circles = page.split("<circle cx=\"").skip(1);
+        let circles = page.split("<circle cx=\"").skip(1).step_by(2);
         let middles: Vec<f64> = circles.filter_map(|rest| rest.split_once('"')?.0.parse().ok()).collect();
         assert!(middles.len() == 2 && middles[0] < 100.0 && middles[1] > 100.0, "{middles:?}");
         assert_eq!(page.matches("class=\"one\"").count(), 2);

@@ -32,8 +32,6 @@ pub use experiment::{Measured, REPORT_PAGE, schema};
 pub use form::{CSV, FORMS, Form, HTML, JSON, JUNIT, Look, MARKDOWN, PNG, Report, SVG, TEXT, render};
 pub use gate::Gated;
 pub use markdown::markdown;
-pub use model::document::{
-    Answer, Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone, Verdict,
-};
+pub use model::document::Document;
 pub use model::quantity::{bytes, count, micros, rate, share, span as seconds};
 pub use text::{table, text};

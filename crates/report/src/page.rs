@@ -13,7 +13,7 @@ pub use model::*;
 use ::explain::{Why, flame::source_of};
 use ::model::document;
 use ::model::quantity::{change_told, count};
-use ::model::text::{lines, markup, shown as shown_text};
+use ::model::text::{cut_bytes, lines, markup, shown as shown_text};
 use analysis::{Conclusion, Effect, Kind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -168,13 +168,13 @@ fn unfinished(record: &Record) -> Vec<String> {
 /// The experiment file, cut where it is endless.
 fn plan_text(record: &Record, left_out: &mut Vec<String>) -> Option<String> {
     let text = record.experiment_text.as_ref()?;
-    let mut ends = (0..=PLAN_BYTES_MAX.min(text.len())).rev();
-    let shown = &text[..ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0)];
+    let mut shown = text.clone();
+    cut_bytes(&mut shown, PLAN_BYTES_MAX);
     if shown.len() < text.len() {
         let (first, all) = (count(shown.len() as u64), count(text.len() as u64));
         left_out.push(format!("the experiment file: its first {first} of {all} bytes are shown"));
     }
-    Some(shown.to_owned())
+    Some(shown)
 }
 
 /// Numbers of one metric in all variants' series together, and of all block ratios together.

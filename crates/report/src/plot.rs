@@ -135,7 +135,8 @@ fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
 fn foot(of: &Measured<'_>) -> Vec<String> {
     let Record { header, .. } = of.record;
     let date = header.created.split('T').next().unwrap_or_default();
-    let mut machine = format!("{date}, {} blocks, {}", of.conclusion.blocks, processor(&header.environment));
+    let blocks = many(of.conclusion.blocks.into(), "block");
+    let mut machine = format!("{date}, {blocks}, {}", processor(&header.environment));
     machine.extend(header.environment.kernel.iter().map(|kernel| format!(", Linux {kernel}")));
     let repeat = format!("to repeat it: {} --seed {}", again(of.record), header.seed);
     let found = [(Grade::Invalid, "invalid finding"), (Grade::Warning, "warning")].map(|(grade, noun)| {

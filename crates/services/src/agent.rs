@@ -29,6 +29,7 @@ pub use message::{Agent, Role};
 use message::{Captured, Message};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::link::{Bell, Lasting};
@@ -47,8 +48,9 @@ const NODE_OPTIONS: &str = "NODE_OPTIONS";
 /// How long an agent may take to respond. To begin a profile stalls a process for 20 ms to 2 s, and one at work responds when it is done.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What an agent is asked to capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What an agent is asked to capture, as the order for it has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Wanted {
     /// Stacks of JavaScript, one in so many microseconds.
     Cpu {
@@ -59,16 +61,6 @@ pub enum Wanted {
     Heap,
     /// Counters of Node.js.
     Counters,
-}
-
-impl Wanted {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Cpu { .. } => "cpu",
-            Self::Heap => "heap",
-            Self::Counters => "counters",
-        }
-    }
 }
 
 /// What an agent captured.
@@ -238,10 +230,8 @@ fn present(book: &Book) -> Vec<(usize, Agent)> {
 }
 
 fn arm_line(order: u64, wanted: Wanted, file: Option<&Path>) -> Result<String, String> {
-    let mut line = json!({ "type": "arm", "id": order, "kind": wanted.name() });
-    if let Wanted::Cpu { interval_us } = wanted {
-        line["intervalUs"] = json!(interval_us);
-    }
+    let mut line = json!(wanted);
+    (line["type"], line["id"]) = (json!("arm"), json!(order));
     if let Some(file) = file {
         let text = file.to_str().ok_or_else(|| format!("{}: its path is not UTF-8", file.display()))?;
         line["file"] = json!(text);
@@ -292,7 +282,7 @@ struct Book {
 }
 
 /// The other end of a connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Peer {
     /// Its process, by the kernel's word.
     pub pid: u32,
@@ -313,9 +303,7 @@ type Response<T> = Option<Result<T, String>>;
 impl Book {
     /// A new connection: its number.
     fn add(&mut self, pid: u32, stream: UnixStream) -> usize {
-        let (agent, stream) = (None, Some(Arc::new(stream)));
-        let (pending, responses) = (Vec::new(), Vec::new());
-        self.peers.push(Peer { pid, agent, stream, pending, responses, messages: 0 });
+        self.peers.push(Peer { pid, stream: Some(Arc::new(stream)), ..Peer::default() });
         self.peers.len() - 1
     }
 

@@ -22,18 +22,8 @@ use crate::{Error, Placement, Ports};
 /// Variables of the caller's shell that a service does not get, unless the experiment sets them: each changes what a
 /// Node service does, and would do so in every variant without being seen in any. The last three tell a Node process
 /// that its parent is one, which is true of Proofload's caller at most.
-pub(crate) const WITHHELD: [&str; 10] = [
-    "NODE_ENV",
-    "NODE_OPTIONS",
-    "NODE_V8_COVERAGE",
-    "COVERAGE_PROCESS_START",
-    "CPUPROFILE",
-    "HEAPPROFILE",
-    "PORT",
-    "NODE_CHANNEL_FD",
-    "NODE_CHANNEL_SERIALIZATION_MODE",
-    "NODE_UNIQUE_ID",
-];
+pub(crate) const WITHHELD: &str = "NODE_ENV NODE_OPTIONS NODE_V8_COVERAGE COVERAGE_PROCESS_START CPUPROFILE \
+    HEAPPROFILE PORT NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_UNIQUE_ID";
 
 /// Longest first line of a script that kernels read is far shorter.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -90,7 +80,7 @@ pub(crate) fn prepare(
         program,
         command: command.clone(),
         directory: started.directory.clone(),
-        env_withheld: WITHHELD.map(str::to_owned).into(),
+        env_withheld: WITHHELD.split(' ').map(str::to_owned).collect(),
         env,
         cpus: placement.cpus.clone(),
         log: placement.log.clone(),

@@ -78,32 +78,12 @@ pub(crate) struct Up {
 }
 
 /// Variables that an engine's command reads itself, `_` at the end: all that begin so. With a container's own it would do something else.
-const OF_ENGINE: [&str; 20] = [
-    "ALL_PROXY",
-    "BUILDAH_",
-    "CONTAINER_",
-    "CONTAINERS_",
-    "DBUS_",
-    "DOCKER_",
-    "GODEBUG",
-    "HOME",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "LD_",
-    "NO_PROXY",
-    "PATH",
-    "PODMAN_",
-    "REGISTRY_",
-    "SSH_",
-    "STORAGE_",
-    "TMPDIR",
-    "USER",
-    "XDG_",
-];
+const OF_ENGINE: &str = "ALL_PROXY BUILDAH_ CONTAINER_ CONTAINERS_ DBUS_ DOCKER_ GODEBUG HOME HTTP_PROXY \
+    HTTPS_PROXY LD_ NO_PROXY PATH PODMAN_ REGISTRY_ SSH_ STORAGE_ TMPDIR USER XDG_";
 
 fn is_of_engine(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    OF_ENGINE.iter().any(|&own| name == own || own.ends_with('_') && name.starts_with(own))
+    OF_ENGINE.split(' ').any(|own| name == own || own.ends_with('_') && name.starts_with(own))
 }
 
 impl Pack {

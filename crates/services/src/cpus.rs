@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 /// Who runs where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Division {
     /// CPUs of the load generator.
     pub generator: Vec<usize>,
@@ -87,14 +87,8 @@ pub fn siblings(cpu: usize) -> Vec<usize> {
 /// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two cores.
 pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
     let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
-        let all = || cpus.to_vec();
-        return Division {
-            generator: all(),
-            services: all(),
-            idle: Vec::new(),
-            shared: true,
-            core_shared: true,
-        };
+        let generator = cpus.to_vec();
+        return Division { generator, ..Division::default() }.shared(cpus);
     };
     let wanted = asked.unwrap_or(1).clamp(1, rest);
     let mut cores = cores(cpus, siblings);

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use machine::groups::{ControlGroup, counting};
 use machine::process::{self, Environ, ProcessId, Stat, text};
 use rustix::process::Signal;
-use sha2::{Digest as _, Sha256};
 
 use crate::container;
 use crate::link::Bell;
@@ -84,8 +83,7 @@ impl Marker {
 
 /// Eight letters for where a number and a start tell whether a process lives. Several such places may share an engine.
 fn place() -> String {
-    let digest = Sha256::digest(process::place_of_numbers());
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    model::Digest::of(process::place_of_numbers().as_bytes()).to_string()[..8].to_owned()
 }
 
 // A folder of a service's own: made before the service starts, removed when all its processes have gone.

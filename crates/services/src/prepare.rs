@@ -412,7 +412,7 @@ impl Making<'_> {
             program: PathBuf::from(command.first().map(String::as_str).unwrap_or_default()),
             command,
             directory: step.directory.clone(),
-            env_withheld: WITHHELD.iter().chain(own).map(|&name| name.to_owned()).collect(),
+            env_withheld: WITHHELD.split(' ').chain(own.iter().copied()).map(str::to_owned).collect(),
             env: env.collect::<Result<_, Error>>()?,
             log: self.log.to_owned(),
             stop_timeout: STOP_TIMEOUT,

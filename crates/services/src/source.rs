@@ -16,6 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use model::{distinct, grouped};
 use plan::{Against, Building, Command, Plan, Preparation, Service};
 use serde::Deserialize;
 pub use worktree::Worktree;
@@ -294,15 +295,9 @@ fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
 
 /// Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
 fn places(plan: &Plan) -> Vec<(String, PathBuf)> {
-    let mut places: Vec<(Vec<String>, PathBuf)> = Vec::new();
-    for (name, directory, _) in runs(plan) {
-        match places.iter_mut().find(|(_, of)| of == directory) {
-            Some((names, _)) if names.contains(&name) => {}
-            Some((names, _)) => names.push(name),
-            None => places.push((vec![name], directory.clone())),
-        }
-    }
-    places.into_iter().map(|(names, directory)| (names.join(", "), directory)).collect()
+    let places = grouped(runs(plan).map(|(name, directory, _)| (directory, name)));
+    let told = |(directory, names): (&PathBuf, Vec<String>)| (distinct(names).join(", "), directory.clone());
+    places.into_iter().map(told).collect()
 }
 
 /// Root of the working tree that a directory lies in, if it does.

@@ -15,13 +15,13 @@ use explain::perf::{PerfError, Sampler};
 use machine::clock::monotonic_ns;
 use model::{
     Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
-    ProfileFile, SliceKind, ThreadUse,
+    ProfileFile, SliceKind,
 };
 use plan::Secrets;
 use remote::services::ServiceHandle;
-use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, ThreadCpu, Wanted};
+use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, Wanted};
 
-use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line, cut_at};
+use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line};
 use super::services::{check_alive, failed_on};
 use super::{RealEnvironment, file_name};
 use crate::environment::{CaptureSpec, Failure, Result, SliceSpec, elapsed};
@@ -49,7 +49,7 @@ impl RealEnvironment {
         let (plan, stop) = (Arc::clone(&self.plan), self.stop.clone());
         let stopped = || stop.is_requested();
         let mut name = file_name(&plan.variants[variant].name);
-        cut_at(&mut name, NAME_BYTES_MAX);
+        model::text::cut_bytes(&mut name, NAME_BYTES_MAX);
         let armings = arm(&self.living_of(variant)?.services, wanted.kind, (&folder, &name), &stopped);
         // To begin a profile may take so long that connections would be too old.
         self.renew_generator(variant, wanted.open)?;
@@ -255,12 +255,6 @@ impl Observation<'_> {
     /// Its processes with what their threads used and their agents reported, parents first.
     pub fn processes(&self) -> Vec<CapturedProcess> {
         let agents = self.agents();
-        let used = |of: ThreadCpu| ThreadUse {
-            id: of.id,
-            name: of.name,
-            cpu_ns: of.cpu_ns,
-            waited_ns: of.waited_ns,
-        };
         let process = |now: &ProcessThreads| {
             let before = self.before.iter().find(|before| before.id == now.id);
             let inside = agents.iter().filter(|(agent, _)| agent.pid == now.id.pid);
@@ -268,7 +262,7 @@ impl Observation<'_> {
                 pid: now.id.pid,
                 parent: now.parent,
                 command: command_line(&now.argv, self.secrets, COMMAND_BYTES_MAX),
-                threads: now.used_since(before).into_iter().map(used).collect(),
+                threads: now.used_since(before),
                 agents: inside.map(|(agent, result)| self.seen(agent, *result)).collect(),
                 native: None,
             }

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use load::Address;
+use model::text::cut_bytes;
 use plan::{Plan, Secrets};
 use record::{ProcessSeen, ServiceStarted};
 use remote::services::ServiceHandle;
@@ -156,15 +157,8 @@ fn kept(sight: &Sight, watch: &Watch, secrets: &Secrets) -> Vec<ProcessSeen> {
 pub(super) fn command_line(argv: &[String], secrets: &Secrets, bytes: usize) -> String {
     let words: Vec<String> = plan::masked_words(argv).iter().map(|word| secrets.hide(word)).collect();
     let mut line = words.join(" ");
-    cut_at(&mut line, bytes);
+    cut_bytes(&mut line, bytes);
     line
-}
-
-/// Cuts a text to so many bytes, or a few less where a character stands there.
-pub(super) fn cut_at(text: &mut String, bytes: usize) {
-    let whole = |at: &usize| text.is_char_boundary(*at);
-    let at = (0..=bytes.min(text.len())).rev().find(whole).unwrap_or(0);
-    text.truncate(at);
 }
 
 #[cfg(test)]

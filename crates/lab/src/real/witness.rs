@@ -13,7 +13,6 @@ use services::Network;
 
 use super::RealEnvironment;
 use super::loading::{at_client, host, requests};
-use super::processes::cut_at;
 use crate::environment::Result;
 
 /// Requests of a mix that are looked at.
@@ -120,7 +119,7 @@ fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &S
 /// A header as it is kept: without what may be the key to somebody's session.
 fn header_told(name: String, value: &str, secrets: &Secrets) -> (String, String) {
     let mut value = plan::masked(Some(&name), &secrets.hide(value));
-    cut_at(&mut value, VALUE_BYTES_MAX);
+    model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
     (name, value)
 }
 

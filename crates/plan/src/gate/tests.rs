@@ -27,29 +27,22 @@ fn a_limit_is_read_with_its_figure_side_and_unit() {
     }
 }
 
+/// Besides what `tests/bad/gate*.toml` have.
 #[test]
 fn what_is_no_limit_says_why_and_what_would_be_one() {
     for (text, said) in [
         ("p99", "has no bound"),
-        ("p99 <= 50ms", "has a relation other than `<` or `>`"),
-        ("p99 < 50", "has no unit"),
         ("p99 < ms", "has no number that can be read"),
         ("p99 < 1e3ms", "has a unit that is not known"),
-        ("p99 < 50 ms", "has a unit that is not known"),
         ("p99 < .5ms", "has no number that can be read"),
         ("p99 < 99999999999999999999ms", "has no number that can be read"),
         ("p99 < +50ms", "is an amount with a sign"),
         ("p99 < --5%", "has more than one sign"),
         ("p99 < −5%", "has no number that can be read"),
         ("p99 < 0ms", "is nothing, it must be above 0"),
-        ("p99 < 5%", "is a change without a sign"),
-        ("p99 < 200MB", "is in MB, which it is not measured in"),
-        ("p99 > 50ms", "less of it is better"),
-        ("throughput < -3%", "allows a loss of 3 %"),
         ("throughput > 3%", "has a sign: \"> -3%\""),
         ("throughput > -100%", "leaves nothing over"),
         ("cpu_per_request < +10001%", "at most +10000%"),
-        ("failed < +0.1%", "shares of failed requests are not compared"),
         ("failed < 100%", "below 100%"),
         ("failed < 5ms", "is in ms"),
         ("p98 < 50ms", "did you mean `p90`?"),

@@ -113,6 +113,12 @@ fn a_plan_is_run_with_its_secrets_and_kept_without() {
 }
 
 #[test]
+fn a_file_is_found_from_any_folder_and_a_brace_that_is_written_twice_is_none() {
+    let text = "{file.a}{file./b}{{file.c}{env.D}";
+    assert_eq!(anchored(text, Path::new("/x")), "{file./x/a}{file./b}{{file.c}{env.D}");
+}
+
+#[test]
 fn what_cannot_be_had_is_a_problem_at_its_place() {
     let text = "name = \"x\"\n[services.api]\ncommand = [\"x\", \"{env.PROOFLOAD_NOT_SET}\"]\n[load]\nbody = \"{file.gone}\"\n";
     let problems = crate::parse(text, Path::new("/nowhere")).unwrap_err();

@@ -1,8 +1,8 @@
-//! What a user reads when an experiment file is wrong: one snapshot for each file in `tests/bad`.
-//!
-//! A snapshot's lines are `line:column message | label | hint`.
+//! What a user reads when an experiment file is wrong. The lines of snapshots are `line:column message | label | hint`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs::DirEntry;
 use std::path::Path;
 
 use proofload_plan::{Problem, ReadError};
@@ -34,29 +34,24 @@ fn read(text: &[u8]) -> String {
 #[test]
 fn each_bad_file_is_explained() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap();
-        insta::assert_snapshot!(name, read(&std::fs::read(&path).unwrap()));
-    }
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let told = |entry: &DirEntry| read(&std::fs::read(entry.path()).unwrap());
+    let told: BTreeMap<_, _> = entries.map(|entry| (entry.file_name(), told(&entry))).collect();
+    let told: String = told.iter().map(|(name, told)| format!("{}\n{told}", name.display())).collect();
+    insta::assert_snapshot!(told);
 }
 
-/// What is said of a service with two levels and these lines behind its command, each case below its lines.
-fn told(cases: &[&str]) -> String {
-    let mut told = String::new();
-    for lines in cases {
-        let factors = "[factors.setting]\noff = {}\non = { api.env.X = 1 }\n";
-        let factors = if lines.contains("[factors.") { "" } else { factors };
-        let service = "[services.api]\ncommand = [\"node\"]";
-        let text = format!("name = \"x\"\n{factors}{service}\n{lines}\n");
-        writeln!(told, "{lines:.400}\n{}", read(text.as_bytes())).unwrap();
-    }
-    told
+/// What is said of a service with two levels and these lines behind its command.
+fn said_of(lines: &str) -> String {
+    let factors = "[factors.setting]\noff = {}\non = { api.env.X = 1 }\n";
+    let factors = if lines.contains("[factors.") { "" } else { factors };
+    let service = "[services.api]\ncommand = [\"node\"]";
+    read(format!("name = \"x\"\n{factors}{service}\n{lines}\n").as_bytes())
 }
 
 #[test]
 fn each_bad_line_is_explained() {
-    insta::assert_snapshot!(told(&[
+    let told = [
         "[design]\nmetric = \"cpu_per_request\"\narrivals = \"poisson\"",
         "[design]\nbudget = \"4m\"\nwarmup = \"5s\"\nslice = \"10s\"\nslices = 3",
         "[design]\nbudget = \"18446744073709551615h\"\nwarmup = \"18446744073709551616ms\"\nslice = \"-1s\"\nmargin = \"1e999%\"",
@@ -94,7 +89,8 @@ fn each_bad_line_is_explained() {
         "host = \"bench-1\"\naddress = \"bench-1:80\"",
         "host = \"ssh://-oProxyCommand=x\"\naddress = \"0.0.0.0\"",
         "[load]\nrequests = [{ name = \"ping\", path = \"/ping\" }, { name = \"auth\", path = \"/auth\" }]\n[factors.routes]\nboth = {}\ncrypto = { load.requests = [{ name = \"auth\", path = \"/auth\" }, { name = \"auth2\", path = \"/auth2\" }] }\n[design]\nmetric = [\"p99\", \"p50\"]\nendpoint = \"ping\"",
-    ]));
+    ];
+    insta::assert_snapshot!(told.map(|lines| format!("{lines}\n{}\n", said_of(lines))).concat());
 }
 
 #[test]
@@ -105,20 +101,21 @@ fn more_than_there_may_be_is_explained() {
     };
     let factors = format!("{}{}[design]\nbudget = \"2h\"\n", levels("a"), levels("b"));
     let requests: String = (1..34).map(|n| format!("{{ path = \"/{n}\" }}, ")).collect();
-    insta::assert_snapshot!(told(&[
-        &format!("{}{factors}", levels("c")),
-        &format!("{factors}aa = true"),
-        &format!("{factors}compare = [\"a\", \"b\"]"),
-        &format!("{factors}metric = [\"throughput\", \"cpu_per_request\"]"),
-        &format!("[load]\nrequests = [{requests}]\n[design]\nendpoint = \"GET /3\""),
-    ]));
+    let told = [
+        format!("{}{factors}", levels("c")),
+        format!("{factors}aa = true"),
+        format!("{factors}compare = [\"a\", \"b\"]"),
+        format!("{factors}metric = [\"throughput\", \"cpu_per_request\"]"),
+        format!("[load]\nrequests = [{requests}]\n[design]\nendpoint = \"GET /3\""),
+    ];
+    insta::assert_snapshot!(told.map(|lines| said_of(&lines)).concat());
 }
 
 #[test]
 fn a_file_that_is_no_text_is_explained() {
-    insta::assert_snapshot!("not_utf8", read(b"name = \"caf\xe9\"\n[services.api]\n"));
-    insta::assert_snapshot!("nul_bytes", read(b"name = \"a\"\0\n"));
-    insta::assert_snapshot!("too_large", read(&vec![b'#'; 2 << 20]));
+    let large = vec![b'#'; 2 << 20];
+    let told = [&b"name = \"caf\xe9\"\n[services.api]\n"[..], b"name = \"a\"\0\n", &large];
+    insta::assert_snapshot!(told.map(read).concat());
 }
 
 #[test]
@@ -132,12 +129,10 @@ fn windows_line_ends_and_a_byte_order_mark_change_no_place() {
 #[test]
 fn deep_nesting_is_a_problem_and_not_a_crash() {
     let brackets = format!("name = {}{}", "[".repeat(100_000), "]".repeat(100_000));
-    insta::assert_snapshot!("deep_brackets", read(brackets.as_bytes()));
     let tables = format!("name = {}1{}", "{ a = ".repeat(60), " }".repeat(60));
-    insta::assert_snapshot!("deep_tables", read(tables.as_bytes()));
     // Each level of an inline table may hold a dotted key: the deepest tree that the parser lets pass.
     let dotted = format!("x = {}1{}", format!("{{ {}a = ", "a.".repeat(75)).repeat(75), " }".repeat(75));
-    insta::assert_snapshot!("deep_dotted", read(dotted.as_bytes()));
+    insta::assert_snapshot!([brackets, tables, dotted].map(|text| read(text.as_bytes())).concat());
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn aa_line(aa: &AaCheck, conclusion: &Conclusion) -> String {
             format!("{value} {metric} ({interval}, at 99 %): {word}")
         }
         None if conclusion.awaits_look => "no interval before the end of the run".to_owned(),
-        None => format!("no estimate of {metric} from {} blocks", conclusion.blocks),
+        None => format!("no estimate of {metric} from {}", many(conclusion.blocks.into(), "block")),
     };
     format!("{}: {found}", aa.label)
 }
@@ -229,8 +229,10 @@ pub(crate) fn machine_line(environment: &Environment) -> String {
 /// The loop and the connections: `closed loop, 16 connections`.
 pub(super) fn load_short(record: &Record) -> String {
     let variants = record.header.plan.variants.iter();
-    let connections = model::distinct(variants.map(|variant| variant.load.connections.to_string()));
-    format!("{}, {} connections", loop_text(record, ""), connections.join(" or "))
+    let all = model::distinct(variants.map(|variant| variant.load.connections));
+    let told: Vec<String> = all.iter().map(u32::to_string).collect();
+    let noun = if all == [1] { "connection" } else { "connections" };
+    format!("{}, {} {noun}", loop_text(record, ""), told.join(" or "))
 }
 
 /// `open loop at 1,200/s`. A run that ended while capacity was measured has no rate yet.
@@ -267,7 +269,8 @@ fn load_line(record: &Record) -> Option<String> {
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
     let kept = if load.keep_alive { "keep-alive" } else { "a connection for each request" };
-    line += &format!(", {} connections, {kept}, {sent}, timeout {timeout}", load.connections);
+    let connections = many(load.connections.into(), "connection");
+    line += &format!(", {connections}, {kept}, {sent}, timeout {timeout}");
     line.extend(load.network.iter().map(|link| format!(", over a link of {link}")));
     line.extend(plan.design.endpoint.iter().map(|of| format!("; response times of {}", of.name)));
     Some(line + if record.is_open_loop() { "; warm-up in closed loop" } else { "" })
@@ -283,14 +286,17 @@ fn generators_line(record: &Record) -> Option<String> {
     let count = names.len();
     let connections = plan.variants.first().map_or(0, |variant| variant.load.connections as usize);
     let (each, more) = (connections.checked_div(count)?, connections % count);
-    let each = if more == 0 { each.to_string() } else { format!("{} or {each}", each + 1) };
+    let each = match more {
+        0 => many(each as u64, "connection"),
+        _ => format!("{} or {each} connections", each + 1),
+    };
     let rest = format!("and {} more", count.saturating_sub(GENERATORS_NAMED_MAX));
     if count > GENERATORS_NAMED_MAX {
         names.splice(GENERATORS_NAMED_MAX.., [rest.as_str()]);
     }
     let reached = plan.generators.address.map(|address| format!("; the entry listened on {address}"));
     let (names, reached) = (names.join(", "), reached.unwrap_or_default());
-    Some(format!("{count} ({names}) with {each} connections each, all begun at one agreed instant{reached}"))
+    Some(format!("{count} ({names}) with {each} each, all begun at one agreed instant{reached}"))
 }
 
 /// The request, or the several with their shares.

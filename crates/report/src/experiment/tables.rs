@@ -266,31 +266,37 @@ pub(super) fn figures(record: &Record, conclusion: &Conclusion) -> Figures {
             rows.push([names.clone(), figures.into(), rate].concat());
         };
         for (place, block) in ended.iter().enumerate() {
-            let (requests, failed) = counts(block, index);
+            let counts = counts(block, index);
             for series in &all {
-                let (unit, value) = (unit_name(series.of.unit()), series.values[index][place]);
-                let (block, dropped) = (block.number.to_string(), block.dropped.is_some().to_string());
-                let (requests, failed) = (requests.to_string(), failed.to_string());
-                let (metric, value) = (series.of.name().to_owned(), csv::figure(value));
-                put([block, dropped, metric, unit.to_owned(), value, requests, failed], None);
+                let figure = (series.of.name(), series.of.unit(), series.values[index][place]);
+                put(fields(Some(*block), figure, counts), None);
             }
         }
         for of in conclusion.capacities.get(index).into_iter().flat_map(|of| &of.curve) {
             let failed = (of.failed_share * of.requests as f64).round() as u64;
-            for (metric, unit, value) in [
+            for figure in [
                 ("p50", Unit::Us, of.p50_us),
                 ("p90", Unit::Us, of.p90_us),
                 ("p99", Unit::Us, of.p99_us),
                 ("cores", Unit::Number, of.cores),
             ] {
-                let (requests, failed) = (of.requests.to_string(), failed.to_string());
-                let words = ["", "false", metric, unit_name(unit)].map(str::to_owned);
-                let [block, dropped, metric, unit] = words;
-                put([block, dropped, metric, unit, csv::figure(value), requests, failed], Some(of.per_s));
+                put(fields(None, figure, (of.requests, failed)), Some(of.per_s));
             }
         }
     }
     rows
+}
+
+/// What stands below [`AFTER`]: a figure of this block, if it is of one, and its requests with those of them that failed.
+fn fields(
+    block: Option<&Block>,
+    (metric, unit, value): (&str, Unit, Option<f64>),
+    (requests, failed): (u64, u64),
+) -> [String; 7] {
+    let number = block.map(|block| block.number.to_string()).unwrap_or_default();
+    let dropped = block.is_some_and(|block| block.dropped.is_some()).to_string();
+    let (metric, unit) = (metric.to_owned(), unit_name(unit).to_owned());
+    [number, dropped, metric, unit, csv::figure(value), requests.to_string(), failed.to_string()]
 }
 
 /// Requests of a variant in a block, and those of them that did not end in an expected response.

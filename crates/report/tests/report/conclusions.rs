@@ -16,7 +16,7 @@ fn effects_copy_and_assumptions_are_told_as_they_were() {
     void.blocks.truncate(3);
     let effects = |text: &str| part(text, "Effects", " variant ");
     for (name, text) in [
-        ("text_of_two_factors_and_a_copy", as_text(&two)),
+        ("text_of_two_factors_and_a_copy", part(&as_text(&two), "Does the", "Assumptions")),
         ("markdown_of_two_factors_and_a_copy", as_markdown(&two)),
         ("of_many_effects_only_those_with_an_answer_are_told", effects(&as_text(&four))),
         ("a_void_experiment_has_no_number_beside_its_effects", effects(&as_text(&void))),
@@ -97,4 +97,12 @@ fn few_requests_without_a_failure_leave_a_share_open() {
     let variant = &as_json(&record)["variants"][0];
     assert_eq!(variant["failed_share"], 0.0);
     assert!(variant["failed_interval"]["high"].as_f64().is_some_and(|high| high > 0.0018));
+}
+
+#[test]
+fn one_connection_is_not_several() {
+    let mut record = kept();
+    record.header.plan.variants.iter_mut().for_each(|variant| variant.load.connections = 1);
+    let load = line(&as_markdown(&record), "- load: ");
+    assert!(load.contains(", 1 connection, keep-alive"), "{load}");
 }

@@ -58,24 +58,8 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
 }
 
 /// Keywords that hold, or say nothing of a value, or are looked at elsewhere.
-const KNOWN: [&str; 16] = [
-    "$schema",
-    "$defs",
-    "title",
-    "description",
-    "format",
-    "default",
-    "type",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "minItems",
-    "maxItems",
-    "properties",
-    "additionalProperties",
-    "patternProperties",
-];
+const KNOWN: &str = "$schema $defs title description format default type enum const minimum maximum minItems \
+    maxItems properties additionalProperties patternProperties";
 
 /// What of a value is wrong, by the keywords that schemars writes for our types, and stricter than a validator: a field that the schema does
 /// not have is a fault here, though readers must bear it. A keyword that this does not know ends the test. (The crates that validate come
@@ -113,7 +97,7 @@ fn faults(value: &Value, rule: &Value, root: &Value, at: &str) -> Vec<String> {
                 list(of).into_iter().filter(|name| value.get(name.as_str().unwrap_or("")).is_none());
             missing.map(|name| format!("{at}.{}: is missing", name.as_str().unwrap_or(""))).collect()
         }
-        known if KNOWN.contains(&known) => Vec::new(),
+        known if KNOWN.split(' ').any(|keyword| keyword == known) => Vec::new(),
         other => panic!("{at}: the keyword {other} is not known here"),
     };
     let of_field = |(name, field): (&String, &Value)| {

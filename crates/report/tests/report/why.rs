@@ -135,10 +135,15 @@ fn explanation() -> Explanation {
 #[test]
 fn section_and_profiles_are_told_as_they_were() {
     let explanation = explanation();
+    let (told, all) = (told(&explanation, 100), plain(&explain::all_of(&explanation, "Sync or async?"), 100));
+    let (first, rest) = all.split_once("\n\nsync\n").expect("two variants");
+    // Behind its title.
+    let compared = told.split_once("\n\n").expect("a section").1;
+    assert!(rest.ends_with(compared), "{all}");
     for (name, text) in [
-        ("text_of_the_section", told(&explanation, 100)),
+        ("text_of_the_section", told.clone()),
         ("markdown_of_the_section", markdown(&section(&explanation))),
-        ("text_of_all_that_a_record_tells", plain(&explain::all_of(&explanation, "Sync or async?"), 100)),
+        ("text_of_all_that_a_record_tells_of_one_variant", first.to_owned()),
         (
             "text_of_one_profile_shares_out_what_worked_and_not_what_waited",
             plain(&profile("before.cpuprofile", &tree(967e6)), 100),

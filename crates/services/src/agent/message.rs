@@ -150,9 +150,7 @@ impl Message {
 
 /// Cuts a text to what is kept, at a character's end.
 fn cut(text: &mut String) {
-    let whole = |at: &usize| text.is_char_boundary(*at);
-    let at = (0..=TEXT_BYTES_MAX.min(text.len())).rev().find(whole).unwrap_or(0);
-    text.truncate(at);
+    model::text::cut_bytes(text, TEXT_BYTES_MAX);
 }
 
 // NODE_OPTIONS as Node.js reads it. Pure.
