@@ -6,9 +6,9 @@ use std::time::Duration;
 use model::{Cause, Counts, OsError, Phase};
 use proofload_load::{Address, Arrivals, Process, Rate, Until};
 
-use crate::network::{NOBODY, Network, is_out_of_reach};
+use crate::network::{NOBODY, Network, with_hosts};
 use crate::server::Server;
-use crate::{Load, LoadSpec, for_both_drivers, only, open_loop, spec, within};
+use crate::{Load, LoadSpec, only, open_loop, spec, within};
 
 const TIMEOUT: Duration = Duration::from_millis(200);
 const WINDOW: Duration = Duration::from_millis(300);
@@ -24,10 +24,7 @@ fn assert_connect_timeouts(load: &Load, slice: &Counts, connect_timeout: Duratio
 
 #[test]
 fn who_answers_no_syn_is_given_up() {
-    if is_out_of_reach("who_answers_no_syn_is_given_up") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("who_answers_no_syn_is_given_up", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         network.lose_packets();
@@ -61,10 +58,7 @@ fn who_answers_no_syn_is_given_up() {
 
 #[test]
 fn silence_on_open_connections_is_in_the_percentiles() {
-    if is_out_of_reach("silence_on_open_connections_is_in_the_percentiles") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("silence_on_open_connections_is_in_the_percentiles", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         let limits = LoadSpec { timeout: TIMEOUT, connect_timeout: TIMEOUT, ..spec(peer.address, 2, driver) };
@@ -92,10 +86,7 @@ fn silence_on_open_connections_is_in_the_percentiles() {
 /// Packets are lost for a while in the middle of a window, in open loop: all who were due meanwhile have waited.
 #[test]
 fn a_network_that_fails_within_a_window_and_comes_back() {
-    if is_out_of_reach("a_network_that_fails_within_a_window_and_comes_back") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("a_network_that_fails_within_a_window_and_comes_back", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         let arrivals = Arrivals::Open { rate: Rate::Constant(200.0), process: Process::Constant, seed: 1 };
@@ -129,10 +120,7 @@ fn a_network_that_fails_within_a_window_and_comes_back() {
 
 #[test]
 fn no_way_is_an_error_of_its_own() {
-    if is_out_of_reach("no_way_is_an_error_of_its_own") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("no_way_is_an_error_of_its_own", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         let (address, connect_timeout) = (peer.address, Duration::from_millis(100));

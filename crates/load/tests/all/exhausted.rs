@@ -8,7 +8,7 @@ use proofload_load::{DriverChoice, Generator, Until};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::network::{Host, is_out_of_reach};
+use crate::network::{Host, with_hosts};
 use crate::server::{self, Server, wait_until};
 use crate::{Load, LoadSpec, attempts_max, for_both_drivers, only, spec, within};
 
@@ -52,10 +52,7 @@ fn a_backlog_that_is_full_ends_in_timeouts() {
 #[test]
 fn local_ports_that_run_out_leave_the_rest_running() {
     const PORTS: u32 = 16;
-    if is_out_of_reach("local_ports_that_run_out_leave_the_rest_running") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("local_ports_that_run_out_leave_the_rest_running", |driver| {
         let host = Host::new();
         host.set_ipv4("ip_local_port_range", "40000 40015");
         let listener = host.run(|| std::net::TcpListener::bind("127.0.0.1:80")).unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{Cause, Counts, Phase};
 use proofload_load::{Arrivals, LoadSpec, Process, Rate, Until};
 
-use crate::network::{Host, is_out_of_reach};
+use crate::network::{Host, with_hosts};
 use crate::server::{Port, Server, wait_until};
 use crate::{Load, errors, for_both_drivers, only, open_loop, spec, within};
 
@@ -144,10 +144,7 @@ fn assert_lost_once(slice: &Counts) {
 /// The kernel gives a socket the port that it calls: it has met nobody but itself, and must leave the port to the service.
 #[test]
 fn a_socket_that_meets_itself_has_been_refused() {
-    if is_out_of_reach("a_socket_that_meets_itself_has_been_refused") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("a_socket_that_meets_itself_has_been_refused", |driver| {
         let host = Host::new();
         host.set_ipv4("ip_local_port_range", "40000 40001");
         let address = SocketAddr::from(([127, 0, 0, 1], 40000));
