@@ -390,4 +390,5 @@ fn a_calibration_is_of_the_blocks_that_count_and_tells_what_the_host_took_in_all
     assert_eq!((all.blocks, fewer.blocks, all.steal.max_share, fewer.steal.max_share), (10, 8, 0.0, 0.5));
     // The first block watched the warm-up, dropped or not.
     assert_eq!(all.first_block_s, fewer.first_block_s);
+    assert_eq!(Calibration::of(&dropped(&[1, 2, 3, 4, 5, 6, 7])), None, "three blocks give none");
 }

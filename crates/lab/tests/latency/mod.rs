@@ -48,26 +48,14 @@ fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
     let p99_ns = |variant: usize| {
         let mut all = stats::Latencies::new();
-        let trials = record.complete_blocks().flat_map(|block| &block.trials);
-        for slice in trials.filter(|trial| trial.variant() == variant).flat_map(record::Trial::measured) {
+        let trials = record.complete_blocks().filter_map(|block| block.trial(variant));
+        for slice in trials.flat_map(record::Trial::measured) {
             all.merge(&slice.counts.open.as_ref().expect("it has a rate").response);
         }
         all.quantile(0.99).expect("there are enough").ns() as f64
     };
     let ratio = p99_ns(1) / p99_ns(0);
     assert!((estimate.ratio / ratio - 1.0).abs() < 0.001, "{} and {ratio}", estimate.ratio);
-}
-
-#[test]
-fn no_difference_in_latency_is_found_where_there_is_none() {
-    let wrong = (0..16).filter(|seed| {
-        let mut plan = latency_plan(Metric::P50, Rate::PerSecond(400.0));
-        plan.design.budget = Duration::from_secs(90);
-        let record = finished(plan, *seed, &mut Simulated::new(*seed, &[0.0, 0.30]));
-        matches!(analysis::conclude(&record).comparisons[0].outcome, Outcome::Better | Outcome::Worse)
-    });
-    // 5 % of 16 is less than one; more than four come once in a thousand such tests, and the seeds are fixed.
-    assert!(wrong.count() <= 4);
 }
 
 #[test]
@@ -104,8 +92,8 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
 fn trials_are_as_long_as_the_quantile_wants() {
     let mut environment = Simulated::new(5, &[0.0, 0.0]);
     let record = finished(latency_plan(Metric::P99, Rate::PerSecond(100.0)), 5, &mut environment);
-    assert!(record.complete_blocks().count() >= 6, "{:?}", record.ended);
-    for trial in record.complete_blocks().flat_map(|block| &block.trials) {
+    assert!(record.blocks_kept() >= 6, "{:?}", record.ended);
+    for trial in record.complete_trials() {
         let due: u64 = trial.measured().map(|slice| slice.counts.due()).sum();
         assert!(due >= 1000, "{due}");
     }
@@ -123,7 +111,7 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
     };
     // 8 trials of 10,510 requests at 20 a second are more than an hour.
     assert!((7_000..13_000).contains(&needed_s), "{needed_s}");
-    assert_eq!(record.complete_blocks().count(), 0);
+    assert_eq!(record.blocks_kept(), 0);
     let finding = &analysis::conclude(&record).findings[0];
     assert!(finding.remedy.contains("--budget") && finding.remedy.contains("design.rate"), "{finding:?}");
 

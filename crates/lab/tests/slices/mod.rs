@@ -29,19 +29,18 @@ fn at_rate(mut plan: Plan) -> Plan {
 
 /// Lengths of the measured slices of complete blocks, in seconds.
 fn lengths(record: &Record) -> Vec<f64> {
-    let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
+    let slices = record.complete_trials().flat_map(Trial::measured);
     slices.map(|slice| slice.counts.window_ns as f64 / 1e9).collect()
 }
 
 /// Turns in each of them.
 fn turns(record: &Record) -> Vec<u32> {
-    let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
-    slices.map(|slice| slice.turns).collect()
+    record.complete_trials().flat_map(Trial::measured).map(|slice| slice.turns).collect()
 }
 
 fn assert_within_budget(record: &Record, what: &str) {
     assert_in_budget(record);
-    let few = record.complete_blocks().count() < 6;
+    let few = record.blocks_kept() < 6;
     let spent = matches!(reason(record), EndReason::BudgetTooSmall { .. } | EndReason::BudgetSpent);
     assert!(!few || spent, "{what}: {:?}", record.ended);
 }
@@ -75,7 +74,7 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
         let record = finished(plan, 5, &mut environment);
         let what = format!("{variants} variants, {budget_s} s");
         assert_within_budget(&record, &what);
-        assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
+        assert!(record.blocks_kept() >= least, "{what}: {:?}", record.ended);
         let found = found(&analysis::conclude(&record));
         assert!(!found.contains(&"value_missing") || variants > 12, "{what}: {found:?}");
     }
@@ -127,7 +126,7 @@ fn without_a_warm_up_trials_are_measured_at_once() {
         plan.design.warmup = Some(Duration::ZERO);
         plan.design.budget = Duration::from_secs(600);
         let record = finished(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
-        assert!(record.complete_blocks().count() >= 6, "{variants}: {:?}", record.ended);
+        assert!(record.blocks_kept() >= 6, "{variants}: {:?}", record.ended);
         let mut slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
         assert!(slices.all(|slice| slice.kind == record::SliceKind::Measured), "{variants}");
     }

@@ -23,10 +23,3 @@ fn what_comes_in_step_is_counted_as_often_as_it_comes() {
         assert!((0.95..1.05).contains(&ratio), "{period_s} s: {ratio}");
     }
 }
-
-#[test]
-fn without_a_lead_the_slowest_would_look_slower_still() {
-    let turn = Turn { kind: SliceKind::Measured, seconds: 0.685, lead_s: 0.0 };
-    let (slow, fast) = (counted_per_s(turn, 0.43) * 0.43, counted_per_s(turn, 0.031) * 0.031);
-    assert!(slow < 0.7 && fast > 0.95, "{slow} and {fast}: what the lead is for");
-}
