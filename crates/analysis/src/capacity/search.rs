@@ -324,16 +324,21 @@ impl Pilot {
 mod tests {
     use super::*;
 
+    /// The search to its end on a service of which so much is kept at a rate.
+    fn searched(at_limit_per_s: f64, kept: impl Fn(f64) -> f64) -> Pilot {
+        let mut pilot = Pilot::default();
+        while let Some(rate) = pilot.next(at_limit_per_s) {
+            pilot.tried.push(Tried { rate, kept: kept(rate) });
+            assert!(pilot.tried.len() < 30, "{pilot:?}");
+        }
+        pilot
+    }
+
     /// A service that keeps L / p = 1 + 9.8 (1 − λ / 900) is found within a step or two.
     #[test]
     fn the_search_goes_up_or_down_and_then_between() {
         for at_limit in [300.0, 1000.0, 5000.0] {
-            let mut pilot = Pilot::default();
-            while let Some(rate) = pilot.next(at_limit) {
-                let kept = 1.0 + 9.8 * (1.0 - rate / 900.0);
-                pilot.tried.push(Tried { rate, kept: kept.max(0.0) });
-                assert!(pilot.tried.len() < 20, "{pilot:?}");
-            }
+            let pilot = searched(at_limit, |rate| (1.0 + 9.8 * (1.0 - rate / 900.0)).max(0.0));
             let crossing = pilot.crossing().unwrap();
             assert!((crossing / 900.0_f64).ln().abs() < 0.03, "{at_limit}: {pilot:?}");
         }
@@ -341,16 +346,9 @@ mod tests {
 
     #[test]
     fn what_is_never_or_always_kept_ends_the_search() {
-        let mut pilot = Pilot::default();
-        while let Some(rate) = pilot.next(1000.0) {
-            pilot.tried.push(Tried { rate, kept: 0.5 });
-        }
-        assert_eq!(pilot.bracket(), [None, Some(Tried { rate: 1.0, kept: 0.5 })]);
-        assert_eq!(pilot.crossing(), None);
-        let mut pilot = Pilot::default();
-        while let Some(rate) = pilot.next(1000.0) {
-            pilot.tried.push(Tried { rate, kept: 2.0 });
-        }
-        assert!(matches!(pilot.bracket(), [Some(kept), None] if kept.rate > 3000.0));
+        let never = searched(1000.0, |_| 0.5);
+        assert_eq!((never.bracket(), never.crossing()), ([None, Some(Tried { rate: 1.0, kept: 0.5 })], None));
+        let always = searched(1000.0, |_| 2.0);
+        assert!(matches!(always.bracket(), [Some(kept), None] if kept.rate > 3000.0));
     }
 }
