@@ -28,6 +28,7 @@ mod workers;
 
 pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 pub use client::{LateBegin, late_begin};
+pub use machine::processors;
 pub(crate) use saturation::{cpus, generator_share, most, services_limited};
 pub use saturation::{per_core, waiting_variants};
 pub use treatment::WATCHED_VARIABLES;
