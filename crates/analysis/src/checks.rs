@@ -292,6 +292,11 @@ fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }
 
+/// Whether a word is one of these, which are apart by spaces.
+fn is_one_of(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
+}
+
 /// The first few of several things, and how many more there are: `a; b; 3 more`.
 pub(crate) fn few(all: impl IntoIterator<Item = impl Into<String>>, most: usize, between: &str) -> String {
     let mut all: Vec<String> = all.into_iter().map(Into::into).collect();
