@@ -134,16 +134,16 @@ pub struct CapturedProcess {
     pub native: Option<ProfileFile>,
 }
 
-/// A thread of a process, and what it used in the window.
+/// A thread of a process, and what it used: in a capture within the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUse {
-    /// Its number; that of the main thread is the process's.
+    /// Its number; that of the main thread is the process's. 0 for all together that have ended.
     pub id: u32,
     /// Its name as the kernel has it, such as `node`, `V8Worker`, `libuv-worker`.
     pub name: String,
     /// Time that it ran, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time that it was ready to run and had no processor.
+    /// Time that it was ready to run and had no processor; 0 on kernels without CONFIG_SCHED_INFO.
     pub waited_ns: u64,
 }
 

@@ -46,7 +46,7 @@ pub use network::{Network, Visit, can_be_made as networks_can_be_made};
 pub use ports::{Ports, check_address};
 pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below, placeholders as prepared_placeholders};
 pub use running::{Running, start};
-pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, Sample, ThreadCpu};
+pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, Sample};
 pub use sight::{Listening, Sight, Watched};
 pub use source::{Source, Worktree};
 pub use warden::warden_main;

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use machine::groups::ControlGroup;
 use machine::process::{self, Environ, ProcessId, Stat, number, text, ticks_to_ns};
+use model::ThreadUse;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -354,19 +355,6 @@ pub const ENDED_THREADS: &str = "ended threads";
 /// Less than this between the clock of a process and the sum of its threads is how far apart the two are read.
 const ENDED_MIN_NS: u64 = 5_000_000;
 
-/// A thread, and what it has used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ThreadCpu {
-    /// Its number; that of the first thread is the process's. 0 for [`ENDED_THREADS`].
-    pub id: u32,
-    /// Its name as the kernel has it, such as `node`, `V8Worker`, `libuv-worker`.
-    pub name: String,
-    /// Time that it ran, in nanoseconds.
-    pub cpu_ns: u64,
-    /// Time that it was ready to run and had no processor; 0 on kernels without CONFIG_SCHED_INFO.
-    pub waited_ns: u64,
-}
-
 /// A process and its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessThreads {
@@ -381,14 +369,14 @@ pub struct ProcessThreads {
     /// CPU time that it has used, with its ended threads and without its children.
     pub cpu_ns: u64,
     /// Its threads, by number.
-    pub threads: Vec<ThreadCpu>,
+    pub threads: Vec<ThreadUse>,
 }
 
 impl ProcessThreads {
     pub(crate) fn of(stat: &Stat) -> Self {
         let pid = stat.id.pid;
-        let threads = process::threads(pid).into_iter().filter_map(|thread| ThreadCpu::of(pid, thread));
-        let mut threads: Vec<ThreadCpu> = threads.collect();
+        let threads = process::threads(pid).into_iter().filter_map(|thread| of_thread(pid, thread));
+        let mut threads: Vec<ThreadUse> = threads.collect();
         threads.sort_by_key(|thread| thread.id);
         let file = process::program(pid).unwrap_or_default();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -405,39 +393,34 @@ impl ProcessThreads {
 
     /// What each thread has used since an `earlier` look at the same process; since its start where there is none. Threads that have
     /// ended since then, and those that came and went, are one at the end, by what the process used beside the others.
-    pub fn used_since(&self, earlier: Option<&Self>) -> Vec<ThreadCpu> {
+    pub fn used_since(&self, earlier: Option<&Self>) -> Vec<ThreadUse> {
         let earlier = earlier.filter(|earlier| earlier.id == self.id);
-        let before: HashMap<u32, &ThreadCpu> =
+        let before: HashMap<u32, &ThreadUse> =
             earlier.iter().flat_map(|earlier| &earlier.threads).map(|thread| (thread.id, thread)).collect();
-        let mut used: Vec<ThreadCpu> =
-            self.threads.iter().map(|now| now.used_since(before.get(&now.id).copied())).collect();
+        let mut used: Vec<ThreadUse> =
+            self.threads.iter().map(|now| since(before.get(&now.id).copied(), now)).collect();
         let whole_ns = self.cpu_ns.saturating_sub(earlier.map_or(0, |earlier| earlier.cpu_ns));
         let rest_ns = whole_ns.saturating_sub(used.iter().map(|thread| thread.cpu_ns).sum());
         if rest_ns >= ENDED_MIN_NS {
-            used.push(ThreadCpu { id: 0, name: ENDED_THREADS.to_owned(), cpu_ns: rest_ns, waited_ns: 0 });
+            used.push(ThreadUse { id: 0, name: ENDED_THREADS.to_owned(), cpu_ns: rest_ns, waited_ns: 0 });
         }
         used
     }
 }
 
-impl ThreadCpu {
-    /// `None`: the thread has ended.
-    fn of(pid: u32, thread: u32) -> Option<Self> {
-        let (cpu_ns, waited_ns) = process::thread_cpu_and_wait_ns(pid, thread)?;
-        let name = text(pid, &format!("task/{thread}/comm")).trim_end().to_owned();
-        Some(Self { id: thread, name, cpu_ns, waited_ns })
-    }
+/// What a thread has used so far; `None`: it has ended.
+fn of_thread(pid: u32, thread: u32) -> Option<ThreadUse> {
+    let (cpu_ns, waited_ns) = process::thread_cpu_and_wait_ns(pid, thread)?;
+    let name = text(pid, &format!("task/{thread}/comm")).trim_end().to_owned();
+    Some(ThreadUse { id: thread, name, cpu_ns, waited_ns })
+}
 
-    /// A thread with less than before is a later one of the same number.
-    fn used_since(&self, earlier: Option<&Self>) -> Self {
-        let earlier = earlier.filter(|earlier| earlier.cpu_ns <= self.cpu_ns);
-        let (cpu_ns, waited_ns) = earlier.map_or((0, 0), |earlier| (earlier.cpu_ns, earlier.waited_ns));
-        Self {
-            cpu_ns: self.cpu_ns - cpu_ns,
-            waited_ns: self.waited_ns.saturating_sub(waited_ns),
-            ..self.clone()
-        }
-    }
+/// A thread with less than before is a later one of the same number.
+fn since(earlier: Option<&ThreadUse>, now: &ThreadUse) -> ThreadUse {
+    let earlier = earlier.filter(|earlier| earlier.cpu_ns <= now.cpu_ns);
+    let (cpu_ns, waited_ns) = earlier.map_or((0, 0), |earlier| (earlier.cpu_ns, earlier.waited_ns));
+    let waited_ns = now.waited_ns.saturating_sub(waited_ns);
+    ThreadUse { cpu_ns: now.cpu_ns - cpu_ns, waited_ns, ..now.clone() }
 }
 
 #[cfg(test)]
@@ -464,11 +447,11 @@ mod tests {
         assert!(!signal(ProcessId { start_ticks: me.start_ticks + 1, ..me }, Signal::KILL));
     }
 
-    fn thread(id: u32, cpu_ns: u64) -> ThreadCpu {
-        ThreadCpu { id, name: "x".into(), cpu_ns, waited_ns: cpu_ns / 10 }
+    fn thread(id: u32, cpu_ns: u64) -> ThreadUse {
+        ThreadUse { id, name: "x".into(), cpu_ns, waited_ns: cpu_ns / 10 }
     }
 
-    fn process(cpu_ns: u64, threads: Vec<ThreadCpu>) -> ProcessThreads {
+    fn process(cpu_ns: u64, threads: Vec<ThreadUse>) -> ProcessThreads {
         let id = ProcessId { pid: 7, start_ticks: 1 };
         ProcessThreads { id, parent: 1, program: "x".into(), argv: Vec::new(), cpu_ns, threads }
     }

@@ -15,11 +15,11 @@ use explain::perf::{PerfError, Sampler};
 use machine::clock::monotonic_ns;
 use model::{
     Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
-    ProfileFile, SliceKind, ThreadUse,
+    ProfileFile, SliceKind,
 };
 use plan::Secrets;
 use remote::services::ServiceHandle;
-use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, ThreadCpu, Wanted};
+use services::{Agent, AgentHost, Arming, Error, ProcessThreads, Role, Take, Wanted};
 
 use super::processes::{COMMAND_BYTES_MAX, PROCESSES_MAX, command_line, cut_at};
 use super::services::{check_alive, failed_on};
@@ -255,12 +255,6 @@ impl Observation<'_> {
     /// Its processes with what their threads used and their agents reported, parents first.
     pub fn processes(&self) -> Vec<CapturedProcess> {
         let agents = self.agents();
-        let used = |of: ThreadCpu| ThreadUse {
-            id: of.id,
-            name: of.name,
-            cpu_ns: of.cpu_ns,
-            waited_ns: of.waited_ns,
-        };
         let process = |now: &ProcessThreads| {
             let before = self.before.iter().find(|before| before.id == now.id);
             let inside = agents.iter().filter(|(agent, _)| agent.pid == now.id.pid);
@@ -268,7 +262,7 @@ impl Observation<'_> {
                 pid: now.id.pid,
                 parent: now.parent,
                 command: command_line(&now.argv, self.secrets, COMMAND_BYTES_MAX),
-                threads: now.used_since(before).into_iter().map(used).collect(),
+                threads: now.used_since(before),
                 agents: inside.map(|(agent, result)| self.seen(agent, *result)).collect(),
                 native: None,
             }
