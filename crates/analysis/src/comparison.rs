@@ -147,12 +147,10 @@ impl Judge<'_> {
         let found = ratios.as_deref().and_then(|d| self.estimate(d));
         let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
         let estimate = primary.as_ref();
-        let outcome = match estimate {
+        let outcome = match &no_success {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
-            _ if no_success.is_some() => Outcome::NoSuccess,
-            _ if void => Outcome::Invalid,
-            Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
-            None => Outcome::Inconclusive,
+            Some(_) => Outcome::NoSuccess,
+            None => outcome(void, estimate, metric, design.margin),
         };
         let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
         let blocks_needed = self.blocks_needed(estimate, outcome);
@@ -264,12 +262,14 @@ fn over(
     values.filter(|values| !values.is_empty())
 }
 
-pub(crate) fn judged(verdict: Verdict) -> Outcome {
-    match verdict {
-        Verdict::Better => Outcome::Better,
-        Verdict::Worse => Outcome::Worse,
-        Verdict::Equivalent => Outcome::Equivalent,
-        Verdict::Inconclusive => Outcome::Inconclusive,
+/// What an estimate says, where nothing forbids it.
+pub(crate) fn outcome(void: bool, estimate: Option<&Estimate>, metric: Metric, margin: f64) -> Outcome {
+    match estimate.map(|estimate| stats::judge(estimate, margin, metric.row().direction)) {
+        _ if void => Outcome::Invalid,
+        Some(Verdict::Better) => Outcome::Better,
+        Some(Verdict::Worse) => Outcome::Worse,
+        Some(Verdict::Equivalent) => Outcome::Equivalent,
+        Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
     }
 }
 

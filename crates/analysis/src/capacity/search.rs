@@ -9,7 +9,7 @@ use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{Process, Reading, capacities, expected_slope, placed, slope};
 
 use crate::only_if;
-use crate::variant::{few_merged, mean, total};
+use crate::variant::{complete, few_merged, mean, total};
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
 const FIRST_SHARE: f64 = 0.7;
@@ -145,11 +145,6 @@ pub(super) fn last_closed(trial: &Trial) -> Option<&Slice> {
     trial.slices.iter().rfind(|slice| slice.counts.open.is_none())
 }
 
-/// The trials of a variant that count.
-fn trials(record: &Record, variant: usize) -> impl Iterator<Item = (u32, &Trial)> {
-    record.complete_blocks().filter_map(move |block| Some((block.number, block.trial(variant)?)))
-}
-
 /// The trial before the first block, in which the rate was searched for.
 fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
     let trials = record.blocks.iter().filter(|block| block.number == 0).flat_map(|block| &block.trials);
@@ -185,11 +180,11 @@ impl Found {
     fn by(clause: Clause, record: &Record, variant: usize) -> Option<Found> {
         let (mut numbers, mut processes, mut lower) = (Vec::new(), Vec::new(), Vec::new());
         let (mut window_s, mut is_silent) = (f64::INFINITY, clause.is_of_failures());
-        for (number, trial) in trials(record, variant) {
+        for trial in complete(record, variant) {
             let window: Vec<&Slice> = trial.measured().collect();
             let Some(reading) = clause.reading(&window) else { continue };
             let Some(rate) = window.first().and_then(|slice| rate(slice)) else { continue };
-            numbers.push(number);
+            numbers.push(trial.started.block);
             processes.push(Process { rate, reading });
             let length_s = window.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
             window_s = window_s.min(length_s);
@@ -219,8 +214,8 @@ pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option
         return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
     };
     let known =
-        |(number, trial): (u32, &Trial)| Some((found.logs.get(&number)?.exp(), self::at_limit_per_s(trial)?));
-    let before: Vec<(f64, f64)> = trials(record, variant).filter_map(known).collect();
+        |trial: &Trial| Some((found.logs.get(&trial.started.block)?.exp(), self::at_limit_per_s(trial)?));
+    let before: Vec<(f64, f64)> = complete(record, variant).filter_map(known).collect();
     placed(&before, found.slope, at_limit_per_s)
 }
 

@@ -157,17 +157,6 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     assert_eq!(found(&record), [("pointless", Invalid)]);
 }
 
-#[test]
-fn a_block_without_a_success_leaves_no_estimate() {
-    let mut silent = sound();
-    for slice in trials_of(&mut silent, 1).next().expect("a trial").slices.iter_mut() {
-        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
-    }
-    let comparison = &conclude(&silent).comparisons[0];
-    assert!(comparison.estimate.is_none());
-    assert_eq!(comparison.outcome, Outcome::Invalid);
-}
-
 /// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
 /// half as long again.
 fn open(metric: Metric) -> Record {
