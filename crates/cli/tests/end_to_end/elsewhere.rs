@@ -63,7 +63,9 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     let numbers =
         numbers.iter().map(|(host, file)| (host.clone(), number(file).expect("a number"))).collect();
     let helpers = Helpers { warden, generate: &["remote-agent"] };
-    (RealEnvironment::new(plan, helpers, place.record(), Stop::default()).with(remote_hosts), numbers)
+    let mut environment = RealEnvironment::new(plan, helpers, place.record(), Stop::default());
+    environment.remote_hosts = remote_hosts;
+    (environment, numbers)
 }
 
 /// One of which everything is known, with both machines' numbers, once a trial of it has started.
