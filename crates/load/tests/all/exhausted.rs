@@ -39,12 +39,7 @@ fn a_backlog_that_is_full_ends_in_timeouts() {
         // What came while it stood still is what it finds first. Of those that came at the same moment, its kernel may have
         // let in more at first than fit, and know nothing of them now.
         wait_until("it has caught up", || peer.accepted() >= 2 && peer.requests() >= 2);
-        let well = load.run(Until::Requests(20));
-        assert_eq!(
-            (well.successful, well.errors.len(), well.connections_alive_at_start),
-            (20, 0, 6),
-            "{well:?}"
-        );
+        assert_eq!(load.well(20).connections_alive_at_start, 6);
         assert!((22..=20 + full.sent).contains(&peer.requests()), "{} of {}", peer.requests(), full.sent);
     });
 }
@@ -69,9 +64,9 @@ fn local_ports_that_run_out_leave_the_rest_running() {
             assert!(few.successful >= PORTS.into(), "{few:?}");
 
             host.set_ipv4("ip_local_port_range", "40000 40099");
-            let well = load.run(Until::Requests(100));
-            assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (100, 0, 20));
-            assert_eq!((well.connections_opened, peer.requests()), (4, few.successful + 100));
+            let well = load.well(100);
+            assert_eq!((well.connections_alive_at_start, well.connections_opened), (20, 4));
+            assert_eq!(peer.requests(), few.successful + 100);
         });
     });
 }
@@ -108,8 +103,7 @@ fn with_few_files() {
         assert!(few.successful > 0 && few.sent == few.successful, "{few:?}");
         assert!((2..=7 * attempts_max(load.took)).contains(&missing), "{missing} attempts");
 
-        let well = load.run(Until::Requests(40));
-        assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (40, 0, 8));
+        assert_eq!(load.well(40).connections_alive_at_start, 8);
     }
     // At the start all is known beforehand. The soft limit is raised where that is enough, and else it is refused.
     let files = |current, maximum| {
@@ -117,7 +111,7 @@ fn with_few_files() {
     };
     files(40, 100).unwrap();
     let mut load = Load::start(spec(address, 20, DriverChoice::Auto));
-    assert_eq!(load.run(Until::Requests(40)).successful, 40);
+    let _ = load.well(40);
     drop(load);
     let refused = Generator::start(spec(address, 200, DriverChoice::Auto)).unwrap_err().to_string();
     let needed = refused.strip_suffix(" open files are needed, the limit of this process is 100 (ulimit -n)");

@@ -170,8 +170,8 @@ fn a_server_that_reads_no_more() {
         assert_eq!((only(&slice, Phase::Head, Cause::Timeout), slice.successful, slice.timed_out), (2, 2, 2));
 
         peer.heal();
-        let well = load.run(Until::Requests(10));
-        assert_eq!((well.successful, well.errors.len(), well.reconnects), (10, 0, well.connections_opened));
+        let well = load.well(10);
+        assert_eq!(well.reconnects, well.connections_opened);
         wait_until("both have counted", || peer.requests() == 10);
     });
 }
@@ -216,8 +216,7 @@ fn idle_connections_that_are_reset_lose_no_request() {
             count.fetch_add(1, Ordering::SeqCst);
         });
         let mut load = Load::start(spec(peer.address, 2, driver));
-        let before = load.run(Until::Requests(2));
-        assert_eq!((before.successful, errors(&before)), (2, vec![]));
+        let _ = load.well(2);
         peer.heal();
         slice_is_over.wait();
         wait_until("both are reset", || resets.load(Ordering::SeqCst) == 2);
@@ -292,8 +291,7 @@ fn a_server_that_reads_slowly_gets_all_of_it() {
             }
         });
         let mut load = Load::start(with_body(spec(peer.address, 2, driver), body.to_vec()));
-        let slice = load.run(Until::Requests(4));
-        assert_eq!((slice.successful, slice.connections_opened, errors(&slice)), (4, 2, vec![]));
+        assert_eq!(load.well(4).connections_opened, 2);
         assert_eq!(whole.load(Ordering::SeqCst), 4, "requests that arrived as they were sent");
     });
 }
