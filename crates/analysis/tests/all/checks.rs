@@ -10,7 +10,7 @@ use record::{
 use stats::Latencies;
 
 use crate::given::{
-    Plant, each, each_is_found, found, open_loop, saturate, slices, slices_of, sound, trials_of,
+    Plant, each, each_is_found, evidence, found, open_loop, saturate, slices, slices_of, sound, trials_of,
 };
 use crate::made::service_of;
 
@@ -92,6 +92,9 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     record.blocks.truncate(5);
     assert_eq!(found(&record), [("too_few_blocks", Warning)]);
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
+    let mut one = record.clone();
+    one.blocks.truncate(1);
+    assert!(evidence(&one).starts_with("1 complete block; "), "{}", evidence(&one));
     // While the run goes on there is nothing to blame it for, and still no verdict.
     record.ended = None;
     assert_eq!(found(&record), []);
