@@ -14,7 +14,6 @@ mod mix;
 mod paused;
 mod rules;
 mod slices;
-mod turns;
 
 use std::fs;
 

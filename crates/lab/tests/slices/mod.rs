@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use plan::{Command, Metric, Plan, Rate, Ready, Service, Source};
-use proofload_lab::Settings;
-use record::{EndReason, Record, Trial};
+use proofload_lab::{Settings, Turn};
+use record::{EndReason, Record, SliceKind, Trial};
 
 use crate::environment::{Simulated, assert_in_budget, finished, found, plan, reason};
 
@@ -128,6 +128,21 @@ fn without_a_warm_up_trials_are_measured_at_once() {
         let record = finished(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
         assert!(record.blocks_kept() >= 6, "{variants}: {:?}", record.ended);
         let mut slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
-        assert!(slices.all(|slice| slice.kind == record::SliceKind::Measured), "{variants}");
+        assert!(slices.all(|slice| slice.kind == SliceKind::Measured), "{variants}");
+    }
+}
+
+/// Responses of a connection come in step, every so often from a turn's begin on: windows of turns count as many as come.
+#[test]
+fn what_comes_in_step_is_counted_as_often_as_it_comes() {
+    let turn = Turn { kind: SliceKind::Measured, seconds: 1.29, lead_s: 0.43 };
+    for period_s in [0.031, 0.43, 0.27, 0.4001] {
+        let until = |s: f64| (s / period_s).floor();
+        let counted = (0..1000).map(|number| {
+            let lead_s = turn.lead_ns(number) as f64 / 1e9;
+            until(lead_s + turn.seconds) - until(lead_s)
+        });
+        let ratio = counted.sum::<f64>() * period_s / (1000.0 * turn.seconds);
+        assert!((0.95..1.05).contains(&ratio), "{period_s} s: {ratio}");
     }
 }
