@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use analysis::Outcome;
-use plan::{Metric, Plan, Rate};
+use plan::{Endpoint, Metric, Plan, Rate};
 use record::{EndReason, SliceKind};
 
-use crate::environment::{Simulated, finished, plan, reason};
+use crate::environment::{Simulated, assert_in_budget, finished, plan, reason};
 
 fn latency_plan(metric: Metric, rate: Rate) -> Plan {
     let mut plan = plan(2);
@@ -89,15 +89,26 @@ fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arriv
 }
 
 #[test]
-fn trials_are_as_long_as_the_quantile_wants() {
-    let mut environment = Simulated::new(5, &[0.0, 0.0]);
-    let record = finished(latency_plan(Metric::P99, Rate::PerSecond(100.0)), 5, &mut environment);
-    assert!(record.blocks_kept() >= 6, "{:?}", record.ended);
-    for trial in record.complete_trials() {
-        let due: u64 = trial.measured().map(|slice| slice.counts.due()).sum();
-        assert!(due >= 1000, "{due}");
+fn trials_are_as_long_as_the_quantile_wants_also_of_a_rare_request() {
+    let rare = || Some(Endpoint { name: "auth".into(), share: 0.02 });
+    let ran = |metric, per_s, endpoint, budget_s| {
+        let mut plan = latency_plan(metric, Rate::PerSecond(per_s));
+        (plan.design.endpoint, plan.design.budget) = (endpoint, Duration::from_secs(budget_s));
+        finished(plan, 5, &mut Simulated::new(5, &[0.0, 0.0]))
+    };
+    // p90 wants 100 and some more of the two in a hundred.
+    for (record, least) in
+        [(ran(Metric::P99, 100.0, None, 300), 1000), (ran(Metric::P90, 400.0, rare(), 1200), 5000)]
+    {
+        assert!(record.blocks_kept() >= 6, "{:?}", record.ended);
+        for trial in record.complete_trials() {
+            let due: u64 = trial.measured().map(|slice| slice.counts.due()).sum();
+            assert!(due >= least, "{due}");
+        }
+        assert_in_budget(&record);
     }
-    assert!(record.ended.expect("the run ended").seconds <= 300.0 * 1.02);
+    let short = ran(Metric::P90, 400.0, rare(), 60);
+    assert!(matches!(reason(&short), EndReason::BudgetTooSmall { needed_s } if *needed_s > 200));
 }
 
 #[test]
