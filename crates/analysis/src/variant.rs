@@ -7,6 +7,7 @@ use plan::Metric;
 use record::{EndpointCounts, ErrorCount, GeneratorPart, Record, ServiceUse, Slice, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
+pub(crate) use stats::mean;
 use stats::{Interval, Latencies};
 
 use crate::failure::{self, NoSuccess};
@@ -246,11 +247,6 @@ pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Lat
 fn with(mut all: Latencies, more: &Latencies) -> Latencies {
     all.merge(more);
     all
-}
-
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// That of ratios and of positive figures.

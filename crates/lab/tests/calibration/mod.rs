@@ -53,6 +53,6 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
 
 /// Mean seconds of a block after those in which its parts are settled.
 fn found_block_s(record: &record::Record) -> f64 {
-    let later: Vec<f64> = record.complete_blocks().skip(3).filter_map(|block| block.seconds).collect();
-    later.iter().sum::<f64>() / later.len() as f64
+    let later = record.complete_blocks().skip(3).filter_map(|block| block.seconds);
+    stats::mean(later).expect("there are more blocks than three")
 }
