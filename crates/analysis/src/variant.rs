@@ -16,7 +16,7 @@ use crate::metric::{BlockFigures, is_once};
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
 /// Part of the busiest process's CPU time from which on a process counts as serving.
-pub const SERVING_SHARE_MIN: f64 = 0.1;
+const SERVING_SHARE_MIN: f64 = 0.1;
 /// So many histograms at the most are merged as they are packed: with each, all cells so far are copied.
 const FEW: usize = 8;
 

@@ -15,15 +15,15 @@ use record::{Block, Environment, MachineUse, Slice, Trial};
 /// Turns of 20 ms make moderate steal fall on all variants alike, and a block dropped is a block to be measured anew. Where the host
 /// took 36 % the ratios of two copies scattered by 8.4 %, where it took little by 2.4 to 4.6 % (`docs/decisions/0010-turns.md`): such a
 /// block brings the noise of three to twelve others. A fifth is half way there.
-pub const GROSS_STEAL_SHARE: f64 = 0.2;
+const GROSS_STEAL_SHARE: f64 = 0.2;
 
 /// Share of the processors' time that other processes may use in a block that counts. Not below that of
 /// steal: steal is time that was wanted, of theirs some may be time that nobody wanted.
-pub const GROSS_OTHERS_SHARE: f64 = 0.2;
+const GROSS_OTHERS_SHARE: f64 = 0.2;
 
 /// Time that control groups may be held back in a block that counts, as a share of its windows. The kernel adds up the processors'
 /// times, so with two of them it is a tenth on each.
-pub const GROSS_THROTTLED_SHARE: f64 = 0.2;
+const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
 /// Time for which the user may have a block wait that counts, in seconds. Meanwhile services do nothing, and what their warm-up had
 /// made warm cools down: nobody knows how fast, but servers in wait free memory, and close connections, within some seconds.
