@@ -14,7 +14,7 @@ use crate::variant::mean;
 use crate::{Conclusion, conclude};
 
 /// Two machines whose memory differs by less, as a share, may be one: kernels keep a little more or less for themselves.
-pub const MEMORY_TOLERANCE: f64 = 0.02;
+const MEMORY_TOLERANCE: f64 = 0.02;
 /// The chance that any interval of a comparison of two records misses.
 const ALPHA: f64 = 0.05;
 

@@ -28,6 +28,7 @@ mod workers;
 
 pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 pub use client::{LateBegin, late_begin};
+pub use machine::processors;
 pub(crate) use saturation::{cpus, generator_share, most, services_limited};
 pub use saturation::{per_core, waiting_variants};
 pub(crate) use series::LAG1_BLOCKS_MIN;
@@ -291,6 +292,11 @@ pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item
 
 fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
+}
+
+/// Whether a word is one of these, which are apart by spaces.
+fn is_one_of(words: &str, word: &str) -> bool {
+    words.split(' ').any(|one| one == word)
 }
 
 /// The first few of several things, and how many more there are: `a; b; 3 more`.

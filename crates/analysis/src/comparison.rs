@@ -155,11 +155,9 @@ impl Judge<'_> {
         let outcome = match estimate {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
-            _ if void => Outcome::Invalid,
-            Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
             None if at_least.is_some_and(|low| low > 1.0 + design.margin) => Outcome::Better,
             None if at_most.is_some_and(|high| high < 1.0 / (1.0 + design.margin)) => Outcome::Worse,
-            None => Outcome::Inconclusive,
+            _ => outcome(void, estimate, metric, design.margin),
         };
         let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
         let blocks_needed = self.blocks_needed(estimate, outcome);
@@ -289,12 +287,14 @@ fn over(
     values.filter(|values| !values.is_empty())
 }
 
-pub(crate) fn judged(verdict: Verdict) -> Outcome {
-    match verdict {
-        Verdict::Better => Outcome::Better,
-        Verdict::Worse => Outcome::Worse,
-        Verdict::Equivalent => Outcome::Equivalent,
-        Verdict::Inconclusive => Outcome::Inconclusive,
+/// What an estimate says, where nothing forbids it.
+pub(crate) fn outcome(void: bool, estimate: Option<&Estimate>, metric: Metric, margin: f64) -> Outcome {
+    match estimate.map(|estimate| stats::judge(estimate, margin, metric.row().direction)) {
+        _ if void => Outcome::Invalid,
+        Some(Verdict::Better) => Outcome::Better,
+        Some(Verdict::Worse) => Outcome::Worse,
+        Some(Verdict::Equivalent) => Outcome::Equivalent,
+        Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
     }
 }
 

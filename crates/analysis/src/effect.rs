@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stats::{Contrast, Estimate, Factor};
 
-use crate::comparison::{Outcome, judged};
+use crate::comparison::{Outcome, outcome};
 use crate::metric::BlockFigures;
 use crate::{Conclusion, rule};
 use model::{Finding, Grade};
@@ -82,11 +82,7 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     };
     let effect = |contrast: &Contrast| {
         let estimate = estimate(contrast);
-        let outcome = match &estimate {
-            _ if void => Outcome::Invalid,
-            Some(estimate) => judged(stats::judge(estimate, design.margin, metric.row().direction)),
-            None => Outcome::Inconclusive,
-        };
+        let outcome = outcome(void, estimate.as_ref(), metric, design.margin);
         let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
         let factors = contrast.terms.iter().map(|term| term.factor).collect();
         Effect { label: contrast.name.clone(), factors, kind, metric, estimate, outcome }

@@ -42,7 +42,7 @@ pub struct Essentials {
     pub seed: u64,
     /// On what it ran.
     pub environment: Environment,
-    /// What was asked for, as a mark: see [`plan_mark`].
+    /// What was asked for, as a mark.
     pub plan: String,
     /// What its figures depend on besides that.
     pub conditions: Conditions,
@@ -232,7 +232,7 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
 
 /// A mark of what a plan asks for: the same for two plans that differ only in how long they may take, in their seed, in what is
 /// explained afterwards, in how the question is worded, or in which folder the whole tree of the services lies.
-pub fn plan_mark(plan: &Plan) -> String {
+pub(crate) fn plan_mark(plan: &Plan) -> String {
     let mut plan = plan.clone();
     plan.question = None;
     plan.design.budget = std::time::Duration::ZERO;

@@ -21,16 +21,14 @@ pub mod checks;
 pub mod measurement;
 pub mod tune;
 
-pub use across::{
-    Across, MEMORY_TOLERANCE, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine,
-};
+pub use across::{Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, Spread, Steal};
 pub use capacity::{Capacity, LimitedBy, Overload, RatePoint};
 pub use checks::{per_core, waiting_variants};
 pub use comparison::{AaCheck, Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
-pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure, plan_mark};
+pub use essentials::{Compared, Conditions, ESSENTIALS_VERSION, Essentials, Figure};
 pub use failure::{Failure, NoSuccess, all_fruitless, failures, untreated, void_for_good};
 pub use gate::{Gate, Judgement, Measured, Ruling, Unfit, gated, limits_settled};
 pub use measurement::{Bend, Kept, Measurement, Sampled, Window, measurement};
@@ -40,8 +38,8 @@ pub use model::{Check, Finding, Grade, Unit};
 pub use rule::{POWER, Pace, blocks_to_find, budget_s, rule, rule_of};
 pub use trend::{Asked, Dated, Line, LineOf, Point, Shifted, Stretch, TREND_SEED, Trend, trend};
 pub use variant::{
-    Endpoint, GeneratorShare, ResponseTime, SERVING_SHARE_MIN, ServiceCost, Variant, generators, latencies,
-    latencies_together, responses, responses_together,
+    Endpoint, GeneratorShare, ResponseTime, ServiceCost, Variant, generators, latencies, latencies_together,
+    responses, responses_together,
 };
 
 use metric::BlockFigures;

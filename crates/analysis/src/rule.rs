@@ -95,11 +95,8 @@ impl Pace {
     /// As a record shows it; `None` where no block is complete.
     pub fn of(record: &Record) -> Option<Pace> {
         let seconds: Vec<f64> = record.complete_blocks().filter_map(|block| block.seconds).collect();
-        let settled = seconds.get(SETTLED_AFTER..).filter(|settled| !settled.is_empty());
-        let block_s = match settled {
-            Some(settled) => settled.iter().sum::<f64>() / settled.len() as f64,
-            None => *seconds.last()?,
-        };
+        let settled = stats::mean(seconds.iter().skip(SETTLED_AFTER).copied());
+        let block_s = settled.or(seconds.last().copied())?;
         // Dropped or not, it is the one that watched the warm-up.
         let first_block_s = record.blocks.iter().find_map(|block| block.seconds).unwrap_or(block_s);
         Some(Pace { first_block_s, block_s, variants: record.header.plan.variants.len() })

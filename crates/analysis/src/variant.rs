@@ -7,6 +7,7 @@ use plan::Metric;
 use record::{EndpointCounts, ErrorCount, GeneratorPart, Record, ServiceUse, Slice, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
+pub(crate) use stats::mean;
 use stats::{Interval, Latencies};
 
 use crate::failure::{self, NoSuccess};
@@ -15,7 +16,7 @@ use crate::metric::{BlockFigures, is_once};
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
 /// Part of the busiest process's CPU time from which on a process counts as serving.
-pub const SERVING_SHARE_MIN: f64 = 0.1;
+const SERVING_SHARE_MIN: f64 = 0.1;
 /// So many histograms at the most are merged as they are packed: with each, all cells so far are copied.
 const FEW: usize = 8;
 
@@ -246,11 +247,6 @@ pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a Latencies>) -> Lat
 fn with(mut all: Latencies, more: &Latencies) -> Latencies {
     all.merge(more);
     all
-}
-
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// That of ratios and of positive figures.

@@ -100,12 +100,12 @@ fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), L
     let stop = Stop::default();
     let folder = args.output.out.as_deref();
     let course = Course { yes: true, ..Course::new("proofload load", text, plan, folder) };
-    let (writer, environment) = run::ready(course, stop.clone())?;
+    let (writer, mut environment) = run::ready(course, stop.clone())?;
+    environment.driver = args.pace.driver;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
     let exporter = args.output.prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
     let mut watch = Watch::begin(plan, stop);
-    let mut environment = environment.driven_by(args.pace.driver);
     let (record, result) = lab::run(writer, &mut environment, &mut |update| {
         watch.show(update);
         exporter.iter().for_each(|exporter| exporter.take_in(update));

@@ -187,8 +187,9 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     };
     let directory = writer.record().directory.clone();
     let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
-    let environment = RealEnvironment::new(plan, helpers, directory, stop);
-    Ok((writer, environment.with(remote_hosts).loading(deployed)))
+    let mut environment = RealEnvironment::new(plan, helpers, directory, stop);
+    (environment.remote_hosts, environment.deployed) = (remote_hosts, deployed);
+    Ok((writer, environment))
 }
 
 /// Carries a course through, and leaves its record in a new folder with what explains it and, where blocks were measured, reports.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use environment::{Simulated, begun, plan};
 use plan::{Metric, Plan, Rate};
 use proofload_lab::{News, Progress};
-use record::{Event, MachineUse, Record};
+use record::{Event, MachineUse};
 
 const HOURS: u64 = 6;
 const HEAD: &str = "\
@@ -75,8 +75,8 @@ struct Costs {
     resident: [u64; 2],
     record_bytes: u64,
     hours: f64,
-    kept: usize,
-    dropped: usize,
+    kept: u32,
+    dropped: u32,
     slices: usize,
 }
 
@@ -102,17 +102,9 @@ fn carried_out(plan: Plan, environment: &mut Simulated) -> Result<Costs> {
     costs.resident[1] = resident_bytes();
     costs.record_bytes = std::fs::metadata(folder.path().join("record/events.jsonl"))?.len();
     costs.hours = record.ended.as_ref().map_or(0.0, |ended| ended.seconds / 3600.0);
-    (costs.kept, costs.dropped, costs.slices) = counted(&record);
+    (costs.kept, costs.dropped) = (record.blocks_kept(), record.blocks_dropped());
+    costs.slices = record.trials().map(|trial| trial.slices.len()).sum();
     Ok(costs)
-}
-
-fn counted(record: &Record) -> (usize, usize, usize) {
-    let trials = record.blocks.iter().flat_map(|block| &block.trials);
-    (
-        record.complete_blocks().count(),
-        record.blocks.iter().filter(|block| block.dropped.is_some()).count(),
-        trials.map(|trial| trial.slices.len()).sum(),
-    )
 }
 
 impl Costs {

@@ -5,9 +5,9 @@
 //! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
 //! difference appear; `docs/methodology.md` has the argument.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use analysis::checks::late_begin;
+use analysis::checks::{late_begin, processors};
 use record::{Block, Environment, MachineUse, Slice, Trial};
 
 /// CPU steal in a block that counts, at the most, as a share of the CPU time.
@@ -15,15 +15,15 @@ use record::{Block, Environment, MachineUse, Slice, Trial};
 /// Turns of 20 ms make moderate steal fall on all variants alike, and a block dropped is a block to be measured anew. Where the host
 /// took 36 % the ratios of two copies scattered by 8.4 %, where it took little by 2.4 to 4.6 % (`docs/decisions/0010-turns.md`): such a
 /// block brings the noise of three to twelve others. A fifth is half way there.
-pub const GROSS_STEAL_SHARE: f64 = 0.2;
+const GROSS_STEAL_SHARE: f64 = 0.2;
 
 /// Share of the processors' time that other processes may use in a block that counts. Not below that of
 /// steal: steal is time that was wanted, of theirs some may be time that nobody wanted.
-pub const GROSS_OTHERS_SHARE: f64 = 0.2;
+const GROSS_OTHERS_SHARE: f64 = 0.2;
 
 /// Time that control groups may be held back in a block that counts, as a share of its windows. The kernel adds up the processors'
 /// times, so with two of them it is a tenth on each.
-pub const GROSS_THROTTLED_SHARE: f64 = 0.2;
+const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
 /// Time for which the user may have a block wait that counts, in seconds. Meanwhile services do nothing, and what their warm-up had
 /// made warm cools down: nobody knows how fast, but servers in wait free memory, and close connections, within some seconds.
@@ -50,7 +50,7 @@ impl Taken {
     /// most was taken.
     pub fn of(block: &Block, turns: bool, machines: &Environment) -> Taken {
         let slices: Vec<&Slice> = block.trials.iter().flat_map(Trial::measured).collect();
-        let length_ns = |slice: &Slice| (slice.counts.window_ns + slice.counts.drain_ns) as f64;
+        let length_ns = |slice: &Slice| slice.counts.wall_ns() as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
         if total_ns <= 0.0 {
             return Taken { paused_s: block.paused_s, ..Taken::default() };
@@ -64,7 +64,7 @@ impl Taken {
                 told_of().map(|(_, of)| figure(of) as f64).sum::<f64>() / told / total_ns
             };
             let processors = match host {
-                None => processors(block, machines.cpus),
+                None => processors(machines.cpus, &block.trials),
                 Some(_) => machines.cpus_of(host),
             };
             Taken {
@@ -139,7 +139,7 @@ pub fn stood_still(block: &Block) -> Option<String> {
 fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
     let mut times: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for slice in slices {
-        let length_ns = (slice.counts.window_ns + slice.counts.drain_ns) as f64;
+        let length_ns = slice.counts.wall_ns() as f64;
         for part in slice.generators.iter().filter(|part| !part.here) {
             let Some(share) = part.steal_share else { continue };
             let (stolen, all) = times.entry(part.name.clone()).or_default();
@@ -147,17 +147,4 @@ fn elsewhere(slices: &[&Slice]) -> BTreeMap<String, f64> {
         }
     }
     times.into_iter().map(|(name, (stolen, all))| (name, stolen / all.max(1.0))).collect()
-}
-
-/// Processors of this machine that the run could use: those that were counted when it began, or those that anything was pinned to, if
-/// they are more.
-/// What is counted then may be less than there are, where a quota allows only so much.
-fn processors(block: &Block, counted: usize) -> usize {
-    let started = block.trials.iter().map(|trial| &trial.started);
-    let pinned = started.flat_map(|started| {
-        let here = started.services.iter().filter(|service| service.host.is_none());
-        let services = here.flat_map(|service| &service.cpus);
-        services.chain(&started.generator_cpus)
-    });
-    pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
 }

@@ -55,12 +55,7 @@ pub fn explained(plan: &Plan) -> Vec<usize> {
     let mut variants: Vec<usize> = (0..plan.variants.len()).filter(|index| Some(*index) != copy).collect();
     if variants.len() > VARIANTS_MAX && !plan.comparisons.is_empty() {
         let compared = plan.comparisons.iter().flat_map(|asked| [asked.baseline, asked.candidate]);
-        variants = Vec::new();
-        for variant in compared.filter(|index| Some(*index) != copy) {
-            if !variants.contains(&variant) {
-                variants.push(variant);
-            }
-        }
+        variants = model::distinct(compared.filter(|index| Some(*index) != copy));
     }
     variants.truncate(VARIANTS_MAX);
     variants
@@ -115,12 +110,10 @@ impl Captures {
 
 /// How long a variant takes for the responses that a window should have, in seconds, by its measured slices.
 fn responses_s(record: &Record, variant: usize) -> f64 {
-    let trials = record.complete_blocks().flat_map(|block| &block.trials);
-    let trials = trials.filter(|trial| trial.variant() == variant);
+    let trials = record.complete_trials().filter(|trial| trial.variant() == variant);
     let slices: Vec<&Slice> = trials.flat_map(Trial::measured).collect();
     let answered: u64 = slices.iter().map(|slice| slice.counts.responses).sum();
-    let loaded_s =
-        slices.iter().map(|slice| (slice.counts.window_ns + slice.counts.drain_ns) as f64 / 1e9).sum::<f64>();
+    let loaded_s = slices.iter().map(|slice| slice.counts.wall_ns()).sum::<u64>() as f64 / 1e9;
     if slices.is_empty() {
         // Nothing was measured, as where only captures are wanted.
         return 0.0;

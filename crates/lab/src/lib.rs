@@ -16,7 +16,7 @@ mod tuning;
 mod url;
 
 pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
-pub use disturbance::{GROSS_OTHERS_SHARE, GROSS_STEAL_SHARE, GROSS_THROTTLED_SHARE, PAUSED_MAX_S, Taken};
+pub use disturbance::{PAUSED_MAX_S, Taken};
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };

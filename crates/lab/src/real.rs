@@ -71,10 +71,10 @@ pub struct RealEnvironment {
     values: BTreeMap<String, String>,
     began: Instant,
     living: Vec<Living>,
-    /// The machines that services run on beside this one.
-    remote_hosts: RemoteHosts,
-    /// What is loaded as it stands.
-    deployed: DeployedServices,
+    /// The machines that services run on beside this one; none by default.
+    pub remote_hosts: RemoteHosts,
+    /// What is loaded as it stands; nothing by default.
+    pub deployed: DeployedServices,
     /// By service: what is kept of the environments of its processes.
     watches: BTreeMap<String, processes::Watch>,
     /// Variants behind URLs whose processes are not seen, once somebody looked.
@@ -82,7 +82,7 @@ pub struct RealEnvironment {
     /// Variants whose responses are not looked at again, because that took long.
     slow: BTreeSet<usize>,
     /// What moves the bytes of the load.
-    driver: DriverChoice,
+    pub driver: DriverChoice,
 }
 
 /// A trial whose services run.
@@ -136,26 +136,6 @@ impl RealEnvironment {
         }
     }
 
-    /// The same with a load whose bytes this moves.
-    #[must_use]
-    pub fn driven_by(self, driver: DriverChoice) -> RealEnvironment {
-        RealEnvironment { driver, ..self }
-    }
-
-    /// The same with the machines that the plan's services run on beside this one.
-    #[must_use]
-    pub fn with(self, remote_hosts: RemoteHosts) -> RealEnvironment {
-        RealEnvironment { remote_hosts, ..self }
-    }
-
-    /// The same with what the plan loads that runs already.
-    #[must_use]
-    pub fn loading(self, deployed: DeployedServices) -> RealEnvironment {
-        RealEnvironment { deployed, ..self }
-    }
-}
-
-impl RealEnvironment {
     fn living_of(&mut self, variant: usize) -> Result<&mut Living> {
         living_of(&mut self.living, variant)
     }

@@ -352,8 +352,7 @@ pub fn blocks_within(done: u32, left_s: f64, block_s: f64) -> u32 {
 pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
     let drain_ns =
         |slice: &Slice| slice.counts.drain_ns.max(slice.counts.latency.quantile(0.5).map_or(0, Quantile::ns));
-    let drains_s = warm_ups(record, block).map(|slice| drain_ns(slice) as f64 / 1e9);
-    mean(&drains_s.collect::<Vec<f64>>())
+    stats::mean(warm_ups(record, block).map(|slice| drain_ns(slice) as f64 / 1e9))
 }
 
 fn warm_ups(record: &Record, block: u32) -> impl Iterator<Item = &Slice> {
@@ -379,10 +378,6 @@ fn slowest_s(record: &Record, block: u32, q: f64, is_one: impl Fn(usize) -> bool
     let of_these = warm_ups(record, block).filter(|slice| is_one(slice.variant));
     let quantiles = of_these.filter_map(|slice| slice.counts.latency.quantile(q));
     quantiles.map(|quantile| quantile.ns() as f64 / 1e9).fold(0.0, f64::max)
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Variance components of log throughput, in open loop of the log of the metric, where throughput is what was asked for and varies
@@ -422,12 +417,12 @@ pub fn costs(record: &Record) -> Option<Costs> {
     }
     let slices = || blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
     let measured = || slices().filter(|slice| slice.kind == SliceKind::Measured);
-    let drains_s: Vec<f64> = measured().map(|slice| slice.counts.drain_ns as f64 / 1e9).collect();
-    let pauses_s: Vec<f64> = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S).collect();
+    let drains_s = || measured().map(|slice| slice.counts.drain_ns as f64 / 1e9);
+    let pauses_s = measured().map(|slice| f64::from(slice.turns) * TURN_GAP_S);
     let turns: u32 = measured().map(|slice| slice.turns).sum();
-    let turn_gap_s = drains_s.iter().sum::<f64>() / f64::from(turns.max(1));
+    let turn_gap_s = drains_s().sum::<f64>() / f64::from(turns.max(1));
     let own_gap_s = agreed_gap_s(record, &blocks).unwrap_or(gap_s(&record.header.plan));
-    let gap_s = own_gap_s + mean(&pauses_s)? + mean(&drains_s)?;
+    let gap_s = own_gap_s + stats::mean(pauses_s)? + stats::mean(drains_s())?;
     // What follows a warm-up is a cost of the trial: there is one warm-up, however many slices.
     let gap_of = |slice: &Slice| if slice.kind == SliceKind::Measured { gap_s } else { 0.0 };
     let loaded_s: f64 = slices().map(|slice| slice.counts.window_ns as f64 / 1e9 + gap_of(slice)).sum();
@@ -450,7 +445,7 @@ fn agreed_gap_s(record: &Record, blocks: &[&Block]) -> Option<f64> {
         let slices: Vec<&Slice> = trial.measured().collect();
         slices.windows(2).filter_map(between).collect::<Vec<f64>>()
     });
-    mean(&gaps_s.collect::<Vec<f64>>()).filter(|_| !record.header.plan.generators.is_here())
+    stats::mean(gaps_s).filter(|_| !record.header.plan.generators.is_here())
 }
 
 /// What a slice is assumed to cost beside window and drain, in seconds.

@@ -10,12 +10,11 @@ mod failing;
 mod generators;
 mod latency;
 mod measured;
-mod mix;
 mod paused;
 mod rules;
 mod slices;
-mod turns;
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use environment::{Fault, Simulated, begun, finished, plan, reason, run, with_data};
@@ -24,7 +23,8 @@ use record::EndReason;
 
 #[test]
 fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs() {
-    let record = finished(plan(3), 3, &mut Simulated::new(3, &[0.0, 0.1, 0.0]));
+    let mut environment = Simulated::new(3, &[0.0, 0.1, 0.0]);
+    let record = finished(plan(3), 3, &mut environment);
     let decided = record.complete_blocks().filter(|block| block.trials.len() == 2).count();
     for (number, block) in record.complete_blocks().enumerate() {
         let mut variants: Vec<usize> = block.trials.iter().map(record::Trial::variant).collect();
@@ -40,6 +40,12 @@ fn every_block_has_each_undecided_variant_once_with_its_slices_in_mirrored_pairs
     assert_eq!(rounds[..3], mirrored);
     let orders: Vec<Vec<usize>> = (1..20).map(|block| Schedule::new(3, 3).order(block)).collect();
     assert!(orders.iter().any(|order| *order != orders[0]), "the order is drawn anew for each block");
+    // Variants of a block draw the same requests, and other blocks others.
+    let starts = environment.starts.iter();
+    let seeds: BTreeSet<(u32, u64)> = starts.map(|start| (start.block, start.requests_seed)).collect();
+    let alone: BTreeSet<u64> = seeds.iter().map(|(_, seed)| *seed).collect();
+    let blocks = record.complete_blocks().count();
+    assert_eq!((seeds.len(), alone.len()), (blocks, blocks), "{seeds:?}");
 }
 
 #[test]

@@ -237,8 +237,6 @@ pub(crate) fn end_connect(socket: &OwnedFd) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
 
     #[test]
@@ -256,17 +254,5 @@ mod tests {
         ] {
             assert_eq!(cause(errno), expected);
         }
-    }
-
-    /// It is nobody but itself, and must leave the port to the service.
-    #[test]
-    fn a_socket_that_meets_itself_has_been_refused() {
-        let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let here = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
-        rustix::net::connect(&socket, &here).unwrap();
-        assert_eq!(end_connect(&socket), Err(Errno::CONNREFUSED));
-        drop(socket);
-        TcpListener::bind(here).expect("the port is free");
     }
 }

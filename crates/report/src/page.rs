@@ -18,7 +18,7 @@ use analysis::{Conclusion, Effect, Kind, Series};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use plan::{Design, Factor, Plan};
-use record::{Header, Record};
+use record::Record;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 

@@ -18,6 +18,12 @@ use serde::{Deserialize, Serialize};
 /// Spread of the log ratios, relative to their size, below which it is rounding and not measurement.
 const ROUNDING: f64 = 1e-12;
 
+/// The arithmetic mean; `None` of nothing.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
 /// The ratio of a variant to its baseline, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {

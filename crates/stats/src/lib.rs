@@ -30,7 +30,7 @@ pub use anytime::{GUARD_RHO, SEQUENCE_G, guard, sequence_t};
 pub use bootstrap::bootstrap_t;
 pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measured, changes};
 pub use error::Error;
-pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, welch, wilson};
+pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, mean, welch, wilson};
 pub use factorial::{COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
 pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_bands};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};

@@ -11,7 +11,7 @@ use stats::capacity::{
 };
 
 use crate::only_if;
-use crate::variant::{few_merged, mean, total};
+use crate::variant::{complete, few_merged, mean, total};
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
 const FIRST_SHARE: f64 = 0.7;
@@ -160,11 +160,6 @@ pub(super) fn last_closed(trial: &Trial) -> Option<&Slice> {
     trial.slices.iter().rfind(|slice| slice.counts.open.is_none())
 }
 
-/// The trials of a variant that count.
-fn trials(record: &Record, variant: usize) -> impl Iterator<Item = (u32, &Trial)> {
-    record.complete_blocks().filter_map(move |block| Some((block.number, block.trial(variant)?)))
-}
-
 /// The trial before the first block, in which the rate was searched for.
 fn pilot(record: &Record, variant: usize) -> Option<&Trial> {
     let trials = record.blocks.iter().filter(|block| block.number == 0).flat_map(|block| &block.trials);
@@ -199,7 +194,7 @@ impl Found {
 
     fn by(clause: Clause, record: &Record, variant: usize) -> Option<Found> {
         let windows: Vec<Window<'_>> =
-            trials(record, variant).filter_map(|(number, trial)| Window::of(&clause, number, trial)).collect();
+            complete(record, variant).filter_map(|trial| Window::of(&clause, trial)).collect();
         let lower: Vec<(f64, &Slice)> = windows.iter().flat_map(|window| &window.lower).copied().collect();
         let mut logs: Vec<f64> = windows.iter().map(|window| window.rate.ln()).collect();
         let mut slope = 1.0;
@@ -230,7 +225,7 @@ struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn of(clause: &Clause, number: u32, trial: &'a Trial) -> Option<Window<'a>> {
+    fn of(clause: &Clause, trial: &'a Trial) -> Option<Window<'a>> {
         let slices: Vec<&Slice> = trial.measured().collect();
         clause.headroom(&slices)?;
         let rate = rate(slices.first()?)?;
@@ -242,7 +237,7 @@ impl<'a> Window<'a> {
             allowed: (1.0 - clause.q) * due as f64,
         };
         let lower = probes(trial).filter_map(|slice| Some((self::rate(slice)?, slice))).collect();
-        Some(Window { number, rate, slices, failures, lower })
+        Some(Window { number: trial.started.block, rate, slices, failures, lower })
     }
 }
 
@@ -258,8 +253,8 @@ pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option
         return Some(crossing.min(at_limit_per_s / (1.0 + 0.5 / slope)));
     };
     let known =
-        |(number, trial): (u32, &Trial)| Some((found.logs.get(&number)?.exp(), self::at_limit_per_s(trial)?));
-    let before: Vec<(f64, f64)> = trials(record, variant).filter_map(known).collect();
+        |trial: &Trial| Some((found.logs.get(&trial.started.block)?.exp(), self::at_limit_per_s(trial)?));
+    let before: Vec<(f64, f64)> = complete(record, variant).filter_map(known).collect();
     placed(&before, found.slope, at_limit_per_s)
 }
 
@@ -363,16 +358,21 @@ impl Pilot {
 mod tests {
     use super::*;
 
+    /// The search to its end on a service of which so much is kept at a rate.
+    fn searched(at_limit_per_s: f64, kept: impl Fn(f64) -> f64) -> Pilot {
+        let mut pilot = Pilot::default();
+        while let Some(rate) = pilot.next(at_limit_per_s) {
+            pilot.tried.push(Tried { rate, kept: kept(rate) });
+            assert!(pilot.tried.len() < 30, "{pilot:?}");
+        }
+        pilot
+    }
+
     /// A service that keeps L / p = 1 + 9.8 (1 − λ / 900) is found within a step or two.
     #[test]
     fn the_search_goes_up_or_down_and_then_between() {
         for at_limit in [300.0, 1000.0, 5000.0] {
-            let mut pilot = Pilot::default();
-            while let Some(rate) = pilot.next(at_limit) {
-                let kept = 1.0 + 9.8 * (1.0 - rate / 900.0);
-                pilot.tried.push(Tried { rate, kept: kept.max(0.0) });
-                assert!(pilot.tried.len() < 20, "{pilot:?}");
-            }
+            let pilot = searched(at_limit, |rate| (1.0 + 9.8 * (1.0 - rate / 900.0)).max(0.0));
             let crossing = pilot.crossing().unwrap();
             assert!((crossing / 900.0_f64).ln().abs() < 0.03, "{at_limit}: {pilot:?}");
         }
@@ -380,16 +380,9 @@ mod tests {
 
     #[test]
     fn what_is_never_or_always_kept_ends_the_search() {
-        let mut pilot = Pilot::default();
-        while let Some(rate) = pilot.next(1000.0) {
-            pilot.tried.push(Tried { rate, kept: 0.5 });
-        }
-        assert_eq!(pilot.bracket(), [None, Some(Tried { rate: 1.0, kept: 0.5 })]);
-        assert_eq!(pilot.crossing(), None);
-        let mut pilot = Pilot::default();
-        while let Some(rate) = pilot.next(1000.0) {
-            pilot.tried.push(Tried { rate, kept: 2.0 });
-        }
-        assert!(matches!(pilot.bracket(), [Some(kept), None] if kept.rate > 3000.0));
+        let never = searched(1000.0, |_| 0.5);
+        assert_eq!((never.bracket(), never.crossing()), ([None, Some(Tried { rate: 1.0, kept: 0.5 })], None));
+        let always = searched(1000.0, |_| 2.0);
+        assert!(matches!(always.bracket(), [Some(kept), None] if kept.rate > 3000.0));
     }
 }

@@ -87,7 +87,9 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
     let (used_ns, wall_ns) =
         told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));
     let cores = used_ns as f64 / wall_ns.max(1) as f64;
-    let cpus = if host.is_none() { cpus(record) } else { record.header.environment.cpus_of(host) };
+    let environment = &record.header.environment;
+    let here = || processors(environment.cpus, record.complete_trials().take(1));
+    let cpus = if host.is_none() { here() } else { environment.cpus_of(host) };
     let share = cores / cpus as f64;
     only_if(share > OTHERS_SHARE_MAX)?;
     let place = on(host);
@@ -109,15 +111,14 @@ fn on(host: Option<&str>) -> String {
     host.map(|host| format!(" on {host}")).unwrap_or_default()
 }
 
-/// Processors of this machine that the run could use.
-fn cpus(record: &Record) -> usize {
-    let started = record.complete_trials().map(|trial| &trial.started).next();
-    let pinned = started.map(|started| {
+/// Processors of this machine that a run could use: those that were counted when it began, or those that anything of these trials was
+/// pinned to, if they are more. What is counted then may be less than there are, where a quota allows only so much.
+pub fn processors<'a>(counted: usize, trials: impl IntoIterator<Item = &'a Trial>) -> usize {
+    let pinned = trials.into_iter().flat_map(|Trial { started, .. }| {
         let here = started.services.iter().filter(|service| service.host.is_none());
-        let services = here.flat_map(|service| &service.cpus);
-        services.chain(&started.generator_cpus).collect::<BTreeSet<_>>().len()
+        here.flat_map(|service| &service.cpus).chain(&started.generator_cpus)
     });
-    record.header.environment.cpus.max(pinned.unwrap_or(0)).max(1)
+    pinned.collect::<BTreeSet<_>>().len().max(counted).max(1)
 }
 
 /// The same arithmetic took longer in some blocks than in others.

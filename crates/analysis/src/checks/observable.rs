@@ -11,46 +11,18 @@ use model::Quantity;
 use plan::{Command, Comparison, Service, Source};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{Run, Seen, Variant, deployed, only_if, total, warning};
+use super::{Run, Seen, Variant, deployed, is_one_of, only_if, total, warning};
 
 /// Relative difference in CPU time per request from which on variants do differ, whatever else was seen. Identical services come out
 /// up to 3 % apart on a shared host with two cores.
 const ALIKE_CPU_TOLERANCE: f64 = 0.05;
 
 /// Words of a command that change what cannot be seen from outside: limits, priorities, processors, memory allocators.
-const UNSEEN_WORDS: [&str; 14] = [
-    "ulimit",
-    "prlimit",
-    "nice",
-    "renice",
-    "ionice",
-    "chrt",
-    "taskset",
-    "numactl",
-    "cpulimit",
-    "cgexec",
-    "systemd-run",
-    "unshare",
-    "setarch",
-    "sysctl",
-];
+const UNSEEN_WORDS: &str = "ulimit prlimit nice renice ionice chrt taskset numactl cpulimit cgexec \
+    systemd-run unshare setarch sysctl";
 /// Fields of responses that differ without a difference, or follow from others.
-const IDLE_HEADERS: [&str; 14] = [
-    "date",
-    "age",
-    "expires",
-    "last-modified",
-    "etag",
-    "set-cookie",
-    "connection",
-    "keep-alive",
-    "content-length",
-    "server-timing",
-    "x-response-time",
-    "x-runtime",
-    "x-request-id",
-    "traceparent",
-];
+const IDLE_HEADERS: &str = "date age expires last-modified etag set-cookie connection keep-alive \
+    content-length server-timing x-response-time x-runtime x-request-id traceparent";
 
 /// That compared variants seem to be one and the same.
 pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
@@ -107,7 +79,7 @@ fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String
 
 fn is_unseen(command: &Command) -> bool {
     let words = command.command.iter().flat_map(|word| word.split(|c: char| c.is_whitespace() || c == ';'));
-    words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| UNSEEN_WORDS.contains(&word))
+    words.map(|word| word.rsplit('/').next().unwrap_or(word)).any(|word| is_one_of(UNSEEN_WORDS, word))
 }
 
 /// What a variant looked like in all of its trials.
@@ -193,7 +165,7 @@ fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>>
     let of = witnesses.iter().filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
         let hash = witness.decoded_sha256.as_deref().filter(|_| witness.repeats).unwrap_or("changes");
-        let kept = witness.headers.iter().filter(|(name, _)| !IDLE_HEADERS.contains(&name.as_str()));
+        let kept = witness.headers.iter().filter(|(name, _)| !is_one_of(IDLE_HEADERS, name));
         let own = [(":status", witness.status.to_string()), (":content", hash.to_owned())];
         kept.cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
     };

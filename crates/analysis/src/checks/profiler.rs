@@ -7,65 +7,24 @@ use std::collections::BTreeMap;
 
 use record::{ProcessSeen, Trial};
 
-use super::{Run, Seen, Variant, only_if, void};
+use super::{Run, Seen, Variant, is_one_of, only_if, void};
 
 /// Flags of Node.js and V8 that cost time; those that only choose a port, a folder or an interval are none.
-const NODE_FLAGS: [&str; 7] = [
-    "--cpu-prof",
-    "--heap-prof",
-    "--prof",
-    "--inspect",
-    "--perf-prof",
-    "--perf-basic-prof",
-    "--track-heap-objects",
-];
+const NODE_FLAGS: &str = "--cpu-prof --heap-prof --prof --inspect --perf-prof --perf-basic-prof \
+    --track-heap-objects";
 /// Beginnings of flags that switch nothing on, though they look like it.
-const NODE_HARMLESS: [&str; 13] = [
-    "--inspect-port",
-    "--inspect-publish-uid",
-    "--cpu-prof-",
-    "--heap-prof-",
-    "--prof-",
-    "--trace-warnings",
-    "--trace-deprecation",
-    "--trace-uncaught",
-    "--trace-exit",
-    "--trace-sigint",
-    "--trace-env",
-    "--trace-event-file-pattern",
-    "--trace-require-module",
-];
+const NODE_HARMLESS: &str = "--inspect-port --inspect-publish-uid --cpu-prof- --heap-prof- --prof- \
+    --trace-warnings --trace-deprecation --trace-uncaught --trace-exit --trace-sigint --trace-env \
+    --trace-event-file-pattern --trace-require-module";
 /// Programs that run others under observation, also as a script of Node.js or Python.
-const OBSERVERS: [&str; 15] = [
-    "clinic",
-    "0x",
-    "c8",
-    "nyc",
-    "py-spy",
-    "scalene",
-    "memray",
-    "viztracer",
-    "kernprof",
-    "strace",
-    "ltrace",
-    "valgrind",
-    "gdb",
-    "lldb",
-    "rbspy",
-];
+const OBSERVERS: &str = "clinic 0x c8 nyc py-spy scalene memray viztracer kernprof strace ltrace valgrind \
+    gdb lldb rbspy";
 /// Modules of Python that do.
 const PYTHON_MODULES: [&str; 9] =
     ["cProfile", "profile", "trace", "coverage", "pyinstrument", "scalene", "memray", "viztracer", "pdb"];
 /// Beginnings of flags of the Java machine.
-const JAVA_FLAGS: [&str; 7] = [
-    "-agentlib:jdwp",
-    "-agentlib:hprof",
-    "-Xrunjdwp",
-    "-Xrunhprof",
-    "-XX:StartFlightRecording",
-    "-XX:+FlightRecorder",
-    "-agentpath:",
-];
+const JAVA_FLAGS: &str = "-agentlib:jdwp -agentlib:hprof -Xrunjdwp -Xrunhprof -XX:StartFlightRecording \
+    -XX:+FlightRecorder -agentpath:";
 /// Variables that hand flags to Java.
 const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 /// Variables that switch something on by being there.
@@ -155,7 +114,7 @@ fn base(word: &str) -> &str {
 }
 
 fn observer(word: &str) -> Option<&str> {
-    OBSERVERS.contains(&base(word)).then_some(word)
+    is_one_of(OBSERVERS, base(word)).then_some(word)
 }
 
 /// The flags of an interpreter: what stands before the first word that is neither a flag nor, perhaps, the value of one.
@@ -189,10 +148,10 @@ fn is_node_flag(word: &str) -> bool {
     // V8 takes either.
     let word = word.replace('_', "-");
     let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-    let begins = |flags: &[&str]| flags.iter().any(|flag| name.starts_with(flag));
-    !begins(&NODE_HARMLESS) && (begins(&NODE_FLAGS) || name.starts_with("--trace-"))
+    let begins = |flags: &str| flags.split(' ').any(|flag| name.starts_with(flag));
+    !begins(NODE_HARMLESS) && (begins(NODE_FLAGS) || name.starts_with("--trace-"))
 }
 
 fn is_java_flag(word: &str) -> bool {
-    JAVA_FLAGS.iter().any(|flag| word.starts_with(flag))
+    JAVA_FLAGS.split(' ').any(|flag| word.starts_with(flag))
 }

@@ -1,6 +1,7 @@
 //! What became of the run itself: its end, its blocks, what it left behind, and trials that were measured and still have no value of a
 //! metric that is judged.
 
+use model::quantity::many;
 use model::{Evidence, Metric, Quantity, evidence};
 use record::{Block, EndReason, Record, Trial};
 
@@ -36,8 +37,9 @@ pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
 pub(super) fn killed(run: &Run<'_>) -> Option<Seen> {
     let ended = run.record.complete_trials().filter_map(|trial| trial.ended.as_ref());
     let killed: Vec<&str> = ended.flat_map(|ended| &ended.killed).map(String::as_str).collect();
-    let evidence = evidence!("{} did not end on SIGTERM in time and was killed ({times} times in all)", killed.first()?;
-        times = Quantity::count(killed.len() as u64));
+    let (first, times) = (killed.first()?, many(killed.len() as u64, "time"));
+    let evidence = evidence!("{first} did not end on SIGTERM in time and was killed ({times} in all)");
+    let evidence = evidence.with([("times", Quantity::count(killed.len() as u64))]);
     Some(Seen::note((), evidence, "let the service end on SIGTERM, or set its stop_timeout longer"))
 }
 
@@ -78,9 +80,9 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
         ),
         Some(_) => "it ended too early to say anything; let it run longer".to_owned(),
     };
-    let evidence = evidence!("{blocks} complete blocks; no verdict is given from fewer than {least}";
-        blocks = Quantity::count(blocks as u64));
-    Some(warning(evidence, remedy))
+    let complete = many(blocks as u64, "complete block");
+    let evidence = evidence!("{complete}; no verdict is given from fewer than {least}");
+    Some(warning(evidence.with([("blocks", Quantity::count(blocks as u64))]), remedy))
 }
 
 /// A budget in seconds that holds so many blocks, by those that were run, and a tenth more; `None` where none came to its end.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use model::quantity::many;
 use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, evidence};
 use plan::{Comparison, Contract, Load};
 use record::{ContractFailure, Slice, Witness};
@@ -51,7 +52,8 @@ pub(super) fn unasked(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let errors = variant.slices.iter().flat_map(|slice| &slice.counts.errors);
     let unasked = errors.filter(|error| (error.phase, error.cause) == (Phase::Idle, Cause::Malformed));
     let count: u64 = unasked.map(|error| error.count).sum();
-    let evidence = evidence!("{count} times more came than the responses to what was requested"; count = Quantity::count(count));
+    let evidence = evidence!("{} more came than the responses to what was requested", many(count, "time"));
+    let evidence = evidence.with([("count", Quantity::count(count))]);
     let remedy = "two responses to one request, or bodies longer than their Content-Length: responses may be mixed up, and no figure holds";
     (count > 0).then(|| void(evidence, remedy))
 }

@@ -2,6 +2,7 @@
 //!
 //! What each did is counted by the CPU time of processes, and not believed.
 
+use model::quantity::many;
 use model::{Quantity, evidence};
 use record::{Trial, WorkersLost};
 
@@ -53,10 +54,11 @@ pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let hit: Vec<(&&Trial, &WorkersLost)> =
         measured.filter_map(|trial| Some((trial, trial.ended.as_ref()?.workers_lost.first()?))).collect();
     let (trial, WorkersLost { service, lost }) = hit.first()?;
-    let of = workers(trial, service).map_or(String::new(), |workers| format!(" of {workers}"));
-    let block = trial.started.block;
-    let evidence = evidence!("{service} lost {lost}{of} workers in block {block}; so it went in {trials} of its trials";
-        lost = Quantity::count(*lost), trials = Quantity::count(hit.len() as u64));
+    let (block, asked) = (trial.started.block, workers(trial, service));
+    let told = asked.map_or_else(|| many((*lost).into(), "worker"), |of| format!("{lost} of {of} workers"));
+    let evidence = evidence!("{service} lost {told} in block {block}; so it went in {trials} of its trials";
+        trials = Quantity::count(hit.len() as u64));
+    let evidence = evidence.with([("lost", Quantity::count(*lost))]);
     Some(void(evidence, "find out in the service's log why its workers end, and run again"))
 }
 

@@ -146,30 +146,20 @@ fn a_rate_is_kept_where_successes_come_as_requests_are_due() {
     assert_eq!(kept(&silent), Some(Kept::NoSuccess));
 }
 
-/// 500 of a Poisson process in the second half can be 450 by chance, and 400 cannot.
+/// 500 of a Poisson process in the second half can be 450 by chance, and 400 cannot. Where it is known how many requests were due, one in
+/// twenty that is not done is a backlog and no chance.
 #[test]
-fn chance_is_no_falling_behind() {
-    let of = |ok: u32| {
+fn chance_is_no_falling_behind_and_counted_arrivals_leave_less_to_it() {
+    let of = |sent: u64, ok: u32, due: Vec<u32>| {
         let successful_per_100_ms = vec![ok; 100];
-        let counts =
-            Counts { sent: 1000, responses: 1000, successful: 1000, successful_per_100_ms, ..counts() };
-        kept(&at_rate(counts, Rate::Constant(100.0), Process::Poisson, 0))
-    };
-    assert_eq!([of(9), of(8)], [Some(Kept::Up), Some(Kept::Behind)]);
-}
-
-/// Where it is known how many requests were due, one in twenty that is not done is a backlog and no chance.
-#[test]
-fn counted_arrivals_leave_less_to_chance() {
-    let of = |due: u32| {
-        let mut counts = counts();
-        (counts.sent, counts.responses, counts.successful) = (20_000, 20_000, 20_000);
-        counts.successful_per_100_ms = vec![190; 100];
-        let mut at = at_rate(counts, Rate::Constant(2000.0), Process::Poisson, 0);
-        open(&mut at).due_per_100_ms = vec![due; 100];
+        let counts = Counts { sent, responses: sent, successful: sent, successful_per_100_ms, ..counts() };
+        let mut at = at_rate(counts, Rate::Constant(sent as f64 / 10.0), Process::Poisson, 0);
+        open(&mut at).due_per_100_ms = due;
         kept(&at)
     };
-    assert_eq!([of(190), of(200)], [Some(Kept::Up), Some(Kept::Behind)]);
+    assert_eq!([of(1000, 9, vec![]), of(1000, 8, vec![])], [Some(Kept::Up), Some(Kept::Behind)]);
+    let counted = |due: u32| of(20_000, 190, vec![due; 100]);
+    assert_eq!([counted(190), counted(200)], [Some(Kept::Up), Some(Kept::Behind)]);
 }
 
 /// What is said lies below the limit, by no more than a tenth of the ramp.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use plan::{Bound, Figure, Limit};
 
+use super::LEVEL;
+
 /// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Setting {
@@ -78,7 +80,7 @@ impl Setting {
 
     /// The name of a level; of 0 that of the service as it is.
     pub fn level(&self, level: usize) -> &str {
-        level.checked_sub(1).map_or("as it is", |index| &self.levels[index].name)
+        level.checked_sub(1).map_or(LEVEL, |index| &self.levels[index].name)
     }
 }
 

@@ -10,7 +10,7 @@ use record::{
 use stats::Latencies;
 
 use crate::given::{
-    Plant, each, each_is_found, found, open_loop, saturate, slices, slices_of, sound, trials_of,
+    Plant, each, each_is_found, evidence, found, open_loop, saturate, slices, slices_of, sound, trials_of,
 };
 use crate::made::service_of;
 
@@ -92,6 +92,9 @@ fn fewer_than_six_blocks_give_no_verdict_however_clear_they_are() {
     record.blocks.truncate(5);
     assert_eq!(found(&record), [("too_few_blocks", Warning)]);
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Inconclusive);
+    let mut one = record.clone();
+    one.blocks.truncate(1);
+    assert!(evidence(&one).starts_with("1 complete block; "), "{}", evidence(&one));
     // While the run goes on there is nothing to blame it for, and still no verdict.
     record.ended = None;
     assert_eq!(found(&record), []);
@@ -155,17 +158,6 @@ fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     let mut record = sound();
     record.ended = Some(Ended { reason: EndReason::Void("nothing answers".into()), seconds: 1.0 });
     assert_eq!(found(&record), [("pointless", Invalid)]);
-}
-
-#[test]
-fn a_block_without_a_success_leaves_no_estimate() {
-    let mut silent = sound();
-    for slice in trials_of(&mut silent, 1).next().expect("a trial").slices.iter_mut() {
-        (slice.counts.successful, slice.counts.successful_in_window) = (0, 0);
-    }
-    let comparison = &conclude(&silent).comparisons[0];
-    assert!(comparison.estimate.is_none());
-    assert_eq!(comparison.outcome, Outcome::Invalid);
 }
 
 /// The sound record as if its measured slices had been in open loop, with 2,000 requests each of 1 to 5 ms; variant 1 takes
@@ -396,4 +388,5 @@ fn a_calibration_is_of_the_blocks_that_count_and_tells_what_the_host_took_in_all
     assert_eq!((all.blocks, fewer.blocks, all.steal.max_share, fewer.steal.max_share), (10, 8, 0.0, 0.5));
     // The first block watched the warm-up, dropped or not.
     assert_eq!(all.first_block_s, fewer.first_block_s);
+    assert_eq!(Calibration::of(&dropped(&[1, 2, 3, 4, 5, 6, 7])), None, "three blocks give none");
 }

@@ -96,16 +96,6 @@ fn each_planted_fault_of_a_generator_is_found_with_its_name_and_nothing_else() {
 }
 
 #[test]
-fn a_generator_whose_loss_left_too_few_blocks_is_why_there_is_no_verdict() {
-    let mut record = shared();
-    record.blocks.truncate(4);
-    record.apply(Event::GeneratorLost(lost(5, "generator ssh://b: gone, and not to be had back: no route")));
-    let reason = EndReason::GeneratorFailed("generator ssh://b: gone".into());
-    record.ended = Some(Ended { reason, seconds: 1.0 });
-    assert!(found(&record).contains(&("generator_lost", Invalid)), "{:?}", found(&record));
-}
-
-#[test]
 fn what_clocks_cannot_tell_is_laid_at_nobodys_door_and_all_that_are_late_together_are_together() {
     let mut record = shared();
     second(&mut record, |_| true).for_each(|(part, _)| (part.late_ns, part.clock_error_ns) = (4_900_000, 0));

@@ -8,16 +8,11 @@ use proofload_analysis::{Finding, Grade, Outcome, conclude};
 use record::{OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
 
-pub use crate::made::{slices as slices_of, sound};
+pub use crate::made::{slices as slices_of, sound, trials as trials_of};
 
 /// All trials.
 pub fn trials(record: &mut Record) -> impl Iterator<Item = &mut Trial> {
     record.blocks.iter_mut().flat_map(|block| &mut block.trials)
-}
-
-/// Those of a variant.
-pub fn trials_of(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Trial> {
-    trials(record).filter(move |trial| trial.variant() == variant)
 }
 
 /// All slices.

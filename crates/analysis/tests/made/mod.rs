@@ -203,16 +203,20 @@ pub fn give(slice: &mut Slice, responses: u64) {
     slice.counts.successful_per_100_ms.clear();
 }
 
-/// The measured slices of a variant.
-pub fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
+/// The trials of a variant.
+pub fn trials(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Trial> {
     let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    trials.filter(move |trial| trial.variant() == variant).flat_map(|trial| &mut trial.slices)
+    trials.filter(move |trial| trial.variant() == variant)
+}
+
+/// Their slices.
+pub fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
+    trials(record, variant).flat_map(|trial| &mut trial.slices)
 }
 
 /// Has the memory of a variant's services grow by so many MiB over each trial, evenly.
 pub fn leak(record: &mut Record, variant: usize, mib: f64) {
-    let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
-    for trial in trials.filter(|trial| trial.variant() == variant) {
+    for trial in trials(record, variant) {
         let last = trial.slices.len().max(2) as f64 - 1.0;
         for (index, slice) in trial.slices.iter_mut().enumerate() {
             slice.services[0].rss_bytes += (mib * MIB * index as f64 / last) as u64;

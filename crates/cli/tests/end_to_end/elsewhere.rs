@@ -48,7 +48,9 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     let remote_hosts = remote_hosts.expect("both are there");
     let environments = remote_hosts.environments();
     assert!(environments.values().all(|machine| machine.cpus > 0 && machine.runtimes.contains_key("node")));
-    (place.environment(plan).with(remote_hosts), numbers)
+    let mut environment = place.environment(plan);
+    environment.remote_hosts = remote_hosts;
+    (environment, numbers)
 }
 
 /// One of which everything is known, with both machines' numbers, once a trial of it has started.

@@ -2,7 +2,7 @@
 //! `bench/truth/results/2026-11-25/simulated.md` is its output.
 //!
 //! ```text
-//! cargo run --release -p proofload-lab --example simulated_truth [-- --runs 1000] [--only steal] [--json]
+//! cargo run --release -p proofload-lab --example simulated_truth [-- --runs 1000] [--only steal]
 //! ```
 //! Services and machine are simulated; dispatcher, record and analysis are those of every run: turns, warm-up, dropped blocks, looks and
 //! verdicts. Seeded, and the same for any number of threads. No load, no clock.
@@ -50,25 +50,19 @@ struct Asked {
     runs: u64,
     /// Part of the names of the cells that are wanted.
     only: String,
-    json: bool,
 }
 
 fn main() -> Result<()> {
     let asked = asked(std::env::args().skip(1))?;
     environment::write_to_memory();
     let mut out = std::io::stdout().lock();
-    if !asked.json {
-        writeln!(out, "{} runs a cell.\n\n{HEAD}", asked.runs)?;
-    }
+    writeln!(out, "{} runs a cell.\n\n{HEAD}", asked.runs)?;
     for (number, (name, cell)) in cells().into_iter().enumerate() {
         if !name.contains(&asked.only) {
             continue;
         }
         let tally = simulate(&cell, asked.runs, SEED ^ (number as u64) << 32);
-        match asked.json {
-            true => write_json(&mut out, &name, &cell, &tally)?,
-            false => write_row(&mut out, &name, &cell, &tally)?,
-        }
+        write_row(&mut out, &name, &cell, &tally)?;
         out.flush()?;
     }
     Ok(())
@@ -103,18 +97,15 @@ fn cells() -> Vec<(String, Cell)> {
 }
 
 fn asked(mut arguments: impl Iterator<Item = String>) -> Result<Asked> {
-    let mut asked = Asked { runs: RUNS, only: String::new(), json: false };
+    let mut asked = Asked { runs: RUNS, only: String::new() };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--json" => asked.json = true,
             "--only" => asked.only = arguments.next().unwrap_or_default(),
             "--runs" => {
                 let given = arguments.next().and_then(|text| text.parse().ok()).filter(|runs| *runs > 0);
                 asked.runs = given.ok_or_else(|| Error::other("--runs wants a number above 0"))?;
             }
-            other => {
-                return Err(Error::other(format!("{other}: known are --runs N, --only NAME and --json")));
-            }
+            other => return Err(Error::other(format!("{other}: known are --runs N and --only NAME"))),
         }
     }
     Ok(asked)
@@ -141,16 +132,4 @@ fn write_row(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Re
         tally.seconds(),
         cell.budget_s,
     )
-}
-
-/// One object a line; shares are of 1.
-fn write_json(out: &mut impl Write, name: &str, cell: &Cell, tally: &Tally) -> Result<()> {
-    let (blocks, dropped) = tally.blocks();
-    let share = |count: u64| tally.share(count).value;
-    let line = serde_json::json!({
-        "cell": name.replace('*', ""), "variants": cell.services.len(), "runs": tally.runs, "all_hold": share(tally.all_hold),
-        "false_verdict": share(tally.false_verdict), "wrong_sign": share(tally.wrong_sign), "decided": share(tally.decided),
-        "invalid": share(tally.invalid), "blocks": blocks, "dropped": dropped, "seconds": tally.seconds(),
-    });
-    writeln!(out, "{line}")
 }

@@ -75,8 +75,8 @@ impl Cell {
             wrong_sign: any(is_wrong_sign),
             decided: u64::from(conclusion.is_decided()),
             invalid: u64::from(conclusion.is_void()),
-            blocks: record.complete_blocks().count() as u64,
-            dropped: record.blocks.iter().filter(|block| block.dropped.is_some()).count() as u64,
+            blocks: record.blocks_kept().into(),
+            dropped: record.blocks_dropped().into(),
             tenths_of_seconds: record.ended.map_or(0, |ended| (ended.seconds * 10.0) as u64),
         }
     }

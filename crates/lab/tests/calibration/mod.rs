@@ -53,16 +53,6 @@ fn a_calibration_gives_back_the_spreads_of_the_world() {
 
 /// Mean seconds of a block after those in which its parts are settled.
 fn found_block_s(record: &record::Record) -> f64 {
-    let later: Vec<f64> = record.complete_blocks().skip(3).filter_map(|block| block.seconds).collect();
-    later.iter().sum::<f64>() / later.len() as f64
-}
-
-#[test]
-fn three_blocks_give_no_calibration() {
-    let mut calibration = plan(2).calibration(0).expect("there is a variant 0");
-    calibration.design.blocks = Some(6);
-    let mut record = finished(calibration, 1, &mut Simulated::new(1, &[0.0, 0.0]));
-    assert!(Calibration::of(&record).is_some());
-    record.blocks.truncate(3);
-    assert_eq!(Calibration::of(&record), None);
+    let later = record.complete_blocks().skip(3).filter_map(|block| block.seconds);
+    stats::mean(later).expect("there are more blocks than three")
 }

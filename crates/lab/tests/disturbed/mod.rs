@@ -4,18 +4,12 @@ use std::time::Duration;
 
 use analysis::{Outcome, conclude};
 use proofload_lab::{News, Taken};
-use record::{Block, EndReason, Environment, Event, MachineUse, Record, Slice};
+use record::{Block, EndReason, Environment, Event, MachineUse, Slice};
 
-use crate::environment::{
-    Fault, Simulated, assert_in_budget, dropped, finished, found, plan, reason, run, watched,
-};
+use crate::environment::{Simulated, assert_in_budget, dropped, finished, found, plan, reason, run, watched};
 
 fn stolen(share: f64) -> MachineUse {
     MachineUse { steal_share: share, ..MachineUse::default() }
-}
-
-fn kept(record: &Record) -> u32 {
-    record.complete_blocks().count() as u32
 }
 
 #[test]
@@ -38,7 +32,7 @@ fn blocks_that_the_host_took_are_replaced_and_the_verdict_is_that_of_the_others(
     assert_eq!(reason(&record), &EndReason::Decided);
     let conclusion = conclude(&record);
     let estimate = conclusion.comparisons[0].estimate.as_ref().expect("there are six blocks or more");
-    assert_eq!((conclusion.comparisons[0].outcome, estimate.blocks), (Outcome::Better, kept(&record)));
+    assert_eq!((conclusion.comparisons[0].outcome, estimate.blocks), (Outcome::Better, record.blocks_kept()));
     assert!(estimate.low < 0.20_f64.exp() && 0.20_f64.exp() < estimate.high, "{estimate:?}");
 }
 
@@ -50,7 +44,7 @@ fn a_fixed_number_of_blocks_is_of_those_that_count() {
     (plan.design.blocks, plan.design.budget) = (Some(8), Duration::from_secs(1200));
     (plan.design.looks, plan.design.margin) = (plan::LookRule::Once, 0.0001);
     let record = finished(plan, 3, &mut environment);
-    assert_eq!((reason(&record), kept(&record), record.blocks.len()), (&EndReason::LastLook, 8, 10));
+    assert_eq!((reason(&record), record.blocks_kept(), record.blocks.len()), (&EndReason::LastLook, 8, 10));
     assert!(conclude(&record).comparisons[0].estimate.is_some());
 }
 
@@ -70,7 +64,7 @@ fn what_the_first_blocks_settle_is_settled_also_where_they_are_dropped() {
         // The watch is that of the first block, whether it counts or not; what room there is for it may differ.
         assert!(warm_up.measured && warm_up.steady_after_s == first.steady_after_s, "{warm_up:?}");
         assert!(record.allocation.as_ref().is_some_and(|allocation| allocation.measured));
-        assert!(record.blocks_planned.is_some() && kept(&record) >= 4, "{:?}", record.ended);
+        assert!(record.blocks_planned.is_some() && record.blocks_kept() >= 4, "{:?}", record.ended);
         assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Better);
         assert_in_budget(&record);
     }
@@ -82,7 +76,7 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     environment.machine = |_| stolen(0.4);
     let record = finished(plan(2), 2, &mut environment);
     let numbers = dropped(&record);
-    let few = numbers.len() as u32 <= 3.max(kept(&record) / 2);
+    let few = numbers.len() as u32 <= 3.max(record.blocks_kept() / 2);
     assert!(numbers.starts_with(&[1, 2, 3]) && few, "{numbers:?}");
     let conclusion = conclude(&record);
     assert_eq!((reason(&record), conclusion.comparisons[0].outcome), (&EndReason::Decided, Outcome::Better));
@@ -94,21 +88,11 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
     let sound = run(short.clone(), 2, &mut Simulated::new(2, &[0.0, 0.9])).0;
     short.design.budget = Duration::from_secs_f64(sound.ended.expect("it ended").seconds + 1.0);
     let (record, _) = run(short, 2, &mut environment);
-    assert_eq!((kept(&record), conclude(&record).comparisons[0].outcome), (4, Outcome::Better));
+    assert_eq!((record.blocks_kept(), conclude(&record).comparisons[0].outcome), (4, Outcome::Better));
     let mut asked = plan(2);
     asked.design.drop_disturbed = false;
     let (record, _) = run(asked, 2, &mut environment);
     assert_eq!((dropped(&record).len(), conclude(&record).comparisons[0].outcome), (0, Outcome::Better));
-}
-
-#[test]
-fn what_was_measured_in_a_dropped_block_voids_nothing() {
-    let mut environment = Simulated::new(7, &[0.0, 0.4]).failing(Fault::Silent(3));
-    environment.machine = |block| stolen(if block == 3 { 0.9 } else { 0.0 });
-    let record = finished(plan(2), 7, &mut environment);
-    let conclusion = conclude(&record);
-    assert_eq!((dropped(&record), conclusion.comparisons[0].outcome), (vec![3], Outcome::Better));
-    assert_eq!(found(&conclusion), ["blocks_dropped"]);
 }
 
 /// A machine with so many processors.

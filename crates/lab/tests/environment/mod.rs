@@ -447,7 +447,6 @@ pub fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64)
             successful: ok,
             successful_in_window: ok,
             status: BTreeMap::from([(if ok == 0 { 500 } else { 200 }, sent)]),
-            wire_bytes: sent * 1300,
             body_bytes: sent * 1000,
             latency: latency.clone(),
             first_byte: latency,
@@ -467,9 +466,6 @@ pub fn slice(variant: usize, block: u32, kind: SliceKind, ok: u64, seconds: f64)
             cpu_ns: (seconds * 0.99e9) as u64,
             rss_bytes: 80_000_000,
             processes: 1,
-            threads: 11,
-            switches_voluntary: 10,
-            switches_involuntary: 10,
             ..ServiceUse::default()
         }],
         machine: MachineUse::default(),

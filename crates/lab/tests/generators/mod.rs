@@ -5,7 +5,7 @@ use std::time::Duration;
 use analysis::{Grade, Outcome, conclude};
 use plan::{Generators, Plan};
 use proofload_lab::{LabError, News};
-use record::{EndReason, Event, Record};
+use record::{EndReason, Event, Record, Trial};
 
 use crate::environment::{Fault, Simulated, begun, dropped, finished, plan, reason, run, watched};
 
@@ -38,8 +38,7 @@ fn trials_follow_one_another_and_each_slice_says_who_had_which_part_of_it() {
     result.expect("nothing went wrong");
     assert_eq!((reason(&record), found(&record)), (&EndReason::Decided, vec![]));
     assert_eq!(record.generators.len(), 2);
-    let slices =
-        || record.complete_blocks().flat_map(|block| &block.trials).flat_map(|trial| trial.measured());
+    let slices = || record.complete_trials().flat_map(Trial::measured);
     assert!(slices().all(|slice| slice.turns == 1 && slice.generators.len() == 2));
     // A window that all have to agree on is worth it only if it is long.
     assert!(slices().last().is_some_and(|slice| slice.counts.window_ns >= 2_000_000_000));
@@ -98,7 +97,7 @@ fn one_that_is_lost_for_good_ends_the_run_with_what_there_is() {
         let why = "generator ssh://b ended before it had answered, and could not be had back: no route";
         assert_eq!(reason(&record), &EndReason::GeneratorFailed(why.into()));
         assert!(matches!(result, Err(LabError::Generator(said)) if said == why));
-        assert_eq!(record.complete_blocks().count() as u32, block - 1);
+        assert_eq!(record.blocks_kept(), block - 1);
         let lost: Vec<u32> = record.generators_lost.iter().map(|lost| lost.block).collect();
         assert_eq!(lost, [block, block], "when it went, and that it did not come back");
         assert!(found(&record).contains(&("generator_lost", grade)), "{:?}", found(&record));
@@ -112,7 +111,7 @@ fn one_that_is_lost_all_the_time_ends_the_run_too() {
     let (record, result) = run(shared(), 7, &mut environment);
     let Err(LabError::Generator(said)) = result else { panic!("{result:?}") };
     assert!(said.contains("4 blocks have been dropped so far"), "{said}");
-    assert_eq!((dropped(&record), record.complete_blocks().count()), (vec![1, 2, 3, 4], 0));
+    assert_eq!((dropped(&record), record.blocks_kept()), (vec![1, 2, 3, 4], 0));
 }
 
 #[test]
@@ -156,7 +155,7 @@ fn a_block_for_which_a_generator_came_late_is_dropped_whoever_wants_disturbed_on
 #[test]
 fn one_that_is_always_late_voids_what_it_had_its_part_in() {
     let record = finished(shared(), 5, &mut environment(5, 0.3).with(|it| it.late = |_| (200_000_000, 0)));
-    assert!(dropped(&record).len() >= 3 && record.complete_blocks().count() >= 6, "{:?}", dropped(&record));
+    assert!(dropped(&record).len() >= 3 && record.blocks_kept() >= 6, "{:?}", dropped(&record));
     assert!(found(&record).contains(&("generators_apart", Grade::Invalid)), "{:?}", found(&record));
     assert_eq!(conclude(&record).comparisons[0].outcome, Outcome::Invalid);
 }

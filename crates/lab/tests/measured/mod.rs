@@ -48,11 +48,6 @@ fn a_share_is_of_the_capacity_and_each_rate_has_a_slice_that_limits_are_compared
     let rulings: Vec<analysis::Ruling> = gate.judgements.iter().map(|judgement| judgement.ruling).collect();
     use analysis::Ruling::{Fail, Pass};
     assert_eq!(rulings, [Pass, Pass, Fail, Fail]);
-
-    let mut damaged = record;
-    damaged.damage.push("events.jsonl:7: it is not what was written".into());
-    let gate = analysis::gated(&damaged, &conclusion, &damaged.header.plan.gate);
-    assert!(gate.judgements.iter().all(|judgement| judgement.ruling != Pass), "{gate:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn close(pauses_s: &[f64], seconds: f64) -> bool {
 }
 
 fn slices(record: &Record) -> usize {
-    record.complete_blocks().flat_map(|block| &block.trials).map(|trial| trial.slices.len()).sum()
+    record.complete_trials().map(|trial| trial.slices.len()).sum()
 }
 
 #[test]

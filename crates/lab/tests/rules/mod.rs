@@ -6,7 +6,7 @@ use std::time::Duration;
 use analysis::{Conclusion, Outcome, conclude};
 use plan::{Factor, LookRule, Metric, Plan};
 use proofload_lab::{News, Progress};
-use record::{EndReason, Record};
+use record::EndReason;
 use stats::{Looks, plain_t};
 
 use crate::environment::{Fault, Simulated, finished, plan, reason, watched, with_copy};
@@ -23,10 +23,6 @@ fn brief(mut plan: Plan, blocks: u32) -> Plan {
     (plan.design.slice, plan.design.slices) = (Some(Duration::from_millis(500)), Some(2));
     (plan.design.blocks, plan.design.margin) = (Some(blocks), 0.0001);
     plan
-}
-
-fn blocks(record: &Record) -> u32 {
-    record.complete_blocks().count() as u32
 }
 
 /// Whether anything told which variant is ahead.
@@ -52,7 +48,7 @@ fn each_block_is_a_look_and_the_last_of_a_spent_budget_asks_for_less() {
             EndReason::BudgetSpent => rule.end_t(estimate.blocks),
             other => panic!("{other:?}"),
         };
-        assert_eq!((estimate.blocks, Some(estimate.critical_t)), (blocks(&record), expected));
+        assert_eq!((estimate.blocks, Some(estimate.critical_t)), (record.blocks_kept(), expected));
         ends.insert((reason(&record) == &EndReason::Decided, estimate.blocks));
     }
     assert!(ends.iter().any(|(decided, _)| *decided) && ends.iter().any(|(decided, _)| !decided), "{ends:?}");
@@ -75,7 +71,7 @@ fn what_is_decided_is_measured_no_further_and_keeps_its_verdict() {
             let measured = record.complete_blocks().filter(|block| block.order.contains(&candidate)).count();
             assert_eq!(estimate.blocks as usize, measured);
             // Decided at a look: whatever ended the run has no part in it.
-            if estimate.blocks < blocks(&record) {
+            if estimate.blocks < record.blocks_kept() {
                 assert_eq!(Some(estimate.critical_t), rule.look_t(estimate.blocks));
                 assert!(conclusion.comparisons[candidate - 1].outcome.is_decided());
                 fewer += 1;
@@ -105,7 +101,7 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
             }
         });
     result.expect("nothing went wrong");
-    assert_eq!((told, reason(&record), blocks(&record)), (0, &EndReason::LastLook, 14));
+    assert_eq!((told, reason(&record), record.blocks_kept()), (0, &EndReason::LastLook, 14));
     let conclusion = conclude(&record);
     assert!(tells(&conclusion) && conclusion.comparisons.len() == 3);
     let (alone, bonferroni) =
@@ -121,8 +117,8 @@ fn once_shows_nothing_before_its_end_and_judges_comparisons_together() {
     (plan.design.blocks, plan.design.budget) = (Some(120), Duration::from_secs(60));
     let record = finished(plan, 5, &mut environment);
     let estimate = conclude(&record).comparisons[0].estimate.expect("six blocks or more");
-    assert!((6..60).contains(&blocks(&record)), "{}", blocks(&record));
-    assert_eq!(estimate.critical_t, plain_t(blocks(&record), 0.95).expect("valid"));
+    assert!((6..60).contains(&record.blocks_kept()), "{}", record.blocks_kept());
+    assert_eq!(estimate.critical_t, plain_t(record.blocks_kept(), 0.95).expect("valid"));
     assert!(matches!(reason(&record), EndReason::LastLook | EndReason::BudgetSpent));
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use plan::{Command, Metric, Plan, Rate, Ready, Service, Source};
-use proofload_lab::Settings;
-use record::{EndReason, Record, Trial};
+use proofload_lab::{Settings, Turn};
+use record::{EndReason, Record, SliceKind, Trial};
 
 use crate::environment::{Simulated, assert_in_budget, finished, found, plan, reason};
 
@@ -29,19 +29,18 @@ fn at_rate(mut plan: Plan) -> Plan {
 
 /// Lengths of the measured slices of complete blocks, in seconds.
 fn lengths(record: &Record) -> Vec<f64> {
-    let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
+    let slices = record.complete_trials().flat_map(Trial::measured);
     slices.map(|slice| slice.counts.window_ns as f64 / 1e9).collect()
 }
 
 /// Turns in each of them.
 fn turns(record: &Record) -> Vec<u32> {
-    let slices = record.complete_blocks().flat_map(|block| &block.trials).flat_map(Trial::measured);
-    slices.map(|slice| slice.turns).collect()
+    record.complete_trials().flat_map(Trial::measured).map(|slice| slice.turns).collect()
 }
 
 fn assert_within_budget(record: &Record, what: &str) {
     assert_in_budget(record);
-    let few = record.complete_blocks().count() < 6;
+    let few = record.blocks_kept() < 6;
     let spent = matches!(reason(record), EndReason::BudgetTooSmall { .. } | EndReason::BudgetSpent);
     assert!(!few || spent, "{what}: {:?}", record.ended);
 }
@@ -75,7 +74,7 @@ fn slow_services_get_slices_longer_than_their_responses_within_the_budget() {
         let record = finished(plan, 5, &mut environment);
         let what = format!("{variants} variants, {budget_s} s");
         assert_within_budget(&record, &what);
-        assert!(record.complete_blocks().count() >= least, "{what}: {:?}", record.ended);
+        assert!(record.blocks_kept() >= least, "{what}: {:?}", record.ended);
         let found = found(&analysis::conclude(&record));
         assert!(!found.contains(&"value_missing") || variants > 12, "{what}: {found:?}");
     }
@@ -127,8 +126,23 @@ fn without_a_warm_up_trials_are_measured_at_once() {
         plan.design.warmup = Some(Duration::ZERO);
         plan.design.budget = Duration::from_secs(600);
         let record = finished(plan, 5, &mut Simulated::new(5, &vec![0.0; variants]));
-        assert!(record.complete_blocks().count() >= 6, "{variants}: {:?}", record.ended);
+        assert!(record.blocks_kept() >= 6, "{variants}: {:?}", record.ended);
         let mut slices = record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices);
-        assert!(slices.all(|slice| slice.kind == record::SliceKind::Measured), "{variants}");
+        assert!(slices.all(|slice| slice.kind == SliceKind::Measured), "{variants}");
+    }
+}
+
+/// Responses of a connection come in step, every so often from a turn's begin on: windows of turns count as many as come.
+#[test]
+fn what_comes_in_step_is_counted_as_often_as_it_comes() {
+    let turn = Turn { kind: SliceKind::Measured, seconds: 1.29, lead_s: 0.43 };
+    for period_s in [0.031, 0.43, 0.27, 0.4001] {
+        let until = |s: f64| (s / period_s).floor();
+        let counted = (0..1000).map(|number| {
+            let lead_s = turn.lead_ns(number) as f64 / 1e9;
+            until(lead_s + turn.seconds) - until(lead_s)
+        });
+        let ratio = counted.sum::<f64>() * period_s / (1000.0 * turn.seconds);
+        assert!((0.95..1.05).contains(&ratio), "{period_s} s: {ratio}");
     }
 }

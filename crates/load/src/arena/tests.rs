@@ -28,8 +28,12 @@ fn shop() -> Vec<Request> {
     ]
 }
 
+fn render(requests: &[Request]) -> Result<RequestArena, LoadError> {
+    RequestArena::render(requests, &Users::default())
+}
+
 fn sampler(requests: &[Request], seed: u64, thread: u32) -> RequestSampler {
-    RequestSampler::new(Arc::new(RequestArena::render(requests, &Users::default()).unwrap()), seed, thread)
+    RequestSampler::new(Arc::new(render(requests).unwrap()), seed, thread)
 }
 
 fn draws(mut sampler: RequestSampler, count: usize) -> Vec<Choice> {
@@ -46,7 +50,7 @@ fn line(arena: &RequestArena, choice: Choice) -> String {
 
 #[test]
 fn each_variant_is_a_whole_request_in_its_endpoint() {
-    let arena = RequestArena::render(&shop(), &Users::default()).unwrap();
+    let arena = render(&shop()).unwrap();
     let all = [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0)].map(|(endpoint, row)| arena.choice(endpoint, row));
     let expected = ["GET /items", "GET /items/0", "GET /items/1", "GET /items/2", "HEAD /items/long-name"];
     assert_eq!(all.map(|choice| line(&arena, choice)), expected.map(|line| format!("{line} HTTP/1.1")));
@@ -60,7 +64,7 @@ fn each_variant_is_a_whole_request_in_its_endpoint() {
 #[test]
 fn endpoints_come_by_weight_and_rows_evenly() {
     const DRAWS: usize = 80_000;
-    let arena = Arc::new(RequestArena::render(&shop(), &Users::default()).unwrap());
+    let arena = Arc::new(render(&shop()).unwrap());
     let mut counts = [0u32; 5];
     for choice in draws(RequestSampler::new(arena.clone(), 11, 0), DRAWS) {
         counts[arena.bounds.iter().position(|bound| *bound == choice.start).unwrap()] += 1;
@@ -78,7 +82,7 @@ fn endpoints_come_by_weight_and_rows_evenly() {
 #[test]
 fn a_seed_means_the_same_requests_for_ever_and_each_thread_others() {
     let drawn = |seed, thread| draws(sampler(&shop(), seed, thread), 1000);
-    let arena = RequestArena::render(&shop(), &Users::default()).unwrap();
+    let arena = render(&shop()).unwrap();
     let first: Vec<String> = drawn(42, 1)[..8].iter().map(|&choice| line(&arena, choice)).collect();
     let expected =
         ["/0", "/0", "", "/1", "", "/1", "/1", "/0"].map(|item| format!("GET /items{item} HTTP/1.1"));
@@ -113,10 +117,9 @@ fn where_there_is_no_choice_no_word_is_drawn() {
 
 #[test]
 fn what_is_no_load_is_refused_with_its_limit() {
-    let refused =
-        |requests: &[Request]| RequestArena::render(requests, &Users::default()).err().unwrap().to_string();
+    let refused = |requests: &[Request]| render(requests).err().unwrap().to_string();
     let many: Vec<Request> = (0..=100).map(|number| get(&format!("/{number}"), 1)).collect();
-    assert_eq!(RequestArena::render(&many[..100], &Users::default()).unwrap().endpoints.len(), 100);
+    assert_eq!(render(&many[..100]).unwrap().endpoints.len(), 100);
     let wrong = Request { values: values(1), ..get("/{idd}", 1) };
     let mistyped = Request { values: values(1), ..get("/{{id}}", 1) };
     for (requests, expected) in [
@@ -156,7 +159,7 @@ fn values_may_be_given_to_requests_that_do_not_use_them_if_another_does() {
         Request { values: values.clone(), ..get("/health", 1) },
         Request { values, ..get("/items/{id}", 1) },
     ];
-    let arena = RequestArena::render(&requests, &Users::default()).unwrap();
+    let arena = render(&requests).unwrap();
     let counts: Vec<u32> = arena.endpoints.iter().map(|endpoint| endpoint.count).collect();
     assert_eq!(counts, [1, 3]);
 }
@@ -164,7 +167,7 @@ fn values_may_be_given_to_requests_that_do_not_use_them_if_another_does() {
 #[test]
 fn more_than_the_limit_is_refused_before_it_is_rendered() {
     let requests = [get("/", 1), Request { values: values(1000), ..get("/items/{id}", 1) }];
-    let size = RequestArena::render(&requests, &Users::default()).unwrap().arena.len();
+    let size = render(&requests).unwrap().arena.len();
     assert!(RequestArena::render_within(&requests, &Users::default(), size).is_ok());
     let error =
         |limit| RequestArena::render_within(&requests, &Users::default(), limit).err().unwrap().to_string();

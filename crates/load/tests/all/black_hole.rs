@@ -6,9 +6,9 @@ use std::time::Duration;
 use model::{Cause, Counts, OsError, Phase};
 use proofload_load::{Address, Arrivals, Process, Rate, Until};
 
-use crate::network::{NOBODY, Network, is_out_of_reach};
+use crate::network::{NOBODY, Network, with_hosts};
 use crate::server::Server;
-use crate::{Load, LoadSpec, for_both_drivers, only, open_loop, spec, within};
+use crate::{Load, LoadSpec, only, open_loop, spec, within};
 
 const TIMEOUT: Duration = Duration::from_millis(200);
 const WINDOW: Duration = Duration::from_millis(300);
@@ -24,10 +24,7 @@ fn assert_connect_timeouts(load: &Load, slice: &Counts, connect_timeout: Duratio
 
 #[test]
 fn who_answers_no_syn_is_given_up() {
-    if is_out_of_reach("who_answers_no_syn_is_given_up") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("who_answers_no_syn_is_given_up", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         network.lose_packets();
@@ -50,27 +47,21 @@ fn who_answers_no_syn_is_given_up() {
             assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
 
             network.carry_packets();
-            let slice = load.run(Until::Requests(10));
-            assert_eq!(
-                (slice.successful, slice.connections_opened, slice.reconnects, slice.errors.len()),
-                (10, 2, 0, 0)
-            );
+            let well = load.well(10);
+            assert_eq!((well.connections_opened, well.reconnects), (2, 0));
         });
     });
 }
 
 #[test]
 fn silence_on_open_connections_is_in_the_percentiles() {
-    if is_out_of_reach("silence_on_open_connections_is_in_the_percentiles") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("silence_on_open_connections_is_in_the_percentiles", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         let limits = LoadSpec { timeout: TIMEOUT, connect_timeout: TIMEOUT, ..spec(peer.address, 2, driver) };
         network.client.run(|| {
             let mut load = Load::start(limits);
-            assert_eq!(load.run(Until::Requests(20)).successful, 20);
+            let _ = load.well(20);
 
             network.lose_packets();
             let silent = load.run(Until::Elapsed(TIMEOUT + 2 * WINDOW));
@@ -80,11 +71,8 @@ fn silence_on_open_connections_is_in_the_percentiles() {
             assert!(!least.is_exact() && least.ns() >= 199_000_000, "{least:?}");
 
             network.carry_packets();
-            let well = load.run(Until::Requests(20));
-            assert_eq!(
-                (well.successful, well.errors.len(), well.connections_opened, well.reconnects),
-                (20, 0, 2, 2)
-            );
+            let well = load.well(20);
+            assert_eq!((well.connections_opened, well.reconnects), (2, 2));
         });
     });
 }
@@ -92,10 +80,7 @@ fn silence_on_open_connections_is_in_the_percentiles() {
 /// Packets are lost for a while in the middle of a window, in open loop: all who were due meanwhile have waited.
 #[test]
 fn a_network_that_fails_within_a_window_and_comes_back() {
-    if is_out_of_reach("a_network_that_fails_within_a_window_and_comes_back") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("a_network_that_fails_within_a_window_and_comes_back", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         let arrivals = Arrivals::Open { rate: Rate::Constant(200.0), process: Process::Constant, seed: 1 };
@@ -129,10 +114,7 @@ fn a_network_that_fails_within_a_window_and_comes_back() {
 
 #[test]
 fn no_way_is_an_error_of_its_own() {
-    if is_out_of_reach("no_way_is_an_error_of_its_own") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("no_way_is_an_error_of_its_own", |driver| {
         let network = Network::new();
         let peer = Server::well(network.listen());
         let (address, connect_timeout) = (peer.address, Duration::from_millis(100));
@@ -149,8 +131,7 @@ fn no_way_is_an_error_of_its_own() {
                 load.assert_backed_off(&slice);
                 network.client.ip(&format!("route delete {route} {}/32", address.ip()));
             }
-            let slice = load.run(Until::Requests(10));
-            assert_eq!((slice.successful, slice.connections_opened, slice.errors.len()), (10, 2, 0));
+            assert_eq!(load.well(10).connections_opened, 2);
         });
     });
 }

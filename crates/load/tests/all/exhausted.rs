@@ -8,7 +8,7 @@ use proofload_load::{DriverChoice, Generator, Until};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::network::{Host, is_out_of_reach};
+use crate::network::{Host, with_hosts};
 use crate::server::{self, Server, wait_until};
 use crate::{Load, LoadSpec, attempts_max, for_both_drivers, only, spec, within};
 
@@ -39,12 +39,7 @@ fn a_backlog_that_is_full_ends_in_timeouts() {
         // What came while it stood still is what it finds first. Of those that came at the same moment, its kernel may have
         // let in more at first than fit, and know nothing of them now.
         wait_until("it has caught up", || peer.accepted() >= 2 && peer.requests() >= 2);
-        let well = load.run(Until::Requests(20));
-        assert_eq!(
-            (well.successful, well.errors.len(), well.connections_alive_at_start),
-            (20, 0, 6),
-            "{well:?}"
-        );
+        assert_eq!(load.well(20).connections_alive_at_start, 6);
         assert!((22..=20 + full.sent).contains(&peer.requests()), "{} of {}", peer.requests(), full.sent);
     });
 }
@@ -52,10 +47,7 @@ fn a_backlog_that_is_full_ends_in_timeouts() {
 #[test]
 fn local_ports_that_run_out_leave_the_rest_running() {
     const PORTS: u32 = 16;
-    if is_out_of_reach("local_ports_that_run_out_leave_the_rest_running") {
-        return;
-    }
-    for_both_drivers(|driver| {
+    with_hosts("local_ports_that_run_out_leave_the_rest_running", |driver| {
         let host = Host::new();
         host.set_ipv4("ip_local_port_range", "40000 40015");
         let listener = host.run(|| std::net::TcpListener::bind("127.0.0.1:80")).unwrap();
@@ -72,9 +64,9 @@ fn local_ports_that_run_out_leave_the_rest_running() {
             assert!(few.successful >= PORTS.into(), "{few:?}");
 
             host.set_ipv4("ip_local_port_range", "40000 40099");
-            let well = load.run(Until::Requests(100));
-            assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (100, 0, 20));
-            assert_eq!((well.connections_opened, peer.requests()), (4, few.successful + 100));
+            let well = load.well(100);
+            assert_eq!((well.connections_alive_at_start, well.connections_opened), (20, 4));
+            assert_eq!(peer.requests(), few.successful + 100);
         });
     });
 }
@@ -111,8 +103,7 @@ fn with_few_files() {
         assert!(few.successful > 0 && few.sent == few.successful, "{few:?}");
         assert!((2..=7 * attempts_max(load.took)).contains(&missing), "{missing} attempts");
 
-        let well = load.run(Until::Requests(40));
-        assert_eq!((well.successful, well.errors.len(), well.connections_alive_at_start), (40, 0, 8));
+        assert_eq!(load.well(40).connections_alive_at_start, 8);
     }
     // At the start all is known beforehand. The soft limit is raised where that is enough, and else it is refused.
     let files = |current, maximum| {
@@ -120,7 +111,7 @@ fn with_few_files() {
     };
     files(40, 100).unwrap();
     let mut load = Load::start(spec(address, 20, DriverChoice::Auto));
-    assert_eq!(load.run(Until::Requests(40)).successful, 40);
+    let _ = load.well(40);
     drop(load);
     let refused = Generator::start(spec(address, 200, DriverChoice::Auto)).unwrap_err().to_string();
     let needed = refused.strip_suffix(" open files are needed, the limit of this process is 100 (ulimit -n)");

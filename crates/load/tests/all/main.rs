@@ -104,6 +104,14 @@ impl Load {
         slice
     }
 
+    /// A slice of so many requests, all of which are good, and in which nothing else happens.
+    #[track_caller]
+    fn well(&mut self, requests: u64) -> Counts {
+        let slice = self.run(Until::Requests(requests));
+        assert_eq!((slice.due(), slice.successful, errors(&slice)), (requests, requests, vec![]));
+        slice
+    }
+
     /// Every request due is a sample, and every one sent has ended in one way.
     fn check(&self, slice: &Counts) {
         assert_eq!(slice.sent, slice.responses + slice.timed_out + slice.broken + slice.unfinished);
@@ -141,9 +149,9 @@ impl Load {
 /// How often one connection may be opened in this time, if nothing comes of it: at once, at once again when it was lost, then 10
 /// ms after that, 20, 40 and so on up to a second.
 fn attempts_max(time: Duration) -> u64 {
-    let mut waits = (0..).map(|nth| Duration::from_millis(10 << nth.min(7)).min(Duration::from_secs(1)));
+    let waits = (0..).map(|nth| Duration::from_millis(10 << nth.min(7)).min(Duration::from_secs(1)));
     let mut at = Duration::ZERO;
-    let within = std::iter::from_fn(|| waits.next()).take_while(|wait| {
+    let within = waits.take_while(|wait| {
         at += *wait;
         at <= time
     });

@@ -11,8 +11,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use proofload_load::DriverChoice;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
+use crate::for_both_drivers;
 use crate::server::wait_until;
 
 /// Where the client is.
@@ -31,16 +33,15 @@ pub struct Network {
     pub server: Host,
 }
 
-/// True where hosts cannot be made because we are not root, which is said once for each test.
+/// Runs a test once for each driver, where hosts can be made; where we are not root that is said instead.
 ///
 /// CI runs as root: whoever is root and still cannot make them gets a failure and not an excuse.
-pub fn is_out_of_reach(test: &str) -> bool {
+pub fn with_hosts(test: &str, job: impl Fn(DriverChoice) + Sync) {
     if rustix::process::geteuid().is_root() {
-        return false;
+        return for_both_drivers(job);
     }
     // Not by a macro: the test runner would keep to itself what a passing test prints.
     let _ = writeln!(std::io::stderr(), "skipped: {test}: network namespaces take root");
-    true
 }
 
 impl Host {

@@ -74,9 +74,7 @@ fn tls(nginx: &Nginx) -> Tls {
 
 /// One slice of so many requests, all of which must be good and in the access log, which is returned.
 fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Counts, Vec<String>) {
-    let mut generator = Generator::start(spec).unwrap();
-    let slice = generator.run(Until::Requests(requests));
-    drop(generator);
+    let slice = Generator::start(spec).unwrap().run(Until::Requests(requests));
     assert_eq!(
         (slice.sent, slice.successful),
         (requests, requests),
@@ -162,9 +160,7 @@ fn http2_with_several_streams_a_connection_with_tls_and_without() {
             connections: 3,
             ..spec(&nginx, "/long", DriverChoice::Auto)
         };
-        let mut generator = Generator::start(spec).unwrap();
-        let slice = generator.run(Until::Requests(1000));
-        drop(generator);
+        let slice = Generator::start(spec).unwrap().run(Until::Requests(1000));
         // After a hundred requests nginx says that it takes no more, and refuses those that were on their way.
         let refused = |error: &ErrorCount| (error.phase, error.cause) == (Phase::Head, Cause::StreamRefused);
         assert!(slice.errors.iter().all(refused), "{:?}", slice.errors);
@@ -200,9 +196,7 @@ fn pipelined_requests_are_answered_in_order_and_counted_once() {
         connections: 4,
         ..spec(&nginx, "/short", DriverChoice::Auto)
     };
-    let mut generator = Generator::start(spec).unwrap();
-    let slice = generator.run(Until::Requests(4000));
-    drop(generator);
+    let slice = Generator::start(spec).unwrap().run(Until::Requests(4000));
     // nginx ends a connection after a hundred requests and leaves those that were sent after them: lost, and counted.
     let lost = slice.broken;
     assert_eq!((slice.sent, slice.responses), (4000, 4000 - lost), "{:?}", slice.errors);

@@ -1,7 +1,6 @@
 //! An nginx of our own on loopback: plain HTTP, TLS, HTTP/2 with and without TLS, a unix socket; its access log is the count to
 //! agree with.
 
-use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -94,31 +93,24 @@ fn certify(root: &Path) -> Vec<u8> {
 
 fn config(root: &Path, [plain, tls, http2, http2_tls]: [SocketAddr; 4]) -> String {
     let root = root.display();
-    let mut text = String::new();
-    // One process that is nginx itself: its number is the child's.
-    writeln!(text, "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{}}")
-        .unwrap();
     let line = "'$request $status conn=$connection_requests sni=$ssl_server_name reused=$ssl_session_reused \
                 from=$remote_addr close=$http_connection'";
-    writeln!(text, "http {{ log_format line {line}; access_log {root}/access.log line;").unwrap();
-    for scratch in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
-        writeln!(text, "{scratch}_temp_path {root}/{scratch};").unwrap();
-    }
-    // So few requests for a connection that the log is written over many of them.
-    writeln!(
-        text,
-        "keepalive_requests 100; ssl_certificate {root}/certificate; ssl_certificate_key {root}/key;"
-    )
-    .unwrap();
-    writeln!(text, "ssl_session_cache shared:test:1m; gzip on; gzip_types *;").unwrap();
-    for listen in [
+    let scratch = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let scratch = scratch.map(|scratch| format!("{scratch}_temp_path {root}/{scratch};\n")).concat();
+    let listen = [
         format!("{plain}"),
         format!("{tls} ssl"),
         format!("{http2} http2"),
         format!("{http2_tls} ssl http2"),
         format!("unix:{root}/socket"),
-    ] {
-        writeln!(text, "server {{ listen {listen}; root {root}; }}").unwrap();
-    }
-    text + "}"
+    ];
+    let servers = listen.map(|listen| format!("server {{ listen {listen}; root {root}; }}\n")).concat();
+    // One process that is nginx itself: its number is the child's. So few requests for a connection that the log is written over many of
+    // them.
+    format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{}}
+        http {{ log_format line {line}; access_log {root}/access.log line; {scratch}
+        keepalive_requests 100; ssl_certificate {root}/certificate; ssl_certificate_key {root}/key;
+        ssl_session_cache shared:test:1m; gzip on; gzip_types *; {servers} }}"
+    )
 }
