@@ -28,7 +28,9 @@ use indexmap::IndexMap;
 use crate::doubt::Note;
 use crate::label::clean;
 use crate::naming::Namer;
-use crate::read::{CallFrame, Calls, KERNEL, MADE, NativeFrame, NativeStack, UNKNOWN, script_frame, usual_us};
+use crate::read::{
+    CallFrame, Calls, KERNEL, MADE, NativeFrame, NativeStack, UNKNOWN, script_frame, usual_us,
+};
 use crate::thread;
 use crate::tree::{Builder, together};
 use crate::{CpuProfile, Frame, HeapProfile, Kind, Naming, NativeProfile, Tree};

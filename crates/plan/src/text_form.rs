@@ -554,7 +554,9 @@ mod tests {
             assert_eq!(Host::read(good).unwrap().0, good);
         }
         refused::<Host>("h|ssh:h|ssh://|ssh://-oProxyCommand=x|ssh://-l@h|ssh://@h|ssh://h/path|ssh://h:0");
-        refused::<Host>("ssh://h:x|ssh://h:99999|ssh://[::1]22|ssh://::1|ssh://a b|ssh://$(x)|kubernetes://x");
+        refused::<Host>(
+            "ssh://h:x|ssh://h:99999|ssh://[::1]22|ssh://::1|ssh://a b|ssh://$(x)|kubernetes://x",
+        );
         assert_eq!(Address::read("fd00::7").unwrap().0.to_string(), "fd00::7");
         refused::<Address>("|host|10.0.0.7:80|0.0.0.0|::|224.0.0.1|[::1]|10.0.0.256");
     }

@@ -398,11 +398,4 @@ mod tests {
         assert_eq!(serde_json::json!(told).to_string(), "[1234.6,-0.00012346,98765000.0,0.0]");
         assert_eq!(shown(Some(f64::NAN)), None);
     }
-
-    #[test]
-    fn a_repetition_has_the_seed_and_a_folder_of_its_own() {
-        let words = "target/release/proofload run a.toml --out x --budget 3m --seed=7 --explain";
-        let kept = kept(&words.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(kept.join(" "), "target/release/proofload run a.toml --budget 3m --explain");
-    }
 }

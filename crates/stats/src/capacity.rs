@@ -164,13 +164,15 @@ mod tests {
 
     #[test]
     fn a_window_without_failures_is_no_more_than_one_of_few() {
-        let window = |rate: f64, at_limit: f64, failed: f64| Failures { rate, at_limit, failed, allowed: 10.0 };
+        let window =
+            |rate: f64, at_limit: f64, failed: f64| Failures { rate, at_limit, failed, allowed: 10.0 };
         let mean = |of: &[Failures]| capacities_by_failures(of, 20.0).iter().sum::<f64>() / of.len() as f64;
         // Bursts: as many as are allowed on the whole.
         let uneven = [0.0, 25.0, 5.0, 10.0].map(|failed| window(800.0, 1000.0, failed));
         assert!((mean(&uneven) - 800.0_f64.ln()).abs() < 1e-9);
         // What a power law says of other rates, and of processes that differ, gives its capacity back.
-        let law = |share: f64, at_limit: f64| window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0));
+        let law =
+            |share: f64, at_limit: f64| window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0));
         let even = [law(0.76, 1000.0), law(0.8, 900.0), law(0.82, 1100.0)];
         for (found, at_limit) in capacities_by_failures(&even, 20.0).iter().zip([1000.0, 900.0, 1100.0]) {
             assert!((found.exp() / (0.8 * at_limit) - 1.0).abs() < 1e-9, "{found}");

@@ -203,7 +203,8 @@ impl Found {
             slope = clause.slope(mean(logs.iter().copied())?.exp(), &lower);
             logs = clause.capacities(&windows, slope);
         }
-        let length_s = |window: &Window<'_>| window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+        let length_s =
+            |window: &Window<'_>| window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
         Some(Found {
             clause,
             slope,

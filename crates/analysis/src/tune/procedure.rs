@@ -204,7 +204,8 @@ impl Tuning {
     /// The least effect that the screening finds in 8 of 10 runs, as a fraction; `None` where nothing was screened.
     pub fn findable(&self) -> Option<f64> {
         let (screened, critical_t) = self.screened(self.spec.metric)?;
-        let widest = screened.effects.iter().flatten().map(|effect| effect.standard_error).reduce(f64::max)?;
+        let widest =
+            screened.effects.iter().flatten().map(|effect| effect.standard_error).reduce(f64::max)?;
         Some(((critical_t + POWER_Z) * widest).exp_m1())
     }
 

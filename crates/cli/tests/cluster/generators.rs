@@ -1,7 +1,7 @@
 //! A run whose load comes from hosts by SSH: every request accounted for, and what becomes of it when a host crashes.
 
-use crate::hosts::Hosts;
 use crate::accounted_for;
+use crate::hosts::Hosts;
 use crate::place::{Draft, ended};
 
 const SHORT: &str = "budget = \"90s\"\nslice = \"500ms\"";

@@ -62,7 +62,8 @@ impl Said {
         self
     }
 
-    /// The same on either.
+    /// The same on either: of the cluster's tests.
+    #[allow(dead_code)]
     pub fn says(&self, parts: &[&str]) -> &Said {
         has(&format!("{}{}", self.out, self.err), parts, self);
         self

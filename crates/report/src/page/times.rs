@@ -324,7 +324,12 @@ mod tests {
         let points = points(&trial, false);
         let kept: Vec<Point> = stretches(&points, &[0, points.len() - 1]).collect();
         let failed = |points: &[Point]| points.iter().map(|point| point.failed).sum::<u64>();
-        assert!(failed(&kept) > 0 && failed(&kept) == failed(&points), "{} and {}", failed(&kept), failed(&points));
+        assert!(
+            failed(&kept) > 0 && failed(&kept) == failed(&points),
+            "{} and {}",
+            failed(&kept),
+            failed(&points)
+        );
         assert!((kept[0].at_s + kept[0].lasts_s - kept[1].at_s).abs() < 0.5, "a gap");
     }
 
