@@ -89,6 +89,9 @@ const LISTEN_MIN_NS: u64 = 20_000_000;
 const LISTEN_MAX_NS: u64 = 1_000_000_000;
 const LISTEN_WINDOWS: u64 = 20;
 
+/// Connections that are due within one such step are opened together: nobody looks more often.
+const OPENING_STEP_NS: u64 = 10_000_000;
+
 /// The part of a slice that is going on; times are absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
@@ -355,19 +358,19 @@ impl Worker {
     /// Begins the connect phase. The worker has to send `allowance` requests, or as many as it can (`None`).
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
         debug_assert_eq!(self.gate, Gate::Shut);
-        let mut opened_ns = now_ns;
+        let mut apart_ns = 0;
         for connection in &mut self.connections {
             if matches!(connection.stage, Stage::Closed { .. }) {
                 connection.abandon();
                 if !self.settings.fresh {
-                    connection.rest_until(opened_ns);
-                    opened_ns += self.settings.opening_gap_ns;
+                    connection.rest_until(now_ns + apart_ns / OPENING_STEP_NS * OPENING_STEP_NS);
+                    apart_ns += self.settings.opening_gap_ns;
                 }
             }
         }
         // Logging in takes a request's time, too.
         let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
-        self.gate = Gate::Opening { until_ns: opened_ns + self.settings.connect_timeout_ns + more_ns };
+        self.gate = Gate::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
         self.allowance = allowance;
         self.next_due_ns = now_ns;
         if self.alive == 0 {
