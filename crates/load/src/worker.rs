@@ -370,7 +370,8 @@ impl Worker {
         }
         // Logging in takes a request's time, too.
         let more_ns = if self.users.is_empty() { 0 } else { self.settings.timeout_ns };
-        self.gate = Gate::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
+        self.gate =
+            Gate::Opening { until_ns: now_ns + apart_ns + self.settings.connect_timeout_ns + more_ns };
         self.allowance = allowance;
         self.next_due_ns = now_ns;
         if self.alive == 0 {

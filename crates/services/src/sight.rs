@@ -202,6 +202,10 @@ fn held(alive: &[Stat]) -> Vec<Held> {
 
 const NOBODY: &str = "no process of this machine listens there";
 const NOT_OURS: &str = "whose process listens there may not be read: another user's, or one in a container";
+const FORWARDED: &str =
+    "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
+/// Programs that pass connections on. What they use is not what the service uses.
+const FORWARDERS: &str = "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh kubectl socat";
 
 /// Processes that ran already, with all that they start.
 #[derive(Debug)]
@@ -217,7 +221,7 @@ impl Watched {
     /// Those that a connection to `address` reaches.
     ///
     /// # Errors
-    /// If nobody listens there, or some who do may not be seen.
+    /// If nobody listens there, some who do may not be seen, or they only forward.
     pub fn at(address: SocketAddr) -> Result<Watched, &'static str> {
         let listeners = on_port(address.port());
         let reached = sockets::reached(&listeners, address.ip());
@@ -247,6 +251,9 @@ impl Watched {
         }
         if inodes.iter().any(|inode| !held.contains(inode)) {
             return Err(NOT_OURS);
+        }
+        if holders.iter().any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name)) {
+            return Err(FORWARDED);
         }
         let is_holder = |pid: u32| holders.iter().any(|other| other.id.pid == pid);
         let roots = holders.iter().filter(|stat| !is_holder(stat.ppid));
@@ -309,6 +316,7 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
     use std::os::unix::net::UnixListener;
 
@@ -332,5 +340,23 @@ mod tests {
         assert_eq!(Watched::at_socket(&path).unwrap().pid(), std::process::id());
         drop(socket);
         assert_eq!(Watched::at_socket(&path).unwrap_err(), NOBODY);
+    }
+
+    #[test]
+    fn who_only_forwards_is_not_the_service() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("docker-proxy");
+        let script = "import socket, sys; s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()";
+        std::os::unix::fs::symlink("/usr/bin/python3", &path).unwrap();
+        let mut command = std::process::Command::new(&path);
+        let pipe = std::process::Stdio::piped;
+        let mut proxy = command.args(["-c", script]).stdin(pipe()).stdout(pipe()).spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap()));
+        let found = Watched::at(address).map(|found| found.describe());
+        drop(proxy.stdin.take());
+        proxy.wait().unwrap();
+        assert_eq!(found, Err(FORWARDED));
     }
 }
