@@ -203,11 +203,23 @@ fn said_by(record: &Record) -> Option<&'static str> {
 }
 
 /// The command that runs it again.
-pub(crate) fn again(record: &Record) -> String {
+fn again(record: &Record) -> String {
     let against = record.header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
-    let is_calibration = record.header.command.get(1).is_some_and(|word| word == "doctor");
-    let command = if is_calibration { "doctor calibrate" } else { "run" };
-    format!("proofload {command} {}{against}", record.header.experiment)
+    let command = if is_of(record, "doctor") { "doctor calibrate" } else { "run" };
+    format!("proofload {command} {}{against}", plan::command_line([record.header.experiment.clone()]))
+}
+
+/// The command that repeats it with its seed. That of a load, which has no file, is what was typed: its seed is among its flags, or the usual.
+pub(crate) fn repeat(record: &Record) -> String {
+    match is_of(record, "load") {
+        true => plan::command_line(record.header.command.clone()),
+        false => format!("{} --seed {}", again(record), record.header.seed),
+    }
+}
+
+/// Whether this command of Proofload measured it.
+fn is_of(record: &Record, command: &str) -> bool {
+    record.header.command.get(1).is_some_and(|word| word == command)
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
@@ -227,8 +239,9 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         format!("to decide what is inconclusive: {again} --budget {budget}")
     });
     let hold = format!("to see whether it holds: {again} --seed {}", record.header.seed + 1);
+    let hold = (!is_of(record, "load")).then_some(hold);
     let request = format!("for a pull request: proofload report {} --format md", record.directory.display());
-    decide.into_iter().chain([hold, request]).collect()
+    decide.into_iter().chain(hold).chain([request]).collect()
 }
 
 // The first screen of a run: the verdicts, what makes them doubtful, and where the rest is, in about fifteen lines.
@@ -277,7 +290,7 @@ impl Measured<'_> {
         }
         let place = if self.is_latest { String::new() } else { format!(" {place}") };
         lines.push(lead("Report", format!("proofload report{place} --open")));
-        lines.push(lead("Repeat", format!("{} --seed {}", again(record), record.header.seed)));
+        lines.push(lead("Repeat", repeat(record)));
         lines
     }
 }

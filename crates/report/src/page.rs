@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::experiment::headline::{headline, state};
 use crate::experiment::method::method;
-use crate::experiment::{Measured, again, answer, capacity, tables};
+use crate::experiment::{Measured, answer, capacity, repeat, tables};
 use crate::plot::{Ground, Plot};
 use crate::validity::{explained_by, paragraphs};
 
@@ -149,7 +149,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         next: of.steps(),
         plan: plan_text(record, &mut left_out),
         command: plan::command_line(header.command.clone()),
-        repeat: format!("{} --seed {}", again(record), header.seed),
+        repeat: repeat(record),
         left_out,
     }
 }

@@ -21,7 +21,7 @@ use stats::Interval;
 use self::drawing::{Colour, Drawing, Font, Hold, Shape, Text};
 use crate::axis::{Axis, Mark, round_step};
 use crate::experiment::capacity::told;
-use crate::experiment::{Measured, again, answer, processor};
+use crate::experiment::{Measured, answer, processor, repeat};
 use crate::page::Ratio;
 
 mod drawing;
@@ -138,7 +138,7 @@ fn foot(of: &Measured<'_>) -> Vec<String> {
     let blocks = many(of.conclusion.blocks.into(), "block");
     let mut machine = format!("{date}, {blocks}, {}", processor(&header.environment));
     machine.extend(header.environment.kernel.iter().map(|kernel| format!(", Linux {kernel}")));
-    let repeat = format!("to repeat it: {} --seed {}", again(of.record), header.seed);
+    let repeat = format!("to repeat it: {}", repeat(of.record));
     let found = [(Grade::Invalid, "invalid finding"), (Grade::Warning, "warning")].map(|(grade, noun)| {
         (of.conclusion.findings.iter().filter(|found| found.grade == grade).count(), noun)
     });

@@ -132,6 +132,18 @@ fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
 }
 
 #[test]
+fn the_command_that_repeats_a_run_can_be_typed() {
+    let mut record = kept();
+    record.header.experiment = "my shop/a.toml".to_owned();
+    assert_eq!(data(&record).repeat, "proofload run 'my shop/a.toml' --seed 11");
+    // A load has no file.
+    record.header.command = ["proofload", "load", "http://shop/"].map(str::to_owned).into();
+    let told = data(&record);
+    assert_eq!(told.repeat, "proofload load http://shop/");
+    assert!(!told.next.iter().any(|step| step.contains("proofload run")), "{:?}", told.next);
+}
+
+#[test]
 fn a_dropped_block_is_in_the_picture_and_in_no_ratio() {
     let mut record = kept();
     let why = "the host gave 40 % of the CPU time to others".to_owned();
