@@ -65,12 +65,13 @@ test('a lab that goes takes all with it that was armed', async (t) => {
   }
 });
 
+// What they are, and the exit code after SIGTERM: null where the signal ends them.
 const ODD = [
-  ['frozen intrinsics', 'server.cjs', { NODE_OPTIONS: '--frozen-intrinsics --no-warnings' }],
-  ['globals that the service replaces', 'overwrites.cjs', {}],
+  ['frozen intrinsics', 'server.cjs', { NODE_OPTIONS: '--frozen-intrinsics --no-warnings' }, 0],
+  ['globals that the service replaces', 'overwrites.cjs', {}, null],
 ];
-for (const [what, name, settings] of ODD) {
-  test(`${what}: it serves, is profiled, and prints nothing of it`, async (t) => {
+for (const [what, name, settings, code] of ODD) {
+  test(`${what}: it serves, is profiled, ends as ever, and prints nothing of it`, async (t) => {
     const lab = await labFor(t);
     const service = await serviceFor(t, [fixture(name)], lab.env(settings));
     const agent = await lab.agent();
@@ -83,7 +84,8 @@ for (const [what, name, settings] of ODD) {
       if (kind !== 'counters') JSON.parse(fs.readFileSync(file, 'utf8'));
     }
     service.child.kill('SIGTERM');
-    assert.equal((await service.ended).stderr, '');
+    const ended = await service.ended;
+    assert.deepEqual([ended.code, ended.stderr], [code, '']);
   });
 }
 
