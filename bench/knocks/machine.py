@@ -15,7 +15,6 @@ import struct
 import subprocess
 import termios
 import threading
-import time
 from contextlib import contextmanager
 from typing import Callable, Iterator
 
