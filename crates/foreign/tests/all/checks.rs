@@ -107,6 +107,22 @@ fn what_got_no_response_is_throughput_where_the_tool_counts_it() {
 }
 
 #[test]
+fn h2load_counts_what_timed_out_once_and_has_its_times_in_both_layouts() {
+    let text = "starting benchmark...\nfinished in 30.00s, 100.00 req/s, 50.00KB/s\n\
+                requests: 3100 total, 3100 started, 3000 done, 3000 succeeded, 100 failed, 100 errored, 40 timeout\n\
+                status codes: 3000 2xx, 0 3xx, 0 4xx, 0 5xx\n\
+                min         max         median      p95         p99         mean        sd         +/- sd\n\
+                request     :        7us       461us        10us        15us        20us        11us         3us    93.62%\n\
+                connect     :       78us        97us        88us        97us        97us        88us         7us    50.00%\n";
+    let audit = audit("notes.md", text.as_bytes());
+    let run = &audit.runs[0];
+    assert_eq!((run.failures.timeouts, run.failures.other, run.failures.total()), (Some(40), Some(60), 100));
+    let latency = &run.latency;
+    assert_eq!((latency.mean_us, latency.max_us, latency.sd_us), (Some(11.0), Some(461.0), Some(3.0)));
+    assert_eq!([50.0, 95.0, 99.0].map(|percent| latency.quantile(percent)), [10.0, 15.0, 20.0].map(Some));
+}
+
+#[test]
 fn an_address_of_version_6_is_named_whole() {
     let text = wrk("a", 100_000, 500, "").replace("192.0.2.7", "[::1]");
     let audit = audit("notes.md", text.as_bytes());
