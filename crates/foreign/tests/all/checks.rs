@@ -123,6 +123,18 @@ fn h2load_counts_what_timed_out_once_and_has_its_times_in_both_layouts() {
 }
 
 #[test]
+fn scenarios_in_k6s_full_summary_are_no_runs_of_their_own() {
+    let whole = include_str!("../corpus/tools/k6-1.1.0-plain.txt");
+    let http = &whole[whole.find("    HTTP\n").unwrap()..whole.find("    EXECUTION\n").unwrap()];
+    let end = "\nrunning (02.0s), 0/5";
+    let full = whole.replacen(end, &format!("\n  █ SCENARIO: default\n\n{http}{end}"), 1);
+    // The second as it comes without its beginning.
+    let both = full.clone() + &full[full.find("  █ TOTAL").unwrap()..];
+    let audit = audit("notes.md", both.as_bytes());
+    assert_eq!(audit.runs.iter().map(|run| run.requests).collect::<Vec<_>>(), [Some(14_194); 2]);
+}
+
+#[test]
 fn an_address_of_version_6_is_named_whole() {
     let text = wrk("a", 100_000, 500, "").replace("192.0.2.7", "[::1]");
     let audit = audit("notes.md", text.as_bytes());
