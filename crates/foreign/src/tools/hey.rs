@@ -141,8 +141,10 @@ fn error(count: u64, cause: &str, draft: &mut Draft) {
     let says = |words: &[&str]| words.iter().any(|word| cause.contains(word));
     let kind = match () {
         () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => &mut failures.timeouts,
-        () if says(&["dial ", "refused", "Connection closed before", "connect"]) => &mut failures.connect,
+        () if says(&["dial ", "refused"]) => &mut failures.connect,
+        // Before what connections are called in: `connection reset by peer`.
         () if says(&["reset", "read ", "EOF"]) => &mut failures.read,
+        () if says(&["Connection closed before", "connect"]) => &mut failures.connect,
         () if says(&["write ", "broken pipe"]) => &mut failures.write,
         () => &mut failures.other,
     };
