@@ -172,6 +172,13 @@ fn runs_that_a_line_between_them_tells_apart_are_not_pooled() {
     assert_eq!(labels("without the cache", "with the cache").len(), 2);
     assert_eq!(labels("first run", "second run").len(), 1);
     assert_eq!(labels("", "").len(), 1);
+    // Of one rate they are repeats, of two they are not.
+    let vegeta = include_str!("../corpus/by-hand/vegeta-6-rate.txt");
+    let labels = |other: &str| {
+        let text = vegeta.to_owned() + &vegeta.replace("120.00", other);
+        audit("notes.md", text.as_bytes()).groups.len()
+    };
+    assert_eq!([labels("120.04"), labels("240.00")], [1, 2]);
 }
 
 #[test]
