@@ -140,6 +140,13 @@ fn scenarios_in_k6s_full_summary_are_no_runs_of_their_own() {
 }
 
 #[test]
+fn a_warm_up_of_autocannon_is_no_run() {
+    let warm_up = "Running 3s warmup @ http://127.0.0.1:3000\n1 connections\n\n".to_owned();
+    let text = warm_up + include_str!("../corpus/tools/autocannon-9.0.0-plain.txt");
+    assert_eq!(audit("notes.md", text.as_bytes()).runs.len(), 1);
+}
+
+#[test]
 fn an_address_of_version_6_is_named_whole() {
     let text = wrk("a", 100_000, 500, "").replace("192.0.2.7", "[::1]");
     let audit = audit("notes.md", text.as_bytes());
