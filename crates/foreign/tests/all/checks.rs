@@ -105,7 +105,7 @@ fn what_got_no_response_is_throughput_where_the_tool_counts_it() {
         assert_eq!(grades(text, "contradiction"), [], "{text}");
     }
     let reset =
-        "  [5]\tGet \"http://a/\": read tcp 127.0.0.1:2->127.0.0.1:3: read: connection reset by peer\n";
+        "  [5]\tGet \"http://a/timeout\": read tcp 127.0.0.1:2->127.0.0.1:3: connection reset by peer\n";
     let audit = audit("notes.md", (all.to_owned() + reset).as_bytes());
     let failures = &audit.runs[0].failures;
     assert_eq!((failures.connect, failures.read), (None, Some(5)));
