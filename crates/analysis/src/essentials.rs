@@ -17,7 +17,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 3;
+pub const ESSENTIALS_VERSION: u32 = 4;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -36,6 +36,8 @@ pub struct Essentials {
     pub question: Option<String>,
     /// When the record was made, RFC 3339 in UTC.
     pub created: String,
+    /// Its place among the others, where that time does not tell: as in [`record::Header::order`].
+    pub order: Option<(String, u32)>,
     /// Version of the Proofload that ran it.
     pub proofload: String,
     /// Seed of the run.
@@ -161,6 +163,7 @@ impl Essentials {
             experiment: header.plan.name.clone(),
             question: header.plan.question.clone(),
             created: header.created.clone(),
+            order: header.order.clone(),
             proofload: header.proofload.clone(),
             seed: header.seed,
             environment: header.environment.clone(),

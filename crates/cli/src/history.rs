@@ -380,6 +380,14 @@ pub struct Entry {
     pub running: bool,
 }
 
+impl Entry {
+    /// Its place in time, also where a clock was set back: the same by which `latest` goes.
+    fn order(&self) -> (String, u32) {
+        let told = self.found.as_ref().ok().and_then(|found| found.order.clone());
+        told.unwrap_or_else(|| (self.created.clone(), 0))
+    }
+}
+
 /// Essentials, or why there are none.
 type Found = Result<Box<Essentials>, String>;
 
@@ -399,7 +407,7 @@ pub fn gather(root: &Path) -> io::Result<Gathered> {
         }
         entries.push(entry(folder, found));
     }
-    entries.sort_by(|one, other| (&one.created, &one.name).cmp(&(&other.created, &other.name)));
+    entries.sort_by_cached_key(|entry| (entry.order(), entry.name.clone()));
     Ok(Gathered { entries, read, unkept })
 }
 

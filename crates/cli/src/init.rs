@@ -258,7 +258,11 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
     let package: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     if let Some(start) = package["scripts"]["start"].as_str() {
         let from = format!("package.json, scripts.start: {start}");
-        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(start) else {
+        // What they set for the program would undo what the variants set.
+        let setters = ["cross-env ", "env "];
+        let behind = setters.iter().find_map(|setter| start.trim_start().strip_prefix(setter));
+        let plain = behind.filter(|rest| !rest.starts_with('-')).unwrap_or(start);
+        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(plain) else {
             return node(&from, &["npm", "start"], &[]);
         };
         // npm's own processes would be measured along with the service.
@@ -353,11 +357,13 @@ fn cargo(folder: &Path, text: &str) -> Result<Service, String> {
 }
 
 fn python(folder: &Path, text: &str) -> Result<Service, String> {
-    let app = application(folder).ok_or("no .py file here that makes an application")?;
-    let (from, listens): (&str, &[&str]) = if text.contains("gunicorn") {
-        ("gunicorn", &["--bind", "127.0.0.1:{port}"])
-    } else if text.contains("uvicorn") {
+    let (app, is_wsgi) = application(folder).ok_or("no .py file here that makes an application")?;
+    let [uvicorn, gunicorn] = ["uvicorn", "gunicorn"].map(|server| text.contains(server));
+    // gunicorn's own workers speak WSGI alone.
+    let (from, listens): (&str, &[&str]) = if uvicorn && !(gunicorn && is_wsgi) {
         ("uvicorn", &["--port", "{port}"])
+    } else if gunicorn {
+        ("gunicorn", &["--bind", "127.0.0.1:{port}"])
     } else {
         return Err("neither uvicorn nor gunicorn is in it".to_owned());
     };
@@ -369,20 +375,23 @@ fn python(folder: &Path, text: &str) -> Result<Service, String> {
     })
 }
 
-/// `main:app`: a file here, and the variable that holds what frameworks make.
-fn application(folder: &Path) -> Option<String> {
-    const MAKERS: [&str; 7] =
-        ["FastAPI(", "Flask(", "Starlette(", "Quart(", "Litestar(", "Sanic(", "get_wsgi_application("];
+/// `main:app`: a file here, and the variable that holds what frameworks make; and whether that speaks WSGI, and not ASGI.
+fn application(folder: &Path) -> Option<(String, bool)> {
+    const WSGI: [&str; 2] = ["Flask(", "get_wsgi_application("];
+    const ASGI: [&str; 5] = ["FastAPI(", "Starlette(", "Quart(", "Litestar(", "Sanic("];
     let files: BTreeSet<PathBuf> = entries(folder).filter(|path| has_end(path, "py")).collect();
     files.iter().find_map(|path| {
         let text = plan::read_text(path, FILE_BYTES_MAX).ok()?;
-        let variable = text.lines().find_map(|line| {
+        let (variable, is_wsgi) = text.lines().find_map(|line| {
             let (name, made) = line.split_once('=')?;
+            // Its type may stand behind a colon.
+            let name = name.split(':').next().unwrap_or(name);
             let is_name = !name.starts_with(char::is_whitespace);
-            let made = made.trim();
-            (is_name && MAKERS.iter().any(|maker| made.starts_with(maker))).then(|| name.trim().to_owned())
+            let is_made = |makers: &[&str]| makers.iter().any(|maker| made.trim().starts_with(maker));
+            let is_wsgi = is_made(&WSGI);
+            (is_name && (is_wsgi || is_made(&ASGI))).then(|| (name.trim().to_owned(), is_wsgi))
         })?;
-        Some(format!("{}:{variable}", path.file_stem()?.to_str()?))
+        Some((format!("{}:{variable}", path.file_stem()?.to_str()?), is_wsgi))
     })
 }
 
@@ -416,16 +425,21 @@ mod tests {
         let start = r#"{ "scripts": { "start": "NODE_ENV=x A=1 node --expose-gc app.js" } }"#;
         let node = "development: [(\"NODE_ENV\", \"development\"), (\"A\", \"1\")] node --expose-gc app.js\n\
                     production: [(\"NODE_ENV\", \"production\"), (\"A\", \"1\")] node --expose-gc app.js";
+        let crossed: &str = &start.replace("NODE_ENV=x", "cross-env NODE_ENV=x");
         let main = r#"{ "main": "lib.js" }"#;
         let shell = r#"{ "scripts": { "start": "a && b" } }"#;
         for (files, said) in [
             (&[("package.json", start)][..], node),
+            (&[("package.json", crossed)], node),
             (&[("package.json", main), ("index.js", "")], "node index.js"),
             (&[("package.json", shell)], "npm start"),
             (&[("Procfile", "web: ./serve -p $PORT\n")], "as it is: [] ./serve -p {port}"),
             (&[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")], "as it is: [] ./a -b"),
             (
-                &[("requirements.txt", "fastapi\nuvicorn\n"), ("api.py", "x = 1\napp = FastAPI()\n")],
+                &[
+                    ("requirements.txt", "fastapi\ngunicorn\nuvicorn\n"),
+                    ("api.py", "x = 1\napp: FastAPI = FastAPI()\n"),
+                ],
                 "one worker: [] uvicorn api:app --port {port} --workers 1\n",
             ),
             (&[("go.mod", "module x"), ("cmd/web/a.go", "package main")], "as it is: [] go run ./cmd/web"),

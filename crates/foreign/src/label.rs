@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexSet;
+use model::quantity::rate;
 use model::text::cut_start;
 
 use crate::run::{Run, parts};
@@ -47,7 +48,8 @@ impl Identity {
         let settings = [
             run.url.as_deref().map(short_url),
             count(load.connections, "connections"),
-            load.rate_per_s.filter(|_| run.command.is_some()).map(|rate| format!("{rate:.0}/s")),
+            // As asked for, or as vegeta tells what came of it, which differs in the fourth digit from run to run.
+            load.rate_per_s.map(rate),
             load.accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
             load.pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
             Some(run.tool.name().to_owned()),

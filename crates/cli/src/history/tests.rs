@@ -79,6 +79,17 @@ fn what_is_new_changed_or_gone_is_followed_and_nothing_else_is_read() {
 }
 
 #[test]
+fn what_was_made_after_a_clock_was_set_back_comes_last() {
+    let shelf = Shelf::of(&["a", "b", "c"]);
+    let order = "\"order\": [\"2026-01-03T23:59:59Z\", 1], \"created\":";
+    shelf.edit("a", "record.json", |text| text.replacen("\"created\":", order, 1));
+    for read in [3, 0] {
+        let gathered = shelf.gathered();
+        assert_eq!((names(&gathered), gathered.read), (vec!["b", "c", "a"], read));
+    }
+}
+
+#[test]
 fn a_run_that_has_ended_leaves_its_summary() {
     let shelf = Shelf::of(&["a"]);
     let record = record::open(&shelf.path("a")).expect("it opens");

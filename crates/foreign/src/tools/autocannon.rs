@@ -30,6 +30,8 @@ pub static AUTOCANNON: Row = Row {
 
 fn begins(text: &str) -> Option<Beginning> {
     match text {
+        // It prints no figures of a warm-up: that is no run that was cut off.
+        _ if text.starts_with("Running ") && text.contains(" warmup @ ") => Beginning::FIRST_OF_SEVERAL,
         // Of `Running 10s test @ …` the line after it tells whether it is wrk's.
         _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
             Beginning::FIRST

@@ -1,8 +1,9 @@
-//! h2load, of nghttp2. It prints no quantiles in most versions; of times it tells minimum, maximum, mean and deviation.
+//! h2load, of nghttp2. Of times it tells minimum, maximum, mean and deviation; later versions median, p95 and p99 too.
 
 use super::{Beginning, Meaning, Row, Tool, between, named_counts, starts, usual};
 use crate::draft::{Draft, Taken, add, keep};
 use crate::number::{self, Lone};
+use crate::run::Run;
 
 /// What h2load prints.
 pub static H2LOAD: Row = Row {
@@ -32,6 +33,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     }
     let Some((name, value)) = text.split_once(':') else { return plain(text, draft) };
     let words: Vec<&str> = value.split_whitespace().collect();
+    let us = |at: usize| number::us(words.get(at)?);
     match name.trim_end() {
         "requests" => requests(value, draft),
         "status codes" => statuses(value, draft),
@@ -41,10 +43,16 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             let rounded = || words.first().and_then(|size| number::bytes(size, 1024.0));
             draft.run.bytes = exact.or_else(rounded);
         }
-        "time for request" => {
-            let us = |at: usize| number::us(words.get(at)?);
-            draft.moments(us(2), us(3), us(1));
+        // min, max, mean, sd
+        "time for request" => draft.moments(us(2), us(3), us(1)),
+        // Of later versions: min, max, median, p95, p99, mean, sd
+        "request" => {
+            draft.moments(us(5), us(6), us(1));
+            for (percent, at) in [(50.0, 2), (95.0, 3), (99.0, 4)] {
+                draft.quantile(Some(percent), us(at));
+            }
         }
+        "connect" | "TTFB" => {}
         "req/s" => draft.whole = true,
         _ => return plain(text, draft),
     }
@@ -80,12 +88,17 @@ fn finished(rest: &str, draft: &mut Draft) -> Taken {
 
 /// `100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout`
 fn requests(value: &str, draft: &mut Draft) {
+    let Run { requests, failures, .. } = &mut draft.run;
     for (name, count) in named_counts(value, ' ', true) {
         match name {
-            "done" => draft.run.requests = count,
+            "done" => *requests = count,
             // Failed are statuses and errors together; the two are told apart below.
-            "errored" => draft.run.failures.other = count,
-            "timeout" => draft.run.failures.timeouts = count,
+            "errored" => failures.other = count,
+            // They are among the errored, and stand behind them.
+            "timeout" => {
+                failures.timeouts = count;
+                failures.other = failures.other.map(|all| all.saturating_sub(count.unwrap_or(0)));
+            }
             _ => {}
         }
     }

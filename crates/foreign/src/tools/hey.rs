@@ -138,11 +138,15 @@ fn error(count: u64, cause: &str, draft: &mut Draft) {
         return;
     }
     let failures = &mut draft.run.failures;
-    let says = |words: &[&str]| words.iter().any(|word| cause.contains(word));
+    // Behind `Get "http://127.0.0.1/timeout"`, which says nothing of it.
+    let why = cause.split_once("\": ").map_or(cause, |(_, why)| why);
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     let kind = match () {
         () if says(&["Timeout", "timeout", "deadline exceeded", "timed out"]) => &mut failures.timeouts,
-        () if says(&["dial ", "refused", "Connection closed before", "connect"]) => &mut failures.connect,
+        () if says(&["dial ", "refused"]) => &mut failures.connect,
+        // Before what connections are called in: `connection reset by peer`.
         () if says(&["reset", "read ", "EOF"]) => &mut failures.read,
+        () if says(&["Connection closed before", "connect"]) => &mut failures.connect,
         () if says(&["write ", "broken pipe"]) => &mut failures.write,
         () => &mut failures.other,
     };

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{Beginning, Meaning, Pace, Row, Tool, at, ended, starts, usual, whole};
-use crate::draft::{Draft, Taken, keep};
+use crate::draft::{Draft, Part, Taken, keep};
 use crate::number;
 use crate::run::Run;
 
@@ -20,10 +20,13 @@ pub static K6: Row = Row {
     ..usual(Tool::K6, "k6", begins, take)
 };
 
+/// Title of the part about all scenarios together; those about each follow it.
+const WHOLE: &str = "█ TOTAL RESULTS";
+
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("execution: local") => Beginning::FIRST,
-        _ if is_metric(text) => Beginning::LATER,
+        _ if text.starts_with(WHOLE) || is_metric(text) => Beginning::LATER,
         _ => None,
     }
 }
@@ -42,7 +45,17 @@ fn metric(text: &str) -> Option<(&str, &str)> {
 }
 
 fn take(text: &str, draft: &mut Draft) -> Taken {
+    if starts(text, "█ GROUP:|█ SCENARIO:") {
+        draft.part = Part::Skipped;
+    } else if text.starts_with(WHOLE) && draft.run.has_figures() {
+        return Taken::Again;
+    } else if text.starts_with(WHOLE) {
+        draft.part = Part::Summary;
+    }
     let Some((name, value)) = metric(text) else { return other(text, draft) };
+    if draft.part == Part::Skipped {
+        return Taken::Ours;
+    }
     let words: Vec<&str> = value.split_whitespace().collect();
     let first = words.first().copied().unwrap_or_default();
     let run = &mut draft.run;

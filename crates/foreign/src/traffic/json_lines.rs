@@ -15,7 +15,7 @@ const STATUS: [&str; 6] =
     ["status", "statusCode", "status_code", "response_code", "responseStatus", "DownstreamStatus"];
 const TIME: [&str; 8] =
     ["time", "ts", "timestamp", "@timestamp", "time_iso8601", "msec", "StartUTC", "start_time"];
-/// Seconds since 1970 are fewer for millennia, and milliseconds have been more since 1973.
+/// Seconds since 1970 are fewer for millennia, and milliseconds have been more since 1973, as have shorter units.
 const SECONDS_MAX: f64 = 1e11;
 
 pub(super) fn asked(line: &str) -> Option<Asked> {
@@ -32,16 +32,18 @@ pub(super) fn asked(line: &str) -> Option<Asked> {
     if let Some(query) = text(&QUERY).filter(|query| !query.is_empty() && !target.contains('?')) {
         target = target + "?" + query.trim_start_matches('?');
     }
-    let at_s = field(&TIME).and_then(|time| match number(time) {
-        Some(number) if number > SECONDS_MAX => Some(number / 1e3),
-        Some(number) => Some(number),
-        None => instant(time.as_str()?),
-    });
+    let at_s = field(&TIME).and_then(|time| number(time).map(seconds).or_else(|| instant(time.as_str()?)));
     let status = field(&STATUS).and_then(number).map(|status| status as u16);
     Some(Asked { method: method.to_owned(), target, status, at_s, origin: None })
 }
 
+/// Seconds of so many of them, or of milli-, micro- or nanoseconds.
+fn seconds(number: f64) -> f64 {
+    (0..3).fold(number, |number, _| if number > SECONDS_MAX { number / 1e3 } else { number })
+}
+
 /// A number, also where it stands in quotes.
 fn number(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| value.as_str()?.parse().ok())
+    let number = value.as_f64().or_else(|| value.as_str()?.parse().ok())?;
+    number.is_finite().then_some(number)
 }

@@ -104,6 +104,46 @@ fn what_got_no_response_is_throughput_where_the_tool_counts_it() {
         assert_eq!(grades(text, "errors_in_throughput"), [Grade::Invalid], "{text}");
         assert_eq!(grades(text, "contradiction"), [], "{text}");
     }
+    let reset =
+        "  [5]\tGet \"http://a/timeout\": read tcp 127.0.0.1:2->127.0.0.1:3: connection reset by peer\n";
+    let audit = audit("notes.md", (all.to_owned() + reset).as_bytes());
+    let failures = &audit.runs[0].failures;
+    assert_eq!((failures.connect, failures.read), (None, Some(5)));
+}
+
+#[test]
+fn h2load_counts_what_timed_out_once_and_has_its_times_in_both_layouts() {
+    let text = "starting benchmark...\nfinished in 30.00s, 100.00 req/s, 50.00KB/s\n\
+                requests: 3100 total, 3100 started, 3000 done, 3000 succeeded, 100 failed, 100 errored, 40 timeout\n\
+                status codes: 3000 2xx, 0 3xx, 0 4xx, 0 5xx\n\
+                min         max         median      p95         p99         mean        sd         +/- sd\n\
+                request     :        7us       461us        10us        15us        20us        11us         3us    93.62%\n\
+                connect     :       78us        97us        88us        97us        97us        88us         7us    50.00%\n";
+    let audit = audit("notes.md", text.as_bytes());
+    let run = &audit.runs[0];
+    assert_eq!((run.failures.timeouts, run.failures.other, run.failures.total()), (Some(40), Some(60), 100));
+    let latency = &run.latency;
+    assert_eq!((latency.mean_us, latency.max_us, latency.sd_us), (Some(11.0), Some(461.0), Some(3.0)));
+    assert_eq!([50.0, 95.0, 99.0].map(|percent| latency.quantile(percent)), [10.0, 15.0, 20.0].map(Some));
+}
+
+#[test]
+fn scenarios_in_k6s_full_summary_are_no_runs_of_their_own() {
+    let whole = include_str!("../corpus/tools/k6-1.1.0-plain.txt");
+    let http = &whole[whole.find("    HTTP\n").unwrap()..whole.find("    EXECUTION\n").unwrap()];
+    let end = "\nrunning (02.0s), 0/5";
+    let full = whole.replacen(end, &format!("\n  █ SCENARIO: default\n\n{http}{end}"), 1);
+    // The second as it comes without its beginning.
+    let both = full.clone() + &full[full.find("  █ TOTAL").unwrap()..];
+    let audit = audit("notes.md", both.as_bytes());
+    assert_eq!(audit.runs.iter().map(|run| run.requests).collect::<Vec<_>>(), [Some(14_194); 2]);
+}
+
+#[test]
+fn a_warm_up_of_autocannon_is_no_run() {
+    let warm_up = "Running 3s warmup @ http://127.0.0.1:3000\n1 connections\n\n".to_owned();
+    let text = warm_up + include_str!("../corpus/tools/autocannon-9.0.0-plain.txt");
+    assert_eq!(audit("notes.md", text.as_bytes()).runs.len(), 1);
 }
 
 #[test]
@@ -139,6 +179,13 @@ fn runs_that_a_line_between_them_tells_apart_are_not_pooled() {
     assert_eq!(labels("without the cache", "with the cache").len(), 2);
     assert_eq!(labels("first run", "second run").len(), 1);
     assert_eq!(labels("", "").len(), 1);
+    // Of one rate they are repeats, of two they are not.
+    let vegeta = include_str!("../corpus/by-hand/vegeta-6-rate.txt");
+    let labels = |other: &str| {
+        let text = vegeta.to_owned() + &vegeta.replace("120.00", other);
+        audit("notes.md", text.as_bytes()).groups.len()
+    };
+    assert_eq!([labels("120.04"), labels("240.00")], [1, 2]);
 }
 
 #[test]

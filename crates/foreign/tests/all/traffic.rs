@@ -86,6 +86,13 @@ fn fields_go_by_the_names_of_other_servers_too() {
         mix.read(&mut line.as_bytes()).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!(told(&mix.finish(5)), [("/a?b=1", 1, &[200][..])], "{line}");
     }
+    // Two requests that came 99 s apart, in the units that loggers use.
+    for unit in [1, 1_000, 1_000_000, 1_000_000_000_u64] {
+        let line = |at_s: u64| format!("{{\"ts\":{},\"method\":\"GET\",\"path\":\"/a\"}}\n", at_s * unit);
+        let mut mix = Mix::new(CHOICE);
+        mix.read(&mut (line(1_700_000_000) + &line(1_700_000_099)).as_bytes()).unwrap();
+        assert_eq!(mix.span.per_s(), Some(0.02), "{unit}");
+    }
     for text in ["", "hello\n", "{\"a\":1}\n", "{\"log\":{}}", "\x1f\u{8b}", "[1]"] {
         assert!(Mix::new(CHOICE).read(&mut text.as_bytes()).is_err(), "{text}");
     }

@@ -408,6 +408,7 @@ objects! {
         message: String,
     }
     ContainerStatus {
+        name: String,
         state: ContainerState,
         restart_count: u32,
         image: String,

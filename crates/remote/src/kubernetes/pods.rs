@@ -130,8 +130,10 @@ fn exit(ended: &Terminated) -> String {
     }
 }
 
+/// Ours: a mesh may have put others into the pod, and they are listed by name.
 fn container(pod: &Pod) -> Option<&ContainerState> {
-    pod.status.container_statuses.first().map(|container| &container.state)
+    let all = &pod.status.container_statuses;
+    all.iter().find(|container| container.name == CONTAINER).map(|container| &container.state)
 }
 
 /// What a condition says where it has this status.

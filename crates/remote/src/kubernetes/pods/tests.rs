@@ -18,7 +18,9 @@ fn pod(index: u32, status: Value) -> PodView {
 
 fn container(state: Value) -> Value {
     let status = json!({"name": "generator", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
-    json!({"phase": "Pending", "containerStatuses": [status]})
+    // Injected, and up before ours.
+    let other = json!({"name": "daprd", "state": {"running": {}}});
+    json!({"phase": "Pending", "containerStatuses": [other, status]})
 }
 
 fn waiting(reason: &str, message: &str) -> Value {
