@@ -177,6 +177,16 @@ impl Worker {
         (due_ns < end_ns && self.allowance != Some(0)).then_some(due_ns)
     }
 
+    /// Since when no request has been under way though one is there to be sent: no connection takes it.
+    pub(super) fn refused_since_ns(&self) -> Option<u64> {
+        let there_since_ns = match &self.schedule {
+            Some(schedule) if schedule.free.is_empty() => self.next_arrival_ns()?,
+            None if self.thinking.is_none() => self.idle_since_ns,
+            _ => return None,
+        };
+        (self.in_flight == 0).then_some(there_since_ns.max(self.idle_since_ns))
+    }
+
     /// The window opens, in open loop: connections that are open have been free for longer than anything is due.
     pub(super) fn restart_schedule(&mut self, started_ns: u64) {
         let Some(schedule) = &mut self.schedule else { return };
