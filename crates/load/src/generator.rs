@@ -86,8 +86,8 @@ impl Generator {
 
     /// Runs one slice and returns when it is over. Blocks.
     ///
-    /// Connections that are missing are opened first, outside of the window, for at most the spec's
-    /// `connect_timeout`; the window begins with those that are open, the others join when they can. At the end what is
+    /// Connections that are missing are opened first, outside of the window, one after the other within a second. They are waited for, at
+    /// most the spec's `connect_timeout`; the window begins with those that are open, the others join when they can. At the end what is
     /// in flight is waited for, at most the spec's `timeout`. Connections stay open and idle afterwards.
     ///
     /// `Until::Requests(n)` sends exactly n requests, dealt to threads in the proportion of their connections; it sends
