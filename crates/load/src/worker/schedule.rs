@@ -63,7 +63,8 @@ impl Schedule {
     /// else share that connection while others have none. The times since when connections were free stay what they are.
     fn spread(&mut self, count: usize) {
         let all = self.free.len();
-        for number in 1..=count {
+        // The last one stays where it is.
+        for number in 1..count {
             let (from, to) = (all - count + number - 1, number * all / count - 1);
             let (one, other) = (self.free[from].index, self.free[to].index);
             (self.free[from].index, self.free[to].index) = (other, one);
