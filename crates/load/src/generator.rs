@@ -86,12 +86,12 @@ impl Generator {
 
     /// Runs one slice and returns when it is over. Blocks.
     ///
-    /// Connections that are missing are opened first, outside of the window, for at most the spec's
-    /// `connect_timeout`; the window begins with those that are open, the others join when they can. At the end what is
+    /// Connections that are missing are opened first, outside of the window, one after the other within a second. They are waited for, at
+    /// most the spec's `connect_timeout`; the window begins with those that are open, the others join when they can. At the end what is
     /// in flight is waited for, at most the spec's `timeout`. Connections stay open and idle afterwards.
     ///
     /// `Until::Requests(n)` sends exactly n requests, dealt to threads in the proportion of their connections; it sends
-    /// fewer only if a thread had no open connection for `connect_timeout`, or was interrupted.
+    /// fewer only if a thread had no open connection for `connect_timeout`, or none that took a request for twice as long, or was interrupted.
     ///
     /// In open loop the slice is made of the requests *due* in its window, or the first n of them. The connect phase and
     /// the drain's limit are the same, but what was due and is not sent when the window ends is sent in the drain as connections

@@ -34,14 +34,14 @@ pub(crate) struct Pacer {
 enum Law {
     /// The next arrival is number `k` of the whole load.
     Constant { k: u64, first: u64, step: u64 },
-    /// The next arrival is due at this count of the whole load. So many windows have begun.
-    Poisson { count: f64, first: u32, step: u32, rng: Pcg64Mcg, seed: u64, windows: u32 },
+    /// The next arrival is due at this count of the whole load. Each window draws its own seed.
+    Poisson { count: f64, first: u32, step: u32, rng: Pcg64Mcg, seeds: Pcg64Mcg },
 }
 
-/// The random words of one thread, or one window. Seeds are drawn from one generator: those that follow each other make streams that resemble each other.
-pub(crate) fn rng_of(seed: u64, number: u32) -> Pcg64Mcg {
+/// The random words of one thread. Seeds are drawn from one generator: those that follow each other make streams that resemble each other.
+pub(crate) fn rng_of(seed: u64, thread: u32) -> Pcg64Mcg {
     let mut seeds = Pcg64Mcg::seed_from_u64(seed);
-    let seed = (0..number).fold(seeds.next_u64(), |_, _| seeds.next_u64());
+    let seed = (0..thread).fold(seeds.next_u64(), |_, _| seeds.next_u64());
     Pcg64Mcg::seed_from_u64(seed)
 }
 
@@ -62,8 +62,8 @@ impl Pacer {
                 Law::Constant { k: first, first, step }
             }
             Process::Poisson => {
-                let (seed, rng) = (pace.seed, rng_of(pace.seed, 0));
-                Law::Poisson { count: 0.0, first: thread, step: threads, rng, seed, windows: 0 }
+                let seeds = Pcg64Mcg::seed_from_u64(pace.seed);
+                Law::Poisson { count: 0.0, first: thread, step: threads, rng: seeds.clone(), seeds }
             }
         };
         Pacer { law, profile: Profile::new(pace.rate), due_ns: 0.0 }
@@ -73,9 +73,8 @@ impl Pacer {
     pub(crate) fn restart(&mut self) {
         match &mut self.law {
             Law::Constant { k, first, step: _ } => *k = *first,
-            Law::Poisson { count, first, rng, seed, windows, step: _ } => {
-                (*rng, *count) = (rng_of(*seed, *windows), 0.0);
-                *windows += 1;
+            Law::Poisson { count, first, rng, seeds, step: _ } => {
+                (*rng, *count) = (Pcg64Mcg::seed_from_u64(seeds.next_u64()), 0.0);
                 grow(count, *first + 1, rng);
             }
         }

@@ -48,7 +48,7 @@ pub struct LoadSpec {
     /// The longest a request may take from sent to done.
     pub timeout: Duration,
     /// The longest a connection may take to open, TLS and HTTP/2's settings included, and the longest a slice waits for its
-    /// connections; where users log in it waits a [`timeout`](Self::timeout) more.
+    /// connections, which are opened within a second; where users log in it waits a [`timeout`](Self::timeout) more.
     pub connect_timeout: Duration,
     /// What a response must be to count as good, unless its request has a contract of its own.
     pub contract: Contract,

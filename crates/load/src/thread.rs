@@ -33,8 +33,8 @@ const PUBLISH_TICKS: u32 = 5;
 pub(crate) const PUBLISHED: Duration = Duration::from_millis(2 * PUBLISH_TICKS as u64 * TICK_NS / 1_000_000);
 /// A window that is shorter is one of many.
 const LISTENED_NS: u64 = 100_000_000;
-/// How far apart all threads together open connections before a window. Accepting one costs a service CPU time: a thousand at once would overflow
-/// its queue (511 of Node.js), and the first requests would wait behind them.
+/// How far apart all threads of a load together open connections before a window. Accepting one costs a service CPU time: a thousand at once
+/// would overflow its queue (511 of Node.js), and the first requests would wait behind them.
 const OPENING_GAP_NS: u64 = 250_000;
 /// How long this may take for all connections.
 const OPENING_MAX_NS: u64 = 1_000_000_000;
@@ -128,10 +128,11 @@ fn pin(cpu: usize) -> Result<(), LoadError> {
     sched_setaffinity(None, &cpus).map_err(refused)
 }
 
-/// Of one of the threads, which open connections at the same time.
+/// The same of one thread: all of them open connections at the same time, those of other generators too.
 fn opening_gap_ns(spec: &LoadSpec) -> u64 {
-    let connections = u64::from(spec.connections).max(1);
-    OPENING_GAP_NS.min(OPENING_MAX_NS / connections) * u64::from(spec.threads)
+    let all = spec.lanes.map_or(spec.threads, |lanes| lanes.of);
+    let most_ns = OPENING_MAX_NS * u64::from(spec.threads) / u64::from(spec.connections).max(1);
+    most_ns.min(OPENING_GAP_NS * u64::from(all))
 }
 
 impl Thread {
@@ -212,9 +213,9 @@ impl Thread {
 
     fn prepare(&mut self, allowance: Option<u64>) -> Report {
         self.publish();
-        self.worker.prepare(clock::monotonic_ns(), allowance);
-        // Connections may have been closed while nobody looked.
+        // Connections may have been closed while nobody looked: they are opened with the others, and not all at once.
         while !self.driver.turn(&mut self.worker, 0) {}
+        self.worker.prepare(clock::monotonic_ns(), allowance);
         self.pump(|thread, now_ns| thread.is_interrupted() || thread.worker.is_prepared(now_ns));
         // Read before the window, for it takes a file to read it.
         self.run_delay_ns = clock::thread_run_delay_ns();

@@ -119,8 +119,9 @@ pub(crate) struct Worker {
     /// Requests under way, and connections that are open.
     pub(crate) in_flight: u32,
     pub(crate) alive: u32,
-    /// Since when no connection has been open.
+    /// Since when no connection has been open, and since when no request has been under way.
     none_alive_since_ns: u64,
+    idle_since_ns: u64,
     /// Since when every attempt to open a connection has failed, if the last one has.
     barren_since_ns: Option<u64>,
     /// No time limit of any connection ends before this: [`Worker::overdue`] has nothing to say.
@@ -157,6 +158,7 @@ impl Worker {
             in_flight: 0,
             alive: 0,
             none_alive_since_ns: 0,
+            idle_since_ns: 0,
             barren_since_ns: None,
             next_due_ns: 0,
             settings,
@@ -274,6 +276,7 @@ impl Worker {
         let since_start_ns = self.since_start(now_ns);
         let connection = &mut self.connections[index];
         let was_open = connection.stage == Stage::Open;
+        let was_busy = self.in_flight > 0;
         let mut recorder = Recorder {
             now_ns,
             since_start_ns,
@@ -286,6 +289,9 @@ impl Worker {
         };
         let effect = tell(connection, &mut recorder);
         let is_open = connection.stage == Stage::Open;
+        if was_busy && self.in_flight == 0 {
+            self.idle_since_ns = now_ns;
+        }
         if is_open && !was_open {
             self.alive += 1;
             self.barren_since_ns = None;
@@ -397,6 +403,7 @@ impl Worker {
             Until::Requests(_) => u64::MAX,
         };
         self.gate = Gate::Sending { started_ns, stop_ns };
+        self.idle_since_ns = started_ns;
         self.restart_schedule(started_ns);
         self.thinking.iter_mut().for_each(Thinking::restart);
     }
@@ -409,7 +416,7 @@ impl Worker {
     }
 
     /// Whether the window is over: its time is up, or all requests were sent and have ended, or none of those left
-    /// can be sent because no connection has been open for the time of a connect time-out.
+    /// can be sent because for the time of a connect time-out no connection has been open, or for twice as long none has taken one.
     pub(crate) fn is_window_over(&self, now_ns: u64) -> bool {
         let Gate::Sending { stop_ns, .. } = self.gate else { return true };
         let all_ended = self.allowance == Some(0) && self.in_flight == 0;
@@ -418,14 +425,15 @@ impl Worker {
     }
 
     /// Whether no connection has been open for the time of a connect time-out; where each request opens its own, whether all
-    /// attempts of so long a time have failed.
+    /// attempts of so long a time have failed. Where some are open and take nothing (HTTP/2), whether they were given up and opened anew since.
     fn is_hopeless(&self, now_ns: u64) -> bool {
-        let since_ns = match self.settings.fresh {
-            true => self.barren_since_ns,
-            false => Some(self.none_alive_since_ns),
+        let limit_ns = self.settings.connect_timeout_ns;
+        let (since_ns, limit_ns) = match self.settings.fresh {
+            _ if self.alive > 0 => (self.refused_since_ns(), limit_ns.saturating_mul(2)),
+            true => (self.barren_since_ns, limit_ns),
+            false => (Some(self.none_alive_since_ns), limit_ns),
         };
-        let long = |since_ns| now_ns.saturating_sub(since_ns) >= self.settings.connect_timeout_ns;
-        self.alive == 0 && since_ns.is_some_and(long)
+        since_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= limit_ns)
     }
 
     /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. Returns the

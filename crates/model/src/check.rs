@@ -156,7 +156,7 @@ checks! {
     CertificatesUnchecked = "V52", "certificates_unchecked": row(Network, NOTE, "Certificates that were not checked");
     SameStall = "V24", "same_stall": row(Network, WARNING, "The same stall in every response");
     UpstreamConnections = "V25", "upstream_connections": row(Network, WARNING, "A proxy that opens a connection per request");
-    ConnectionChurn = "V26", "connection_churn": row(Network, WARNING, "Connections that are not kept");
+    ConnectionChurn = "V26", "connection_churn": row(Network, WARNING, "Connections that are not kept, or carry too little");
     PortsExhausted = "V27", "ports_exhausted": row(Network, EITHER, "No local ports left");
     BacklogFull = "V28", "backlog_full": row(Network, EITHER, "The accept queue was full");
     Steal = "V29", "steal": row(Machine, WARNING, "CPU steal");

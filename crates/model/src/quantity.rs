@@ -228,7 +228,7 @@ pub fn share(share: f64) -> String {
         p if p <= 0.0 => "0 %".into(),
         p if p < 0.01 => "< 0.01 %".into(),
         p if (99.995..100.0 - 1e-9).contains(&p) => "> 99.99 %".into(),
-        p if !(9.995..=99.0).contains(&p) && (p - p.round()).abs() > 1e-9 => {
+        p if (p < 9.995 || (99.0..99.995).contains(&p)) && (p - p.round()).abs() > 1e-9 => {
             format!("{p:.2} %")
         }
         p => format!("{p:.0} %"),
@@ -368,6 +368,7 @@ mod tests {
             (Quantity::share(0.123), "12 %"),
             (Quantity::share(0.99996), "> 99.99 %"),
             (Quantity::share(1.0), "100 %"),
+            (Quantity::share(1.503), "150 %"),
             (Quantity::share(0.00001), "< 0.01 %"),
             (Quantity::ratio(0.5), "×0.50"),
             (Quantity::ratio(1.0002), "×1.0002"),

@@ -200,7 +200,9 @@ fn unit(judgement: &Judgement) -> Unit {
 /// The value and its interval in the unit of the limit's figure.
 fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
     let unit = unit(judgement);
-    if let (Unit::Ratio, Some(high)) = (unit, measured.high) {
+    // No estimate of a ratio reaches down to 0.
+    let is_bound = unit == Unit::Ratio && measured.low == 0.0;
+    if let (Unit::Ratio, Some(high), false) = (unit, measured.high, is_bound) {
         return interval(measured.value, measured.low, high);
     }
     let figure = |value: f64| match unit {
@@ -208,6 +210,8 @@ fn figures(judgement: &Judgement, measured: &Measured) -> (String, String) {
         unit => Quantity { value, unit }.to_string(),
     };
     match measured.high {
+        // The load generator was the limit of the baseline alone.
+        Some(high) if is_bound => (format!("≤ {}", figure(high)), format!("{} or less", figure(high))),
         // One measurement: the figure itself.
         Some(high) if measured.low == high => (figure(measured.value), "–".to_owned()),
         Some(high) => (figure(measured.value), format!("{} to {}", figure(measured.low), figure(high))),

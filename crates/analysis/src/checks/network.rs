@@ -3,11 +3,11 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
-use model::{Cause, FAILED_SHARE_MAX, Phase, Quantity, evidence};
+use model::{Asked, Cause, FAILED_SHARE_MAX, Phase, Protocol, Quantity, Until, evidence};
 use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches};
-use super::{Run, Seen, Variant, either, only_if, total, warning};
+use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
 use crate::variant::slices;
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
@@ -27,6 +27,8 @@ const HELD_UP_SHARE_MAX: f64 = 0.01;
 /// Connections opened beyond those asked for, for each response. One costs about as much as a small response, so that below this it
 /// changes figures by less than the margins that people ask for.
 const CHURN_SHARE_MAX: f64 = 0.02;
+/// Part of the streams of all connections that is in use, at the least, where a closed loop is what was asked for.
+const STREAMS_SHARE_MIN: f64 = 0.8;
 
 /// A service opens a connection to the next one for each request.
 pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
@@ -177,8 +179,39 @@ fn says_close(name: &str, value: &str) -> bool {
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 
-/// Connections were opened again and again though nobody asked for that.
+/// Connections were opened again and again though nobody asked for that, or carried less than was asked for.
 pub(super) fn connection_churn(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    reopened(variant).or_else(|| streams_unused(variant))
+}
+
+/// Fewer requests were under way than connections were to have streams, though none was lost.
+fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
+    let load = &variant.plan.load;
+    let Protocol::Http2 { streams } = load.protocol else { return None };
+    // At a rate as many are under way as it takes, and where requests are counted fewer and fewer at the end.
+    let counts = |slice: &Slice| matches!(slice.asked, Some(Asked { until: Until::Requests(_), .. }));
+    let is_full = |slice: &&Slice| slice.counts.open.is_none() && !counts(slice);
+    let slices: Vec<&Slice> = variant.slices.iter().copied().filter(is_full).collect();
+    let is_whole = slices.iter().all(|slice| slice.counts.errors.is_empty());
+    // A client at its limit reads what there is before it sends more.
+    let is_idle = generator_share(&slices) <= GENERATOR_SHARE_MAX;
+    only_if(streams > 1 && load.keep_alive && is_whole && is_idle)?;
+    let window_ns = total(&slices, |slice| slice.counts.window_ns).max(1) as f64;
+    let under_way = total(&slices, |slice| slice.counts.in_flight_ns) as f64 / window_ns;
+    let connections = slices.first()?.connections;
+    let asked = u64::from(connections) * u64::from(streams);
+    // Older records do not say.
+    only_if(under_way > 0.0 && under_way < STREAMS_SHARE_MIN * asked as f64)?;
+    let evidence = evidence!(
+        "{under_way} requests were under way in the mean and not {asked}: {connections} connections, up to {streams} streams on each";
+        under_way = Quantity::number(under_way), asked = Quantity::count(asked));
+    let remedy = "the server allows fewer streams on a connection (SETTINGS_MAX_CONCURRENT_STREAMS), or ends connections in good order; ask for \
+                  more connections with fewer streams, or have it allow more";
+    Some(warning(evidence, remedy))
+}
+
+/// Connections were opened beyond those asked for, again and again.
+fn reopened(variant: &Variant<'_>) -> Option<Seen> {
     // Each window may open all its connections once: in open loop it does, and after a rest.
     let asked = |slice: &Slice| u64::from(slice.connections) * u64::from(slice.turns);
     let beyond = variant.sum(|slice| slice.counts.connections_opened.saturating_sub(asked(slice)));

@@ -1,6 +1,6 @@
 //! What machine and network did to a run is found where it is planted in a sound record, and nowhere else.
 
-use plan::Service;
+use plan::{Protocol, Service};
 use proofload_analysis::Grade::{self, Invalid, Warning};
 use proofload_analysis::{conclude, differences};
 use record::{Cause, Environment, ErrorCount, MachineUse, Phase, Record, Slice, SliceKind, TcpUse, Witness};
@@ -19,6 +19,13 @@ fn tcp(slice: &mut Slice) -> &mut TcpUse {
 fn proxied(record: &mut Record) {
     let proxy = Service { needs: vec!["api".into()], ..service("proxy", &["node"], &[]) };
     record.header.plan.variants[1].services = vec![service("api", &["node"], &[]), proxy];
+}
+
+/// Has ten streams on each of the connections, all of them in use.
+fn streams(record: &mut Record) {
+    let variants = record.header.plan.variants.iter_mut();
+    variants.for_each(|variant| variant.load.protocol = Protocol::Http2 { streams: 10 });
+    all(record, |slice| slice.counts.in_flight_ns = slice.counts.window_ns * 32 * 10);
 }
 
 /// Has the same arithmetic take this long in each block, in µs, and longer now and then.
@@ -49,7 +56,7 @@ fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
 
 #[test]
 fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
-    let faults: [(&str, Grade, Plant); 6] = [
+    let faults: [(&str, Grade, Plant); 7] = [
         ("upstream_connections", Warning, |record| {
             proxied(record);
             each(record, 1, |slice| {
@@ -70,6 +77,10 @@ fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
         ("connection_churn", Warning, |record| {
             let opened = |slice: &Slice| slice.counts.responses / 20 + 32;
             each(record, 1, |slice| slice.counts.connections_opened = opened(slice));
+        }),
+        ("connection_churn", Warning, |record| {
+            streams(record);
+            each(record, 1, |slice| slice.counts.in_flight_ns = slice.counts.window_ns * 32 * 7);
         }),
     ];
     assert!(each_is_found(sound, faults).iter().all(|finding| finding.variants == [1]));

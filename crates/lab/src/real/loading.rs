@@ -202,7 +202,7 @@ pub(super) fn at_services<T>(network: Option<&Network>, job: impl FnOnce() -> Re
 }
 
 /// How long a connection may take to open: two round trips more on a link, and the time that it takes to carry the
-/// first frames of all connections, which are opened at once.
+/// first frames of all connections, which are opened within a second.
 pub(super) fn connect_timeout(load: &Load, generators: &Generators) -> Duration {
     let without = if generators.is_elsewhere() { CONNECT_TIMEOUT_ELSEWHERE } else { CONNECT_TIMEOUT };
     let Some(link) = &load.network else { return without };

@@ -34,13 +34,12 @@ impl Schedule {
         Schedule { pacer, started_ns: 0, free, listed }
     }
 
-    /// A window begins, with these connections free.
-    pub(super) fn restart(&mut self, started_ns: u64, free: impl Iterator<Item = usize>) {
+    /// A window begins.
+    fn restart(&mut self, started_ns: u64) {
         self.pacer.restart();
         self.started_ns = started_ns;
         self.free.clear();
         self.listed.fill(0);
-        free.for_each(|index| self.offer(index, started_ns));
     }
 
     /// When the oldest arrival that was not taken is due.
@@ -58,6 +57,18 @@ impl Schedule {
     fn offer(&mut self, index: usize, now_ns: u64) {
         self.listed[index] += 1;
         self.free.push_back(Free { index, since_ns: now_ns });
+    }
+
+    /// The last `count` in the list are one connection: spreads them evenly over all of it, for requests that are due one after the other would
+    /// else share that connection while others have none. The times since when connections were free stay what they are.
+    fn spread(&mut self, count: usize) {
+        let all = self.free.len();
+        // The last one stays where it is.
+        for number in 1..count {
+            let (from, to) = (all - count + number - 1, number * all / count - 1);
+            let (one, other) = (self.free[from].index, self.free[to].index);
+            (self.free[from].index, self.free[to].index) = (other, one);
+        }
     }
 
     /// Takes the oldest arrival, and the connection that has been free for longest. Returns when the arrival was due,
@@ -123,14 +134,16 @@ impl Worker {
     /// Connection `index` may have room: it takes the oldest arrivals if some are due, so that a driver that works through
     /// many events at once sends between them, and is free otherwise.
     pub(super) fn offer(&mut self, index: usize, now_ns: u64) {
+        let mut offered = 0;
         loop {
             let due = self.next_arrival_ns().is_some_and(|due_ns| due_ns <= now_ns);
             let room = self.connections[index].room(now_ns, &self.settings);
             let Some(schedule) = &mut self.schedule else { return };
             if room <= schedule.listed[index] as usize {
-                return;
+                return schedule.spread(offered);
             }
             schedule.offer(index, now_ns);
+            offered += usize::from(!due);
             if due {
                 let Some((due_ns, taken)) = self.take_due() else { return };
                 let Some(taken) = taken else { unreachable!("one was offered just now") };
@@ -165,15 +178,25 @@ impl Worker {
         (due_ns < end_ns && self.allowance != Some(0)).then_some(due_ns)
     }
 
+    /// Since when no request has been under way though one is there to be sent: no connection takes it.
+    pub(super) fn refused_since_ns(&self) -> Option<u64> {
+        let there_since_ns = match &self.schedule {
+            Some(schedule) if schedule.free.is_empty() => self.next_arrival_ns()?,
+            None if self.thinking.is_none() => self.idle_since_ns,
+            _ => return None,
+        };
+        (self.in_flight == 0).then_some(there_since_ns.max(self.idle_since_ns))
+    }
+
     /// The window opens, in open loop: connections that are open have been free for longer than anything is due.
     pub(super) fn restart_schedule(&mut self, started_ns: u64) {
         let Some(schedule) = &mut self.schedule else { return };
-        let (connections, settings) = (&self.connections, &self.settings);
-        let rooms = move || connections.iter().map(move |one| one.room(started_ns, settings)).enumerate();
-        // One of each in turn: requests that are due one after the other would else share a connection while others have none.
-        let free = (0..settings.protocol.lanes() as usize)
-            .flat_map(move |lane| rooms().filter(move |(_, room)| *room > lane).map(|(index, _)| index));
-        schedule.restart(started_ns, free);
+        schedule.restart(started_ns);
+        for (index, connection) in self.connections.iter().enumerate() {
+            let room = connection.room(started_ns, &self.settings);
+            (0..room).for_each(|_| schedule.offer(index, started_ns));
+            schedule.spread(room);
+        }
     }
 
     /// The drain is over: what was due and not sent is entered as such.

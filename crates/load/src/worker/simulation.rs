@@ -291,8 +291,17 @@ fn requests_that_are_due_take_connections_in_turn() {
         assert_eq!(worker.opened(index, 0), Action::Free);
     }
     worker.open_window(STARTED_NS, Until::Elapsed(Duration::from_nanos(WINDOW_NS)));
-    let begun = (0..4).map_while(|turn| worker.start_next(STARTED_NS + turn * S / RATE_PER_S));
-    assert_eq!(begun.map(|(index, _)| index).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    let begun = |worker: &mut Worker, turn: u64| {
+        worker.start_next(STARTED_NS + turn * S / RATE_PER_S).map(|(index, _)| index)
+    };
+    assert_eq!([0, 1].map(|turn| begun(&mut worker, turn)), [Some(0), Some(1)]);
+    // One of them is lost, and there again before anything else is due.
+    let now_ns = STARTED_NS + S / RATE_PER_S + 1;
+    assert_eq!(worker.ended(1, now_ns), Action::Reopen);
+    worker.connecting(1, now_ns);
+    assert_eq!(worker.opened(1, now_ns), Action::Free);
+    assert_eq!(worker.start(1, now_ns), Action::Wait);
+    assert_eq!([2, 3, 4, 5].map(|turn| begun(&mut worker, turn)), [Some(1), Some(0), Some(1), None]);
 }
 
 // One slice after the other as an engine thread walks through them, on the simulated driver; and what must hold of each.

@@ -380,6 +380,29 @@ fn a_server_that_takes_none_for_long_is_given_up() {
     assert_eq!(late.books(), "opened 1, idle timeout x 1");
 }
 
+/// It allows a request and takes that back before one is sent, on every connection.
+#[test]
+fn a_server_that_never_takes_any_does_not_keep_a_load_for_ever() {
+    let mut bench = Bench::new(&get(), TEN, None, (Cut::Whole, 1));
+    let take_back = |bench: &mut Bench| {
+        for mut said in [settings(Some(1)), settings(Some(0))] {
+            let _ = bench.worker.received(0, bench.now_ns, &mut said);
+        }
+        assert!(bench.is_open());
+    };
+    take_back(&mut bench);
+    bench.load();
+    bench.pass(CONNECT_TIMEOUT_NS);
+    take_back(&mut bench);
+    assert!(!bench.worker.is_window_over(bench.now_ns), "it has a second chance");
+    bench.pass(CONNECT_TIMEOUT_NS);
+    assert!(!bench.has_socket, "and waits before it comes again");
+    bench.pass(CONNECT_TIMEOUT_NS);
+    take_back(&mut bench);
+    assert!(bench.worker.is_window_over(bench.now_ns));
+    assert_eq!(bench.books(), "opened 3, idle timeout x 2");
+}
+
 #[test]
 fn who_never_says_settings_never_opens() {
     for greeting in [&b""[..], &[0, 0, 0]] {
