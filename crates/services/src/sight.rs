@@ -205,7 +205,7 @@ const NOT_OURS: &str = "whose process listens there may not be read: another use
 const FORWARDED: &str =
     "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
 /// Programs that pass connections on. What they use is not what the service uses.
-const FORWARDERS: &str = "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh kubectl socat";
+const FORWARDERS: &str = "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat";
 
 /// Processes that ran already, with all that they start.
 #[derive(Debug)]

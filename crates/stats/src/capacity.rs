@@ -93,10 +93,12 @@ pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
 pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
     let share = |of: &Failures| of.rate / of.at_limit;
     let failed = processes.iter().map(|of| of.failed).sum::<f64>().max(0.5);
-    let allowed: f64 = processes.iter().map(|of| of.allowed * share(of).powf(power)).sum();
-    let crossing = (allowed / failed).powf(1.0 / power);
+    // Powers of what is far below 1 are 0.
+    let highest = processes.iter().map(share).fold(f64::MIN_POSITIVE, f64::max);
+    let allowed: f64 = processes.iter().map(|of| of.allowed * (share(of) / highest).powf(power)).sum();
+    let crossing = highest * (allowed / failed).powf(1.0 / power);
     let of = |one: &Failures| {
-        let expected = one.allowed * (share(one) / crossing).powf(power);
+        let expected = (one.allowed * (share(one) / crossing).powf(power)).max(f64::MIN_POSITIVE);
         let apart = (1.0 - one.failed / expected) / power;
         (one.at_limit * crossing).ln() + apart.clamp(-CORRECTION_MOST, CORRECTION_MOST)
     };

@@ -26,6 +26,7 @@ use self::response::Shape;
 use super::{Row, Session};
 use crate::arena::RequestArena;
 use crate::connection::{Effect, InFlight, Recorder};
+use crate::reader::HEADERS_LIMIT;
 use crate::worker::Settings;
 
 /// Flow control is not what is measured: windows are as wide as they are of use to anybody.
@@ -225,7 +226,8 @@ impl Http2 {
         let place = is_arenas.then_some((bytes.as_ptr() as usize, bytes.len()));
         let rendered = match last.take() {
             Some(rendered) if place.is_some() && rendered.place == place => rendered,
-            _ => request::with_fields(bytes, scheme, |fields, body_from| {
+            // A user's cookies may be one field more than was looked at before the load.
+            _ => request::with_fields::<{ HEADERS_LIMIT + 1 }, _>(bytes, scheme, |fields, body_from| {
                 let (block, is_same) = encoder.encode(fields.iter().copied());
                 Rendered { place: place.filter(|_| is_same), block: block.to_vec(), body_from }
             })

@@ -6,26 +6,22 @@ use crate::reader::HEADERS_LIMIT;
 pub(super) const OF_HTTP1: [&str; 6] =
     ["host", "connection", "transfer-encoding", "keep-alive", "proxy-connection", "upgrade"];
 
-/// Fields of a request, with those whose names begin with a colon.
-const FIELDS_MAX: usize = HEADERS_LIMIT + 4;
-
 /// Whether the request that was rendered as `bytes` can be sent over HTTP/2, to a host that is one.
 pub(super) fn has_form(bytes: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_graphic() && !b"/?#@\\".contains(byte);
     let is_host = |host: &[u8]| !host.is_empty() && host.iter().all(is_part);
-    // The third is `:authority`. A user's cookies may be one more.
-    let fits = |fields: &[(&[u8], &[u8])]| fields.len() < FIELDS_MAX;
-    with_fields(bytes, "https", |fields, _| fits(fields) && is_host(fields[2].1)) == Some(true)
+    // The third is `:authority`.
+    with_fields::<HEADERS_LIMIT, _>(bytes, "https", |fields, _| is_host(fields[2].1)) == Some(true)
 }
 
-/// Shows the fields of the request that was rendered as `bytes`, and where its body begins; `None` where HTTP/2 has no form for it. What a
+/// Shows the fields of the request that was rendered as `bytes`, of `MAX` header fields at most, and where its body begins; `None` where HTTP/2 has no form for it. What a
 /// user has captured may be a part of its host: that is the server's to refuse.
-pub(super) fn with_fields<T>(
+pub(super) fn with_fields<const MAX: usize, T>(
     bytes: &[u8],
     scheme: &str,
     show: impl FnOnce(&[(&[u8], &[u8])], usize) -> T,
 ) -> Option<T> {
-    let mut space = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let mut space = [httparse::EMPTY_HEADER; MAX];
     let mut parsed = httparse::Request::new(&mut space);
     let Ok(httparse::Status::Complete(body_from)) = parsed.parse(bytes) else { return None };
     let path = parsed.path.filter(|path| path.starts_with('/') || *path == "*")?;
