@@ -148,6 +148,19 @@ fn what_nobody_saw_end_is_not_said_to_have_ended_by_its_rule() {
 }
 
 #[test]
+fn noise_is_not_said_to_be_even_where_no_bootstrap_tells() {
+    let even = |blocks| {
+        let mut record = sound();
+        record.header.plan.design.looks = LookRule::EachBlock;
+        record.blocks.truncate(blocks);
+        let assumptions = conclude(&record).assumptions;
+        assumptions.iter().find(|one| one.name == "noise_even").expect("there is a comparison").standing
+    };
+    let unchecked = Standing::Unchecked;
+    assert_eq!([3, 4, 5, 10].map(even), [unchecked, unchecked, unchecked, Standing::Supported]);
+}
+
+#[test]
 fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     let mut record = sound();
     if let Some(warm_up) = &mut record.warm_up {
