@@ -148,6 +148,14 @@ fn what_nobody_saw_end_is_not_said_to_have_ended_by_its_rule() {
 }
 
 #[test]
+fn failures_that_a_capacity_counts_as_never_answered_do_not_void_it() {
+    let mut record = sound();
+    each(&mut record, 1, |slice| slice.counts.successful -= slice.counts.successful / 500);
+    record.header.plan.design.slo = vec![plan::limit("failed < 1%").expect("a limit")];
+    assert!(found(&record).iter().all(|(check, _)| *check != "errors"), "{:?}", found(&record));
+}
+
+#[test]
 fn noise_is_not_said_to_be_even_where_no_bootstrap_tells() {
     let even = |blocks| {
         let mut record = sound();
