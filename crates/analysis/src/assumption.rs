@@ -96,11 +96,17 @@ fn even_noise(comparisons: &[Comparison]) -> Shown {
         let pair = comparison.cross_check.as_ref().zip(comparison.estimate.as_ref());
         pair.is_some_and(|(check, estimate)| check.contradicts(estimate))
     };
+    let is_told = |(comparison, _): (&Comparison, u32)| {
+        comparison.cross_check.as_ref().is_some_and(|check| check.bootstrap.is_some())
+    };
     match checked(comparisons).find(against) {
         _ if checked(comparisons).next().is_none() => (Unchecked, "no estimate".into()),
         Some((Comparison { label, .. }, _)) => {
             let why = "an interval by bootstrap, which bears noise to one side, shows no difference";
             (Doubtful, format!("{label}: {why}"))
+        }
+        None if !checked(comparisons).all(is_told) => {
+            (Unchecked, "it takes an interval by bootstrap, from six blocks or more, to tell".into())
         }
         None => (Supported, "intervals by bootstrap contradict no verdict".into()),
     }

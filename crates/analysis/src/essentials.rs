@@ -17,7 +17,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 4;
+pub const ESSENTIALS_VERSION: u32 = 5;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -145,7 +145,7 @@ pub struct Figure {
     pub metric: Metric,
     /// Geometric mean over blocks, in the metric's unit: 1/s, µs or bytes.
     pub value: f64,
-    /// Blocks that have a value.
+    /// Blocks it rests on.
     pub blocks: u32,
     /// Its 95 % interval by those blocks alone, where they differ.
     pub interval: Option<(f64, f64)>,
@@ -214,7 +214,9 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let shown = 0..plan.variants.len();
     let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
     let of = |(variant, metric): (usize, Metric)| {
-        let logs: Vec<f64> = blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect();
+        // Where a trial has no value, what the others have is another quantity.
+        let measured = blocks.iter().filter(|block| block.variants[variant].is_some());
+        let logs = measured.map(|block| block.log_value(metric, variant)).collect::<Option<Vec<f64>>>()?;
         figure(&plan.variants[variant].name, metric, &logs)
     };
     shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()

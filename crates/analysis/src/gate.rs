@@ -318,10 +318,12 @@ impl Bench<'_> {
     fn blocks_needed(&self, measured: &Measured, limit: &Limit, subject: Subject) -> Option<u32> {
         let verdict = with_verdict(self.record, self.conclusion, limit.figure, subject);
         let rule = if verdict.is_some() { rule::rule(self.record) } else { self.rule.clone() };
-        let difference = match limit.bound {
-            Bound::Change(_) => (limit.bound.value() - 1.0).abs(),
-            _ => (limit.bound.value() / measured.value).ln().abs().exp_m1(),
+        let ratio = match limit.bound {
+            Bound::Change(_) => limit.bound.value(),
+            Bound::Amount(..) => limit.bound.value() / measured.value,
         };
+        // A fall is farther than a rise of as many per cent.
+        let difference = ratio.ln().abs().exp_m1();
         let blocks = rule::blocks_to_find(difference, measured.sd_log?, &rule?)?;
         (blocks > self.conclusion.blocks).then_some(blocks)
     }

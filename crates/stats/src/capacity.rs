@@ -7,11 +7,11 @@
 //! small by about 1/T near saturation, for bursts are rare and long: Quenouille's (1956) correction by two halves takes that out, and the
 //! interval is widened by what is left, 2.6 L / T.
 //!
-//! Failures are rare and come in bursts: some windows have none, and the mean of their logarithms would be too low. So those of all processes together
-//! say where their share crosses the limit, and those of each process how far it is from there. A queue of K loses a share of about ρᴷ, and K is
-//! below c L, or response times would break their limit first: half of that is taken. docs/capacity.md has the simulations.
+//! Failures are rare and come in bursts: some windows have none, and the mean of their logarithms would be too low. So all processes together say where
+//! failures are as many as may be, each as much as any other, and those of each process how far it is from there. A queue of K loses a share of
+//! about ρᴷ, and K is below c L, or response times would break their limit first: half of that is taken. docs/capacity.md has the simulations.
 
-use crate::{Error, Estimate, Interval, plain_t};
+use crate::{Error, Estimate, Interval, mean, plain_t};
 
 /// Beyond e of the limit a quantile says only on which side it is.
 const FAR: f64 = 1.0;
@@ -90,17 +90,19 @@ pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
 }
 
 /// The logarithm of each process's capacity. Without a single failure half a one is taken.
+///
+/// They cross at the share of what processes do at their limit at which failures over those expected are 1 in the mean, so that the mean of the
+/// logarithms is that crossing. With the sums of both instead a window that was placed far too high would outweigh all others.
 pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
     let share = |of: &Failures| of.rate / of.at_limit;
-    let failed = processes.iter().map(|of| of.failed).sum::<f64>().max(0.5);
-    // Powers of what is far below 1 are 0.
-    let highest = processes.iter().map(share).fold(f64::MIN_POSITIVE, f64::max);
-    let allowed: f64 = processes.iter().map(|of| of.allowed * (share(of) / highest).powf(power)).sum();
-    let crossing = highest * (allowed / failed).powf(1.0 / power);
+    // How many are expected of a crossing at 1. Powers of what is far below 1 are 0, which nothing is divided by.
+    let expected = |of: &Failures| (of.allowed * share(of).powf(power)).max(1e-300);
+    let least = 0.5 / processes.iter().map(expected).sum::<f64>();
+    let seen = mean(processes.iter().map(|of| of.failed / expected(of))).unwrap_or(0.0).max(least);
+    let crossing = seen.powf(-1.0 / power);
     let of = |one: &Failures| {
-        let expected = (one.allowed * (share(one) / crossing).powf(power)).max(f64::MIN_POSITIVE);
-        let apart = (1.0 - one.failed / expected) / power;
-        (one.at_limit * crossing).ln() + apart.clamp(-CORRECTION_MOST, CORRECTION_MOST)
+        let apart = (1.0 - one.failed / expected(one) / seen) / power;
+        (one.at_limit * crossing).ln() + apart
     };
     processes.iter().map(of).collect()
 }
@@ -168,10 +170,18 @@ mod tests {
     fn a_window_without_failures_is_no_more_than_one_of_few() {
         let window =
             |rate: f64, at_limit: f64, failed: f64| Failures { rate, at_limit, failed, allowed: 10.0 };
-        let mean = |of: &[Failures]| capacities_by_failures(of, 20.0).iter().sum::<f64>() / of.len() as f64;
+        let mean = |of: &[Failures], power: f64| {
+            capacities_by_failures(of, power).iter().sum::<f64>() / of.len() as f64
+        };
         // Bursts: as many as are allowed on the whole.
         let uneven = [0.0, 25.0, 5.0, 10.0].map(|failed| window(800.0, 1000.0, failed));
-        assert!((mean(&uneven) - 800.0_f64.ln()).abs() < 1e-9);
+        for power in [20.0, 4.0] {
+            assert!((mean(&uneven, power) - 800.0_f64.ln()).abs() < 1e-9, "{power}");
+        }
+        // One far beyond the other, of failures that rise twice as steeply as is taken, is no more than one of two.
+        let far = [window(800.0, 1000.0, 10.0), window(880.0, 1000.0, 10.0 * 1.1_f64.powf(40.0))];
+        let crossing = 800.0_f64.ln() - f64::midpoint(1.0, 1.1_f64.powf(20.0)).ln() / 20.0;
+        assert!((mean(&far, 20.0) - crossing).abs() < 1e-9);
         // What a power law says of other rates, and of processes that differ, gives its capacity back.
         let law =
             |share: f64, at_limit: f64| window(share * at_limit, at_limit, 10.0 * (share / 0.8).powf(20.0));

@@ -2,8 +2,9 @@
 
 use proofload_analysis::{Essentials, Grade, SESSIONS_MIN, Shift, across, conclude};
 use record::{RateChosen, Record, Slice};
+use stats::Latencies;
 
-use crate::given::{slices, sound};
+use crate::given::{open_loop, slices, sound};
 
 #[test]
 fn a_service_that_became_slower_shows_by_how_much_and_a_record_beside_itself_has_not_moved() {
@@ -105,4 +106,22 @@ fn runs_at_other_rates_or_warmed_up_otherwise_are_not_compared() {
         let is_told = seen.left_out.iter().any(|line| line.contains(said));
         assert!(seen.shifts.is_empty() && is_told, "{:?}", seen.left_out);
     }
+}
+
+#[test]
+fn a_figure_is_of_all_trials_or_there_is_none() {
+    let mut record = sound();
+    record.header.plan.design.metric = plan::Metric::P50;
+    record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
+    for slice in slices(&mut record) {
+        let requests = if slice.block == 1 && slice.variant == 0 { 40 } else { 5000 };
+        let mut response = Latencies::new();
+        (0..requests).for_each(|index| response.record(1_000_000 + 1000 * index));
+        (slice.counts.responses, slice.counts.successful) = (requests, requests);
+        slice.counts.open = Some(open_loop(1000.0, requests, response));
+    }
+    let figures = Essentials::of(&record, &conclude(&record)).figures;
+    let with = |metric| figures.iter().filter(move |of| of.metric == metric).map(|of| of.variant.as_str());
+    assert_eq!(with(plan::Metric::P50).collect::<Vec<_>>(), ["level-0", "level-1"]);
+    assert_eq!(with(plan::Metric::P99).collect::<Vec<_>>(), ["level-1"]);
 }

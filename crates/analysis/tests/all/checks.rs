@@ -148,6 +148,27 @@ fn what_nobody_saw_end_is_not_said_to_have_ended_by_its_rule() {
 }
 
 #[test]
+fn failures_that_a_capacity_counts_as_never_answered_do_not_void_it() {
+    let mut record = sound();
+    each(&mut record, 1, |slice| slice.counts.successful -= slice.counts.successful / 500);
+    record.header.plan.design.slo = vec![plan::limit("failed < 1%").expect("a limit")];
+    assert!(found(&record).iter().all(|(check, _)| *check != "errors"), "{:?}", found(&record));
+}
+
+#[test]
+fn noise_is_not_said_to_be_even_where_no_bootstrap_tells() {
+    let even = |blocks| {
+        let mut record = sound();
+        record.header.plan.design.looks = LookRule::EachBlock;
+        record.blocks.truncate(blocks);
+        let assumptions = conclude(&record).assumptions;
+        assumptions.iter().find(|one| one.name == "noise_even").expect("there is a comparison").standing
+    };
+    let unchecked = Standing::Unchecked;
+    assert_eq!([3, 4, 5, 10].map(even), [unchecked, unchecked, unchecked, Standing::Supported]);
+}
+
+#[test]
 fn a_warm_up_that_never_ended_and_a_pointless_run_are_said() {
     let mut record = sound();
     if let Some(warm_up) = &mut record.warm_up {

@@ -2,9 +2,9 @@
 
 use crate::given;
 use crate::made::gates::Course;
-use crate::made::{give, slices, sound};
+use crate::made::{Maker, Run, give, slices, sound};
 use plan::{Figure, GateEntry};
-use proofload_analysis::{Gate, Ruling, Unfit, conclude, gated, limits_settled};
+use proofload_analysis::{Gate, Ruling, Unfit, blocks_to_find, conclude, gated, limits_settled, rule};
 use record::{EndReason, Ended, Record, SliceKind};
 use stats::Latencies;
 
@@ -220,5 +220,10 @@ fn a_gate_that_is_open_keeps_a_run_going_and_one_without_limits_ends_none() {
     let open = gate(&record, &[&format!("throughput > {:+.6}%", (estimate.low - 1.0) * 100.0 + 0.01)]);
     let needed = open.judgements[0].blocks_needed;
     assert!(needed.is_none_or(|needed| needed > conclusion.blocks), "{needed:?}");
+    // −20 % is as far as +25 %.
+    let wide = Maker::new(1).clean(Run::new(6, 0.3));
+    let sd_log = conclude(&wide).comparisons[0].estimate.expect("an estimate").sd_log;
+    let rise = rule(&wide).and_then(|rule| blocks_to_find(0.25, sd_log, &rule));
+    assert_eq!(gate(&wide, &["throughput > -20%"]).judgements[0].blocks_needed, rise);
     assert!(Figure::all().all(|figure| Figure::named(figure.name()) == Some(figure)));
 }

@@ -131,6 +131,7 @@ fn what_is_shed_counts_as_never_answered() {
     // Of a queue that holds twenty, a thousandth is lost at 0.76 of its limit.
     let found = &conclusion.capacities[0];
     assert_eq!(found.met_first.as_deref(), Some("failed < 0.1%"));
+    assert!(!conclusion.is_void(), "{:?}", conclusion.findings);
     assert!((0.6..0.88).contains(&(found.per_s.expect("a capacity") / 1000.0)), "{found:?}");
 }
 
