@@ -55,7 +55,7 @@ studies: setup build ## the shipped experiments with short budgets, at most 90 m
 		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
 	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }
 
-bench-engine: build ## CPU time per request of proofload, wrk, ab, h2load, oha and autocannon, plain, over TLS and HTTP/2, in about 25 minutes
+bench-engine: build ## CPU time per request of proofload, wrk, ab, h2load, oha and autocannon, plain, over TLS and HTTP/2, in about 35 minutes
 	python3 bench/engine/compare.py --install --proofload $(BINARY)
 
 bench-open-loop: build ## how well proofload, wrk2, h2load, oha and autocannon keep a rate, in about 12 minutes
