@@ -100,8 +100,8 @@ fn response_times(args: &CompareArgs) -> Option<Setting> {
     }
     let figures = args.limits.limits.iter().filter_map(|limit| limit.figure.metric());
     let quantiles = figures.filter(|metric| metric.quantile().is_some());
+    let quantiles = model::distinct(quantiles).into_iter();
     let mut quantiles: Vec<String> = quantiles.map(|metric| metric.name().to_owned()).collect();
-    quantiles.dedup();
     if quantiles.is_empty() && args.asked.rate.is_some() {
         quantiles.push(model::Metric::P99.name().to_owned());
     }
@@ -349,9 +349,6 @@ impl Asked {
             |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
         let ca = self.cacert.as_deref().map(authority).transpose()?.map(|path| path.display().to_string());
-        let headers = self.headers.iter().map(|(name, value)| {
-            Setting::new(&["load", "headers", name], value.as_str(), format!("-H '{name}: {value}'"))
-        });
         let codes = self.expect_status.iter().map(|code| i64::from(*code).into()).collect();
         let typed: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
         let typed = format!("--expect-status {}", typed.join(","));
@@ -369,7 +366,7 @@ impl Asked {
             text(&["design", "margin"], "--margin", &self.margin),
             self.rate.as_ref().map(of_rate),
         ];
-        Ok(settings.into_iter().flatten().chain(headers).collect())
+        Ok(settings.into_iter().flatten().chain(fields(&self.headers)).collect())
     }
 
     /// Refuses them all where an experiment file is named.
@@ -403,6 +400,18 @@ pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> Setting {
 fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<Setting> {
     let value = if values.len() > 1 { Value::Array(values) } else { values.pop()? };
     Some(Setting::new(path, value, from))
+}
+
+/// Each header once, with all of its values: it is sent as often.
+fn fields(headers: &[(String, String)]) -> Vec<Setting> {
+    let fields = headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), (name, value)));
+    let field = |(_, same): (String, Vec<(&String, &String)>)| {
+        let (name, _) = same.first()?;
+        let typed: Vec<String> = same.iter().map(|(name, value)| format!("-H '{name}: {value}'")).collect();
+        let values = same.iter().map(|(_, value)| Value::from(value.as_str())).collect();
+        one_or_many(&["load", "headers", name.as_str()], values, typed.join(" "))
+    };
+    model::grouped(fields).into_iter().filter_map(field).collect()
 }
 
 /// A number where it is one; everything else is judged as the file's value would be.
