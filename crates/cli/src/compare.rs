@@ -16,6 +16,8 @@ use crate::{gate, print, records, run};
 /// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
 const BUDGET: &str = "3m";
 
+/// The largest seed of an experiment file.
+const SEED_MAX: i64 = (1 << 53) - 1;
 /// More than a body in an experiment file may have.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
@@ -139,11 +141,12 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
             names[other]
         );
     }
-    let written = draft.write();
+    let experiment = Experiment::made(place.file, draft.write());
     if let Some(path) = &args.save {
-        save(path, &written.text)?;
+        // A file with problems would only be in the way of the next try.
+        experiment.plan(None)?;
+        save(path, &experiment.text())?;
     }
-    let experiment = Experiment::made(place.file, written);
     let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
     run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }
@@ -235,9 +238,10 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     let budget = flags.budget.or(quick).map_or(BUDGET.to_owned(), plan::duration_text);
     settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        let most = i64::MAX;
-        let number = i64::try_from(seed)
-            .map_err(|_| Failed::usage(format!("--seed {seed} is more than a file can have, {most}")))?;
+        let number = i64::try_from(seed).ok().filter(|number| *number <= SEED_MAX);
+        let number = number.ok_or_else(|| {
+            Failed::usage(format!("--seed {seed} is more than a file can have, {SEED_MAX}"))
+        })?;
         settings.push(setting(&["design", "seed"], "--seed", number));
     }
     if flags.explain {

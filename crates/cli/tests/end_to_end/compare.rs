@@ -75,13 +75,15 @@ fn what_cannot_be_compared_is_told_before_anything_starts() {
         (&["node a.js"], "--against REF"),
         (&["node a.js", "node 'b.js"], "a quote is not closed"),
         (&["node a.js", "npm run build && node b.js"], "sh -c"),
-        (&["node a.js", "node b.js", "--margin", "30"], "--> the command line"),
+        (&["node a.js", "node b.js", "--margin", "30", "--save", "new.toml"], "--> the command line"),
+        (&["node a.js", "node b.js", "--seed", "9007199254740992"], "9007199254740991"),
         (&["--name", "a", "node b.js"], "NAME=COMMAND"),
         (&["--container", "shop:1", "A=1"], "there is no image in it"),
         (&["--container", "shop:1", "--against", "HEAD"], "--against"),
     ] {
         compare(&place, words).ends(2).tells(&[said]);
     }
+    assert!(!place.path("new.toml").exists(), "a file with problems is not saved");
     compare(&place, &["node nowhere.js", "no-such-program"])
         .ends(3)
         .tells(&["nowhere.js: there is no such file", "command not found: no-such-program"]);
