@@ -44,7 +44,7 @@ fn an_older_record_has_every_form_on_stdout_and_in_a_file() {
     }
     report(KEPT, &["--format", "svg", "--dark"]).prints(&["fill=\"#14171b\""]);
     let notes = place.path("md").display().to_string();
-    for words in [&[KEPT, "--dark"][..], &[KEPT, "--dark", "--open"], &[&notes, "--dark"]] {
+    for words in [&[KEPT, "--dark"][..], &[KEPT, "--dark", "--open"], &[notes.as_str(), "--dark"]] {
         proofload().arg("report").args(words).said().ends(2).tells(&["--dark"]);
     }
 }
