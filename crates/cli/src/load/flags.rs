@@ -110,9 +110,10 @@ impl Pace {
             Some(requests) => set("requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
             None => set("duration", format!("{}ms", self.duration.as_millis()).into()),
         };
-        let rate = self.rate.as_ref().map(|rate| set("rate", rate.written().into()));
-        let arrivals = set("arrivals", self.arrivals.as_str().into());
-        [length, arrivals].into_iter().chain(rate).collect()
+        let of_rate = |rate: &Rates| {
+            [set("rate", rate.written().into()), set("arrivals", self.arrivals.as_str().into())]
+        };
+        std::iter::once(length).chain(self.rate.iter().flat_map(of_rate)).collect()
     }
 }
 
