@@ -131,18 +131,24 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         print::report(&gated, form, None)?;
     } else {
         reports::print(record, form, run.amount)?;
-        // Beside what is for programs the limits are talk, and the exit code says what they came to.
         if is_text {
             print::data("\n")?;
             print::report(&gated, &report::TEXT, None)?;
-        } else if !print::is_quiet() {
-            print::coloured(report::text(&gated.document(), print::WIDTH).trim_end());
+        } else {
+            tell(&gated);
         }
     }
     if !flags.no_github {
         tell_github(&gated, is_text)?;
     }
     Ok(code(&gated, &conclusion))
+}
+
+/// Tells what the limits came to. Beside what is for programs that is talk: the exit code says it.
+pub fn tell(gated: &Gated<'_>) {
+    if !print::is_quiet() {
+        print::coloured(report::text(&gated.document(), print::WIDTH).trim_end());
+    }
 }
 
 /// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin

@@ -145,6 +145,8 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
         if *form == report::TEXT || *form == report::MARKDOWN {
             print::data("\n")?;
             print::report(&gated, form, None)?;
+        } else {
+            gate::tell(&gated);
         }
     }
     Ok(gate::code(&gated, &conclusion))
