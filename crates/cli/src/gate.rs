@@ -175,14 +175,15 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
     let limit = &entry.limit;
     let of = entry.of.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
     let (what, hint) = if !plan.measures(limit.figure) {
-        let hint = if plan.hides(limit.figure) {
-            "its service runs already, and of such a one there are responses alone: bound throughput, a response time or `failed`"
-        } else if limit.figure.wants_more() {
-            "in open loop throughput is the rate that is given; bound a response time or cpu_per_request"
+        let (why, hint) = if plan.hides(limit.figure) {
+            (
+                "its service runs already, and of such a one there are responses alone",
+                "bound throughput, a response time or `failed`",
+            )
         } else {
-            "response times are measured in open loop: set a rate, or a metric such as \"p99\""
+            plan.why_never(limit.figure)
         };
-        (format!(": this experiment never measures {}", limit.figure.name()), hint)
+        (format!(": this experiment never measures {}: {why}", limit.figure.name()), hint)
     } else if !plan.gated(entry, &plan.gate).is_empty() {
         return Ok(());
     } else if plan.comparisons.is_empty() && matches!(limit.bound, Bound::Change(_)) {

@@ -437,6 +437,7 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         ("requests = 5\nrate = \"1..9\"", "gives it no length"),
         ("rate = \"fast\"", "is no rate"),
         ("arrivals = \"constant\"", "the loop is closed"),
+        ("[gate]\ncapacity = \"> 5/s\"", "never measured: capacity is searched for within limits"),
         ("[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
         ("[design]\nmetric = \"p99\"\nrate = 500", "`design.rate` is for comparisons"),
     ] {
