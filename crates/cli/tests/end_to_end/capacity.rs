@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::place::{Place, Run, SERVICE};
 
 const QUEUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets/queue");
@@ -21,6 +23,15 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
     ] {
         place.said(&[&["capacity"], words].concat()).ends(2).tells(&[told]);
     }
+    let file = "name = \"x\"\n[services.api]\ncommand = [\"true\"]\n\
+                [load]\nrequests = [{ path = \"/a\" }, { path = \"/b\" }]\n\
+                [design]\nmetric = \"p99\"\nendpoint = \"GET /a\"\n[measure]\nduration = \"1s\"\n";
+    place.write("x.toml", file);
+    let plan = place.said(&["capacity", "x.toml", "--slo", "p99 < 50ms", "--dry-run", "--json"]).json();
+    let design = [&plan["measure"], &plan["design"]["endpoint"], &plan["design"]["budget"]["secs"]];
+    assert_eq!(design, [&Value::Null, &Value::Null, &Value::from(180)], "what the file measures is no part");
+    let said = place.said(&["run", "x.toml", "--budget", "9s"]);
+    said.ends(2).tells(&["--budget: the experiment has [measure]"]);
     assert!(!place.path("records").exists());
 }
 
