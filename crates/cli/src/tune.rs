@@ -108,6 +108,10 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     let read = |text: &String| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}")));
     let keep = base.plan.tune.keep.iter().map(read).collect::<Result<Vec<Keep>, _>>()?;
     check_metrics(&base.plan, &keep)?;
+    if !base.plan.design.co_primary.is_empty() {
+        let metric = base.plan.design.metric.name();
+        print::tell!("note: tune judges by one metric, the first: {metric}; --keep limits others");
+    }
     let facts = base.facts();
     // Also where it is not listed: what is wrong is told before anything starts.
     let chosen = chosen(&base.plan.tune, &facts, Path::new("…"))?;
