@@ -185,6 +185,9 @@ fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
         assert_eq!((found.metric, found.rate, found.arrivals), (metric, rate, Process::Poisson), "{lines}");
     }
     assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, Process::Constant);
+    assert!(design("metric = \"p90\"\npooled = true").pooled && !design("pooled = false").pooled);
+    let problems = parse(&format!("{MINIMAL}[design]\npooled = true\n"), here()).unwrap_err();
+    assert!(problems[0].message.starts_with("`design.pooled` is for open loop"), "{problems:?}");
 }
 
 #[test]
