@@ -50,7 +50,7 @@ pub struct CapacityArgs {
 /// Measures capacity.
 pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
-        plan::limit(text)
+        plan::slo(text)
             .map_err(|why| Failed::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
     });
     let limits: Vec<Limit> = limits.collect::<Result<_, _>>()?;

@@ -15,6 +15,7 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
         (&["node x.js", "--slo", "p99 < 5"][..], "has no unit"),
         (&["node x.js", "--slo", "p99 < +5%"], "is a change"),
         (&["node x.js", "--slo", "throughput > 5/s"], "which users do not feel"),
+        (&["x.toml", "--slo", "throughput > 5/s"], "which users do not feel"),
         (&["--slo", "p99 < 50ms"], "no service is named"),
         (&["x.toml", "--slo", "p99 < 50ms", "--path", "/a"], "--path: x.toml is an experiment file"),
         (&["x.toml", "--slo", "p99 < 50ms", "--port", "80"], "--port: x.toml is an experiment file"),
