@@ -41,7 +41,11 @@ Two records are compared by `proofload history compare OLD NEW`.";
 
 /// Flags of `compare`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(
+    after_help = AFTER_HELP,
+    mut_arg("budget", |arg| arg.help("Time the whole run may take, for example 90s or 10m [default: 3m]")),
+    mut_arg("seed", |arg| arg.help("Seed of every random choice [default: a new one]"))
+)]
 pub struct CompareArgs {
     /// Commands that start a service (one argument each), or URLs. The first is the baseline
     #[arg(value_name = "COMMAND")]

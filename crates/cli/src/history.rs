@@ -264,7 +264,7 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
 struct TrendArgs {
     /// Name of the experiment
     experiment: String,
-    /// throughput, cpu_per_request, peak_memory, p50, p90, p99 or p99.9 [default: that of the newest record's verdict]
+    /// throughput, cpu_per_request, peak_memory, capacity, p50, p90, p99 or p99.9 [default: that of the newest record's verdict]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Option<Metric>,
     /// Only this variant, and the comparisons that it is in

@@ -59,6 +59,9 @@ const SEEDS: u64 = 1 << 53;
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER_HELP,
+    mut_arg("metric", |arg| {
+        arg.help("The figure that is judged: throughput, cpu_per_request or peak_memory [default: throughput]")
+    }),
     mut_arg("rate", |arg| arg.hide(true))
 )]
 pub struct TuneArgs {
