@@ -59,6 +59,7 @@ fn a_level_may_set_the_rate_of_all_variants_or_none() {
         ("{}", "metric = \"p99\"", "is set for 1 of 2 variants"),
         ("{ load.rate = 200 }", "metric = \"p99\"\nrate = 100", "stands beside another rate"),
         ("{ load.rate = 0 }", "metric = \"p99\"", "above 0"),
+        ("{ load.rate = 200, gate.failed = \"< 1%\" }", "metric = \"p99\"", "a level cannot set `gate`"),
     ] {
         let problems = parse(&file(low, design), here()).expect_err(told);
         let found: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
