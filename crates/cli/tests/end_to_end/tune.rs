@@ -54,6 +54,7 @@ fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
         (&["node x.js", "--keep", "capacity > -5%"], "there is no such figure here"),
         (&["node x.js", "--try", "A=1", "--try", "A=2"], "another --try sets it too"),
         (&["node x.js", "--write", "experiment.toml"], "it is there already"),
+        (&["node x.js", "--out", "."], "it is there already, and not empty"),
         (&["node x.js", "--metric", "p99"], "in closed loop"),
     ] {
         let said = place.said(&[&["tune"], words].concat());
