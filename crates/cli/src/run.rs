@@ -379,13 +379,18 @@ pub fn end_orphans(secrets: &Secrets) {
 /// A record that cannot be written.
 pub fn unwritable(error: WriteError) -> Failed {
     let (hint, code) = match &error {
-        WriteError::Occupied { .. } => ("name another folder with --out", exit::USAGE),
+        WriteError::Occupied { .. } => {
+            ("name another folder with --out, or with --record of `proofload profile`", exit::USAGE)
+        }
         _ if error.is_disk_full() => {
             let hint = "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
                         `proofload report`";
             (hint, exit::SELF)
         }
-        _ => ("choose a folder you may write to with --out", exit::SELF),
+        _ => {
+            let hint = "choose a folder you may write to with --out, or with --record of `proofload profile`";
+            (hint, exit::SELF)
+        }
     };
     Failed::new(code, &error).hint(hint)
 }
