@@ -112,8 +112,8 @@ pub fn perform(
 ) -> anyhow::Result<u8> {
     flags.amount.settle();
     let form = flags.form.form();
-    print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
     let json = flags.dry_run && flags.form.is_json()?;
+    print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
     // The worktree stays ours until the services have ended.
     let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
     check_time(&plan, flags)?;

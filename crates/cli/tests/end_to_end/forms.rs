@@ -84,6 +84,8 @@ fn a_form_that_there_is_not_is_refused_before_anything_starts() {
     ] {
         assert_eq!(place.said(words).ends(2).out, "", "{words:?}");
     }
+    let dry = place.said(&["run", "experiment.toml", "--dry-run", "--format", "junit"]);
+    dry.ends(2).tells(&["there are text and json"]);
     assert!(!place.path("records").exists());
 }
 
