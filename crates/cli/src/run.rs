@@ -243,6 +243,7 @@ pub fn failed(error: LabError) -> Failed {
     match error {
         LabError::Record(error) => unwritable(error),
         LabError::Service(_) => Failed::new(exit::SERVICE, error),
+        LabError::Refused(_) => Failed::usage(error),
         LabError::Generator(_) => Failed::new(exit::SELF, error),
     }
 }
