@@ -208,6 +208,9 @@ fn again(record: &Record) -> String {
     let against = header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
     let mut words = vec![header.experiment.clone()];
     let command = if is_of(record, "doctor") {
+        let named = header.command.iter().any(|word| word.starts_with("--variant"));
+        let variant = header.plan.variants.first().filter(|_| named);
+        words.extend(variant.into_iter().flat_map(|of| ["--variant".to_owned(), of.name.clone()]));
         "doctor calibrate"
     } else if is_of(record, "capacity") && header.command.contains(&header.experiment) {
         // What users bear was typed, and does not stand in that file.
