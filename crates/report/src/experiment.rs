@@ -237,7 +237,16 @@ pub(crate) fn repeat(record: &Record) -> String {
 
 /// Whether this command of Proofload measured it.
 fn is_of(record: &Record, command: &str) -> bool {
-    record.header.command.get(1).is_some_and(|word| word == command)
+    let mut words = record.header.command.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            // The one flag that may stand before a command with a value of its own.
+            "--records" => _ = words.next(),
+            flag if flag.starts_with('-') => {}
+            word => return word == command,
+        }
+    }
+    false
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
