@@ -283,6 +283,18 @@ fn adjust(plan: &mut Plan, flags: &RunFlags) {
         (design.metric, design.co_primary, design.endpoint) = (Metric::Capacity, Vec::new(), None);
         (design.rate, design.ramp_to, design.slo) = (None, None, flags.slo.clone());
         plan.variants.iter_mut().for_each(|variant| variant.load.rate_per_s = None);
+        drop_unmeasured(plan);
+    }
+}
+
+/// Takes away limits of the file that are about what is not measured, and tells of each.
+fn drop_unmeasured(plan: &mut Plan) {
+    let limits = std::mem::take(&mut plan.gate).into_iter();
+    let (kept, others): (Vec<_>, Vec<_>) = limits.partition(|entry| plan.measures(entry.limit.figure));
+    plan.gate = kept;
+    for entry in others {
+        let (why, _) = plan.why_never(entry.limit.figure);
+        print::tell!("note: the file's limit {} is not judged: {why}", entry.limit);
     }
 }
 

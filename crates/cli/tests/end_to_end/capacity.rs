@@ -26,9 +26,12 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
     }
     let file = "name = \"x\"\n[services.api]\ncommand = [\"true\"]\n\
                 [load]\nrequests = [{ path = \"/a\" }, { path = \"/b\" }]\n\
-                [design]\nmetric = \"p99\"\nendpoint = \"GET /a\"\n[measure]\nduration = \"1s\"\n";
+                [design]\nmetric = \"p99\"\nendpoint = \"GET /a\"\n[measure]\nduration = \"1s\"\n[gate]\nthroughput = \"> 5/s\"\n";
     place.write("x.toml", file);
-    let plan = place.said(&["capacity", "x.toml", "--slo", "p99 < 50ms", "--dry-run", "--json"]).json();
+    let words = ["capacity", "x.toml", "--slo", "p99 < 50ms", "--limit", "capacity > 5/s"];
+    let said = place.said(&[&words[..], &["--dry-run", "--json"]].concat());
+    let plan = said.ends(0).tells(&["the file's limit throughput > 5/s is not judged"]).json();
+    assert_eq!(plan["gate"][0]["limit"], "capacity > 5/s");
     let design = [&plan["measure"], &plan["design"]["endpoint"], &plan["design"]["budget"]["secs"]];
     assert_eq!(design, [&Value::Null, &Value::Null, &Value::from(180)], "what the file measures is no part");
     let said = place.said(&["run", "x.toml", "--budget", "9s"]);
