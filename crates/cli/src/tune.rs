@@ -481,6 +481,13 @@ impl Work<'_> {
                 path.clone()
             }
         };
+        let whole = |folder: &Path| fs::canonicalize(folder).ok();
+        let is_elsewhere = whole(records::folder_of(&path)) != whole(&self.base.directory);
+        // Of a command that flags name, folders are absolute.
+        if is_elsewhere && Path::new(&self.base.name).is_file() {
+            let (path, folder) = (path.display(), self.base.directory.display());
+            print::tell!("note: folders in {path} are relative to {folder}: copy it there to run it");
+        }
         Ok(path.display().to_string())
     }
 
