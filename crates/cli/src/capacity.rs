@@ -32,6 +32,8 @@ Short limits give narrow intervals sooner: a process is measured for up to 350 t
 #[command(
     after_help = AFTER_HELP,
     mut_arg("connections", |arg| arg.help("Connections: as many requests are under way at most [default: 256]")),
+    mut_arg("budget", |arg| arg.help("Time the whole run may take, for example 90s or 10m [default: 3m, or the file's]")),
+    mut_arg("seed", |arg| arg.help("Seed of every random choice [default: the file's, or a new one]")),
     mut_arg("metric", |arg| arg.hide(true)),
     mut_arg("rate", |arg| arg.hide(true)),
     mut_arg("quick", |arg| arg.hide(true)),
@@ -50,7 +52,7 @@ pub struct CapacityArgs {
 /// Measures capacity.
 pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
-        plan::limit(text)
+        plan::slo(text)
             .map_err(|why| Failed::usage(format!("--slo '{text}': {why}")).hint("--slo 'p99 < 50ms'"))
     });
     let limits: Vec<Limit> = limits.collect::<Result<_, _>>()?;

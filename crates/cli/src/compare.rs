@@ -16,6 +16,8 @@ use crate::{gate, print, records, run};
 /// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
 const BUDGET: &str = "3m";
 
+/// The largest seed of an experiment file.
+const SEED_MAX: i64 = (1 << 53) - 1;
 /// More than a body in an experiment file may have.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
@@ -39,7 +41,11 @@ Two records are compared by `proofload history compare OLD NEW`.";
 
 /// Flags of `compare`.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(
+    after_help = AFTER_HELP,
+    mut_arg("budget", |arg| arg.help("Time the whole run may take, for example 90s or 10m [default: 3m]")),
+    mut_arg("seed", |arg| arg.help("Seed of every random choice [default: a new one]"))
+)]
 pub struct CompareArgs {
     /// Commands that start a service (one argument each), or URLs. The first is the baseline
     #[arg(value_name = "COMMAND")]
@@ -100,8 +106,8 @@ fn response_times(args: &CompareArgs) -> Option<Setting> {
     }
     let figures = args.limits.limits.iter().filter_map(|limit| limit.figure.metric());
     let quantiles = figures.filter(|metric| metric.quantile().is_some());
+    let quantiles = model::distinct(quantiles).into_iter();
     let mut quantiles: Vec<String> = quantiles.map(|metric| metric.name().to_owned()).collect();
-    quantiles.dedup();
     if quantiles.is_empty() && args.asked.rate.is_some() {
         quantiles.push(model::Metric::P99.name().to_owned());
     }
@@ -139,11 +145,12 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
             names[other]
         );
     }
-    let written = draft.write();
+    let experiment = Experiment::made(place.file, draft.write());
     if let Some(path) = &args.save {
-        save(path, &written.text)?;
+        // A file with problems would only be in the way of the next try.
+        experiment.plan(None)?;
+        save(path, &experiment.text())?;
     }
-    let experiment = Experiment::made(place.file, written);
     let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
     run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }
@@ -235,9 +242,10 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     let budget = flags.budget.or(quick).map_or(BUDGET.to_owned(), plan::duration_text);
     settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        let most = i64::MAX;
-        let number = i64::try_from(seed)
-            .map_err(|_| Failed::usage(format!("--seed {seed} is more than a file can have, {most}")))?;
+        let number = i64::try_from(seed).ok().filter(|number| *number <= SEED_MAX);
+        let number = number.ok_or_else(|| {
+            Failed::usage(format!("--seed {seed} is more than a file can have, {SEED_MAX}"))
+        })?;
         settings.push(setting(&["design", "seed"], "--seed", number));
     }
     if flags.explain {
@@ -349,9 +357,6 @@ impl Asked {
             |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
         let ca = self.cacert.as_deref().map(authority).transpose()?.map(|path| path.display().to_string());
-        let headers = self.headers.iter().map(|(name, value)| {
-            Setting::new(&["load", "headers", name], value.as_str(), format!("-H '{name}: {value}'"))
-        });
         let codes = self.expect_status.iter().map(|code| i64::from(*code).into()).collect();
         let typed: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
         let typed = format!("--expect-status {}", typed.join(","));
@@ -369,7 +374,7 @@ impl Asked {
             text(&["design", "margin"], "--margin", &self.margin),
             self.rate.as_ref().map(of_rate),
         ];
-        Ok(settings.into_iter().flatten().chain(headers).collect())
+        Ok(settings.into_iter().flatten().chain(fields(&self.headers)).collect())
     }
 
     /// Refuses them all where an experiment file is named.
@@ -403,6 +408,18 @@ pub fn setting(path: &[&str], flag: &str, value: impl Into<Value>) -> Setting {
 fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<Setting> {
     let value = if values.len() > 1 { Value::Array(values) } else { values.pop()? };
     Some(Setting::new(path, value, from))
+}
+
+/// Each header once, with all of its values: it is sent as often.
+fn fields(headers: &[(String, String)]) -> Vec<Setting> {
+    let fields = headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), (name, value)));
+    let field = |(_, same): (String, Vec<(&String, &String)>)| {
+        let (name, _) = same.first()?;
+        let typed: Vec<String> = same.iter().map(|(name, value)| format!("-H '{name}: {value}'")).collect();
+        let values = same.iter().map(|(_, value)| Value::from(value.as_str())).collect();
+        one_or_many(&["load", "headers", name.as_str()], values, typed.join(" "))
+    };
+    model::grouped(fields).into_iter().filter_map(field).collect()
 }
 
 /// A number where it is one; everything else is judged as the file's value would be.

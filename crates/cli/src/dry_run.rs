@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use ::load::{Address, LoadSpec};
 use analysis::{POWER, Pace};
 use lab::SecondsGuess;
-use model::Metric;
 use model::quantity::many;
+use model::{Metric, Until};
 use plan::{
-    Design, Generators, Launcher, Load, LookRule, Pacing, Plan, Preparation, Process, Rate, Request, Service,
-    Source, Subject, Variant, Workers,
+    Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request,
+    Service, Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};
@@ -65,15 +65,34 @@ pub fn describe(plan: &Plan) -> String {
     }
     generators(plan, &mut out);
     needs(plan, &mut out);
-    let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
+    if plan.measure.is_none() {
+        let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
+    }
     plan.comparisons.iter().for_each(|comparison| _ = writeln!(out, "  {}", comparison.label));
     if let Some(copy) = &plan.aa {
         let copy = &copy.label;
         let _ = writeln!(out, "and one that must show no difference, or the result is invalid:\n  {copy}");
     }
     gate(plan, &mut out);
-    let _ = writeln!(out, "\n{}", schedule(plan));
+    let _ = writeln!(out, "\n{}", plan.measure.as_ref().map_or_else(|| schedule(plan), measured));
     out
+}
+
+/// What is measured, where nothing is compared.
+fn measured(measure: &Measure) -> String {
+    let paced = measure.rates.as_ref().map_or("closed loop".to_owned(), |rates| {
+        format!("open loop at {} with {} arrivals", rates.written(), spread(measure.arrivals))
+    });
+    let each = if measure.slices() > 1 { "each " } else { "" };
+    let (length, all) = match measure.until {
+        Until::Requests(requests) => (many(requests, "request"), String::new()),
+        Until::Elapsed(length) => {
+            let all = seconds(measure.total().as_secs_f64());
+            (format!("for {}", seconds(length.as_secs_f64())), format!("; {all} in all"))
+        }
+    };
+    let first = if measure.capacity().is_some() { "; saturation is measured first" } else { "" };
+    format!("nothing is compared: {paced}, {each}{length}{first}{all}")
 }
 
 /// What is started and what gets the load.
@@ -186,16 +205,21 @@ fn judged_by(design: &Design) -> String {
 /// A line on the rate, with what it takes to find it; none in closed loop.
 fn open_loop(plan: &Plan) -> String {
     let design = &plan.design;
+    let (to, over) = match design.ramp_to {
+        None => (String::new(), ""),
+        Some(Rate::PerSecond(per_s)) => (format!(" to {}", rate(per_s)), " over each slice"),
+        Some(Rate::ShareOfCapacity(part)) => (format!(" to {}", share(part)), " over each slice"),
+    };
     let asked = match design.rate {
         None => return String::new(),
         Some(Rate::PerSecond(per_s)) => {
             let own = plan.variants.iter().map(|variant| variant.load.rate_per_s.unwrap_or(per_s));
-            model::distinct(own.map(rate)).join(" or ")
+            format!("{}{to}{over}", model::distinct(own.map(rate)).join(" or "))
         }
         Some(Rate::ShareOfCapacity(part)) => {
             let (part, capacity) = (share(part), seconds(SecondsGuess::of(plan).before_s));
             format!(
-                "{part} of what the slowest variant can do, measured before the first block in about {capacity},"
+                "{part}{to} of what the slowest variant can do{over}, measured before the first block in about {capacity},"
             )
         }
     };
@@ -207,11 +231,15 @@ fn open_loop(plan: &Plan) -> String {
     };
     let has_own = plan.variants.iter().any(|variant| variant.load.rate_per_s.is_some());
     let whose = if has_own { "each variant its own" } else { "the same for all variants" };
-    let arrivals = match design.arrivals {
+    let arrivals = spread(design.arrivals);
+    format!("open loop: {asked} with {arrivals} arrivals, {whose}{wanted}\n")
+}
+
+fn spread(arrivals: Process) -> &'static str {
+    match arrivals {
         Process::Poisson => "Poisson",
         Process::Constant => "constant",
-    };
-    format!("open loop: {asked} with {arrivals} arrivals, {whose}{wanted}\n")
+    }
 }
 
 /// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.

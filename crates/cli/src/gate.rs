@@ -131,18 +131,24 @@ pub fn after_run(record: &Record, flags: &Flags, run: &run::RunFlags) -> anyhow:
         print::report(&gated, form, None)?;
     } else {
         reports::print(record, form, run.amount)?;
-        // Beside what is for programs the limits are talk, and the exit code says what they came to.
         if is_text {
             print::data("\n")?;
             print::report(&gated, &report::TEXT, None)?;
-        } else if !print::is_quiet() {
-            print::coloured(report::text(&gated.document(), print::WIDTH).trim_end());
+        } else {
+            tell(&gated);
         }
     }
     if !flags.no_github {
         tell_github(&gated, is_text)?;
     }
     Ok(code(&gated, &conclusion))
+}
+
+/// Tells what the limits came to. Beside what is for programs that is talk: the exit code says it.
+pub fn tell(gated: &Gated<'_>) {
+    if !print::is_quiet() {
+        print::coloured(report::text(&gated.document(), print::WIDTH).trim_end());
+    }
 }
 
 /// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin
@@ -169,14 +175,15 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
     let limit = &entry.limit;
     let of = entry.of.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
     let (what, hint) = if !plan.measures(limit.figure) {
-        let hint = if plan.hides(limit.figure) {
-            "its service runs already, and of such a one there are responses alone: bound throughput, a response time or `failed`"
-        } else if limit.figure.wants_more() {
-            "in open loop throughput is the rate that is given; bound a response time or cpu_per_request"
+        let (why, hint) = if plan.hides(limit.figure) {
+            (
+                "its service runs already, and of such a one there are responses alone",
+                "bound throughput, a response time or `failed`",
+            )
         } else {
-            "response times are measured in open loop: set a rate, or a metric such as \"p99\""
+            plan.why_never(limit.figure)
         };
-        (format!(": this experiment never measures {}", limit.figure.name()), hint)
+        (format!(": this experiment never measures {}: {why}", limit.figure.name()), hint)
     } else if !plan.gated(entry, &plan.gate).is_empty() {
         return Ok(());
     } else if plan.comparisons.is_empty() && matches!(limit.bound, Bound::Change(_)) {

@@ -264,7 +264,7 @@ pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
 struct TrendArgs {
     /// Name of the experiment
     experiment: String,
-    /// throughput, cpu_per_request, peak_memory, p50, p90, p99 or p99.9 [default: that of the newest record's verdict]
+    /// throughput, cpu_per_request, peak_memory, capacity, p50, p90, p99 or p99.9 [default: that of the newest record's verdict]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Option<Metric>,
     /// Only this variant, and the comparisons that it is in
@@ -273,7 +273,7 @@ struct TrendArgs {
     /// The machine, by its letter in `proofload history` [default: that of the newest record]
     #[arg(long, value_name = "LETTER")]
     machine: Option<String>,
-    /// At most so many records one below the other, the newest
+    /// At most so many records one below the other, the newest; 0 for all
     #[arg(long, value_name = "N", default_value_t = 30)]
     limit: usize,
     #[command(flatten)]
@@ -311,7 +311,7 @@ fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
         trend: &trend,
         machine: (last.machine.as_deref().unwrap_or_default(), &newest.environment),
         elsewhere: of_it.len() - joined.len(),
-        rows: args.limit,
+        rows: if args.limit == 0 { usize::MAX } else { args.limit },
     };
     print::report(&trended, if args.csv { &report::CSV } else { args.form.form() }, None)?;
     Ok(0)

@@ -72,10 +72,10 @@ Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a
 
 /// Looks at each machine, and prints.
 pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
-    let program = args.program.as_deref().map_or_else(Program::own, Program::at);
-    let program = program?;
+    let is_json = args.form.is_json()?;
+    let program = args.program.as_deref().map_or_else(Program::own, Program::at)?;
     let all = looked_at(args, &program);
-    let text = if args.form.is_json()? {
+    let text = if is_json {
         text::json(json!({
             "program": { "sha256": program.sha256(), "bytes": program.bytes() },
             "hosts": all.iter().map(json_of).collect::<Vec<_>>(),

@@ -69,7 +69,8 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let path = args.folder.join(experiment::FILE);
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
-        return Err(Failed::usage(message).hint("`proofload run --dry-run` says what it would do").into());
+        let hint = format!("`{} --dry-run` says what it would do", running(&args.folder));
+        return Err(Failed::usage(message).hint(hint).into());
     }
     let service = match look(&args.folder) {
         Ok(service) => service,
@@ -94,14 +95,23 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     if let Some(error) = failure {
         let last = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));
         let message = format!("what was found does not start: {error}{}", last.collect::<String>());
-        let hint = format!("put it right in {}, then `proofload run --dry-run`", path.display());
+        let hint = format!("put it right in {}, then `{} --dry-run`", path.display(), running(&args.folder));
         return Err(Failed::new(exit::SERVICE, message).hint(hint).into());
     }
-    tell_next(&service, seen.as_ref());
+    tell_next(&running(&args.folder), &service, seen.as_ref());
     Ok(0)
 }
 
-fn tell_next(service: &Service, seen: Option<&Seen>) {
+/// The command that runs the file of a folder.
+fn running(folder: &Path) -> String {
+    let mut words = vec!["proofload".to_owned(), "run".to_owned()];
+    if folder != Path::new(".") {
+        words.push(folder.join(experiment::FILE).display().to_string());
+    }
+    plan::command_line(words)
+}
+
+fn tell_next(run: &str, service: &Service, seen: Option<&Seen>) {
     if let Some(Seen { status, port, found }) = seen {
         let heeds = if found.is_some() { ", whatever PORT says" } else { ", as PORT said" };
         let status = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
@@ -112,11 +122,9 @@ fn tell_next(service: &Service, seen: Option<&Seen>) {
             );
         }
     }
-    print::talk(
-        "next: `proofload run --quick` for a first answer; `proofload run --dry-run` for what it will do",
-    );
+    print::tell!("next: `{run} --quick` for a first answer; `{run} --dry-run` for what it will do");
     if service.variants.len() < 2 {
-        print::talk("      `proofload run --against main` compares the code here with that of main");
+        print::tell!("      `{run} --against main` compares the code here with that of main");
     }
 }
 
@@ -143,7 +151,7 @@ fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
     };
     Draft {
         made_by: format!("proofload init, from {}", service.from),
-        again: "proofload run".to_owned(),
+        again: running(folder),
         name: run::slug(folder).unwrap_or_else(|| "first".to_owned()),
         question: Some(service.question.to_owned()),
         variants: service.variants.iter().map(variant).collect(),

@@ -145,6 +145,8 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
         if *form == report::TEXT || *form == report::MARKDOWN {
             print::data("\n")?;
             print::report(&gated, form, None)?;
+        } else {
+            gate::tell(&gated);
         }
     }
     Ok(gate::code(&gated, &conclusion))
@@ -157,6 +159,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url.as_deref().unwrap_or_default();
     let refused = |problem| Failed::usage(format!("{}: {problem}", plan::masked(None, text)));
     let url: Url = text.parse().map_err(refused)?;
+    args.pace.check()?;
     let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
     let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
     let mut plan = draft(args, &url)?;

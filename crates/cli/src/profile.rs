@@ -70,6 +70,7 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     if let Some(Two::Diff(two)) = &args.two {
         return compared(two);
     }
+    args.form.check()?;
     let Some(what) = &args.what else {
         if !args.command.is_empty() {
             return command(&args.command, &args.start, &args.form);
@@ -188,6 +189,7 @@ fn capture(
     start: &StartArgs,
     form: &FormArgs,
 ) -> anyhow::Result<u8> {
+    form.check_for(&plan)?;
     plan.design.explain = true;
     plan.design.seed = start.seed.or(plan.design.seed);
     let directory = start.record.clone().unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
@@ -241,7 +243,7 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     let Profile { name, tree, unit } = read(path)?;
     let out = form.out.as_deref();
     let text = match form.format {
-        Form::Text => report::text(&::explain::profile(&name, &tree, unit), print::width()),
+        Form::Text => report::text(&::explain::profile(&name, &tree, unit), print::width_of(out)),
         Form::Json => model::text::json(explain::profile_json(&name, &tree, unit)),
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
@@ -293,9 +295,8 @@ pub struct DiffArgs {
     /// Write a page with both flame graphs and their difference
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// For other programs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: print::FormArgs,
 }
 
 const DIFF_AFTER_HELP: &str = "\
@@ -311,6 +312,7 @@ several of each: proofload run FILE --explain";
 
 /// Prints the difference.
 fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
+    let is_json = args.form.is_json()?;
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
@@ -328,7 +330,7 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
         let title = format!("{} vs {}", b.name, a.name);
         print::put(Some(page), flame::page_of_trees(&trees, a.unit, &title).as_bytes())?;
     }
-    let text = match args.json {
+    let text = match is_json {
         true => model::text::json(explain::difference_json(&comparison, a.unit)),
         false => report::text(&explain::difference(&comparison, a.unit), print::width()),
     };

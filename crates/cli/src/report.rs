@@ -41,7 +41,7 @@ pub struct ReportArgs {
     #[arg(long, conflicts_with_all = ["json", "format"])]
     html: bool,
     /// Open the record's page in a browser, or tell where it is where there is no desktop
-    #[arg(long, conflicts_with_all = ["json", "format", "html", "out"])]
+    #[arg(long, conflicts_with_all = ["json", "format", "html", "out", "dark"])]
     open: bool,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
@@ -76,6 +76,10 @@ of files 4 where a finding makes a conclusion invalid.";
 /// Opens the record and prints it.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
+    if args.dark && !form.has_ground {
+        let message = "--dark: only the plot has a ground";
+        return Err(Failed::usage(message).hint("add --format svg or --format png").into());
+    }
     if args.what.iter().all(|path| is_foreign(path)) && !args.open {
         return audit(args, form);
     }
@@ -89,10 +93,6 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     if args.open {
         return open(what);
-    }
-    if args.dark && !form.has_ground {
-        let message = "--dark: only the plot has a ground";
-        return Err(Failed::usage(message).hint("add --format svg or --format png").into());
     }
     if args.out.is_none() {
         print::fits(form, &[])?;

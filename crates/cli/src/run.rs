@@ -34,6 +34,8 @@ const QUICK_MIN_S: u64 = 90;
 const QUICK_VARIANT_S: u64 = 45;
 /// The same in open loop, where capacity is measured first and each trial settles at its rate.
 const QUICK_VARIANT_OPEN_S: u64 = 60;
+/// What capacity takes, where a file says no more than how long it measures.
+const CAPACITY_BUDGET: Duration = Duration::from_secs(180);
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -110,10 +112,11 @@ pub fn perform(
 ) -> anyhow::Result<u8> {
     flags.amount.settle();
     let form = flags.form.form();
-    print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
     let json = flags.dry_run && flags.form.is_json()?;
+    print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
     // The worktree stays ours until the services have ended.
     let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
+    check_time(&plan, flags)?;
     adjust(&mut plan, flags);
     limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
     if flags.dry_run {
@@ -240,6 +243,7 @@ pub fn failed(error: LabError) -> Failed {
     match error {
         LabError::Record(error) => unwritable(error),
         LabError::Service(_) => Failed::new(exit::SERVICE, error),
+        LabError::Refused(_) => Failed::usage(error),
         LabError::Generator(_) => Failed::new(exit::SELF, error),
     }
 }
@@ -252,7 +256,23 @@ pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
     print::keep(&record.directory, "report", |form, path| crate::report::write(of, form, path));
 }
 
+/// Refuses flags about the time that a comparison may take, where nothing is compared.
+fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), Failed> {
+    let given = [(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")];
+    match given.iter().find(|(is_given, _)| *is_given) {
+        Some((_, flag)) if plan.measure.is_some() && flags.slo.is_empty() => {
+            let message = format!("{flag}: the experiment has [measure], and takes as long as that says");
+            Err(Failed::usage(message).hint("say it there, as `duration` or `requests`"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn adjust(plan: &mut Plan, flags: &RunFlags) {
+    if !flags.slo.is_empty() && plan.measure.take().is_some() {
+        // The length of the measurement stands in place of one.
+        plan.design.budget = CAPACITY_BUDGET;
+    }
     let quick = quick_budget(plan.variants.len(), plan.design.rate.is_some());
     let design = &mut plan.design;
     let given = if flags.quick { design.budget.min(quick) } else { design.budget };
@@ -260,9 +280,21 @@ fn adjust(plan: &mut Plan, flags: &RunFlags) {
     design.seed = flags.seed.or(design.seed);
     design.explain |= flags.explain;
     if !flags.slo.is_empty() {
-        (design.metric, design.co_primary, design.rate) = (Metric::Capacity, Vec::new(), None);
-        (design.ramp_to, design.slo) = (None, flags.slo.clone());
-        plan.measure = None;
+        (design.metric, design.co_primary, design.endpoint) = (Metric::Capacity, Vec::new(), None);
+        (design.rate, design.ramp_to, design.slo) = (None, None, flags.slo.clone());
+        plan.variants.iter_mut().for_each(|variant| variant.load.rate_per_s = None);
+        drop_unmeasured(plan);
+    }
+}
+
+/// Takes away limits of the file that are about what is not measured, and tells of each.
+fn drop_unmeasured(plan: &mut Plan) {
+    let limits = std::mem::take(&mut plan.gate).into_iter();
+    let (kept, others): (Vec<_>, Vec<_>) = limits.partition(|entry| plan.measures(entry.limit.figure));
+    plan.gate = kept;
+    for entry in others {
+        let (why, _) = plan.why_never(entry.limit.figure);
+        print::tell!("note: the file's limit {} is not judged: {why}", entry.limit);
     }
 }
 
@@ -360,13 +392,18 @@ pub fn end_orphans(secrets: &Secrets) {
 /// A record that cannot be written.
 pub fn unwritable(error: WriteError) -> Failed {
     let (hint, code) = match &error {
-        WriteError::Occupied { .. } => ("name another folder with --out", exit::USAGE),
+        WriteError::Occupied { .. } => {
+            ("name another folder with --out, or with --record of `proofload profile`", exit::USAGE)
+        }
         _ if error.is_disk_full() => {
             let hint = "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
                         `proofload report`";
             (hint, exit::SELF)
         }
-        _ => ("choose a folder you may write to with --out", exit::SELF),
+        _ => {
+            let hint = "choose a folder you may write to with --out, or with --record of `proofload profile`";
+            (hint, exit::SELF)
+        }
     };
     Failed::new(code, &error).hint(hint)
 }

@@ -59,6 +59,9 @@ const SEEDS: u64 = 1 << 53;
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER_HELP,
+    mut_arg("metric", |arg| {
+        arg.help("The figure that is judged: throughput, cpu_per_request or peak_memory [default: throughput]")
+    }),
     mut_arg("rate", |arg| arg.hide(true))
 )]
 pub struct TuneArgs {
@@ -108,6 +111,10 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     let read = |text: &String| Keep::read(text).map_err(|why| Failed::usage(format!("--keep {text}: {why}")));
     let keep = base.plan.tune.keep.iter().map(read).collect::<Result<Vec<Keep>, _>>()?;
     check_metrics(&base.plan, &keep)?;
+    if !base.plan.design.co_primary.is_empty() {
+        let metric = base.plan.design.metric.name();
+        print::tell!("note: tune judges by one metric, the first: {metric}; --keep limits others");
+    }
     let facts = base.facts();
     // Also where it is not listed: what is wrong is told before anything starts.
     let chosen = chosen(&base.plan.tune, &facts, Path::new("…"))?;
@@ -116,6 +123,11 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     }
     args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
+    // Files of ours go into it, by names that others may have there.
+    if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        let message = format!("{}: it is there already, and not empty", folder.display());
+        return Err(Failed::usage(message).hint("name another folder with --out").into());
+    }
     fs::create_dir_all(&folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
             .hint("name a folder that you may write to with --out")
@@ -469,6 +481,13 @@ impl Work<'_> {
                 path.clone()
             }
         };
+        let whole = |folder: &Path| fs::canonicalize(folder).ok();
+        let is_elsewhere = whole(records::folder_of(&path)) != whole(&self.base.directory);
+        // Of a command that flags name, folders are absolute.
+        if is_elsewhere && Path::new(&self.base.name).is_file() {
+            let (path, folder) = (path.display(), self.base.directory.display());
+            print::tell!("note: folders in {path} are relative to {folder}: copy it there to run it");
+        }
         Ok(path.display().to_string())
     }
 

@@ -28,6 +28,9 @@ pub enum LabError {
     /// A service did not start, or died, or its data could not be made.
     #[error("{0}")]
     Service(String),
+    /// The load that is asked for cannot be sent.
+    #[error("{0}")]
+    Refused(String),
     /// The load generator could not work.
     #[error("{0}")]
     Generator(String),
@@ -156,6 +159,9 @@ impl Dispatcher<'_> {
             }
             Err(Failure::Preparation(_)) => {
                 (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
+            }
+            Err(Failure::Refused(_)) => {
+                (EndReason::GeneratorFailed(what.clone()), Err(LabError::Refused(what)))
             }
             Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => {
                 (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))

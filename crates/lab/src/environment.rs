@@ -115,6 +115,9 @@ pub enum Failure {
     /// Data that services need could not be made; the text is complete, with the last output.
     #[error("{0}")]
     Preparation(String),
+    /// The load that is asked for cannot be sent, or a file of it is not what it should be.
+    #[error("{0}")]
+    Refused(String),
     /// The load generator could not work, or had no way to the services.
     #[error("{0}")]
     Generator(String),

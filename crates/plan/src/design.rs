@@ -13,7 +13,7 @@ use crate::gate::Limit;
 use crate::model::{Comparison, Design, Endpoint, Factor, LookRule, Metric, Rate, VERDICTS_MAX, Variant};
 use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
-use crate::tree::Node;
+use crate::tree::{Node, Value};
 
 const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(24 * 3600));
 const WARMUP: (Period, Period) = (Period::seconds(0), Period::seconds(600));
@@ -159,18 +159,23 @@ pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &
 fn report_open_loop_keys(site: &mut Site<'_>, metric: Metric) {
     let (keys, how, hint): (&[&str], _, _) = match metric.row().loops {
         Loop::Closed => (
-            &["rate", "arrivals"],
+            &["rate", "arrivals", "pooled"],
             "in closed loop",
             "throughput is what closed loop measures; at a given rate it would only be that rate. Leave this out, or \
              choose a metric such as \"p99\"",
         ),
         Loop::Search => (&["rate"], "at many rates", "capacity finds the rate by itself; leave this out"),
         Loop::Open | Loop::Either => {
-            (&["rate", "arrivals"], "in closed loop", "leave this out, or set `rate`")
+            (&["rate", "arrivals", "pooled"], "in closed loop", "leave this out, or set `rate`")
         }
     };
-    let name = metric.name();
-    for key in keys.iter().copied().filter(|key| site.tree.entry(&["design", key]).is_some()) {
+    let (name, tree) = (metric.name(), site.tree);
+    // What is off has no effect anywhere.
+    let is_on = |key: &&str| {
+        let entry = tree.entry(&["design", *key]);
+        entry.is_some_and(|entry| entry.node.value != Value::Boolean(false))
+    };
+    for key in keys.iter().copied().filter(is_on) {
         let message =
             format!("`design.{key}` is for open loop at one rate, and the metric `{name}` is measured {how}");
         site.at_key(&["design", key], message, "without effect").hint(hint);

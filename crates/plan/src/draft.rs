@@ -129,8 +129,16 @@ impl Draft {
     pub fn anchored(mut self, folder: &Path) -> Draft {
         let anchor = |text: &mut String| *text = anchored(text, folder);
         for setting in &mut self.settings {
-            if let Value::String(text) = &mut setting.value {
-                anchor(text);
+            match &mut setting.value {
+                Value::String(text) => anchor(text),
+                Value::Array(values) => {
+                    let texts = values.iter_mut().filter_map(|value| match value {
+                        Value::String(text) => Some(text),
+                        _ => None,
+                    });
+                    texts.for_each(anchor);
+                }
+                _ => {}
             }
         }
         for variant in &mut self.variants {

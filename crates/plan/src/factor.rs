@@ -14,6 +14,8 @@ pub(crate) const LEVEL_KEYS: [&str; 4] = ["entry", "services", "load", "expect"]
 /// Keys of the file that are the same for every variant.
 pub(crate) const FIXED_KEYS: [&str; 7] =
     ["name", "question", "prepare", "against", "generators", "factors", "design"];
+/// The same of those by whose name a service may be called.
+const OTHER_FIXED_KEYS: [&str; 3] = ["measure", "tune", "gate"];
 
 /// A report has to show this many side by side, and a block has to run through all of them.
 pub(crate) const VARIANTS_MAX: usize = 64;
@@ -64,7 +66,7 @@ fn unfolded(settings: Table, services: &[String], problems: &mut Vec<Problem>) -
             level.entries.push(entry);
         } else if services.contains(&entry.key) {
             by_name.entries.push(entry);
-        } else if FIXED_KEYS.contains(&key) {
+        } else if FIXED_KEYS.contains(&key) || OTHER_FIXED_KEYS.contains(&key) {
             let message = format!("a level cannot set `{key}`, which is the same for all variants");
             let hint = format!("a level sets {}", listed(names.clone().chain(LEVEL_KEYS)));
             problems.push(Problem::new(entry.key_span.clone(), message, "not for a level").with_hint(hint));

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::{fmt, slice};
 
-use ::model::{Pacing, Unit as Quantity};
+use ::model::{Loop, Pacing, Unit as Quantity};
 use serde::{Deserialize, Serialize};
 
 use crate::check::clipped;
 use crate::model::{Comparison, Design, Metric, Plan, Variant};
-use crate::problem::{Site, Span, did_you_mean, line_column, nearest};
+use crate::problem::{Site, did_you_mean, line_column, nearest};
 use crate::text_form::{LimitText, TextForm};
 use crate::tree::{Entry, Node, Value};
 
@@ -273,7 +273,17 @@ impl Plan {
     /// Whether a run of this plan has the figure at all: where variants are compared response times there are in open loop, throughput in
     /// closed loop alone; and figures of processes where those are started.
     pub fn measures(&self, figure: Figure) -> bool {
-        (self.measure.is_some() || is_measured(figure, self.design.pacing())) && !self.hides(figure)
+        is_measured(figure, self.pacing()) && !self.hides(figure)
+    }
+
+    /// Why no run of this plan has the figure, and what to do, where that is not what services hide.
+    pub fn why_never(&self, figure: Figure) -> (&'static str, &'static str) {
+        why_never(figure, self.pacing())
+    }
+
+    /// When requests are sent; `None` where one variant is measured, in closed or in open loop.
+    fn pacing(&self) -> Option<Pacing> {
+        self.measure.is_none().then(|| self.design.pacing())
     }
 
     /// Whether the figure is one of processes, and there are some that nobody may look at.
@@ -283,14 +293,38 @@ impl Plan {
     }
 }
 
-pub(crate) fn is_measured(figure: Figure, pacing: Pacing) -> bool {
-    figure.metric().is_none_or(|metric| metric.exists_in(pacing))
+fn is_measured(figure: Figure, pacing: Option<Pacing>) -> bool {
+    figure.metric().is_none_or(|metric| match pacing {
+        Some(pacing) => metric.exists_in(pacing),
+        None => metric.row().loops != Loop::Search,
+    })
 }
 
-/// All limits of the file, in its order within each table.
+fn why_never(figure: Figure, pacing: Option<Pacing>) -> (&'static str, &'static str) {
+    match (figure.metric().map(|metric| metric.row().loops), pacing) {
+        (Some(Loop::Search), _) => (
+            "capacity is searched for within limits that users bear",
+            "`design.slo` says them where variants are compared, as `proofload capacity --slo` does",
+        ),
+        (_, Some(Pacing::Search)) => (
+            "capacity is searched for at many rates",
+            "bound `capacity`, `cpu_per_request` or `failed`, or leave out `design.slo`",
+        ),
+        (Some(Loop::Closed), _) => (
+            "in open loop throughput is the rate that is given",
+            "bound a response time, or leave out the rate",
+        ),
+        (Some(Loop::Open | Loop::Either) | None, _) => (
+            "in closed loop there are no response times worth a limit",
+            "set a rate, or a metric such as \"p99\", to have them measured in open loop",
+        ),
+    }
+}
+
+/// All limits of the file, in its order within each table; `pacing` is that of [`Plan::measures`].
 pub(crate) fn entries(
     site: &mut Site<'_>,
-    is_measured: &dyn Fn(Figure) -> bool,
+    pacing: Option<Pacing>,
     (variants, comparisons): (&[Variant], &[Comparison]),
 ) -> Vec<GateEntry> {
     let tree = site.tree;
@@ -305,8 +339,10 @@ pub(crate) fn entries(
     for (of, Entry { key, key_span, node }) in keys {
         // What is no figure was told as an unknown key.
         let Some(figure) = Figure::named(key) else { continue };
-        if !is_measured(figure) && site.source.complete {
-            report_never_measured(site, figure, key_span.clone());
+        if !is_measured(figure, pacing) && site.source.complete {
+            let (why, hint) = why_never(figure, pacing);
+            let message = format!("`gate.{key}` is never measured: {why}");
+            site.report(key_span.clone(), message, "never measured").hint(hint);
         }
         let items = if let Value::Array(items) = &node.value { items } else { slice::from_ref(node) };
         if items.is_empty() && site.source.complete {
@@ -330,19 +366,6 @@ pub(crate) fn entries(
         }
     }
     found
-}
-
-fn report_never_measured(site: &mut Site<'_>, figure: Figure, place: Span) {
-    let (why, hint) = if figure.wants_more() {
-        ("in open loop throughput is the rate that is given", "bound a response time, or leave out the rate")
-    } else {
-        (
-            "in closed loop there are no response times worth a limit",
-            "set a rate, or a metric such as \"p99\", to have them measured in open loop",
-        )
-    };
-    let message = format!("`gate.{}` is never measured: {why}", figure.name());
-    site.report(place, message, "never measured").hint(hint);
 }
 
 /// Variants, levels and comparisons may be named.

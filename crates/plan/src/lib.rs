@@ -122,6 +122,14 @@ pub fn percentage(text: &str) -> Result<f64, String> {
     text_form::told(text).map(|percent: text_form::Percent| percent.0)
 }
 
+/// Reads a limit that users bear, as `design.slo` has it: `p99 < 50ms`.
+///
+/// # Errors
+/// What is wrong with it, and what is expected.
+pub fn slo(text: &str) -> Result<Limit, String> {
+    text_form::told(text).map(|slo: text_form::SloText| slo.0)
+}
+
 /// Checks the text of an experiment file. Directories of services are relative to `directory` and must exist.
 ///
 /// # Errors

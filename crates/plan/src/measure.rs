@@ -85,6 +85,11 @@ pub(crate) fn measure(
         site.at_key(&["measure", "rate"], message, "a ramp has a length")
             .hint("`duration` in place of `requests` says how long the ramp is");
     }
+    if written.arrivals.is_some() && rates.is_none() && site.source.complete {
+        let message = "`measure.arrivals` is for open loop, and without `measure.rate` the loop is closed";
+        site.at_key(&["measure", "arrivals"], message, "without effect")
+            .hint("leave this out, or set `rate`");
+    }
     if !factors.is_empty() && site.source.complete {
         let message = "`measure` is about one variant, and `factors` make several of them";
         site.at_key(&["measure"], message, "nothing is compared")

@@ -47,8 +47,8 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
     if sound && measure.is_none() && site.problems.is_empty() {
         design::judge_times(&mut site, &file.design, &design, Grid::new(&factors).count_saturating());
     }
-    let is_measured = |figure| measure.is_some() || gate::is_measured(figure, design.pacing());
-    let gate = gate::entries(&mut site, &is_measured, (&variants, &comparisons));
+    let pacing = measure.is_none().then(|| design.pacing());
+    let gate = gate::entries(&mut site, pacing, (&variants, &comparisons));
     service::elsewhere::judge_design(&mut site, &design, &gate, &variants);
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);

@@ -204,9 +204,27 @@ fn said_by(record: &Record) -> Option<&'static str> {
 
 /// The command that runs it again.
 fn again(record: &Record) -> String {
-    let against = record.header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
-    let command = if is_of(record, "doctor") { "doctor calibrate" } else { "run" };
-    format!("proofload {command} {}{against}", plan::command_line([record.header.experiment.clone()]))
+    let header = &record.header;
+    let against = header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
+    let mut words = vec![header.experiment.clone()];
+    let command = if is_of(record, "doctor") {
+        let named = header.command.iter().any(|word| word.starts_with("--variant"));
+        let variant = header.plan.variants.first().filter(|_| named);
+        words.extend(variant.into_iter().flat_map(|of| ["--variant".to_owned(), of.name.clone()]));
+        "doctor calibrate"
+    } else if is_of(record, "capacity") && header.command.contains(&header.experiment) {
+        // What users bear was typed, and does not stand in that file.
+        let limits = header.plan.design.slo.iter();
+        words.extend(limits.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
+        "capacity"
+    } else {
+        "run"
+    };
+    if is_of(record, "tune") {
+        // A step's own: what was typed is the service as it was.
+        words = vec![record.directory.join("experiment.toml").display().to_string()];
+    }
+    format!("proofload {command} {}{against}", plan::command_line(words))
 }
 
 /// The command that repeats it with its seed. That of a load, which has no file, is what was typed: its seed is among its flags, or the usual.
@@ -219,7 +237,16 @@ pub(crate) fn repeat(record: &Record) -> String {
 
 /// Whether this command of Proofload measured it.
 fn is_of(record: &Record, command: &str) -> bool {
-    record.header.command.get(1).is_some_and(|word| word == command)
+    let mut words = record.header.command.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            // The one flag that may stand before a command with a value of its own.
+            "--records" => _ = words.next(),
+            flag if flag.starts_with('-') => {}
+            word => return word == command,
+        }
+    }
+    false
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {

@@ -378,7 +378,7 @@ impl Trended<'_> {
             Column::text("", Fit::Drawing),
         ];
         let mut table = Table::new(&line.name, columns);
-        let hidden = line.points.len().saturating_sub(self.rows.max(1));
+        let hidden = line.points.len().saturating_sub(self.rows);
         if hidden > 0 {
             let text = format!("{hidden} earlier ones: --limit {}", line.points.len());
             table.rows.push(Row::Note(Tone::Faint, text));

@@ -97,6 +97,22 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
 }
 
 impl Pace {
+    /// Refuses numbers that the engine would not take, or not as they are.
+    pub fn check(&self) -> Result<(), Failed> {
+        let Pace { threads, connections, .. } = self;
+        if threads > connections {
+            let message =
+                format!("--threads {threads}: more than the {connections} connections that they share");
+            return Err(
+                Failed::usage(message).hint("at most one for each: fewer threads, or more --connections")
+            );
+        }
+        if self.timeout.is_zero() {
+            return Err(Failed::usage("--timeout 0s is too short for any response").hint("the default is 5s"));
+        }
+        Ok(())
+    }
+
     /// Whether requests are due at times of their own.
     pub fn is_open_loop(&self) -> bool {
         self.rate.is_some()
@@ -110,9 +126,10 @@ impl Pace {
             Some(requests) => set("requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
             None => set("duration", format!("{}ms", self.duration.as_millis()).into()),
         };
-        let rate = self.rate.as_ref().map(|rate| set("rate", rate.written().into()));
-        let arrivals = set("arrivals", self.arrivals.as_str().into());
-        [length, arrivals].into_iter().chain(rate).collect()
+        let of_rate = |rate: &Rates| {
+            [set("rate", rate.written().into()), set("arrivals", self.arrivals.as_str().into())]
+        };
+        std::iter::once(length).chain(self.rate.iter().flat_map(of_rate)).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use explain::{Explanation, Subject, Tree, Unit, flame};
+use plan::Plan;
 
 use crate::exit::Failed;
 use crate::print;
@@ -29,6 +30,41 @@ pub struct FormArgs {
     /// Of a record: recompute the explanation from the raw profiles
     #[arg(long)]
     pub again: bool,
+}
+
+impl FormArgs {
+    /// Refuses flags that say nothing together.
+    pub fn check(&self) -> Result<(), Failed> {
+        if self.heap && matches!(self.format, Form::Text | Form::Json | Form::Html) {
+            let message = format!("--heap: {} has memory beside CPU time", self.format.name());
+            let hint = "leave it out, or add --format folded, svg, firefox, speedscope or cpuprofile";
+            return Err(Failed::usage(message).hint(hint));
+        }
+        Ok(())
+    }
+
+    /// Refuses, before services of this plan are started, what cannot be printed of them.
+    pub fn check_for(&self, plan: &Plan) -> Result<(), Failed> {
+        if self.again {
+            let message = "--again: what is captured now is computed from the raw profiles anyway";
+            return Err(Failed::usage(message).hint("it is for records"));
+        }
+        let services = plan.variants.iter().flat_map(|variant| &variant.services);
+        known("--variant", self.variant.as_deref(), plan.variants.iter().map(|variant| &*variant.name))?;
+        known("--service", self.service.as_deref(), services.map(|service| &*service.name))
+    }
+}
+
+/// Refuses a name that is none of these.
+fn known<'n>(
+    flag: &str,
+    name: Option<&'n str>,
+    there: impl IntoIterator<Item = &'n str>,
+) -> Result<(), Failed> {
+    let there = model::distinct(there);
+    let Some(name) = name.filter(|name| !there.contains(name)) else { return Ok(()) };
+    let hint = plan::did_you_mean(name, "profiles", there);
+    Err(Failed::usage(format!("{flag}: no profile of `{name}`")).hint(hint))
 }
 
 /// A form.
@@ -142,14 +178,9 @@ fn retain(
     subjects: &mut Vec<Subject>,
     of: fn(&Subject) -> &str,
 ) -> Result<(), Failed> {
-    let there: Vec<String> = subjects.iter().map(|subject| of(subject).to_owned()).collect();
+    known(flag, Some(name), subjects.iter().map(of))?;
     subjects.retain(|subject| of(subject) == name);
-    if !subjects.is_empty() {
-        return Ok(());
-    }
-    let there = model::distinct(there.iter().map(String::as_str));
-    Err(Failed::usage(format!("{flag}: no profile of `{name}`"))
-        .hint(plan::did_you_mean(name, "profiles", there)))
+    Ok(())
 }
 
 /// The one tree that a form has room for.

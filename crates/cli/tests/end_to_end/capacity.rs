@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 use crate::place::{Place, Run, SERVICE};
 
 const QUEUE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets/queue");
@@ -13,6 +15,7 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
         (&["node x.js", "--slo", "p99 < 5"][..], "has no unit"),
         (&["node x.js", "--slo", "p99 < +5%"], "is a change"),
         (&["node x.js", "--slo", "throughput > 5/s"], "which users do not feel"),
+        (&["x.toml", "--slo", "throughput > 5/s"], "which users do not feel"),
         (&["--slo", "p99 < 50ms"], "no service is named"),
         (&["x.toml", "--slo", "p99 < 50ms", "--path", "/a"], "--path: x.toml is an experiment file"),
         (&["x.toml", "--slo", "p99 < 50ms", "--port", "80"], "--port: x.toml is an experiment file"),
@@ -21,6 +24,18 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
     ] {
         place.said(&[&["capacity"], words].concat()).ends(2).tells(&[told]);
     }
+    let file = "name = \"x\"\n[services.api]\ncommand = [\"true\"]\n\
+                [load]\nrequests = [{ path = \"/a\" }, { path = \"/b\" }]\n\
+                [design]\nmetric = \"p99\"\nendpoint = \"GET /a\"\n[measure]\nduration = \"1s\"\n[gate]\nthroughput = \"> 5/s\"\n";
+    place.write("x.toml", file);
+    let words = ["capacity", "x.toml", "--slo", "p99 < 50ms", "--limit", "capacity > 5/s"];
+    let said = place.said(&[&words[..], &["--dry-run", "--json"]].concat());
+    let plan = said.ends(0).tells(&["the file's limit throughput > 5/s is not judged"]).json();
+    assert_eq!(plan["gate"][0]["limit"], "capacity > 5/s");
+    let design = [&plan["measure"], &plan["design"]["endpoint"], &plan["design"]["budget"]["secs"]];
+    assert_eq!(design, [&Value::Null, &Value::Null, &Value::from(180)], "what the file measures is no part");
+    let said = place.said(&["run", "x.toml", "--budget", "9s"]);
+    said.ends(2).tells(&["--budget: the experiment has [measure]"]);
     assert!(!place.path("records").exists());
 }
 

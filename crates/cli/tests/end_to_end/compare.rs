@@ -75,18 +75,26 @@ fn what_cannot_be_compared_is_told_before_anything_starts() {
         (&["node a.js"], "--against REF"),
         (&["node a.js", "node 'b.js"], "a quote is not closed"),
         (&["node a.js", "npm run build && node b.js"], "sh -c"),
-        (&["node a.js", "node b.js", "--margin", "30"], "--> the command line"),
+        (&["node a.js", "node b.js", "--margin", "30", "--save", "new.toml"], "--> the command line"),
+        (&["node a.js", "node b.js", "--seed", "9007199254740992"], "9007199254740991"),
         (&["--name", "a", "node b.js"], "NAME=COMMAND"),
         (&["--container", "shop:1", "A=1"], "there is no image in it"),
         (&["--container", "shop:1", "--against", "HEAD"], "--against"),
     ] {
         compare(&place, words).ends(2).tells(&[said]);
     }
+    assert!(!place.path("new.toml").exists(), "a file with problems is not saved");
     compare(&place, &["node nowhere.js", "no-such-program"])
         .ends(3)
         .tells(&["nowhere.js: there is no such file", "command not found: no-such-program"]);
-    let dry = compare(&place, &["node nowhere.js", "no-such-program", "--dry-run", "--json"]);
-    assert_eq!(dry.ends(3).json()["variants"].as_array().map(Vec::len), Some(2));
+    let limits = ["p99 < 50ms", "p50 < 9ms", "p99 < +5%"].map(|limit| ["--limit", limit]).concat();
+    let words = ["node nowhere.js", "no-such-program", "-H", "A: 1", "-H", "a: 2", "--dry-run", "--json"];
+    let dry = compare(&place, &[&words[..], &limits[..]].concat()).ends(3).json();
+    assert_eq!(dry["variants"].as_array().map(Vec::len), Some(2));
+    let sent = &dry["variants"][0]["load"]["requests"][0]["headers"];
+    assert_eq!(*sent, serde_json::json!([["A", "1"], ["A", "2"]]), "a field with several values");
+    let judged = [&dry["design"]["metric"], &dry["design"]["co_primary"]];
+    assert_eq!(judged, [&serde_json::json!("p99"), &serde_json::json!(["p50"])], "each limit's figure once");
     assert!(!place.record().exists(), "nothing was begun");
     let engine = place.engine("version) echo 28;; image) echo \"No such image: $5\" >&2; exit 1;;");
     for (folder, wanted) in

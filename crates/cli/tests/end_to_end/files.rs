@@ -41,6 +41,10 @@ fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
         let plan = place.said(&["run", "--dry-run", "experiment.toml", "--format", "json"]).json();
         assert_eq!(plan["variants"].as_array().map(Vec::len), Some(3), "with the copy");
     }
+    let place = Place::new();
+    place.two("api.env.A = 1", "api.env.A = 2", "metric = \"p50\"\nrate = \"1000..5000\"");
+    let said = place.said(&["run", "--dry-run", "experiment.toml"]);
+    said.ends(0).prints(&["open loop: 1,000/s to 5,000/s over each slice with Poisson arrivals"]);
 }
 
 #[test]

@@ -43,7 +43,10 @@ fn an_older_record_has_every_form_on_stdout_and_in_a_file() {
         assert!(fs::read(place.path(form)).expect("it is there").starts_with(begin), "{form}");
     }
     report(KEPT, &["--format", "svg", "--dark"]).prints(&["fill=\"#14171b\""]);
-    report(KEPT, &["--dark"]).ends(2);
+    let notes = place.path("md").display().to_string();
+    for words in [&[KEPT, "--dark"][..], &[KEPT, "--dark", "--open"], &[notes.as_str(), "--dark"]] {
+        proofload().arg("report").args(words).said().ends(2).tells(&["--dark"]);
+    }
 }
 
 #[test]
@@ -81,6 +84,8 @@ fn a_form_that_there_is_not_is_refused_before_anything_starts() {
     ] {
         assert_eq!(place.said(words).ends(2).out, "", "{words:?}");
     }
+    let dry = place.said(&["run", "experiment.toml", "--dry-run", "--format", "junit"]);
+    dry.ends(2).tells(&["there are text and json"]);
     assert!(!place.path("records").exists());
 }
 

@@ -111,6 +111,7 @@ fn limits_that_cannot_be_judged_are_told_before_anything_starts() {
     let experiment = place.two("api.env.SPIN_MS = 1", "api.env.SPIN_MS = 3", "");
     for (flags, said) in [
         (&["--gate", "--limit", "p99 < 50ms"][..], "never measures p99"),
+        (&["--gate", "--limit", "capacity > 5/s"], "`design.slo` says them"),
         (&["--max-regression", "3%"], "--max-regression goes with --gate"),
     ] {
         quiet(place.command(&experiment).args(flags)).said().ends(2).tells(&[said]);

@@ -77,6 +77,9 @@ fn history_lists_and_draws_what_is_there_and_stands_many_at_once() {
     assert!(list.out.lines().all(|line| line.chars().count() <= 100), "{list}");
     let trend = place.said(&["history", "trend", "simulated", "--records", "records"]);
     trend.ends(0).prints(&["throughput of 3 records"]);
+    let shown = |limit| place.said(&["history", "trend", "simulated", "--limit", limit]).out;
+    let hides = ["1", "0"].map(|limit| shown(limit).contains("2 earlier ones"));
+    assert_eq!(hides, [true, false], "0 for all, as in the list");
     // Into a reader that has seen enough.
     let script = "set -o pipefail; PROOFLOAD history | head -1; PROOFLOAD history trend simulated | head -1";
     let script = script.replace("PROOFLOAD", &format!("'{}'", env!("CARGO_BIN_EXE_proofload")));

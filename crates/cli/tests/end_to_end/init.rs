@@ -16,6 +16,12 @@ fn a_node_folder_becomes_an_experiment_that_the_other_commands_take() {
     fs::remove_file(place.path("proofload.toml")).expect("it goes");
     place.write("package.json", r#"{ "scripts": { "start": "MODE=exit node server.js" } }"#);
     place.said(&["init"]).ends(3).tells(&["giving up"]);
+
+    place.write("of it/server.js", "");
+    place
+        .said(&["init", "of it", "--no-start"])
+        .ends(0)
+        .tells(&["next: `proofload run 'of it/proofload.toml' --quick`"]);
 }
 
 #[test]

@@ -45,6 +45,8 @@ fn what_came_of_a_load_fits_a_screen_and_the_rest_is_there_when_asked_for() {
     whole.ends(0).prints(&["300 successful", "transfer", "errors  none"]);
     let junit = said(&["--limit", "failed < 50%", "--format", "junit"]);
     assert!(junit.ends(0).out.starts_with("<?xml"), "{junit}");
+    let html = service.run(&["-n", "300", "--limit", "failed < 50%", "--format", "html"]);
+    assert!(html.ends(0).tells(&["failed < 50%"]).out.starts_with("<!"), "{html}");
     assert!(!short.out.contains("transfer") && whole.out.lines().count() > short.out.lines().count());
 }
 

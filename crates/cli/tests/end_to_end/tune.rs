@@ -13,8 +13,10 @@ fn service(place: &Place) {
 fn what_would_be_tried_is_listed_and_nothing_is_started() {
     let place = Place::new();
     service(&place);
+    let metrics = "[design]\nmetric = [\"throughput\", \"peak_memory\"]\n";
+    place.write("experiment.toml", place.read("experiment.toml").replace("[design]\n", metrics));
     let said = place.said(&["tune", "experiment.toml", "--list", "--try", "POOL=4|8"]);
-    said.ends(0).prints(&[
+    said.ends(0).tells(&["judges by one metric, the first: throughput"]).prints(&[
         "NODE_ENV=production",
         "tries POOL=4, POOL=8",
         "not tried: heap size: only if asked for",
@@ -52,6 +54,7 @@ fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
         (&["node x.js", "--keep", "capacity > -5%"], "there is no such figure here"),
         (&["node x.js", "--try", "A=1", "--try", "A=2"], "another --try sets it too"),
         (&["node x.js", "--write", "experiment.toml"], "it is there already"),
+        (&["node x.js", "--out", "."], "it is there already, and not empty"),
         (&["node x.js", "--metric", "p99"], "in closed loop"),
     ] {
         let said = place.said(&[&["tune"], words].concat());

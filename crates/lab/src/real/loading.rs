@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use load::{Address, Arrivals, First, Generator, LoadSpec, Request, Tls, Trust, Until, Users, Values};
+use load::{
+    Address, Arrivals, First, Generator, LoadError, LoadSpec, Request, Tls, Trust, Until, Users, Values,
+};
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
@@ -76,8 +78,7 @@ impl RealEnvironment {
                 elsewhere.give(&spec, threads, &self.division.generator).map(|()| Loader::Elsewhere)
             }
             None => {
-                let start = || Generator::start(spec).map_err(|error| Failure::Generator(error.to_string()));
-                at_client(network, start).map(Loader::Here)
+                at_client(network, || Generator::start(spec).map_err(not_started)).map(Loader::Here)
             }
         }
     }
@@ -174,6 +175,14 @@ pub(super) fn host(variant: &Variant, address: &Address) -> String {
     url.map_or_else(|| address.to_string(), plan::Url::authority)
 }
 
+/// What is asked for is to blame, or what the system grants.
+fn not_started(error: LoadError) -> Failure {
+    match error {
+        LoadError::Spec { .. } => Failure::Refused(error.to_string()),
+        LoadError::System(_) => Failure::Generator(error.to_string()),
+    }
+}
+
 // The way from the generator to a trial's services: loopback, or a link of the trial's own. Links are made and threads taken to their ends;
 // what is started there is the caller's business.
 
@@ -223,7 +232,7 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 /// What a variant sends again and again, to the host and port that its `Host` field shall name.
 ///
 /// # Errors
-/// [`Failure::Generator`], with what is wrong with a file.
+/// [`Failure::Refused`], with what is wrong with a file.
 pub(super) fn requests(load: &Load, host: &str, secrets: &Secrets) -> Result<Vec<Request>> {
     let all = load.requests.iter().enumerate().filter(|(_, request)| !request.once);
     all.map(|(index, _)| one(load, index, host, secrets)).collect()
@@ -271,7 +280,7 @@ fn name(request: &plan::Request, sent: &str) -> String {
 /// TLS with the authorities of its file.
 ///
 /// # Errors
-/// [`Failure::Generator`], if that cannot be read.
+/// [`Failure::Refused`], if that cannot be read.
 pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
     let trust = match (&tls.ca, tls.insecure) {
         (_, true) => Trust::Anything,
@@ -287,10 +296,10 @@ fn values(file: &Path) -> Result<Values> {
     let is_csv = file.extension().is_some_and(|end| end == "csv");
     let bytes = read(file)?;
     let rows = if is_csv { Values::csv(&bytes) } else { Values::jsonl(&bytes) };
-    rows.map_err(|error| Failure::Generator(format!("values {}: {error}", file.display())))
+    rows.map_err(|error| Failure::Refused(format!("values {}: {error}", file.display())))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
     plan::read_file(file, FILE_BYTES_MAX)
-        .map_err(|error| Failure::Generator(format!("cannot read {}: {error}", file.display())))
+        .map_err(|error| Failure::Refused(format!("cannot read {}: {error}", file.display())))
 }

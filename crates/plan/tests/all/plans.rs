@@ -59,6 +59,7 @@ fn a_level_may_set_the_rate_of_all_variants_or_none() {
         ("{}", "metric = \"p99\"", "is set for 1 of 2 variants"),
         ("{ load.rate = 200 }", "metric = \"p99\"\nrate = 100", "stands beside another rate"),
         ("{ load.rate = 0 }", "metric = \"p99\"", "above 0"),
+        ("{ load.rate = 200, gate.failed = \"< 1%\" }", "metric = \"p99\"", "a level cannot set `gate`"),
     ] {
         let problems = parse(&file(low, design), here()).expect_err(told);
         let found: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
@@ -185,6 +186,9 @@ fn latencies_are_measured_at_a_common_rate_and_throughput_at_none() {
         assert_eq!((found.metric, found.rate, found.arrivals), (metric, rate, Process::Poisson), "{lines}");
     }
     assert_eq!(design("metric = \"p90\"\narrivals = \"constant\"").arrivals, Process::Constant);
+    assert!(design("metric = \"p90\"\npooled = true").pooled && !design("pooled = false").pooled);
+    let problems = parse(&format!("{MINIMAL}[design]\npooled = true\n"), here()).unwrap_err();
+    assert!(problems[0].message.starts_with("`design.pooled` is for open loop"), "{problems:?}");
 }
 
 #[test]
@@ -436,6 +440,8 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         ("requests = 5\nduration = \"1s\"", "a duration and a number"),
         ("requests = 5\nrate = \"1..9\"", "gives it no length"),
         ("rate = \"fast\"", "is no rate"),
+        ("arrivals = \"constant\"", "the loop is closed"),
+        ("[gate]\ncapacity = \"> 5/s\"", "never measured: capacity is searched for within limits"),
         ("[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
         ("[design]\nmetric = \"p99\"\nrate = 500", "`design.rate` is for comparisons"),
     ] {

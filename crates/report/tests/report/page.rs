@@ -136,10 +136,21 @@ fn the_command_that_repeats_a_run_can_be_typed() {
     let mut record = kept();
     record.header.experiment = "my shop/a.toml".to_owned();
     assert_eq!(data(&record).repeat, "proofload run 'my shop/a.toml' --seed 11");
+    record.header.command = ["proofload", "capacity", "my shop/a.toml"].map(str::to_owned).into();
+    assert_eq!(data(&record).repeat, "proofload capacity 'my shop/a.toml' --seed 11");
+    record.header.command = ["proofload", "doctor", "calibrate", "--variant=x"].map(str::to_owned).into();
+    assert_eq!(
+        data(&record).repeat,
+        "proofload doctor calibrate 'my shop/a.toml' --variant level-0 --seed 11"
+    );
+    record.header.command = ["proofload", "tune", "node a.js"].map(str::to_owned).into();
+    let told = data(&record).repeat;
+    assert!(told.starts_with("proofload run ") && told.ends_with("/experiment.toml --seed 11"), "{told}");
     // A load has no file.
-    record.header.command = ["proofload", "load", "http://shop/"].map(str::to_owned).into();
+    let words = ["proofload", "--records", "r", "load", "http://shop/"];
+    record.header.command = words.map(str::to_owned).into();
     let told = data(&record);
-    assert_eq!(told.repeat, "proofload load http://shop/");
+    assert_eq!(told.repeat, "proofload --records r load http://shop/");
     assert!(!told.next.iter().any(|step| step.contains("proofload run")), "{:?}", told.next);
 }
 

@@ -74,6 +74,16 @@ fn what_is_no_profile_is_said_with_what_would_be_one() {
     for arguments in [&[][..], &["."], &["latest"]] {
         profile(&place, arguments).ends(2);
     }
+    place.two("api.env.A = 1", "api.env.A = 2", "");
+    for (flags, what) in [
+        (&["--variant", "candidat"][..], "did you mean `candidate`?"),
+        (&["--service", "db"], "no profile of `db`"),
+        (&["--again"], "it is for records"),
+        (&["--heap"], "text has memory beside CPU time"),
+    ] {
+        profile(&place, &[&["experiment.toml"], flags].concat()).ends(2).tells(&[what]);
+    }
+    assert!(!place.path("records").exists(), "nothing was started");
 }
 
 #[test]
