@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use machine::groups::{self, ControlGroup};
+use machine::process::ProcessId;
 use plan::{Container, ContainerOf, Engine};
 use serde::Deserialize;
 use serde_json::Value;
@@ -71,8 +72,8 @@ pub(crate) struct Pack {
 pub(crate) struct Up {
     /// Where it is reached.
     pub address: SocketAddr,
-    /// The control groups of all containers of the service.
-    pub groups: Vec<ControlGroup>,
+    /// The first process of each container of the service, and its control group.
+    pub containers: Vec<(ProcessId, ControlGroup)>,
     /// The image of the one that gets requests, by its digest.
     pub image: String,
 }
@@ -195,11 +196,13 @@ impl Pack {
         let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
         let running = all.iter().filter(|seen| seen.pid > 0);
-        let groups: Option<Vec<ControlGroup>> = running.map(|seen| groups::of(seen.pid)).collect();
+        let container = |seen: &Seen| Some((ProcessId::of(seen.pid)?, groups::of(seen.pid)?));
+        let containers: Option<Vec<(ProcessId, ControlGroup)>> = running.map(container).collect();
         let doing = "has it in no control group that can be read";
-        let groups = groups.ok_or_else(|| self.failed(doing, "nothing would be known of its CPU time"))?;
+        let containers =
+            containers.ok_or_else(|| self.failed(doing, "nothing would be known of its CPU time"))?;
         let address = address.unwrap_or(self.published);
-        Ok(Some(Up { address, groups, image: entry.image.clone() }))
+        Ok(Some(Up { address, containers, image: entry.image.clone() }))
     }
 
     fn seen(&self) -> Option<Vec<Seen>> {
