@@ -12,7 +12,7 @@ use services::{AgentHost, Blame, Error, Placement, Ports};
 
 use super::deployed::Loaded;
 use super::loading::at_services;
-use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, hinted, processes};
+use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name_of, hinted, processes};
 use crate::environment::{Failure, Result, Start};
 use crate::reached::{Machine, REACH_PATIENCE};
 
@@ -28,9 +28,10 @@ impl RealEnvironment {
     ) -> Result<Vec<ServiceHandle>> {
         let addresses = self.addresses(variant, entry)?;
         let ports = self.ports(variant)?;
+        let name = file_name_of(&self.plan.variants, start.variant);
         let mut services = Vec::with_capacity(variant.services.len());
         for service in &variant.services {
-            let log = format!("{}-{}-{}.log", place(start), file_name(&variant.name), service.name);
+            let log = format!("{}-{name}-{}.log", place(start), service.name);
             let mut placement = Placement::new(self.record.join(LOGS).join(log));
             placement.padding_bytes = start.padding_bytes;
             placement.address = addresses[&service.name];
