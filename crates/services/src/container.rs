@@ -173,7 +173,8 @@ impl Pack {
     /// # Errors
     /// A port that nobody names, or no control group.
     pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
-        let Some(all) = self.seen() else { return Ok(None) };
+        let ids = self.ids();
+        let Some(all) = self.seen(&ids) else { return Ok(None) };
         let (entry, is_compose) = match &self.container.of {
             ContainerOf::Image(_) => (all.first(), false),
             ContainerOf::Compose { service, .. } => {
@@ -185,7 +186,7 @@ impl Pack {
         };
         if is_compose && !cpus.is_empty() {
             // A Compose file's own limits are of the file; those of the plan are set now, before any load.
-            let (ids, cpus) = (self.ids(), list(cpus));
+            let cpus = list(cpus);
             let mut words = vec!["update", "--cpuset-cpus", &cpus];
             words.extend(ids.iter().map(String::as_str));
             self.ask(&words).map_err(|reason| self.failed("cannot give it its processors", &reason))?;
@@ -195,22 +196,28 @@ impl Pack {
         let address = |network: &SeenNetwork| network.address.as_ref()?.parse().ok();
         let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
-        let running = all.iter().filter(|seen| seen.pid > 0);
-        let container = |seen: &Seen| Some((ProcessId::of(seen.pid)?, groups::of(seen.pid)?));
-        let containers: Option<Vec<(ProcessId, ControlGroup)>> = running.map(container).collect();
-        let doing = "has it in no control group that can be read";
-        let containers =
-            containers.ok_or_else(|| self.failed(doing, "nothing would be known of its CPU time"))?;
+        let numbers = self.inspect("{{.Id}}", &ids);
+        let numbers = numbers.map_err(|reason| self.failed("does not tell of it", &reason))?;
+        // One that has only just ended is in no group any more.
+        let here = |(number, seen): (&str, &Seen)| seen.here(number);
+        let containers: Vec<(ProcessId, ControlGroup)> = numbers.lines().zip(&all).filter_map(here).collect();
+        if !containers.iter().any(|(first, _)| first.pid == entry.pid) {
+            return Err(self.out_of_sight());
+        }
         let address = address.unwrap_or(self.published);
         Ok(Some(Up { address, containers, image: entry.image.clone() }))
     }
 
-    fn seen(&self) -> Option<Vec<Seen>> {
-        let ids = self.ids();
-        let mut words = vec!["inspect", "--format", FORMAT];
-        words.extend(ids.iter().map(String::as_str));
-        let told = if ids.is_empty() { return None } else { self.ask(&words).ok()? };
+    fn seen(&self, ids: &[String]) -> Option<Vec<Seen>> {
+        let told = if ids.is_empty() { return None } else { self.inspect(FORMAT, ids).ok()? };
         told.lines().map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// A line of each.
+    fn inspect(&self, format: &str, ids: &[String]) -> Result<String, String> {
+        let mut words = vec!["inspect", "--format", format];
+        words.extend(ids.iter().map(String::as_str));
+        self.ask(&words)
     }
 
     /// The containers of the service.
@@ -290,6 +297,16 @@ impl Pack {
         )
     }
 
+    fn out_of_sight(&self) -> Error {
+        let engine = self.engine.file_name().unwrap_or_default().display();
+        let message =
+            format!("{engine} has it in no control group of this machine, so that its CPU time is not known");
+        Error::of(&self.service, message).help(
+            "an engine in a virtual machine, as Docker Desktop's, or on another host is out of sight: `docker context use default` \
+             chooses that of this machine",
+        )
+    }
+
     fn no_port(&self) -> Error {
         Error::of(&self.service, format!("{} exposes no port, or several", self.container))
             .help("`port` in the container's table names the one inside")
@@ -297,6 +314,13 @@ impl Pack {
 }
 
 impl Seen {
+    /// Its first process and its group, which is called by the container's own `number`. Where the engine runs elsewhere, in a virtual
+    /// machine too, the process is somebody else's.
+    fn here(&self, number: &str) -> Option<(ProcessId, ControlGroup)> {
+        let group = groups::of(self.pid)?;
+        group.folder.to_string_lossy().contains(number).then_some((ProcessId::of(self.pid)?, group))
+    }
+
     fn label(&self, name: &str) -> Option<&String> {
         self.labels.as_ref()?.get(name)
     }

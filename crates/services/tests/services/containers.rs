@@ -182,6 +182,13 @@ fn what_is_missing_is_told() {
         assert!(error.to_string().ends_with("command not found: podman"), "{error}");
         assert!(error.hint().unwrap().contains("apt-get install podman"), "{:?}", error.hint());
     }
+    if let Ok(state) = std::env::var("FAKE_ENGINE") {
+        let elsewhere = Path::new(&state).join("elsewhere");
+        fs::write(&elsewhere, "").unwrap();
+        let error = stage.start(&service(&stage, IMAGE)).unwrap_err();
+        assert!(error.hint().unwrap().contains("Docker Desktop"), "{error}");
+        fs::remove_file(elsewhere).unwrap();
+    }
     // SAFETY: this process runs this test alone.
     unsafe { std::env::set_var("DOCKER_HOST", "unix:///nowhere/docker.sock") };
     if let Ok(state) = std::env::var("FAKE_ENGINE") {
