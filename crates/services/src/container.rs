@@ -5,6 +5,7 @@
 //! the warden removes it at the end, whatever ended the rest. One whose warden was killed, too, goes with the next that is started.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -317,8 +318,9 @@ impl Seen {
     /// Its first process and its group, which is called by the container's own `number`. Where the engine runs elsewhere, in a virtual
     /// machine too, the process is somebody else's.
     fn here(&self, number: &str) -> Option<(ProcessId, ControlGroup)> {
-        let group = groups::of(self.pid)?;
-        group.folder.to_string_lossy().contains(number).then_some((ProcessId::of(self.pid)?, group))
+        let ControlGroup { folder, unified } = groups::of(self.pid)?;
+        let folder = own_group(&folder, number)?.to_owned();
+        Some((ProcessId::of(self.pid)?, ControlGroup { folder, unified }))
     }
 
     fn label(&self, name: &str) -> Option<&String> {
@@ -329,6 +331,12 @@ impl Seen {
     fn is_healthy(&self) -> bool {
         self.health.as_deref().is_none_or(|health| health.is_empty() || health == "healthy")
     }
+}
+
+/// The group of a container's own, of which its first process may be in a part: systemd makes itself one.
+fn own_group<'a>(folder: &'a Path, number: &str) -> Option<&'a Path> {
+    let is_own = |name: &OsStr| name.to_string_lossy().contains(number);
+    folder.ancestors().find(|folder| folder.file_name().is_some_and(is_own))
 }
 
 /// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove.
@@ -386,6 +394,16 @@ fn list(cpus: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_container_has_is_that_of_its_whole_group() {
+        let own = |folder: &'static str| own_group(Path::new(folder), "4f2a").and_then(Path::to_str);
+        let docker = "/sys/fs/cgroup/system.slice/docker-4f2a.scope";
+        assert_eq!(own("/sys/fs/cgroup/system.slice/docker-4f2a.scope/init.scope"), Some(docker));
+        assert_eq!(own(docker), Some(docker));
+        // Of an engine in a virtual machine: a process of ours has the number.
+        assert_eq!(own("/sys/fs/cgroup/user.slice/session-2.scope"), None);
+    }
 
     #[test]
     fn what_removes_a_project_has_the_variables_and_the_folder_that_its_file_was_read_with() {
