@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::command::{executable, not_found, search_path};
 use crate::marker::Marker;
-use crate::message::{Cleanup, Head, Spec};
+use crate::message::{Cleanup, Head, Leftover, Spec};
 
 /// On each container of ours, with its marker.
 const LABEL: &str = "proofload.trial";
@@ -127,7 +127,7 @@ impl Pack {
     pub fn fill(&self, spec: &mut Spec) {
         let mut command = self.words(&["run", "--pull=never"]);
         let name = &self.name;
-        let removal = match &self.container.of {
+        let (removal, label) = match &self.container.of {
             ContainerOf::Image(image) => {
                 let flag = |name: &str, value: String| [name.to_owned(), value];
                 command.extend(flag("--name", name.clone()));
@@ -152,15 +152,17 @@ impl Pack {
                 });
                 command.push(image.clone());
                 command.append(&mut spec.command);
-                self.words(&["rm", "--force", "--volumes", name])
+                (self.words(&["rm", "--force", "--volumes", name]), format!("label={LABEL}={}", spec.marker))
             }
             ContainerOf::Compose { service, .. } => {
                 command = self.of_project(&["up", "--no-color", service]);
-                self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"])
+                let down = self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"]);
+                (down, format!("label={PROJECT}={name}"))
             }
         };
         let (directory, env) = (spec.directory.clone(), spec.env.clone());
-        spec.cleanup = Some(Cleanup { command: removal, directory, env });
+        let left = self.words(&["ps", "--all", "--quiet", "--filter", &label]);
+        spec.cleanup = Some(Cleanup { command: removal, left, directory, env });
         spec.program = PathBuf::from(&command[0]);
         spec.command = command;
         // The engine's command tells whatever helps it.
@@ -339,13 +341,18 @@ fn own_group<'a>(folder: &'a Path, number: &str) -> Option<&'a Path> {
     folder.ancestors().find(|folder| folder.file_name().is_some_and(is_own))
 }
 
-/// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove.
-pub(crate) fn clean_up(cleanup: &Cleanup) {
-    let Some((program, arguments)) = cleanup.command.split_first() else { return };
+/// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove. Gives those that are
+/// there still.
+pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
+    let Some((program, arguments)) = cleanup.command.split_first() else { return Vec::new() };
     let env = cleanup.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let mut command = Command::new(program);
     command.args(arguments).envs(env).current_dir(&cleanup.directory);
-    let _ = machine::answer_of(&mut command, REMOVAL_PATIENCE);
+    if machine::answer_of(&mut command, REMOVAL_PATIENCE).is_ok() {
+        return Vec::new();
+    }
+    let left = output(&cleanup.left, PATIENCE).unwrap_or_default();
+    left.lines().map(|id| Leftover { pid: 0, description: format!("container {id}") }).collect()
 }
 
 fn output(words: &[String], patience: Duration) -> Result<String, String> {
@@ -411,7 +418,7 @@ mod tests {
         let script = "echo ${TAG:?} >down";
         let command = ["/bin/sh", "-c", script].map(str::to_owned).into();
         let env = vec![("TAG".to_owned(), "1.5".to_owned())];
-        clean_up(&Cleanup { command, directory: folder.path().to_owned(), env });
+        clean_up(&Cleanup { command, left: Vec::new(), directory: folder.path().to_owned(), env });
         assert_eq!(std::fs::read_to_string(folder.path().join("down")).unwrap(), "1.5\n");
     }
 }

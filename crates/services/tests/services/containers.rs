@@ -188,6 +188,13 @@ fn what_is_missing_is_told() {
         let error = stage.start(&service(&stage, IMAGE)).unwrap_err();
         assert!(error.hint().unwrap().contains("Docker Desktop"), "{error}");
         fs::remove_file(elsewhere).unwrap();
+        let stuck = Path::new(&state).join("stuck");
+        fs::write(&stuck, "").unwrap();
+        let left = stage.start(&service(&stage, IMAGE)).unwrap().stop().leftovers;
+        fs::remove_file(stuck).unwrap();
+        let container = left[0].description.strip_prefix("container ").unwrap();
+        docker(&["rm", "--force", "--volumes", container]);
+        assert_eq!((left.len(), containers().as_str()), (1, ""));
     }
     // SAFETY: this process runs this test alone.
     unsafe { std::env::set_var("DOCKER_HOST", "unix:///nowhere/docker.sock") };
