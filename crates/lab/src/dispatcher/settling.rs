@@ -6,7 +6,7 @@
 //! warm-up. Must not: drop a disturbed block that nothing can take the place of; one without load goes in
 //! any case.
 
-use plan::{Service, Url};
+use analysis::checks::works_unseen;
 use record::{Block, Event, WarmUp};
 
 use super::Dispatcher;
@@ -147,18 +147,10 @@ impl Dispatcher<'_> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || {
             let taken = Taken::of(block, turns, &self.writer.record().header.environment);
-            let by_others = if self.works_unseen(block) { 0.0 } else { taken.by_others };
+            let by_others = if works_unseen(&self.plan, &block.trials) { 0.0 } else { taken.by_others };
             Taken { by_others, ..taken }.why()
         };
         self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))
-    }
-
-    /// Whether a service of this machine works that nobody may look at: its work cannot be told from that of others.
-    fn works_unseen(&self, block: &Block) -> bool {
-        block.trials.iter().any(|trial| {
-            let entry = self.plan.variants[trial.variant()].entry_service();
-            trial.started.services.is_empty() && entry.and_then(Service::url).is_some_and(Url::is_local)
-        })
     }
 
     /// Whether one more block may be dropped, with so many others that count: few were, or at most one for two that count, on a machine that
