@@ -204,8 +204,12 @@ const NOBODY: &str = "no process of this machine listens there";
 const NOT_OURS: &str = "whose process listens there may not be read: another user's, or one in a container";
 const FORWARDED: &str =
     "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
+const ACTIVATED: &str = "systemd listens there, and no service that it has started for that";
 /// Programs that pass connections on. What they use is not what the service uses.
-const FORWARDERS: &str = "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh kubectl socat";
+const FORWARDERS: &str =
+    "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh kubectl socat systemd-socket-";
+/// Listens for services that it starts, and is the parent of everything else.
+const ACTIVATOR: &str = "systemd";
 
 /// Processes that ran already, with all that they start.
 #[derive(Debug)]
@@ -251,6 +255,10 @@ impl Watched {
         }
         if inodes.iter().any(|inode| !held.contains(inode)) {
             return Err(NOT_OURS);
+        }
+        holders.retain(|stat| stat.name != ACTIVATOR);
+        if holders.is_empty() {
+            return Err(ACTIVATED);
         }
         if holders.iter().any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name)) {
             return Err(FORWARDED);
@@ -369,6 +377,7 @@ mod tests {
     #[test]
     fn who_only_forwards_is_not_the_service_and_who_is_gone_is_missed() {
         assert_eq!(found_of("docker-proxy").unwrap_err(), FORWARDED);
+        assert_eq!(found_of("systemd").unwrap_err(), ACTIVATED);
         assert_eq!(found_of("app").unwrap().lost(), 1);
     }
 }
