@@ -234,7 +234,7 @@ fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
     // By hand, as an engine does with one that fails.
     let web = docker(&["ps", "--quiet", "--filter", "label=com.docker.compose.service=web"]);
     assert_eq!(running.workers_lost(), 0);
-    docker(&["restart", "--time", "0", String::from_utf8(web.stdout).unwrap().trim()]);
+    docker(&["restart", "-t", "0", String::from_utf8(web.stdout).unwrap().trim()]);
     assert!(wait_until(SOON, || running.workers_lost() == 1), "nobody is missed");
     let stopped = running.stop();
     assert_eq!(stopped.leftovers, Vec::new());
