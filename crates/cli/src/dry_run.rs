@@ -11,8 +11,8 @@ use lab::SecondsGuess;
 use model::Metric;
 use model::quantity::many;
 use plan::{
-    Design, Generators, Launcher, Load, LookRule, Pacing, Plan, Preparation, Process, Rate, Request, Service,
-    Source, Subject, Variant, Workers,
+    Design, Generators, Launcher, Load, LookRule, Pacing, Plan, Preparation, Process, Rate, Request, Secrets,
+    Service, Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};
@@ -318,12 +318,13 @@ fn needs(plan: &Plan, out: &mut String) {
         let _ = writeln!(out, "\nmade before the first block, outside of the budget:");
     }
     for step in &plan.prepare {
-        let _ = writeln!(out, "  {}: {}", step.name, state(step));
+        let _ = writeln!(out, "  {}: {}", step.name, state(step, &plan.secrets));
     }
 }
 
-fn state(step: &Preparation) -> String {
-    let place = match Cache::of_this_user().and_then(|cache| cache.place(step)) {
+fn state(step: &Preparation, secrets: &Secrets) -> String {
+    let values = secrets.asked_by_step(step);
+    let place = match Cache::of_this_user().and_then(|cache| cache.place(step, &values)) {
         Ok(place) => place,
         Err(error) => return format!("cannot be made: {error}"),
     };

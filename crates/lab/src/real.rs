@@ -185,8 +185,7 @@ impl Environment for RealEnvironment {
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared> {
         // What is to be done is known to the plan that was not masked.
         let step = self.plan.prepare.iter().find(|real| real.name == step.name).unwrap_or(step);
-        let values =
-            self.plan.secrets.asked_by(step.command.iter().chain(step.env.values()).map(String::as_str));
+        let values = self.plan.secrets.asked_by_step(step);
         let log = self.record.join(LOGS).join(format!("prepare-{}.log", file_name(&step.name)));
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
