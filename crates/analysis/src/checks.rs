@@ -290,6 +290,16 @@ pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item
     plan.runs_already() && trials.into_iter().all(|trial| trial.started.services.is_empty())
 }
 
+/// Whether a service of this machine worked in any of these trials that nobody may look at: what it used cannot be told from what others
+/// did.
+pub fn works_unseen<'a>(plan: &Plan, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
+    trials.into_iter().any(|trial| {
+        let entry = plan.variants.get(trial.variant()).and_then(plan::Variant::entry_service);
+        let url = entry.and_then(plan::Service::url);
+        trial.started.services.is_empty() && url.is_some_and(plan::Url::is_local)
+    })
+}
+
 fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }

@@ -11,7 +11,7 @@ use lab::SecondsGuess;
 use model::quantity::many;
 use model::{Metric, Until};
 use plan::{
-    Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request,
+    Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request, Secrets,
     Service, Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
@@ -346,12 +346,13 @@ fn needs(plan: &Plan, out: &mut String) {
         let _ = writeln!(out, "\nmade before the first block, outside of the budget:");
     }
     for step in &plan.prepare {
-        let _ = writeln!(out, "  {}: {}", step.name, state(step));
+        let _ = writeln!(out, "  {}: {}", step.name, state(step, &plan.secrets));
     }
 }
 
-fn state(step: &Preparation) -> String {
-    let place = match Cache::of_this_user().and_then(|cache| cache.place(step)) {
+fn state(step: &Preparation, secrets: &Secrets) -> String {
+    let values = secrets.asked_by_step(step);
+    let place = match Cache::of_this_user().and_then(|cache| cache.place(step, &values)) {
         Ok(place) => place,
         Err(error) => return format!("cannot be made: {error}"),
     };

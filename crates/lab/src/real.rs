@@ -14,7 +14,7 @@ use load::{Address, DriverChoice};
 use machine::groups::quota_files;
 use machine::process::cpu_ns as process_cpu_ns;
 use machine::{Look, TcpCounters};
-use plan::{Cpus, Plan, Preparation};
+use plan::{Cpus, Plan, Preparation, Variant};
 use record::{Capture, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted};
 use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle};
 
@@ -185,8 +185,7 @@ impl Environment for RealEnvironment {
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared> {
         // What is to be done is known to the plan that was not masked.
         let step = self.plan.prepare.iter().find(|real| real.name == step.name).unwrap_or(step);
-        let values =
-            self.plan.secrets.asked_by(step.command.iter().chain(step.env.values()).map(String::as_str));
+        let values = self.plan.secrets.asked_by_step(step);
         let log = self.record.join(LOGS).join(format!("prepare-{}.log", file_name(&step.name)));
         let cancelled = || self.stop.is_requested();
         let made = Cache::of_this_user()
@@ -323,10 +322,17 @@ fn division(plan: &Plan, cpus: &[usize]) -> Division {
     }
 }
 
-/// What is left of a variant's name in a file's name.
+/// What is left of a name in a file's name.
 fn file_name(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
+}
+
+/// The same of a variant, and no other's: two that live together would write into one log.
+fn file_name_of(variants: &[Variant], index: usize) -> String {
+    let name = file_name(&variants[index].name);
+    let is_taken = variants[..index].iter().any(|other| file_name(&other.name) == name);
+    if is_taken { format!("{name}.{index}") } else { name }
 }
 
 // Everything that is read right before a window of load and right after it, and what a slice gets of the difference.

@@ -328,11 +328,11 @@ pub fn children(pid: u32) -> Vec<u32> {
 
 /// The descendants of `root` among `all`.
 pub fn by_parents(root: u32, all: &[Stat]) -> Vec<Stat> {
-    let mut found = Vec::new();
-    let mut generation = vec![root];
+    let (mut found, mut generation, mut seen) = (Vec::new(), vec![root], HashSet::from([root]));
     while !generation.is_empty() {
-        let children = all.iter().filter(|stat| generation.contains(&stat.ppid)).cloned();
-        let children: Vec<Stat> = children.collect();
+        // Each once: where numbers are given away anew while all are looked at, two may seem to be each other's parent.
+        let is_new = |stat: &&Stat| generation.contains(&stat.ppid) && seen.insert(stat.id.pid);
+        let children: Vec<Stat> = all.iter().filter(is_new).cloned().collect();
         generation = children.iter().map(|stat| stat.id.pid).collect();
         found.extend(children);
     }
@@ -364,6 +364,17 @@ mod tests {
         assert_eq!((stat.major_faults, stat.children_major_faults), (11, 12));
         assert_eq!((stat.cpu_ticks, stat.children_cpu_ticks, stat.id.start_ticks), (150, 50, 777));
         assert_eq!(Stat::parse(b"7 (cut off) S 9"), None);
+    }
+
+    #[test]
+    fn processes_that_seem_to_be_each_others_parent_are_found_once() {
+        let stat = |pid: u32, parent: u32| {
+            let rest = "0 ".repeat(30);
+            let line = format!("{pid} (a) S {parent} 4 5 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 9 {rest}");
+            Stat::parse(line.as_bytes()).unwrap()
+        };
+        let found = by_parents(7, &[stat(7, 9), stat(8, 7), stat(9, 8)]);
+        assert_eq!(found.iter().map(|stat| stat.id.pid).collect::<Vec<_>>(), [8, 9]);
     }
 
     #[test]

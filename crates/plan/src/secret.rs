@@ -139,9 +139,14 @@ impl Secrets {
     }
 
     /// What the placeholders of these texts stand for, by their names.
-    pub fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+    fn asked_by<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
         let names = texts.into_iter().flat_map(named);
         names.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect()
+    }
+
+    /// The same of the texts of a step.
+    pub fn asked_by_step(&self, step: &Preparation) -> BTreeMap<String, String> {
+        self.asked_by(step.command.iter().chain(step.env.values()).map(String::as_str))
     }
 
     /// The same of all texts of a service, wherever it is started.

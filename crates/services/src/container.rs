@@ -5,12 +5,14 @@
 //! the warden removes it at the end, whatever ended the rest. One whose warden was killed, too, goes with the next that is started.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use machine::groups::{self, ControlGroup};
+use machine::process::ProcessId;
 use plan::{Container, ContainerOf, Engine};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +20,7 @@ use serde_json::Value;
 use crate::Error;
 use crate::command::{executable, not_found, search_path};
 use crate::marker::Marker;
-use crate::message::{Cleanup, Head, Spec};
+use crate::message::{Cleanup, Head, Leftover, Spec};
 
 /// On each container of ours, with its marker.
 const LABEL: &str = "proofload.trial";
@@ -71,8 +73,8 @@ pub(crate) struct Pack {
 pub(crate) struct Up {
     /// Where it is reached.
     pub address: SocketAddr,
-    /// The control groups of all containers of the service.
-    pub groups: Vec<ControlGroup>,
+    /// The first process of each container of the service, and its control group.
+    pub containers: Vec<(ProcessId, ControlGroup)>,
     /// The image of the one that gets requests, by its digest.
     pub image: String,
 }
@@ -125,7 +127,7 @@ impl Pack {
     pub fn fill(&self, spec: &mut Spec) {
         let mut command = self.words(&["run", "--pull=never"]);
         let name = &self.name;
-        let removal = match &self.container.of {
+        let (removal, label) = match &self.container.of {
             ContainerOf::Image(image) => {
                 let flag = |name: &str, value: String| [name.to_owned(), value];
                 command.extend(flag("--name", name.clone()));
@@ -150,15 +152,17 @@ impl Pack {
                 });
                 command.push(image.clone());
                 command.append(&mut spec.command);
-                self.words(&["rm", "--force", "--volumes", name])
+                (self.words(&["rm", "--force", "--volumes", name]), format!("label={LABEL}={}", spec.marker))
             }
             ContainerOf::Compose { service, .. } => {
                 command = self.of_project(&["up", "--no-color", service]);
-                self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"])
+                let down = self.of_project(&["down", "--volumes", "--remove-orphans", "--timeout", "1"]);
+                (down, format!("label={PROJECT}={name}"))
             }
         };
         let (directory, env) = (spec.directory.clone(), spec.env.clone());
-        spec.cleanup = Some(Cleanup { command: removal, directory, env });
+        let left = self.words(&["ps", "--all", "--quiet", "--filter", &label]);
+        spec.cleanup = Some(Cleanup { command: removal, left, directory, env });
         spec.program = PathBuf::from(&command[0]);
         spec.command = command;
         // The engine's command tells whatever helps it.
@@ -172,7 +176,8 @@ impl Pack {
     /// # Errors
     /// A port that nobody names, or no control group.
     pub fn look(&self, cpus: &[usize]) -> Result<Option<Up>, Error> {
-        let Some(all) = self.seen() else { return Ok(None) };
+        let ids = self.ids();
+        let Some(all) = self.seen(&ids) else { return Ok(None) };
         let (entry, is_compose) = match &self.container.of {
             ContainerOf::Image(_) => (all.first(), false),
             ContainerOf::Compose { service, .. } => {
@@ -184,7 +189,7 @@ impl Pack {
         };
         if is_compose && !cpus.is_empty() {
             // A Compose file's own limits are of the file; those of the plan are set now, before any load.
-            let (ids, cpus) = (self.ids(), list(cpus));
+            let cpus = list(cpus);
             let mut words = vec!["update", "--cpuset-cpus", &cpus];
             words.extend(ids.iter().map(String::as_str));
             self.ask(&words).map_err(|reason| self.failed("cannot give it its processors", &reason))?;
@@ -194,20 +199,28 @@ impl Pack {
         let address = |network: &SeenNetwork| network.address.as_ref()?.parse().ok();
         let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
-        let running = all.iter().filter(|seen| seen.pid > 0);
-        let groups: Option<Vec<ControlGroup>> = running.map(|seen| groups::of(seen.pid)).collect();
-        let doing = "has it in no control group that can be read";
-        let groups = groups.ok_or_else(|| self.failed(doing, "nothing would be known of its CPU time"))?;
+        let numbers = self.inspect("{{.Id}}", &ids);
+        let numbers = numbers.map_err(|reason| self.failed("does not tell of it", &reason))?;
+        // One that has only just ended is in no group any more.
+        let here = |(number, seen): (&str, &Seen)| seen.here(number);
+        let containers: Vec<(ProcessId, ControlGroup)> = numbers.lines().zip(&all).filter_map(here).collect();
+        if !containers.iter().any(|(first, _)| first.pid == entry.pid) {
+            return Err(self.out_of_sight());
+        }
         let address = address.unwrap_or(self.published);
-        Ok(Some(Up { address, groups, image: entry.image.clone() }))
+        Ok(Some(Up { address, containers, image: entry.image.clone() }))
     }
 
-    fn seen(&self) -> Option<Vec<Seen>> {
-        let ids = self.ids();
-        let mut words = vec!["inspect", "--format", FORMAT];
-        words.extend(ids.iter().map(String::as_str));
-        let told = if ids.is_empty() { return None } else { self.ask(&words).ok()? };
+    fn seen(&self, ids: &[String]) -> Option<Vec<Seen>> {
+        let told = if ids.is_empty() { return None } else { self.inspect(FORMAT, ids).ok()? };
         told.lines().map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// A line of each.
+    fn inspect(&self, format: &str, ids: &[String]) -> Result<String, String> {
+        let mut words = vec!["inspect", "--format", format];
+        words.extend(ids.iter().map(String::as_str));
+        self.ask(&words)
     }
 
     /// The containers of the service.
@@ -287,6 +300,16 @@ impl Pack {
         )
     }
 
+    fn out_of_sight(&self) -> Error {
+        let engine = self.engine.file_name().unwrap_or_default().display();
+        let message =
+            format!("{engine} has it in no control group of this machine, so that its CPU time is not known");
+        Error::of(&self.service, message).help(
+            "an engine in a virtual machine, as Docker Desktop's, or on another host is out of sight: `docker context use default` \
+             chooses that of this machine",
+        )
+    }
+
     fn no_port(&self) -> Error {
         Error::of(&self.service, format!("{} exposes no port, or several", self.container))
             .help("`port` in the container's table names the one inside")
@@ -294,6 +317,14 @@ impl Pack {
 }
 
 impl Seen {
+    /// Its first process and its group, which is called by the container's own `number`. Where the engine runs elsewhere, in a virtual
+    /// machine too, the process is somebody else's.
+    fn here(&self, number: &str) -> Option<(ProcessId, ControlGroup)> {
+        let ControlGroup { folder, unified } = groups::of(self.pid)?;
+        let folder = own_group(&folder, number)?.to_owned();
+        Some((ProcessId::of(self.pid)?, ControlGroup { folder, unified }))
+    }
+
     fn label(&self, name: &str) -> Option<&String> {
         self.labels.as_ref()?.get(name)
     }
@@ -304,13 +335,24 @@ impl Seen {
     }
 }
 
-/// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove.
-pub(crate) fn clean_up(cleanup: &Cleanup) {
-    let Some((program, arguments)) = cleanup.command.split_first() else { return };
+/// The group of a container's own, of which its first process may be in a part: systemd makes itself one.
+fn own_group<'a>(folder: &'a Path, number: &str) -> Option<&'a Path> {
+    let is_own = |name: &OsStr| name.to_string_lossy().contains(number);
+    folder.ancestors().find(|folder| folder.file_name().is_some_and(is_own))
+}
+
+/// Runs what removes containers; also of a service that never came to have one, where there is nothing to remove. Gives those that are
+/// there still.
+pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
+    let Some((program, arguments)) = cleanup.command.split_first() else { return Vec::new() };
     let env = cleanup.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let mut command = Command::new(program);
     command.args(arguments).envs(env).current_dir(&cleanup.directory);
-    let _ = machine::answer_of(&mut command, REMOVAL_PATIENCE);
+    if machine::answer_of(&mut command, REMOVAL_PATIENCE).is_ok() {
+        return Vec::new();
+    }
+    let left = output(&cleanup.left, PATIENCE).unwrap_or_default();
+    left.lines().map(|id| Leftover { pid: 0, description: format!("container {id}") }).collect()
 }
 
 fn output(words: &[String], patience: Duration) -> Result<String, String> {
@@ -361,12 +403,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_container_has_is_that_of_its_whole_group() {
+        let own = |folder: &'static str| own_group(Path::new(folder), "4f2a").and_then(Path::to_str);
+        let docker = "/sys/fs/cgroup/system.slice/docker-4f2a.scope";
+        assert_eq!(own("/sys/fs/cgroup/system.slice/docker-4f2a.scope/init.scope"), Some(docker));
+        assert_eq!(own(docker), Some(docker));
+        // Of an engine in a virtual machine: a process of ours has the number.
+        assert_eq!(own("/sys/fs/cgroup/user.slice/session-2.scope"), None);
+    }
+
+    #[test]
     fn what_removes_a_project_has_the_variables_and_the_folder_that_its_file_was_read_with() {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo ${TAG:?} >down";
         let command = ["/bin/sh", "-c", script].map(str::to_owned).into();
         let env = vec![("TAG".to_owned(), "1.5".to_owned())];
-        clean_up(&Cleanup { command, directory: folder.path().to_owned(), env });
+        clean_up(&Cleanup { command, left: Vec::new(), directory: folder.path().to_owned(), env });
         assert_eq!(std::fs::read_to_string(folder.path().join("down")).unwrap(), "1.5\n");
     }
 }

@@ -22,8 +22,8 @@ use crate::sample::pid_of;
 
 /// What a warden may need beyond `stop_timeout`: its own patience with SIGKILL, and a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
-/// And for a container to be removed.
-const CLEANUP: Duration = Duration::from_secs(60);
+/// And for a container to be removed, or found to be there still.
+const CLEANUP: Duration = Duration::from_secs(80);
 /// How long one may take to end once it says nothing more.
 const SILENT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a warden may take to answer a question.

@@ -268,7 +268,7 @@ impl Kin {
             group.as_ref().map(kill_group);
             self.survivors(group.as_ref())
         });
-        self.cleanup.iter().for_each(container::clean_up);
+        self.cleanup.as_ref().map(container::clean_up);
         group.as_ref().map(remove_group);
         remove_unheld(&scratch_directory(&self.marker));
         left

@@ -52,6 +52,8 @@ impl Spec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cleanup {
     pub command: Vec<String>,
+    /// A command that prints a line for each container that is there still.
+    pub left: Vec<String>,
     pub directory: PathBuf,
     pub env: Vec<(String, String)>,
 }
@@ -139,10 +141,10 @@ pub struct Stopped {
     pub output_dropped_bytes: u64,
 }
 
-/// A process that outlived even SIGKILL: another user's, or stuck in the kernel.
+/// A process that outlived even SIGKILL: another user's, or stuck in the kernel. Or a container that its engine did not remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
-    /// Its number.
+    /// Its number; 0 of a container.
     pub pid: u32,
     /// Its command and number, for people.
     pub description: String,

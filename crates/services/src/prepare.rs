@@ -68,15 +68,15 @@ pub struct Place {
 }
 
 impl Cache {
-    /// Where the data of a step is, or would be made. Changes nothing.
+    /// Where the data of a step is, or would be made; `values` are those of its placeholders for secrets. Changes nothing.
     ///
     /// # Errors
     /// An input that cannot be read.
-    pub fn place(&self, step: &Preparation) -> Result<Place, Error> {
+    pub fn place(&self, step: &Preparation, values: &BTreeMap<String, String>) -> Result<Place, Error> {
         if let Some(mark) = &step.mark {
             return Ok(Place { path: step.directory.clone(), there: mark.is_file() });
         }
-        let path = self.folder.join(key::key(step)?);
+        let path = self.folder.join(key::key(step, values)?);
         Ok(Place { there: path.is_dir(), path })
     }
 
@@ -94,7 +94,7 @@ impl Cache {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Prepared, Error> {
         let begin = Instant::now();
-        let key = key::key(step)?;
+        let key = key::key(step, values)?;
         let mut making = Making { warden, values, step, log, watch, cancelled };
         let (path, made) = match &step.mark {
             Some(mark) => (step.directory.clone(), making.build(mark)?),

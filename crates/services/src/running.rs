@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use machine::groups::ControlGroup;
 use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns};
 use model::Found;
 use model::quantity::span;
@@ -52,6 +53,8 @@ pub struct Running {
     meter: Meter,
     crew: Crew,
     pub(crate) container: Option<Pack>,
+    /// The first process of each container that it has, and its control group.
+    containers: Vec<(ProcessId, ControlGroup)>,
 }
 
 /// Starts a service and waits until it is ready: it accepts connections or answers its path with 2xx, the socket is its
@@ -97,6 +100,7 @@ pub fn start(
         agent: placement.agent.clone(),
         image: None,
         container,
+        containers: Vec::new(),
         found: None,
     };
     // On an error it is dropped here, and so stopped.
@@ -180,8 +184,10 @@ impl Running {
     ) -> Result<(), Error> {
         let begin = Instant::now();
         while let Some(container) = &self.container {
-            if let Some(Up { address, groups, image }) = container.look(cpus)? {
+            if let Some(Up { address, containers, image }) = container.look(cpus)? {
+                let groups = containers.iter().map(|(_, group)| group.clone()).collect();
                 (self.address, self.meter, self.image) = (address, Meter::new(Tree::In(groups)), Some(image));
+                self.containers = containers;
                 return Ok(());
             }
             self.check_start(begin, cancelled)?;
@@ -291,10 +297,15 @@ impl Running {
         u32::try_from(self.crew.seen.len()).ok().filter(|workers| *workers > 0)
     }
 
-    /// How many of them are gone, also if others have taken their places.
+    /// How many of them are gone, also if others have taken their places; of a project how many containers were started again.
     pub fn workers_lost(&self) -> u32 {
         let lost = self.crew.seen.iter().filter(|worker| !worker.is_alive()).count();
-        u32::try_from(lost).unwrap_or(u32::MAX)
+        // One that has only ended did what it was to do, as what prepares a database.
+        let again = |(first, group): &&(ProcessId, ControlGroup)| {
+            !first.is_alive() && !group.members().is_empty()
+        };
+        let again = self.containers.iter().filter(again).count();
+        u32::try_from(lost.max(again)).unwrap_or(u32::MAX)
     }
 
     /// Waits until all its workers are there. A server deals connections to its workers when they are opened, so one that

@@ -130,11 +130,12 @@ impl Tree {
         }
     }
 
-    fn cpu_ns(&self) -> Option<u64> {
+    /// The groups that count its CPU time; none where no group does.
+    fn groups(&self) -> &[ControlGroup] {
         match self {
-            Tree::Below(_, group) => group.as_ref()?.cpu_ns(),
-            Tree::In(groups) => groups.iter().map(ControlGroup::cpu_ns).sum(),
-            Tree::From(_) => None,
+            Tree::Below(_, group) => group.as_slice(),
+            Tree::In(groups) => groups,
+            Tree::From(_) => &[],
         }
     }
 
@@ -148,6 +149,8 @@ impl Tree {
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub tree: Tree,
+    /// What each group had counted when it was last read, and before it was made anew, in nanoseconds.
+    groups: Vec<(Option<u64>, u64)>,
     /// By process and thread number.
     living: HashMap<(u32, u32), Counters>,
     ended: Counters,
@@ -158,13 +161,13 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub fn new(tree: Tree) -> Self {
-        let (living, ended) = (HashMap::new(), Counters::default());
-        Self { tree, living, ended, cpu_ns: 0, major_faults: 0, read_bytes: 0 }
+        let (living, ended, groups) = (HashMap::new(), Counters::default(), Vec::new());
+        Self { tree, groups, living, ended, cpu_ns: 0, major_faults: 0, read_bytes: 0 }
     }
 
     /// Samples, and says which processes there are.
     pub fn sample(&mut self) -> (Sample, Vec<Stat>) {
-        let group_ns = self.tree.cpu_ns();
+        let group_ns = self.group_ns();
         let processes = self.tree.processes();
         let cpu_by_process = self.account(&processes, group_ns);
         self.read_bytes = self.read_bytes.max(self.fetched(&processes));
@@ -185,6 +188,20 @@ impl Meter {
             cpu_by_process,
         };
         (sample, processes)
+    }
+
+    /// What all groups have counted. That of a container goes when it ends, and begins at nothing when it is started again.
+    fn group_ns(&mut self) -> Option<u64> {
+        let groups = self.tree.groups();
+        self.groups.resize(groups.len(), (None, 0));
+        let mut sum_ns = None;
+        for (group, (last, before)) in groups.iter().zip(&mut self.groups) {
+            let now = group.cpu_ns().or(*last)?;
+            *before += last.filter(|last| now < *last).unwrap_or(0);
+            *last = Some(now);
+            sum_ns = Some(sum_ns.unwrap_or(0) + *before + now);
+        }
+        sum_ns
     }
 
     /// Sums CPU time and faults of the processes, and of those that ended. The account of an ended child is its
@@ -438,6 +455,27 @@ mod tests {
         // Without a word on sharing every page counts, and nothing is less than nothing.
         assert_eq!(together_kb(&[held_kb(status, ""); 2]), 2 * 55_000);
         assert_eq!(held_kb("VmHWM: 10 kB\n", rollup), (10, 10));
+    }
+
+    #[test]
+    fn what_a_container_has_used_counts_when_it_has_ended_and_when_it_was_started_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = |name: &str| ControlGroup { folder: folder.path().join(name), unified: false };
+        let (app, job) = (group("app"), group("job"));
+        let counts = |group: &ControlGroup, ns: &str| {
+            std::fs::create_dir_all(&group.folder).unwrap();
+            std::fs::write(group.folder.join("cpuacct.usage"), ns).unwrap();
+        };
+        let mut meter = Meter::new(Tree::In(vec![app.clone(), job.clone()]));
+        let mut used_ns = || meter.sample().0.cpu_ns;
+        counts(&app, "5000\n");
+        counts(&job, "700\n");
+        assert_eq!(used_ns(), 5700);
+        std::fs::remove_dir_all(&job.folder).unwrap();
+        counts(&app, "300\n");
+        assert_eq!(used_ns(), 6000);
+        counts(&app, "450\n");
+        assert_eq!(used_ns(), 6150);
     }
 
     #[test]

@@ -204,8 +204,12 @@ const NOBODY: &str = "no process of this machine listens there";
 const NOT_OURS: &str = "whose process listens there may not be read: another user's, or one in a container";
 const FORWARDED: &str =
     "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
+const ACTIVATED: &str = "systemd listens there, and no service that it has started for that";
 /// Programs that pass connections on. What they use is not what the service uses.
-const FORWARDERS: &str = "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat";
+const FORWARDERS: &str =
+    "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat systemd-socket-";
+/// Listens for services that it starts, and is the parent of everything else.
+const ACTIVATOR: &str = "systemd";
 
 /// Processes that ran already, with all that they start.
 #[derive(Debug)]
@@ -214,7 +218,7 @@ pub struct Watched {
     /// Those that listen.
     listening: Vec<u32>,
     /// The topmost of them.
-    roots: Vec<u32>,
+    roots: Vec<ProcessId>,
 }
 
 impl Watched {
@@ -252,6 +256,10 @@ impl Watched {
         if inodes.iter().any(|inode| !held.contains(inode)) {
             return Err(NOT_OURS);
         }
+        holders.retain(|stat| stat.name != ACTIVATOR);
+        if holders.is_empty() {
+            return Err(ACTIVATED);
+        }
         if holders.iter().any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name)) {
             return Err(FORWARDED);
         }
@@ -259,8 +267,7 @@ impl Watched {
         let roots = holders.iter().filter(|stat| !is_holder(stat.ppid));
         let roots: Vec<ProcessId> = roots.map(|stat| stat.id).collect();
         let listening = holders.iter().map(|stat| stat.id.pid).collect();
-        let pids = roots.iter().map(|id| id.pid).collect();
-        Ok(Watched { meter: Meter::new(Tree::From(roots)), listening, roots: pids })
+        Ok(Watched { meter: Meter::new(Tree::From(roots.clone())), listening, roots })
     }
 
     /// What they have used so far.
@@ -292,7 +299,13 @@ impl Watched {
 
     /// The first of them.
     pub fn pid(&self) -> u32 {
-        self.roots.first().copied().unwrap_or_default()
+        self.roots.first().map_or(0, |id| id.pid)
+    }
+
+    /// How many of the topmost are gone, also if others have taken their places, of which nothing is known.
+    pub fn lost(&self) -> u32 {
+        let lost = self.roots.iter().filter(|id| !id.is_alive()).count();
+        u32::try_from(lost).unwrap_or(u32::MAX)
     }
 
     /// Whether a process is among both.
@@ -310,7 +323,7 @@ impl Watched {
 
     /// `node server.js (pid 123)`.
     pub fn describe(&self) -> String {
-        self.roots.iter().map(|pid| describe(*pid)).collect::<Vec<_>>().join(", ")
+        self.roots.iter().map(|id| describe(id.pid)).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -342,21 +355,29 @@ mod tests {
         assert_eq!(Watched::at_socket(&path).unwrap_err(), NOBODY);
     }
 
-    #[test]
-    fn who_only_forwards_is_not_the_service() {
+    /// What is found of a program that is called so and listens; it has ended by then.
+    fn found_of(name: &str) -> Result<Watched, &'static str> {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("docker-proxy");
+        let path = folder.path().join(name);
         let script = "import socket, sys; s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()";
         std::os::unix::fs::symlink("/usr/bin/python3", &path).unwrap();
         let mut command = std::process::Command::new(&path);
         let pipe = std::process::Stdio::piped;
-        let mut proxy = command.args(["-c", script]).stdin(pipe()).stdout(pipe()).spawn().unwrap();
+        let mut listens = command.args(["-c", script]).stdin(pipe()).stdout(pipe()).spawn().unwrap();
         let mut port = String::new();
-        BufReader::new(proxy.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        BufReader::new(listens.stdout.take().unwrap()).read_line(&mut port).unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port.trim().parse().unwrap()));
-        let found = Watched::at(address).map(|found| found.describe());
-        drop(proxy.stdin.take());
-        proxy.wait().unwrap();
-        assert_eq!(found, Err(FORWARDED));
+        let found = Watched::at(address);
+        assert!(found.iter().all(|found| found.lost() == 0));
+        drop(listens.stdin.take());
+        listens.wait().unwrap();
+        found
+    }
+
+    #[test]
+    fn who_only_forwards_is_not_the_service_and_who_is_gone_is_missed() {
+        assert_eq!(found_of("docker-proxy").unwrap_err(), FORWARDED);
+        assert_eq!(found_of("systemd").unwrap_err(), ACTIVATED);
+        assert_eq!(found_of("app").unwrap().lost(), 1);
     }
 }

@@ -283,12 +283,13 @@ impl Warden {
 
     fn finish(mut self) {
         self.output.drain();
-        self.spec.cleanup.iter().for_each(container::clean_up);
+        let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
         // Before anybody hears that it is over, and after the last look at the files in it.
         self.scratch = None;
         let (output_bytes, output_dropped_bytes) = self.output.finish();
         self.group.as_ref().map(marker::remove_group);
-        let (killed, leftovers) = self.ending.result();
+        let (killed, mut leftovers) = self.ending.result();
+        leftovers.extend(containers);
         let exit = self.exit;
         say(&Notice::Stopped(Stopped { exit, killed, leftovers, output_bytes, output_dropped_bytes }));
     }

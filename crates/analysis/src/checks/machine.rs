@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Quantity, evidence};
 use record::{Block, MachineUse, Record, Slice, SliceKind, Trial};
 
-use super::{Run, Seen, Variant, only_if, total, wall_ns, warning};
+use super::{Run, Seen, Variant, only_if, total, wall_ns, warning, works_unseen};
 
 /// Share of CPU time that the host took (CPU steal) above which a run is disturbed.
 const STEAL_SHARE_MAX: f64 = 0.02;
@@ -83,6 +83,7 @@ pub(super) fn other_processes(run: &Run<'_>) -> Vec<Seen> {
 }
 
 fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> Option<Seen> {
+    only_if(host.is_some() || !works_unseen(&record.header.plan, record.complete_trials()))?;
     let told = stretches.iter().filter_map(|stretch| Some((stretch.machine.of(host)?, stretch.wall_ns())));
     let (used_ns, wall_ns) =
         told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));

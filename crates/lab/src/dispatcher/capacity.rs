@@ -105,8 +105,9 @@ impl Search {
     /// The same with windows as short as it takes for the blocks that are still to come, once one has shown what trials take.
     fn fitted(self, block: &Block, variants: usize, kept: u32, left_s: f64) -> Search {
         let (variants, to_come) = (variants.max(1) as f64, f64::from(self.blocks.saturating_sub(kept)));
-        let overload_s =
-            if self.overloads && block.number == 1 { overload_s(self.limit_s) * OVERLOAD_TIMES } else { 0.0 };
+        // The first that counts, and whatever was dropped before it, had the overload.
+        let overloaded = self.overloads && kept == u32::from(block.dropped.is_none());
+        let overload_s = if overloaded { overload_s(self.limit_s) * OVERLOAD_TIMES } else { 0.0 };
         let Some(seconds) = block.seconds.filter(|_| to_come > 0.0) else { return self };
         let beside_s = (seconds / variants - overload_s - self.window_s * OF_WINDOW).max(0.0);
         let room_s = left_s * ROOM / variants / to_come - beside_s;
@@ -245,7 +246,7 @@ impl Dispatcher<'_> {
             let (kind, rate, seconds) = steps[index];
             self.load_at(variant, kind, Rate::Constant(rate), seconds, index as u32)?;
         }
-        if self.block > 1 || !search.overloads {
+        if self.blocks_kept() > 0 || !search.overloads {
             return Ok(());
         }
         let over = overload_s(search.limit_s);

@@ -6,6 +6,7 @@
 //! warm-up. Must not: drop a disturbed block that nothing can take the place of; one without load goes in
 //! any case.
 
+use analysis::checks::works_unseen;
 use record::{Block, Event, WarmUp};
 
 use super::Dispatcher;
@@ -144,7 +145,11 @@ impl Dispatcher<'_> {
     /// begin together.
     fn fault_of(&self, block: &Block) -> Option<String> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
-        let taken = || Taken::of(block, turns, &self.writer.record().header.environment).why();
+        let taken = || {
+            let taken = Taken::of(block, turns, &self.writer.record().header.environment);
+            let by_others = if works_unseen(&self.plan, &block.trials) { 0.0 } else { taken.by_others };
+            Taken { by_others, ..taken }.why()
+        };
         self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))
     }
 

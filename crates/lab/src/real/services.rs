@@ -12,7 +12,7 @@ use services::{AgentHost, Blame, Error, Placement, Ports};
 
 use super::deployed::Loaded;
 use super::loading::at_services;
-use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name, hinted, processes};
+use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name_of, hinted, processes};
 use crate::environment::{Failure, Result, Start};
 use crate::reached::{Machine, REACH_PATIENCE};
 
@@ -28,9 +28,10 @@ impl RealEnvironment {
     ) -> Result<Vec<ServiceHandle>> {
         let addresses = self.addresses(variant, entry)?;
         let ports = self.ports(variant)?;
+        let name = file_name_of(&self.plan.variants, start.variant);
         let mut services = Vec::with_capacity(variant.services.len());
         for service in &variant.services {
-            let log = format!("{}-{}-{}.log", place(start), file_name(&variant.name), service.name);
+            let log = format!("{}-{name}-{}.log", place(start), service.name);
             let mut placement = Placement::new(self.record.join(LOGS).join(log));
             placement.padding_bytes = start.padding_bytes;
             placement.address = addresses[&service.name];
@@ -106,7 +107,10 @@ impl RealEnvironment {
     /// Stops the services of a trial, and tells what was seen of them at the end.
     pub(super) fn stopped(&mut self, living: Living) -> TrialEnded {
         let Living { block, variant, services, loader, network, loaded, .. } = living;
-        let workers_lost = services.iter().filter_map(workers_lost).collect();
+        let watched = loaded.as_ref().and_then(Loaded::watched);
+        let lost = services.iter().filter_map(|service| Some((service.name(), service.workers_lost().ok()?)));
+        let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
+        let workers_lost = lost.filter_map(|(service, lost)| workers_lost(service, lost)).collect();
         let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = at_services(network.as_ref(), look);
@@ -116,7 +120,6 @@ impl RealEnvironment {
         self.unload(loader);
         let peak = |service: &ServiceHandle| Some((service.name().to_owned(), service.peak_memory().ok()?));
         let mut peak_rss_bytes_by_service: BTreeMap<String, u64> = services.iter().filter_map(peak).collect();
-        let watched = loaded.as_ref().and_then(Loaded::watched);
         peak_rss_bytes_by_service
             .extend(watched.map(|(service, seen)| (service.to_owned(), seen.peak_memory())));
         let mut ended = TrialEnded {
@@ -209,9 +212,8 @@ pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<()> {
 }
 
 /// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
-fn workers_lost(service: &ServiceHandle) -> Option<WorkersLost> {
-    let lost = service.workers_lost().ok()?;
-    (lost > 0).then(|| WorkersLost { service: service.name().to_owned(), lost })
+fn workers_lost(service: &str, lost: u32) -> Option<WorkersLost> {
+    (lost > 0).then(|| WorkersLost { service: service.to_owned(), lost })
 }
 
 pub(super) fn last_words(tail: &str) -> String {

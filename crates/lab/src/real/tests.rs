@@ -128,6 +128,15 @@ fn the_same_arithmetic_takes_a_fraction_of_a_millisecond_and_some_time() {
     assert!((20_000..20_000_000).contains(&ns), "{ns} ns");
 }
 
+#[test]
+fn variants_whose_names_differ_in_signs_alone_have_logs_of_their_own() {
+    let text = "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[factors.node]\n\"<20\" = { api.env.A = \"1\" }\n\
+                \">20\" = { api.env.A = \"2\" }\n";
+    let plan = plan::parse(text, Path::new("/")).expect("a plan");
+    let names: Vec<String> = (0..2).map(|index| super::file_name_of(&plan.variants, index)).collect();
+    assert_eq!(names, ["20", "20.1"]);
+}
+
 /// A sound record with what a slice has of machine and errors planted into all measured slices of a variant.
 fn findings(variant: usize, plant: impl Fn(&mut Slice)) -> Vec<(&'static str, Grade)> {
     let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");

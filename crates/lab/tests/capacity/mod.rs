@@ -1,9 +1,9 @@
 //! Capacity of simulated queues: it is found where it is known, and what cannot be found is told.
 
 use analysis::{LimitedBy, Outcome, Ruling};
-use record::{EndReason, SliceKind};
+use record::{EndReason, MachineUse, SliceKind};
 
-use crate::environment::{Queue, QueueKind, Simulated, capacity_plan, finished, reason};
+use crate::environment::{Queue, QueueKind, Simulated, capacity_plan, dropped, finished, reason};
 
 /// Exponential service by one server: µ − ln(100) / 50 ms bear a p99 of 50 ms.
 const QUEUE: Queue = Queue { per_s: 1000.0, kind: QueueKind::Exponential(1), between_sd: 0.0 };
@@ -28,6 +28,16 @@ fn the_capacity_of_a_queue_is_found_and_its_interval_holds_it() {
         assert_eq!(reason(&record), &EndReason::Measured);
     }
     assert!(held >= runs as u32 - 2, "{held} of {runs}");
+}
+
+#[test]
+fn an_overload_is_seen_also_where_the_first_block_counts_for_nothing() {
+    let mut queues = Simulated::queueing(1, &[QUEUE]);
+    queues.machine =
+        |block| MachineUse { steal_share: if block == 1 { 0.5 } else { 0.0 }, ..MachineUse::default() };
+    let record = finished(capacity_plan(1, 300), 1, &mut queues);
+    assert_eq!(dropped(&record), [1]);
+    assert!(analysis::conclude(&record).capacities[0].overload.is_some());
 }
 
 /// Pauses as of a garbage collector: 25 ms more of one request in 500.

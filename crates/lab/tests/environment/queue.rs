@@ -52,6 +52,7 @@ impl Simulated {
         self.clock_s += seconds + 0.03;
         let noise = (self.normal() * 0.015).exp();
         let mut made = slice(variant, block, wanted.kind, (per_s * noise * seconds) as u64, seconds);
+        made.machine = (self.machine)(block);
         if let Some(open) = wanted.open {
             self.clock_s += self.open(&mut made, queue, per_s, open.rate, seconds);
         }

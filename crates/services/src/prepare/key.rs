@@ -2,6 +2,7 @@
 //!
 //! It reads files and changes nothing. What it must not depend on: where the checkout lies, times, owners.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,13 +17,15 @@ use crate::Error;
 
 /// Tells this way of hashing from later ones, which must not find what this one kept.
 const RULE: &[u8] = b"proofload prepare 1";
+/// A name whose value is a secret, whatever it is.
+const ANY_SECRET: &str = "SECRET";
 const READ_BYTES: usize = 64 << 10;
 
 /// 64 hexadecimal digits.
 ///
 /// # Errors
 /// An input that cannot be read.
-pub(super) fn key(step: &Preparation) -> Result<String, Error> {
+pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Result<String, Error> {
     // The key is kept in records.
     let step = &step.masked();
     let mut parts = Parts::new();
@@ -33,6 +36,11 @@ pub(super) fn key(step: &Preparation) -> Result<String, Error> {
     for (name, value) in &step.env {
         parts.add(name.as_bytes());
         parts.add(value.as_bytes());
+    }
+    for (name, value) in values {
+        parts.add(name.as_bytes());
+        // By its mark, which nobody can find by trying words.
+        parts.add(plan::masked(Some(ANY_SECRET), value).as_bytes());
     }
     parts.count(step.inputs.len());
     for input in &step.inputs {
@@ -131,6 +139,10 @@ mod tests {
             timeout: Duration::from_secs(1),
             mark: None,
         }
+    }
+
+    fn key(step: &Preparation) -> Result<String, Error> {
+        super::key(step, &BTreeMap::new())
     }
 
     /// A checkout with a generator and a folder of two files.

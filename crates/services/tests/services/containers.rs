@@ -182,6 +182,20 @@ fn what_is_missing_is_told() {
         assert!(error.to_string().ends_with("command not found: podman"), "{error}");
         assert!(error.hint().unwrap().contains("apt-get install podman"), "{:?}", error.hint());
     }
+    if let Ok(state) = std::env::var("FAKE_ENGINE") {
+        let elsewhere = Path::new(&state).join("elsewhere");
+        fs::write(&elsewhere, "").unwrap();
+        let error = stage.start(&service(&stage, IMAGE)).unwrap_err();
+        assert!(error.hint().unwrap().contains("Docker Desktop"), "{error}");
+        fs::remove_file(elsewhere).unwrap();
+        let stuck = Path::new(&state).join("stuck");
+        fs::write(&stuck, "").unwrap();
+        let left = stage.start(&service(&stage, IMAGE)).unwrap().stop().leftovers;
+        fs::remove_file(stuck).unwrap();
+        let container = left[0].description.strip_prefix("container ").unwrap();
+        docker(&["rm", "--force", "--volumes", container]);
+        assert_eq!((left.len(), containers().as_str()), (1, ""));
+    }
     // SAFETY: this process runs this test alone.
     unsafe { std::env::set_var("DOCKER_HOST", "unix:///nowhere/docker.sock") };
     if let Ok(state) = std::env::var("FAKE_ENGINE") {
@@ -201,7 +215,7 @@ fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
     let node = fs::canonicalize(node.trim()).unwrap().display().to_string();
     let text = format!(
         "version: '3'\nservices:\n  db: {{ image: {IMAGE}, environment: {{ PORT: 3000, HOST: 0.0.0.0 }} }}\n  web:\n    image: proofload-test:${{TAG:?}}\n    \
-             environment: {{ PORT: 3000, HOST: 0.0.0.0 }}\n    depends_on: [db]\n    volumes: [data:/data]\n    healthcheck:\n      \
+             environment: {{ PORT: 3000, HOST: 0.0.0.0 }}\n    restart: always\n    depends_on: [db]\n    volumes: [data:/data]\n    healthcheck:\n      \
              test: [CMD, {node}, -e, \"fetch('http://127.0.0.1:3000/').then(r => process.exit(r.ok ? 0 : 1))\"]\n      interval: 1s\n\
              volumes: {{ data: {{}} }}\n"
     );
@@ -217,6 +231,11 @@ fn a_project_is_started_healthy_and_taken_down_with_its_volumes() {
     let nodes = running.sight(&[]).processes;
     assert!(nodes.len() >= 2 && nodes.iter().all(|one| one.cpus == cpus), "{nodes:?}");
     assert!(running.sample().cpu_ns > 100_000_000);
+    // By hand, as an engine does with one that fails.
+    let web = docker(&["ps", "--quiet", "--filter", "label=com.docker.compose.service=web"]);
+    assert_eq!(running.workers_lost(), 0);
+    docker(&["restart", "-t", "0", String::from_utf8(web.stdout).unwrap().trim()]);
+    assert!(wait_until(SOON, || running.workers_lost() == 1), "nobody is missed");
     let stopped = running.stop();
     assert_eq!(stopped.leftovers, Vec::new());
     for kind in [&["ps", "--all", "--quiet"][..], &["network", "ls", "--quiet"], &["volume", "ls", "--quiet"]]

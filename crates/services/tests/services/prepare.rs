@@ -76,7 +76,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
 fn data_is_made_once_and_found_by_whoever_asks_again() {
     let place = Place::new();
     let step = place.step("echo working in $HERE; mkdir $1/a; printf 12345 >$1/a/b; echo x >>runs");
-    assert!(!place.cache().place(&step).unwrap().there);
+    assert!(!place.cache().place(&step, &BTreeMap::new()).unwrap().there);
     assert_eq!(place.kept(), [] as [&str; 0], "looking makes nothing");
     let first = place.prepare(&step).unwrap();
     assert_eq!((first.made, first.bytes, first.key.len()), (true, 5, 64));
@@ -86,8 +86,24 @@ fn data_is_made_once_and_found_by_whoever_asks_again() {
     let second = place.prepare(&step).unwrap();
     assert_eq!((second.made, second.bytes, &second.path), (false, 5, &first.path));
     assert_eq!(fs::read_to_string(place.path("source/runs")).unwrap(), "x\n");
-    assert_eq!(place.cache().place(&step).unwrap().path, first.path);
+    assert_eq!(place.cache().place(&step, &BTreeMap::new()).unwrap().path, first.path);
     assert_eq!(place.kept(), [first.key], "no lock and nothing half made stays");
+}
+
+#[test]
+fn data_that_was_made_with_another_value_is_not_found() {
+    let place = Place::new();
+    let mut step = place.step("echo $2 >$1/size");
+    step.command.push("{env.SIZE}".to_owned());
+    let make = |size: &str| {
+        let values = BTreeMap::from([("env.SIZE".to_owned(), size.to_owned())]);
+        let log = place.path("log");
+        place.cache().prepare((&warden(), &values), &step, &log, &mut |_| {}, &|| false).unwrap()
+    };
+    assert!(make("10").made);
+    let large = make("1000");
+    assert!(large.made && !make("10").made);
+    assert_eq!(fs::read_to_string(large.path.join("size")).unwrap(), "1000\n");
 }
 
 #[test]
