@@ -11,8 +11,8 @@ use lab::SecondsGuess;
 use model::quantity::many;
 use model::{Metric, Until};
 use plan::{
-    Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request, Secrets,
-    Service, Source, Subject, Variant, Workers,
+    Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request,
+    Secrets, Service, Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};

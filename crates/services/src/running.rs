@@ -301,9 +301,8 @@ impl Running {
     pub fn workers_lost(&self) -> u32 {
         let lost = self.crew.seen.iter().filter(|worker| !worker.is_alive()).count();
         // One that has only ended did what it was to do, as what prepares a database.
-        let again = |(first, group): &&(ProcessId, ControlGroup)| {
-            !first.is_alive() && !group.members().is_empty()
-        };
+        let again =
+            |(first, group): &&(ProcessId, ControlGroup)| !first.is_alive() && !group.members().is_empty();
         let again = self.containers.iter().filter(again).count();
         u32::try_from(lost.max(again)).unwrap_or(u32::MAX)
     }

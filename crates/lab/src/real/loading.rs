@@ -77,9 +77,7 @@ impl RealEnvironment {
             Some(elsewhere) => {
                 elsewhere.give(&spec, threads, &self.division.generator).map(|()| Loader::Elsewhere)
             }
-            None => {
-                at_client(network, || Generator::start(spec).map_err(not_started)).map(Loader::Here)
-            }
+            None => at_client(network, || Generator::start(spec).map_err(not_started)).map(Loader::Here),
         }
     }
 
