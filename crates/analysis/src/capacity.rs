@@ -27,6 +27,8 @@ use search::{Found, last_closed, quantile_s, rate};
 const SAME_RATE: f64 = 0.03;
 /// Fewer requests than this beyond a quantile do not bear a point of the curve.
 const BEYOND_LEAST: f64 = 3.0;
+/// Below this share of its capacity a queue is so far from its limits that chance does not break them.
+const FAR_BELOW: f64 = 0.7;
 /// A service that in overload does less than this share of what it can do collapses.
 const COLLAPSED_SHARE: f64 = 0.9;
 /// Half of an interval that is narrow enough.
@@ -57,6 +59,8 @@ pub struct Capacity {
     pub limited_by: LimitedBy,
     /// Response times over the rate, the lowest first.
     pub curve: Vec<RatePoint>,
+    /// A rate far below the capacity, in requests per second, at which a limit breaks all the same: response times do not follow the rate.
+    pub breaks_at_per_s: Option<f64>,
     /// About how many seconds a run takes for an interval of ±5 %, where this one is wider.
     pub seconds_for_five_percent: Option<f64>,
     /// What became of it in overload and behind it; `None` where that was not tried.
@@ -159,10 +163,11 @@ impl Capacity {
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
         let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
         let (per_s, interval) = told.unzip();
+        let per_s = per_s.or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
-            per_s: per_s.or_else(|| mean(logs).map(f64::exp)),
+            per_s,
             interval,
             met_first: found.map(|found| found.clause.limit.to_string()),
             bracket: pilot.bracket().map(|end| end.map(|tried| tried.rate)),
@@ -170,6 +175,7 @@ impl Capacity {
             saturated_cores: cores_at_limit(record, variant),
             limited_by: searched.limited_by,
             curve: curve(record, variant),
+            breaks_at_per_s: per_s.and_then(|per_s| breaks_below(record, variant, per_s * FAR_BELOW)),
             seconds_for_five_percent: interval.and_then(|interval| seconds_for(record, interval)),
             overload: overload(record, variant),
         }
@@ -242,8 +248,26 @@ fn shares(trial: &Trial) -> Vec<Shared<'_>> {
     slices.map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice)).collect()
 }
 
-/// Windows at about the same share of what each process was measured at, for processes differ; before the first block those of the search.
+/// The highest rate below `most_per_s` at which a limit breaks.
+fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64> {
+    let clauses = clauses(&record.header.plan.design);
+    let broken = points(record, variant).into_iter().filter_map(|point| {
+        let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
+        let per_s = mean(point.iter().map(|(_, rate, _)| *rate)).filter(|per_s| *per_s < most_per_s)?;
+        clauses.iter().any(|clause| clause.breaks(&slices)).then_some(per_s)
+    });
+    broken.reduce(f64::max)
+}
+
 fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
+    let mut points: Vec<RatePoint> =
+        points(record, variant).iter().map(|point| RatePoint::of(point)).collect();
+    points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s));
+    points
+}
+
+/// Windows at about the same share of what each process was measured at, for processes differ; before the first block those of the search.
+fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
     let is_measured = |trial: &Trial| trial.measured().next().is_some();
     let any = trials(record, variant).any(is_measured);
     let chosen = trials(record, variant).filter(|trial| !any || is_measured(trial));
@@ -256,8 +280,6 @@ fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
             None => points.push(vec![one]),
         }
     }
-    let mut points: Vec<RatePoint> = points.iter().map(|point| RatePoint::of(point)).collect();
-    points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s));
     points
 }
 

@@ -67,6 +67,12 @@ impl Clause {
         Some(self.headroom(slices)?.exp())
     }
 
+    /// Whether requests enough to tell break it.
+    pub(super) fn breaks(&self, slices: &[&Slice]) -> bool {
+        let due = total(slices, |slice| slice.counts.due()) as f64;
+        due * (1.0 - self.q) >= super::BEYOND_LEAST && self.kept_by(slices).is_some_and(|kept| kept < 1.0)
+    }
+
     /// Its logarithm.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {

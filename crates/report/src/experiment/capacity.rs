@@ -83,6 +83,12 @@ fn notes(of: &Capacity) -> Vec<String> {
         LimitedBy::Connections => "limited by the connections, not the service: give it more of them (-c)",
         LimitedBy::Unknown => "what limits it nobody sees from here",
     };
+    let breaks = of.breaks_at_per_s.map(|per_s| {
+        format!(
+            "but at {} a limit breaks already: response times do not follow the rate here, and the curve says more",
+            rate(per_s)
+        )
+    });
     let half = of.near(0.5).and_then(|point| point.p99_us);
     let half = half.map(|us| format!("at half of that p99 is {}", Quantity::us(us)));
     let saturated = of.saturated_per_s.map(|per_s| {
@@ -99,7 +105,7 @@ fn notes(of: &Capacity) -> Vec<String> {
     });
     let longer = of.seconds_for_five_percent.map(|s| format!("±5 % would take about {}", span(s)));
     let first = (!first.is_empty()).then(|| first.join("; "));
-    [first, overload, longer].into_iter().flatten().collect()
+    [breaks, first, overload, longer].into_iter().flatten().collect()
 }
 
 /// Response times over the rate, a table for each variant.
