@@ -14,10 +14,10 @@ use crate::run::RunFlags;
 use crate::{gate, print, records, run};
 
 /// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
-const BUDGET: &str = "3m";
+pub const BUDGET: Duration = Duration::from_secs(180);
 
 /// The largest seed of an experiment file.
-const SEED_MAX: i64 = (1 << 53) - 1;
+pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// More than a body in an experiment file may have.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
@@ -239,10 +239,10 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     let count = variants.len() * if args.against.against.is_some() { 2 } else { 1 };
     let quick =
         flags.quick.then(|| run::quick_budget(count, args.asked.is_open() || response_times(args).is_some()));
-    let budget = flags.budget.or(quick).map_or(BUDGET.to_owned(), plan::duration_text);
+    let budget = plan::duration_text(flags.budget.or(quick).unwrap_or(BUDGET));
     settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        let number = i64::try_from(seed).ok().filter(|number| *number <= SEED_MAX);
+        let number = i64::try_from(seed).ok().filter(|_| seed <= SEED_MAX);
         let number = number.ok_or_else(|| {
             Failed::usage(format!("--seed {seed} is more than a file can have, {SEED_MAX}"))
         })?;

@@ -34,8 +34,6 @@ const QUICK_MIN_S: u64 = 90;
 const QUICK_VARIANT_S: u64 = 45;
 /// The same in open loop, where capacity is measured first and each trial settles at its rate.
 const QUICK_VARIANT_OPEN_S: u64 = 60;
-/// What capacity takes, where a file says no more than how long it measures.
-const CAPACITY_BUDGET: Duration = Duration::from_secs(180);
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -271,7 +269,7 @@ fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), Failed> {
 fn adjust(plan: &mut Plan, flags: &RunFlags) {
     if !flags.slo.is_empty() && plan.measure.take().is_some() {
         // The length of the measurement stands in place of one.
-        plan.design.budget = CAPACITY_BUDGET;
+        plan.design.budget = crate::compare::BUDGET;
     }
     let quick = quick_budget(plan.variants.len(), plan.design.rate.is_some());
     let design = &mut plan.design;

@@ -52,8 +52,6 @@ const STEP_ROOM: f64 = 2.5;
 const STEP_MIN_S: f64 = 60.0;
 /// Up to so many processors the generator gets none of its own where processes are tried.
 const SHARED_CORES_MAX: usize = 3;
-/// Seeds that an experiment file can have.
-const SEEDS: u64 = 1 << 53;
 
 /// Flags of `tune`.
 #[derive(Debug, Args)]
@@ -413,7 +411,7 @@ impl Work<'_> {
         }
         plan.design.blocks = Some(step.blocks);
         plan.design.budget = Duration::from_secs_f64((step.seconds * STEP_ROOM).max(STEP_MIN_S));
-        plan.design.seed = Some(self.seed.wrapping_add(self.number as u64) % SEEDS);
+        plan.design.seed = Some(self.seed.wrapping_add(self.number as u64) & compare::SEED_MAX);
         plan.design.co_primary.clear();
         plan.design.explain = false;
         plan.gate.clear();

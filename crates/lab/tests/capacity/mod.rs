@@ -79,6 +79,24 @@ fn variants_are_compared_by_their_capacity() {
     assert!(estimate.low < truth && truth < estimate.high, "{estimate:?}");
 }
 
+#[test]
+fn a_limit_that_is_exceeded_far_below_the_capacity_is_told() {
+    let mut record = finished(capacity_plan(1, 180), 2, &mut Simulated::queueing(2, &[QUEUE]));
+    let capacity = |record: &record::Record| analysis::conclude(record).capacities[0].clone();
+    assert_eq!(capacity(&record).breaks_at_per_s, None, "a queue keeps it");
+    let half = capacity(&record).near(0.5).expect("a point of the curve").per_s;
+    let slices =
+        record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices);
+    for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
+        // A stop, by which one in fifty came late.
+        if (open.rate_per_s / half - 1.0).abs() < 0.15 {
+            (0..open.intended / 50).for_each(|_| open.response.record(80_000_000));
+        }
+    }
+    let breaks_at = capacity(&record).breaks_at_per_s.expect("it is told");
+    assert!((breaks_at / half - 1.0).abs() < 0.05, "{breaks_at} and {half}");
+}
+
 /// What the load generator could ask of a service is a lower bound of what that bears: it decides where it is enough, and says nothing else.
 #[test]
 fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {

@@ -85,7 +85,7 @@ fn notes(of: &Capacity) -> Vec<String> {
     };
     let breaks = of.breaks_at_per_s.map(|per_s| {
         format!(
-            "but at {} a limit breaks already: response times do not follow the rate here, and the curve says more",
+            "but at {} a limit is exceeded already: response times do not follow the rate here, see the curve",
             rate(per_s)
         )
     });
