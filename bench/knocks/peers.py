@@ -87,10 +87,10 @@ class Peer:
 class Server:
     """Does `talk(peer)` for each connection, in a thread of its own; a context that ends it. With `tls` only behind a handshake."""
 
-    def __init__(self, talk: Callable, tls: Optional[ssl.SSLContext] = None, backlog: int = 128, port: int = 0):
+    def __init__(self, talk: Callable, tls: Optional[ssl.SSLContext] = None, port: int = 0):
         self.talk, self.tls = talk, tls
         self.over, self.lock, self.requests, self.connections = threading.Event(), threading.Lock(), 0, 0
-        self.listener = socket.create_server(("127.0.0.1", port), backlog=backlog)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = self.listener.getsockname()[1]
         self.open = set()
 

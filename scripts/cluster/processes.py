@@ -54,7 +54,6 @@ def identity(name: str) -> int | None:
 
 
 def tell(pids: list[int], what: signal.Signals) -> None:
-    """Sends a signal to those that still run."""
     for pid in pids:
         try:
             os.kill(pid, what)
