@@ -59,8 +59,8 @@ class Peer:
             self.send(bytes([byte]))
             self.pause(seconds)
 
-    def flood(self, data: bytes, count: int = 1 << 62) -> None:
-        for _ in range(count):
+    def flood(self, data: bytes) -> None:
+        while True:
             self.send(data)
 
     def pause(self, seconds: float) -> None:
@@ -174,8 +174,8 @@ def field(name: bytes, value: bytes) -> bytes:
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def response(stream: int, head: bytes = STATUS_200, body: bytes = b"ok") -> bytes:
-    return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, body)
+def response(stream: int, head: bytes = STATUS_200) -> bytes:
+    return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, b"ok")
 
 
 def http2(for_each: Callable, first: bytes = settings()) -> Callable:

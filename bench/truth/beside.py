@@ -86,11 +86,11 @@ def _serve_as_they_come(ports: Path, over: threading.Event) -> None:
 
 
 @contextmanager
-def busy_loops(count: int = BUSY_LOOPS) -> Iterator[None]:
-    """So many processes that keep a processor busy each."""
+def busy_loops() -> Iterator[None]:
+    """Processes that keep a processor busy each."""
     loops = []
     try:
-        for _ in range(count):
+        for _ in range(BUSY_LOOPS):
             loops.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
         yield
     finally:
