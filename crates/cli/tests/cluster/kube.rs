@@ -53,7 +53,6 @@ fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) {
     namespace.is_empty_within(Duration::from_secs(10));
 }
 
-/// Generators of these channels.
 fn begin(channels: Vec<Channel>, spec: &LoadSpec) -> Fleet {
     let specs = spec.divided(channels.len() as u32, 1);
     crate::begun(channels, specs)

@@ -30,7 +30,6 @@ pub fn script(words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
-/// Waits until something is so.
 pub fn within(longest: Duration, is_so: impl FnMut() -> bool) {
     assert!(crate::within(longest, is_so), "not within {longest:?}");
 }
