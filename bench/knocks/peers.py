@@ -9,6 +9,7 @@ import ssl
 import struct
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Iterator, Optional
 
@@ -106,10 +107,8 @@ class Server:
                 connection.close()
 
     def stop_listening(self) -> None:
-        try:
+        with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self.listener.close()
 
     def count(self) -> int:

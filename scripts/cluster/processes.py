@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from place import STATE
@@ -55,10 +56,8 @@ def identity(name: str) -> int | None:
 
 def tell(pids: list[int], what: signal.Signals) -> None:
     for pid in pids:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, what)
-        except ProcessLookupError:
-            pass
 
 
 def began(pid: int) -> str | None:
