@@ -1,5 +1,7 @@
 //! The engine against a real nginx, whose access log is the count to agree with, over everything that both speak.
 
+// The tests of the program use the rest of it.
+#[allow(dead_code)]
 #[path = "../nginx/server.rs"]
 mod server;
 
@@ -166,16 +168,6 @@ fn http2_with_several_streams_a_connection_with_tls_and_without() {
         );
         assert!(slice.connections_opened >= 9, "{} connections", slice.connections_opened);
     }
-}
-
-#[test]
-fn a_unix_socket_is_loaded_like_a_port() {
-    let nginx = Nginx::start();
-    let spec =
-        LoadSpec { address: Address::Unix(nginx.socket()), ..spec(&nginx, "/long", DriverChoice::Auto) };
-    let (slice, log) = all_good(nginx, spec, 1000);
-    assert!(log[0].contains("from=unix:"), "{}", log[0]);
-    assert_eq!(slice.body_bytes, 1000 * LONG_BODY_BYTES);
 }
 
 #[test]
