@@ -1,11 +1,8 @@
 """Pages of studies say what their records say, or fail."""
 
-import sys
 import unittest
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from study_page import Dangling, filled, shortened  # noqa: E402
+from study_page import Dangling, filled, shortened
 
 
 def comparison(outcome: str, ratio: float, low: float, high: float) -> dict:

@@ -11,7 +11,9 @@ import unittest
 from array import array
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from processes import free_port, started
+from tools import HERE
+
 REQUEST = b"GET /small HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ANSWER_END = b"\r\n\r\nHello world\n"
 STOPPED_SECONDS = 0.3
@@ -24,24 +26,12 @@ class Arrivals(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         program, self.notes = Path(folder.name) / "arrivals", Path(folder.name) / "notes"
         subprocess.run(["cc", "-std=gnu11", "-o", program, HERE / "programs" / "arrivals.c"], check=True)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
+        port = free_port()
         self.server = subprocess.Popen([program, str(port), self.notes])
         self.addCleanup(self.end)
-        self.client = self.connected(port)
+        self.client = started("arrivals", lambda: socket.create_connection(("127.0.0.1", port), 10), self.server)
         self.addCleanup(self.client.close)
-
-    def connected(self, port: int) -> socket.socket:
-        end = time.monotonic() + 10
-        while True:
-            try:
-                client = socket.create_connection(("127.0.0.1", port), 10)
-                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return client
-            except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.01)
+        self.client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def end(self) -> array:
         if self.server.poll() is None:

@@ -69,7 +69,7 @@ for command, seconds in MOMENTS.items():
         "nothing left, records open, no gate passes", killed(command, signal.SIGKILL), 15 * seconds)
 
 
-def signalled(name: str, setup: str, steps: tuple, must_end: tuple, command: str = "run", words: str = "", seconds: float = 5) -> None:
+def signalled(name: str, setup: str, steps: tuple, must_end: tuple, command: str = "run", seconds: float = 5) -> None:
     """Signals with the seconds before each, for `command`."""
     def test(place: Place) -> str:
         with Server(answers(OK)) as server:
@@ -81,7 +81,7 @@ def signalled(name: str, setup: str, steps: tuple, must_end: tuple, command: str
             must(said.code in must_end, f"exit code {said.code}: {said.last}")
             judged(place, 0)
         return f"exit code {said.code}"
-    add(f"signal-{name}", "kills", setup, words or f"{comes(must_end)}, nothing left", test, seconds)
+    add(f"signal-{name}", "kills", setup, f"{comes(must_end)}, nothing left", test, seconds)
 
 
 signalled("int", "SIGINT for a run", ((1.5, signal.SIGINT),), (INTERRUPTED,))

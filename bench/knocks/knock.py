@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
@@ -169,12 +170,9 @@ class Started:
 
     def goes_on(self) -> bool:
         """Whether it does, with a look at its memory."""
-        try:
-            status = Path(f"/proc/{self.process.pid}/status").read_text()
-            peak = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), 0)
-            self.memory = max(self.memory, int(peak) / 1024)
-        except OSError:
-            pass
+        status = bytes_of(Path(f"/proc/{self.process.pid}/status")).decode()
+        peak = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), 0)
+        self.memory = max(self.memory, int(peak) / 1024)
         return self.process.poll() is None
 
     def wait(self, seconds: float) -> bool:
@@ -308,10 +306,8 @@ class Place:
                 started.process.wait()
         left = self.await_nothing_left(patience)
         for process, _ in left:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         files = [] if self.keeps_temporary else [file.name for file in self.path("tmp").iterdir()]
         groups = self.left_groups()
         shutil.rmtree(self.folder, ignore_errors=True)

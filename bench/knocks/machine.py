@@ -15,7 +15,7 @@ import struct
 import subprocess
 import termios
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Callable, Iterator
 
 from knock import MEASURED, OURS, SERVICE, Place, Said, add, as_nobody, comes, knock, must, needs
@@ -197,11 +197,9 @@ def terminal(rows: int, columns: int) -> Iterator[dict]:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read() -> None:
-        try:
+        with suppress(OSError):
             while os.read(ours, 65536):
                 pass
-        except OSError:
-            pass
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     try:

@@ -9,6 +9,7 @@ import ssl
 import struct
 import subprocess
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Iterator, Optional
 
@@ -59,8 +60,8 @@ class Peer:
             self.send(bytes([byte]))
             self.pause(seconds)
 
-    def flood(self, data: bytes, count: int = 1 << 62) -> None:
-        for _ in range(count):
+    def flood(self, data: bytes) -> None:
+        while True:
             self.send(data)
 
     def pause(self, seconds: float) -> None:
@@ -87,10 +88,10 @@ class Peer:
 class Server:
     """Does `talk(peer)` for each connection, in a thread of its own; a context that ends it. With `tls` only behind a handshake."""
 
-    def __init__(self, talk: Callable, tls: Optional[ssl.SSLContext] = None, backlog: int = 128, port: int = 0):
+    def __init__(self, talk: Callable, tls: Optional[ssl.SSLContext] = None, port: int = 0):
         self.talk, self.tls = talk, tls
         self.over, self.lock, self.requests, self.connections = threading.Event(), threading.Lock(), 0, 0
-        self.listener = socket.create_server(("127.0.0.1", port), backlog=backlog)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = self.listener.getsockname()[1]
         self.open = set()
 
@@ -106,10 +107,8 @@ class Server:
                 connection.close()
 
     def stop_listening(self) -> None:
-        try:
+        with suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self.listener.close()
 
     def count(self) -> int:
@@ -174,8 +173,8 @@ def field(name: bytes, value: bytes) -> bytes:
     return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def response(stream: int, head: bytes = STATUS_200, body: bytes = b"ok") -> bytes:
-    return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, body)
+def response(stream: int, head: bytes = STATUS_200) -> bytes:
+    return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, b"ok")
 
 
 def http2(for_each: Callable, first: bytes = settings()) -> Callable:

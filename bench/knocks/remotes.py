@@ -13,7 +13,6 @@ LOST_S = 20  # after which a generator that stands still is told
 SSH = '#!/bin/sh\n[ "$1" = -G ] && echo hostname 127.0.0.1 && exit\nwhile [ "$1" != -- ]; do shift; done\n%s\n'
 SHELL = 'exec sh -c "$3"'
 GENERATORS = {"generators": {"local": 0, "ssh": ["one", "two"], "address": "127.0.0.1"}}
-DATA = "service.py"
 
 
 def reached_by(place: Place, script: str = SHELL, **commands: str) -> dict:

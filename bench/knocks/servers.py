@@ -308,13 +308,12 @@ def changing(peer: Peer, stream: int) -> bytes:
     return response(stream)
 
 
-def flooding(data: bytes, then: Callable = Peer.hold) -> Callable:
+def flooding(data: bytes) -> Callable:
     """Sends this as long as somebody takes it, and reads nothing."""
     def talk(peer: Peer) -> None:
         peer.exactly(PREFACE_BYTES)
         peer.send(settings())
         peer.flood(data * 100)
-        then(peer)
     return talk
 
 

@@ -96,10 +96,6 @@ def close_port() -> None:
         connection.close()
 
 
-def eat() -> None:
-    kept.append(b"x" * 300_000_000)
-
-
 def zombies() -> None:
     for _ in range(100):
         if os.fork() == 0:
@@ -135,19 +131,9 @@ def bomb() -> None:
             time.sleep(0.01)
 
 
-def moves_port() -> None:
-    close_port()
-    listen(port=0)
-
-
 def dirty_end() -> None:
     os.write(2, b"\x1b]0;title\x07\x1b[2J\x9b31m\xff\xfe\0 cannot go on \xc2\x9b\r\n" * 3)
     os._exit(7)
-
-
-def nobody() -> None:
-    os.setgid(65534)
-    os.setuid(65534)
 
 
 kept = []
@@ -168,7 +154,7 @@ BEFORE = {
     "other-port": lambda: [listen(port=0), serve()],
     "ipv6-only": lambda: [listen("::1"), serve()],
     "slow-start": lambda: time.sleep(1),
-    "eats": eat,
+    "eats": lambda: kept.append(b"x" * 300_000_000),
     "zombies": zombies,
     "leaves-child": lambda: sleeper(),
     "leaves-nameless": lambda: sleeper(environment={}),
@@ -182,19 +168,18 @@ LATER = {
     "exits-later": lambda: os._exit(9),
     "crashes": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "closes-port": close_port,
-    "moves-port": moves_port,
+    "moves-port": lambda: [close_port(), listen(port=0)],
     "stops": lambda: os.kill(os.getpid(), signal.SIGSTOP),
     "kills-group": lambda: os.killpg(0, signal.SIGKILL),
     "kills-parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
     "stops-parent": lambda: os.kill(os.getppid(), signal.SIGSTOP),
-    "nobody": nobody,
+    "nobody": lambda: [os.setgid(65534), os.setuid(65534)],
     # With a program that is setuid.
     "rises": lambda: [os.setresuid(0, 0, 0), os.kill(os.getppid(), signal.SIGKILL)],
 }
 
 if __name__ == "__main__":
-    if MODE != "no-term":
-        signal.signal(signal.SIGTERM, say_and_end)
+    signal.signal(signal.SIGTERM, say_and_end)
     if MODE in BEFORE:
         BEFORE[MODE]()
     listen()

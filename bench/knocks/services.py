@@ -112,11 +112,10 @@ row("good-namespace", "a process namespace of its own", MEASURED, root=True,
 
 @knock("a shim called python3 that leaves a child whenever it is asked", "measured, nothing left")
 def service_shim(place: Place) -> str:
-    shim = place.write("bin/python3", f'#!/bin/sh\nsleep 1000 &\nPATH="$REST" exec python3 "$@"\n')
+    shim = place.write("bin/python3", '#!/bin/sh\nsleep 1000 &\nPATH="$REST" exec python3 "$@"\n')
     shim.chmod(0o755)
     rest = place.environment["PATH"]
-    said = place.run(environment={"PATH": f"{shim.parent}:{rest}", "REST": rest}).ends(*MEASURED)
-    return said.seen
+    return place.run(environment={"PATH": f"{shim.parent}:{rest}", "REST": rest}).ends(*MEASURED).seen
 
 
 @knock("somebody else has the port", "a service failed: says the port")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Iterator
@@ -73,28 +73,24 @@ def stale_servers(ports: Path) -> Iterator[None]:
 
 
 def _serve_as_they_come(ports: Path, over: threading.Event) -> None:
-    servers, due = {}, {}
-    while not over.wait(LOOK_AGAIN_S):
-        text = ports.read_text() if ports.exists() else ""
-        for port in map(int, text.split()):
-            due.setdefault(port, time.monotonic() + STALE_AFTER_S)
-        for port in [port for port, when in due.items() if port not in servers and when <= time.monotonic()]:
-            try:
-                servers[port] = StaleServer(("127.0.0.1", port), Responses)
-            except OSError:
-                continue  # the service does not share it yet
-            threading.Thread(target=servers[port].serve_forever, daemon=True).start()
-    for server in servers.values():
-        server.shutdown()
-        server.server_close()
+    served, due = set(), {}
+    with ExitStack() as servers:
+        while not over.wait(LOOK_AGAIN_S):
+            text = ports.read_text() if ports.exists() else ""
+            for port in map(int, text.split()):
+                due.setdefault(port, time.monotonic() + STALE_AFTER_S)
+            for port in [port for port, when in due.items() if port not in served and when <= time.monotonic()]:
+                with suppress(OSError):  # while the service does not share it
+                    servers.enter_context(stale_server(port))
+                    served.add(port)
 
 
 @contextmanager
-def busy_loops(count: int = BUSY_LOOPS) -> Iterator[None]:
-    """So many processes that keep a processor busy each."""
+def busy_loops() -> Iterator[None]:
+    """Processes that keep a processor busy each."""
     loops = []
     try:
-        for _ in range(count):
+        for _ in range(BUSY_LOOPS):
             loops.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
         yield
     finally:
@@ -117,10 +113,8 @@ def sleepers(seconds: str) -> list:
 
 def end(processes: list) -> None:
     for process in processes:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(process, 9)
-        except ProcessLookupError:
-            continue
 
 
 def await_few_closing() -> None:

@@ -96,13 +96,8 @@ def tables(lines: Sequence[dict]) -> str:
     by_service = {}
     for (service, treatment), pairs in pairs_of(lines).items():
         by_service.setdefault(service, {})[treatment] = pairs
-    return "\n\n".join(table(service, metric, _reference_first(by_treatment))
+    return "\n\n".join(table(service, metric, dict(sorted(by_treatment.items(), key=lambda one: one[0] != REFERENCE)))
                        for service, by_treatment in by_service.items() for metric in METRICS)
-
-
-def _reference_first(by_treatment: dict) -> dict:
-    names = sorted(by_treatment, key=lambda name: name != REFERENCE)
-    return {name: by_treatment[name] for name in names}
 
 
 if __name__ == "__main__":

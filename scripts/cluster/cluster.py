@@ -42,7 +42,6 @@ SYSCTLS = ["vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.pa
 
 
 def main(words: list[str]) -> int:
-    """Runs the command."""
     match words:
         case ["run", "--", *command] if command:
             return around(command)

@@ -16,7 +16,6 @@ POD_GIVEN_UP_S = 3
 
 
 def begin() -> None:
-    """Starts all of it."""
     peers = "http://127.0.0.1:2380"
     start("etcd", CONTROL, [
         str(PROGRAM), "etcd", f"--data-dir={STATE / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
@@ -26,7 +25,6 @@ def begin() -> None:
 
 
 def start_controllers() -> None:
-    """Starts the controllers and the scheduler."""
     # Each controller with credentials of its own, because some need rights that the whole program does not have.
     start("controllers", CONTROL, [
         str(PROGRAM), "kube-controller-manager", f"--kubeconfig={kubeconfig_of('controllers')}", "--leader-elect=false",
@@ -65,7 +63,6 @@ def stop_api() -> None:
 
 
 def wait_until_ready() -> None:
-    """Waits until the API server reports that it is ready."""
     until = time.monotonic() + API_MAX_S
     while "ok" not in kubectl("get", "--raw=/readyz", quiet=True):
         if time.monotonic() > until:

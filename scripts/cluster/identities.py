@@ -14,7 +14,6 @@ CLIENTS = "clients"
 
 
 def make() -> None:
-    """Makes all of them."""
     KEYS.mkdir(parents=True)
     KEYS.chmod(0o700)
     key("authority")
@@ -54,7 +53,6 @@ def kubeconfig(name: str, users: list[str] | None = None) -> None:
 
 
 def key(name: str) -> None:
-    """A private key."""
     run("openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(KEYS / f"{name}.key"))
 
 

@@ -103,7 +103,6 @@ def add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -44,7 +44,6 @@ def unplug(number: int) -> None:
 
 
 def plug_in(number: int) -> None:
-    """Puts a node back on the network."""
     ip(CONTROL, f"link set node{number} up")
 
 
@@ -55,5 +54,4 @@ def remove() -> None:
 
 
 def ip(name: str, words: str) -> None:
-    """ip in a namespace."""
     run("ip", "-netns", name, *words.split())

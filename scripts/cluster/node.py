@@ -41,7 +41,6 @@ def start_containerd(number: int) -> None:
 
 
 def start_kubelet(number: int) -> None:
-    """Starts the kubelet and kube-proxy."""
     own, name = folder(number), node_name(number)
     start(f"kubelet{number}", namespace(number), [
         str(PROGRAM), "kubelet", f"--config={own}/kubelet.json", f"--kubeconfig={kubeconfig_of(name)}",
@@ -67,7 +66,6 @@ def crash(number: int) -> None:
 
 
 def end(number: int) -> None:
-    """Ends everything of a node."""
     stop([f"kubelet{number}", f"proxy{number}"])
     kill_containers(number)
     stop([f"containerd{number}"])
@@ -168,7 +166,6 @@ oom_score = 0
 
 
 def write_kubelet(number: int) -> None:
-    """The kubelet's and kube-proxy's configuration."""
     own, name = folder(number), node_name(number)
     kubelet = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",

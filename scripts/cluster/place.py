@@ -34,15 +34,12 @@ def namespace(number: int) -> str:
 
 
 def address(number: int) -> str:
-    """A node's own address."""
     return f"10.83.0.{10 + number}"
 
 
 def pod_network(number: int) -> str:
-    """The network of a node's pods."""
     return f"10.83.{100 + number}.0/24"
 
 
 def folder(number: int) -> Path:
-    """Where everything of a node is."""
     return STATE / node_name(number)

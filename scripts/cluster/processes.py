@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from place import STATE
@@ -54,12 +55,9 @@ def identity(name: str) -> int | None:
 
 
 def tell(pids: list[int], what: signal.Signals) -> None:
-    """Sends a signal to those that still run."""
     for pid in pids:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, what)
-        except ProcessLookupError:
-            pass
 
 
 def began(pid: int) -> str | None:

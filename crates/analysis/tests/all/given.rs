@@ -10,22 +10,18 @@ use stats::Latencies;
 
 pub use crate::made::{slices as slices_of, sound, trials as trials_of};
 
-/// All trials.
 pub fn trials(record: &mut Record) -> impl Iterator<Item = &mut Trial> {
     record.blocks.iter_mut().flat_map(|block| &mut block.trials)
 }
 
-/// All slices.
 pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
     trials(record).flat_map(|trial| &mut trial.slices)
 }
 
-/// Changes each slice of a variant.
 pub fn each(record: &mut Record, variant: usize, change: impl FnMut(&mut Slice)) {
     slices_of(record, variant).for_each(change);
 }
 
-/// Changes each slice.
 pub fn all(record: &mut Record, change: impl FnMut(&mut Slice)) {
     slices(record).for_each(change);
 }
@@ -46,7 +42,6 @@ pub fn said(record: &Record) -> Vec<(&'static str, Grade, String)> {
     findings.map(|finding| (finding.check.name(), finding.grade, finding.evidence.to_string())).collect()
 }
 
-/// What the first finding says.
 pub fn evidence(record: &Record) -> String {
     conclude(record).findings.first().expect("a finding").evidence.to_string()
 }
@@ -80,7 +75,6 @@ pub fn open_loop(rate_per_s: f64, requests: u64, response: Latencies) -> Box<Ope
     Box::new(OpenLoop { rate_per_s, intended, sent_in_window, response, schedule_lag, ..OpenLoop::default() })
 }
 
-/// A service of a plan.
 pub fn service(name: &str, command: &[&str], env: &[(&str, &str)]) -> Service {
     Service {
         name: name.into(),
@@ -96,7 +90,6 @@ pub fn service(name: &str, command: &[&str], env: &[(&str, &str)]) -> Service {
     }
 }
 
-/// Variables by name.
 pub fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }

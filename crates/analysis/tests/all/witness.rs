@@ -9,7 +9,7 @@ use record::{
     ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, Slice, TrialStarted, Witness,
 };
 
-use crate::given::{each, found, map, service, slices_of, trials_of};
+use crate::given::{Plant, each, found, map, service, slices_of, trials_of};
 use crate::made;
 
 fn starts(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut TrialStarted> {
@@ -220,7 +220,6 @@ fn another_server_on_the_port_voids() {
 
 #[test]
 fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alike_or_something_differs() {
-    type Plant = fn(&mut Record);
     let planted = |plant: Plant| {
         let mut record = sound();
         alike(&mut record);
@@ -255,7 +254,6 @@ fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alik
 
 #[test]
 fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
-    type Plant = fn(&mut Record);
     let graded = |plant: Plant, declare: Plant| {
         let mut record = sound();
         plant(&mut record);

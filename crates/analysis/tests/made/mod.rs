@@ -92,7 +92,6 @@ impl Maker {
         Maker { template, slice, noise: Noise::new(seed) }
     }
 
-    /// A clean run.
     pub fn clean(&mut self, run: Run) -> Record {
         self.planted(run, |_| 0.0)
     }
@@ -203,13 +202,11 @@ pub fn give(slice: &mut Slice, responses: u64) {
     slice.counts.successful_per_100_ms.clear();
 }
 
-/// The trials of a variant.
 pub fn trials(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Trial> {
     let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
     trials.filter(move |trial| trial.variant() == variant)
 }
 
-/// Their slices.
 pub fn slices(record: &mut Record, variant: usize) -> impl Iterator<Item = &mut Slice> {
     trials(record, variant).flat_map(|trial| &mut trial.slices)
 }

@@ -124,7 +124,6 @@ impl Hosts {
         run
     }
 
-    /// What that left.
     pub fn record(&self) -> Record {
         record::open(&self.path("record")).expect("the record opens")
     }

@@ -10,7 +10,7 @@ use load::{LoadSpec, Until};
 use remote::generators::Fleet;
 use remote::{Blame, Channel, Error};
 
-use self::cluster::{IMAGE, Namespace, control_network, script};
+use self::cluster::{IMAGE, Namespace, script};
 use crate::server::Server;
 use crate::{NEVER, window};
 
@@ -53,7 +53,6 @@ fn refusal(namespace: &Namespace, cluster: &plan::Kubernetes, words: &[&str]) {
     namespace.is_empty_within(Duration::from_secs(10));
 }
 
-/// Generators of these channels.
 fn begin(channels: Vec<Channel>, spec: &LoadSpec) -> Fleet {
     let specs = spec.divided(channels.len() as u32, 1);
     crate::begun(channels, specs)
@@ -66,7 +65,6 @@ fn names(channels: &[Channel]) -> Vec<String> {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
-    control_network();
     // Nobody but who has the role that is shipped, where only pods without any right are taken.
     let namespace = Namespace::new("both").restricted().with_role();
     let service = Server::start(CONTROL);
@@ -96,7 +94,6 @@ fn pods_on_both_nodes_load_a_service_and_both_sides_count_the_same() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
-    control_network();
     let namespace = Namespace::new("crash");
     let service = Server::start(CONTROL);
     let channels = open(&pods(&namespace, 2)).expect("two pods");
@@ -116,7 +113,6 @@ fn a_node_that_is_gone_is_told_within_seconds_and_the_other_counts() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
-    control_network();
     let namespace = Namespace::new("refused");
     let one = pods(&namespace, 1);
     let refused = |cluster: plan::Kubernetes, words: &[&str]| refusal(&namespace, &cluster, words);
@@ -143,7 +139,6 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_program_that_fails_at_once_is_told_with_what_it_said() {
-    control_network();
     let namespace = Namespace::new("crashes");
     let opened =
         remote::kubernetes::open(&pods(&namespace, 2), "x", &["remote-agent-not"], &mut |_| {}, NEVER);
@@ -155,7 +150,6 @@ fn a_program_that_fails_at_once_is_told_with_what_it_said() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn who_does_not_want_them_any_more_waits_for_nothing() {
-    control_network();
     let namespace = Namespace::new("cancelled");
     let hungry = [("cpu".to_owned(), "1000".to_owned())].into();
     let cluster = plan::Kubernetes { resources: hungry, ..pods(&namespace, 1) };

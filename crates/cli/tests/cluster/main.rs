@@ -25,7 +25,6 @@ use remote::generators::{Fleet, Ran};
 
 const NEVER: &dyn Fn() -> bool = &|| false;
 
-/// Whether something comes true in time.
 fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     while !is_so() {

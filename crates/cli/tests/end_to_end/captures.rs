@@ -35,7 +35,6 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     captures
 }
 
-/// Whether it is agents that capture.
 fn is_agents(capture: &Capture) -> bool {
     !matches!(capture.kind, CaptureKind::Plain | CaptureKind::Native)
 }

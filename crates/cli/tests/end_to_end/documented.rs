@@ -112,7 +112,6 @@ fn is_blank(word: &str) -> bool {
     word.contains('…') || word.split('/').any(is_blank)
 }
 
-/// Each page with its path and text.
 fn pages() -> Vec<(PathBuf, String)> {
     let mut folders = vec![Path::new(ROOT).join("docs")];
     let mut paths: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "npm/README.md"]

@@ -200,7 +200,6 @@ impl Place {
         RealEnvironment::new(plan, helpers, self.record(), Stop::default())
     }
 
-    /// The record, opened.
     pub fn opened(&self) -> Record {
         record::open(&self.record()).expect("the record opens")
     }
@@ -417,7 +416,6 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal, by the process id.
 pub fn signal(pid: u32, name: &str) {
     let status = Command::new("kill").args([name, &pid.to_string()]).status();
     assert!(status.expect("kill starts").success());

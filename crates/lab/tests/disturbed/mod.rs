@@ -117,7 +117,6 @@ fn what_a_service_uses_that_runs_already_and_is_not_seen_is_no_disturbance() {
     assert!(dropped_at("http://192.0.2.1:3000").starts_with(&[1, 2, 3]));
 }
 
-/// A machine with so many processors.
 fn with_cpus(cpus: usize) -> Environment {
     Environment { cpus, ..Environment::default() }
 }

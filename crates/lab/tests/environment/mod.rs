@@ -30,13 +30,11 @@ pub use queue::{Kind as QueueKind, Queue, capacity_plan};
 const BASE_RATE: f64 = 2000.0;
 /// What the clock shows when a run begins.
 const BEGAN_S: f64 = 1000.0;
-/// The time-out of the plan's load.
 const TIMEOUT_S: f64 = 5.0;
 /// Spread between processes, and between slices of one.
 pub const BETWEEN_SD: f64 = 0.05;
 pub const WITHIN_SD: f64 = 0.02;
 
-/// Something that goes wrong.
 #[derive(Debug, Clone, Copy)]
 pub enum Fault {
     DiesInBlock(u32),
@@ -66,7 +64,6 @@ pub enum Fault {
     LosesGeneratorForGood(u32),
     /// It was gone between blocks, and came back, before this one.
     FindsGeneratorGone(u32),
-    /// None of the generators can be had.
     NoGenerators,
 }
 
@@ -79,7 +76,6 @@ pub struct Simulated {
     pub slower: Vec<f64>,
     /// The arrivals that each slice in open loop was asked for, by variant and block.
     pub arrivals: Vec<(usize, u32, AskedOpen)>,
-    /// The trials that were started.
     pub starts: Vec<Start>,
     /// The windows that were captured, by variant.
     pub captures: Vec<(usize, CaptureSpec)>,
@@ -90,7 +86,6 @@ pub struct Simulated {
     pub machine: fn(u32) -> MachineUse,
     /// How much later than the first the second generator begins in a block, in nanoseconds, and how wrong that may be.
     pub late: fn(u32) -> (u64, u64),
-    /// Times that generators were connected.
     pub connects: u32,
     /// Why the second generator is gone.
     gone: Option<String>,
@@ -129,13 +124,11 @@ impl Simulated {
         }
     }
 
-    /// The same with something changed.
     pub fn with(mut self, change: impl FnOnce(&mut Simulated)) -> Simulated {
         change(&mut self);
         self
     }
 
-    /// The same in which this goes wrong.
     pub fn failing(self, fault: Fault) -> Simulated {
         self.with(|it| it.fault = Some(fault))
     }
@@ -505,7 +498,6 @@ pub fn found(conclusion: &Conclusion) -> Vec<&'static str> {
     conclusion.findings.iter().map(|finding| finding.check.name()).collect()
 }
 
-/// The verdicts of all comparisons.
 pub fn outcomes(conclusion: &Conclusion) -> Vec<Outcome> {
     conclusion.comparisons.iter().map(|comparison| comparison.outcome).collect()
 }
@@ -516,7 +508,6 @@ pub fn assert_in_budget(record: &Record) {
     assert!(ended.seconds <= budget.as_secs_f64() * 1.02, "{ended:?} of {budget:?}");
 }
 
-/// Why a run ended.
 pub fn reason(record: &Record) -> &EndReason {
     &record.ended.as_ref().expect("the run ended").reason
 }

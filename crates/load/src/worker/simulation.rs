@@ -177,11 +177,9 @@ fn done_ns(sent_ns: u64) -> u64 {
     }
 }
 
-/// The worker at work, with an engine that is never late.
-fn measured(connections: u32, process: Process) -> Counts {
+/// A worker whose connections are open and whose window begins.
+fn opened(settings: Settings, connections: u32, process: Process) -> Worker {
     let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process, seed: 3 };
-    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
-    let settings = Settings { timeout_ns: 5 * S, connect_timeout_ns: S, sample_every: 3, ..settings };
     let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
     let mut worker = Worker::new(settings, sampler, Some(Pacer::new(pace, 0, 1)), connections);
     worker.prepare(0, None);
@@ -190,6 +188,14 @@ fn measured(connections: u32, process: Process) -> Counts {
         assert_eq!(worker.opened(index, 0), Action::Free);
     }
     worker.open_window(STARTED_NS, Until::Elapsed(Duration::from_nanos(WINDOW_NS)));
+    worker
+}
+
+/// The worker at work, with an engine that is never late.
+fn measured(connections: u32, process: Process) -> Counts {
+    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
+    let settings = Settings { timeout_ns: 5 * S, connect_timeout_ns: S, sample_every: 3, ..settings };
+    let mut worker = opened(settings, connections, process);
     let (mut responses, mut now_ns) = (BinaryHeap::new(), STARTED_NS);
     while now_ns < STARTED_NS + WINDOW_NS {
         now_ns = turn(&mut worker, &mut responses, now_ns);
@@ -282,15 +288,7 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
 #[test]
 fn requests_that_are_due_take_connections_in_turn() {
     let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 2 });
-    let pace = Pace { rate: Rate::Constant(RATE_PER_S as f64), process: Process::Constant, seed: 3 };
-    let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
-    let mut worker = Worker::new(settings, sampler, Some(Pacer::new(pace, 0, 1)), 2);
-    worker.prepare(0, None);
-    for index in 0..2 {
-        worker.connecting(index, 0);
-        assert_eq!(worker.opened(index, 0), Action::Free);
-    }
-    worker.open_window(STARTED_NS, Until::Elapsed(Duration::from_nanos(WINDOW_NS)));
+    let mut worker = opened(settings, 2, Process::Constant);
     let begun = |worker: &mut Worker, turn: u64| {
         worker.start_next(STARTED_NS + turn * S / RATE_PER_S).map(|(index, _)| index)
     };

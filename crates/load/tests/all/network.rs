@@ -17,9 +17,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use crate::for_both_drivers;
 use crate::server::wait_until;
 
-/// Where the client is.
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-/// Where servers are.
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 /// An address on the same cable that no host has.
 pub const NOBODY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
@@ -77,7 +75,6 @@ impl Host {
         });
     }
 
-    /// Sets a value of `net.ipv4`.
     pub fn set_ipv4(&self, name: &str, value: &str) {
         self.run(|| std::fs::write(Path::new("/proc/sys/net/ipv4").join(name), value)).unwrap();
     }

@@ -22,7 +22,6 @@ const REQUESTS: u64 = 300;
 const STREAMS: u32 = 10;
 const CONNECTIONS: u32 = 3;
 
-/// Killed when dropped.
 struct Nghttpd {
     child: Child,
     folder: TempDir,

@@ -95,7 +95,6 @@ impl Server {
         self.shared.well.store(true, Ordering::SeqCst);
     }
 
-    /// Connections accepted.
     pub fn accepted(&self) -> u64 {
         self.shared.accepted.load(Ordering::SeqCst)
     }
@@ -186,7 +185,6 @@ pub fn read(mut stream: &TcpStream, count: usize) {
     let _ = stream.read_exact(&mut vec![0; count]);
 }
 
-/// Reads until the other side ends.
 pub fn read_to_end(mut stream: &TcpStream) {
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
 }
@@ -203,7 +201,6 @@ pub fn end(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-/// Ends a connection by a reset.
 pub fn reset(stream: TcpStream) {
     // Closing with a linger time of zero sends a reset in place of an end.
     sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();

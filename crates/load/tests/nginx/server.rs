@@ -14,7 +14,6 @@ pub const LONG_BODY_BYTES: u64 = 134_000;
 /// The name in its certificate.
 pub const NAME: &str = "proofload.test";
 
-/// Stopped when dropped.
 pub struct Nginx {
     child: Child,
     directory: TempDir,

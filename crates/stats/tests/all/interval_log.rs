@@ -1,8 +1,9 @@
 //! The interval log in the eyes of another program: `reader/read.js` reads it with hdr-histogram-js, and every figure
 //! must be ours. Needs Node.js and the packages that `make setup` installs.
 
+use crate::filled;
 use crate::simulation::Noise;
-use proofload_stats::{HIGHEST_NS, IntervalLog, Latencies, Tag};
+use proofload_stats::{HIGHEST_NS, IntervalLog, Tag};
 use serde::Deserialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ fn assert_same(read: &Read, line: &Line) {
     assert!((read.start_ms - start_ms).abs() < 0.01, "{tag}: starts at {}, not {start_ms}", read.start_ms);
     assert!((read.end_ms - end_ms).abs() < 0.01, "{tag}: ends at {}, not {end_ms}", read.end_ms);
 
-    let ours = answered(&line.samples_ns);
+    let ours = filled(&line.samples_ns, &[]);
     let ns = |q| ours.quantile(q).map_or(0, |quantile| quantile.ns());
     assert_eq!(read.count, line.samples_ns.len() as u64, "{tag}: count");
     assert_eq!((read.min_ns, read.max_ns), (ns(0.0), ns(1.0)), "{tag}: extremes");
@@ -87,9 +88,7 @@ fn log_and_its_lines() -> (Vec<u8>, Vec<Line>) {
     let mut lines = Vec::new();
     for (start_s, tag, answered_ns, censored_ns) in intervals {
         let (start, length) = (Duration::from_millis(start_s * 1_000 + 125), Duration::from_millis(1_000));
-        let mut latencies = answered(&answered_ns);
-        censored_ns.iter().for_each(|&ns| latencies.censor(ns));
-        log.interval(&tag, start, length, &latencies).expect("a Vec");
+        log.interval(&tag, start, length, &filled(&answered_ns, &censored_ns)).expect("a Vec");
         let name = |tag: &Tag| Some(tag.to_string()).filter(|name| !name.is_empty());
         let plain = name(&tag).unwrap_or("NO TAG".into());
         lines.push(Line { tag: plain, start, length, samples_ns: answered_ns });
@@ -98,12 +97,6 @@ fn log_and_its_lines() -> (Vec<u8>, Vec<Line>) {
         }
     }
     (log.finish().expect("a Vec"), lines)
-}
-
-fn answered(samples_ns: &[u64]) -> Latencies {
-    let mut latencies = Latencies::new();
-    samples_ns.iter().for_each(|&ns| latencies.record(ns));
-    latencies
 }
 
 fn read(log: &[u8]) -> Vec<Read> {

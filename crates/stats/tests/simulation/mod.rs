@@ -89,7 +89,6 @@ impl Boundary {
     }
 }
 
-/// The share of `paths` for which `happens`.
 pub fn share(paths: u32, mut happens: impl FnMut() -> bool) -> f64 {
     f64::from((0..paths).map(|_| u32::from(happens())).sum::<u32>()) / f64::from(paths)
 }

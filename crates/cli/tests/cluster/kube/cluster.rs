@@ -12,7 +12,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 pub const IMAGE: &str = "localhost/proofload:test";
 
 /// Moves this thread to where the API server is, and all that it starts from now on; the nodes get the image, once.
-pub fn control_network() {
+fn control_network() {
     static IMAGE_GIVEN: OnceLock<String> = OnceLock::new();
     let image =
         || std::env::var("PROOFLOAD_IMAGE").unwrap_or_else(|_| env!("CARGO_BIN_EXE_proofload").into());
@@ -30,7 +30,6 @@ pub fn script(words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("it prints text")
 }
 
-/// Waits until something is so.
 pub fn within(longest: Duration, is_so: impl FnMut() -> bool) {
     assert!(crate::within(longest, is_so), "not within {longest:?}");
 }
@@ -41,7 +40,9 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// From now on this thread is where the API server is.
     pub fn new(name: &str) -> Namespace {
+        control_network();
         let namespace = Namespace { name: format!("test-{name}") };
         script(&["kubectl", "create", "namespace", &namespace.name]);
         namespace

@@ -10,7 +10,7 @@ use std::time::Duration;
 use record::{EndReason, Record};
 use serde_json::{Value, json};
 
-use super::cluster::{Namespace, control_network, script, within};
+use super::cluster::{Namespace, script, within};
 use super::run::Run;
 use crate::place::get;
 
@@ -128,7 +128,6 @@ fn sent(record: &Record, variant: usize) -> u64 {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn two_deployed_services_are_compared_and_count_what_we_count() {
-    control_network();
     let namespace = Namespace::new("deployed").with_role();
     namespace.give("service-role.yaml", "proofload-service");
     shops(&namespace);
@@ -168,7 +167,6 @@ fn two_deployed_services_are_compared_and_count_what_we_count() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_pod_of_the_service_that_is_killed_voids_its_variant_and_ends_the_run() {
-    control_network();
     let namespace = Namespace::new("pod-killed").with_role();
     namespace.give("service-role.yaml", "proofload-service");
     shops(&namespace);
@@ -201,7 +199,6 @@ fn refused(namespace: &Namespace, text: &str, code: i32, words: &[&str]) {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn what_cannot_be_loaded_is_told_before_anything_starts() {
-    control_network();
     let namespace = Namespace::new("unloadable");
     let short = "[design]\nbudget = \"60s\"";
     let of = |service: &str| experiment(&namespace, service, short);
@@ -247,7 +244,6 @@ fn what_cannot_be_loaded_is_told_before_anything_starts() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn one_service_in_two_words_is_refused_and_so_is_load_that_does_not_get_there() {
-    control_network();
     let namespace = Namespace::new("in-two-words");
     namespace.give("service-role.yaml", "proofload-service");
     node_image();
@@ -268,7 +264,6 @@ fn one_service_in_two_words_is_refused_and_so_is_load_that_does_not_get_there() 
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_who_ask() {
-    control_network();
     let namespace = Namespace::new("mute").with_role();
     namespace.give("service-role.yaml", "proofload-service");
     node_image();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use super::cluster::{Namespace, control_network, script, within};
+use super::cluster::{Namespace, script, within};
 use crate::measured;
 use crate::place::{self, Draft, Run as _, Said};
 
@@ -56,7 +56,6 @@ impl Run {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
-    control_network();
     let namespace = Namespace::new("killed").with_role();
     let mut run = Run::start(&namespace, "budget = \"120s\"\nslice = \"1s\"\nblocks = 6");
     run.measures();
@@ -83,7 +82,6 @@ fn a_pod_that_is_killed_costs_its_block_and_another_takes_its_place() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
-    control_network();
     let namespace = Namespace::new("orphans").with_role();
     let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"5s\"\nblocks = 6");
     // In the middle of a load.
@@ -100,7 +98,6 @@ fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn who_may_not_is_told_before_anything_is_started() {
-    control_network();
     let namespace = Namespace::new("may-not").with_role();
     namespace.kubectl(&["create", "quota", "none", "--hard=pods=0"]);
     // Until then nobody is held to it.
@@ -130,7 +127,6 @@ impl Drop for Away {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
-    control_network();
     let namespace = Namespace::new("api-restart").with_role();
     let mut run = Run::start(&namespace, "budget = \"180s\"\nslice = \"1s\"\nblocks = 6");
     run.measures();
@@ -154,7 +150,6 @@ fn a_restart_of_the_api_server_costs_a_block_and_a_new_job_goes_on() {
 #[test]
 #[ignore = "wants a cluster: make test-cluster"]
 fn an_api_server_that_stays_away_ends_the_run_after_a_minute_and_the_record_is_whole() {
-    control_network();
     let namespace = Namespace::new("api-gone").with_role();
     let mut run = Run::start(&namespace, "budget = \"300s\"\nslice = \"1s\"\nblocks = 100");
     run.measures();

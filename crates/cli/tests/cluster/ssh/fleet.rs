@@ -10,7 +10,6 @@ use crate::hosts::{CONTROLLER, Hosts};
 use crate::server::Server;
 use crate::{NEVER, begun, window};
 
-/// A fleet on all hosts.
 fn fleet(number: u32, spec: &LoadSpec) -> Fleet {
     let program = own();
     let channels =

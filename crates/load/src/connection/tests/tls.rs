@@ -95,7 +95,6 @@ impl Server {
         }
     }
 
-    /// Says this.
     pub(super) fn write(&mut self, bench: &mut Bench, plain: &[u8]) {
         let records = self.encrypted(plain);
         bench.hear(&records);

@@ -104,7 +104,6 @@ impl Book {
         }
     }
 
-    /// A request has ended.
     pub(super) fn end(&mut self, request: &InFlight, now_ns: u64, outcome: Outcome) {
         let is_whole = matches!(outcome, Outcome::Response { .. });
         let first_byte_ns = request.first_byte_ns.or(is_whole.then_some(now_ns));

@@ -25,7 +25,6 @@ pub(super) enum Verdict {
     Lost,
 }
 
-/// See the module's text.
 pub(super) struct Ledger {
     pub(super) lines: Vec<Line>,
     pub(super) book: Book,
@@ -82,7 +81,6 @@ impl Ledger {
         self.window.is_some_and(|(_, stop_ns)| now_ns < stop_ns)
     }
 
-    /// Whether requests may still be sent.
     pub(super) fn may_send(&self, now_ns: u64) -> bool {
         self.in_window(now_ns) && self.left != Some(0)
     }

@@ -19,7 +19,6 @@ const THINK_MAX_NS: u64 = 15_000_000;
 /// No more than that is delivered byte by byte at once: nobody would wait for a long body.
 const BYTEWISE_MAX: usize = 300;
 
-/// See the module's text.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
     /// Counts sockets: what was sent to an earlier one arrives nowhere.
@@ -147,7 +146,6 @@ pub(super) struct Plan {
     pub(super) status: u16,
     /// The endpoint that its head names.
     pub(super) served: Option<u16>,
-    /// Where its head ends.
     pub(super) head_end: usize,
     /// Where it ends; `None`: with the connection.
     pub(super) end: Option<usize>,
@@ -164,7 +162,6 @@ pub(super) enum Content {
     Gzip { which: usize },
 }
 
-/// See the module's text.
 #[derive(Debug)]
 pub(super) struct Script {
     pub(super) bytes: Vec<u8>,

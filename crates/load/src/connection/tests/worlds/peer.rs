@@ -62,7 +62,6 @@ pub(super) enum Ending {
 /// Bytes to be sent, and whether they end a response, a good one.
 pub(super) type Said = (Vec<u8>, Option<bool>);
 
-/// See the module's text.
 #[derive(Debug, Default)]
 pub(super) struct Peer {
     nature: Nature,
