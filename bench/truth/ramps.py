@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""What searches by other tools find on the queues of capacity.py: k6's breakpoint test, and steps at a constant rate by vegeta, as people do with
+wrk2. One process each, as these tools are used. Loopback only. Needs Go, k6 and vegeta.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from math import exp, log
+from pathlib import Path
+from statistics import mean, stdev
+
+from capacity import SERVICES as ALL
+from reuse import ROOT, Failed, free_port
+from study import Step, add_options, command, conduct, in_rounds, read
+
+LIMIT_MS = 50
+SERVICES = {name: service for name, service in ALL.items() if service.slo == (f"p99 < {LIMIT_MS}ms",)}
+RAMP_TO = 1300
+RAMP_S = 60
+STEP_S = 10
+STEP = 1.05
+FIRST = 700
+
+# After Grafana's page on breakpoint tests: a rate that grows steadily, and a threshold that ends the test.
+SCRIPT = """
+import http from 'k6/http';
+import { Counter } from 'k6/metrics';
+export const options = {
+  scenarios: { breakpoint: { executor: 'ramping-arrival-rate', startRate: 1, timeUnit: '1s', preAllocatedVUs: 500, maxVUs: 2000,
+    stages: [{ target: RAMP_TO, duration: 'RAMP_Ss' }] } },
+  thresholds: { http_req_duration: [{ threshold: 'p(99)<LIMIT_MS', abortOnFail: true, delayAbortEval: '5s' }] },
+};
+export default function () { http.get(__ENV.URL); }
+"""
+
+
+def k6(url: str, folder: Path) -> float:
+    """The rate at which the threshold ended the ramp."""
+    script, summary = folder / "breakpoint.js", folder / "summary.json"
+    text = SCRIPT.replace("RAMP_TO", str(RAMP_TO)).replace("RAMP_S", str(RAMP_S)).replace("LIMIT_MS", str(LIMIT_MS))
+    script.write_text(text)
+    words = ["k6", "run", "--quiet", "--no-usage-report", "--summary-export", summary, "-e", f"URL={url}", script]
+    began = time.monotonic()
+    subprocess.run(words, capture_output=True, timeout=20 * RAMP_S, check=False)
+    if not summary.exists():
+        raise Failed("k6 left no summary")
+    # Of a ramp from 0 that ended after t seconds n = rate t / 2 requests are known better than t.
+    count = json.loads(summary.read_text())["metrics"]["iterations"]["count"]
+    return min((2 * count * RAMP_TO / RAMP_S) ** 0.5, (time.monotonic() - began) * RAMP_TO / RAMP_S)
+
+
+def vegeta(url: str, _: Path) -> float:
+    """The last rate of rising steps whose p99 is within the limit."""
+    kept, rate = 0.0, float(FIRST)
+    while rate < RAMP_TO:
+        attack = subprocess.run(["vegeta", "attack", f"-rate={rate:.0f}", f"-duration={STEP_S}s"], input=f"GET {url}\n".encode(),
+                                capture_output=True, check=True)
+        told = subprocess.run(["vegeta", "report", "-type=json"], input=attack.stdout, capture_output=True, check=True)
+        if json.loads(told.stdout)["latencies"]["99th"] > LIMIT_MS * 1e6:
+            break
+        kept, rate = rate, rate * STEP
+    return kept
+
+
+SEARCHES = {"k6 breakpoint": k6, "steps of 10 s, vegeta": vegeta}
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, count=5)
+    parser.add_argument("--services", nargs="*", default=list(SERVICES), choices=list(SERVICES))
+    parser.add_argument("--by", nargs="*", default=list(SEARCHES), choices=list(SEARCHES))
+    return parser.parse_args()
+
+
+def study(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory(prefix="bench-truth-") as name:
+        folder = Path(name)
+        built = subprocess.run(["go", "build", "-o", folder / "queue", "."], cwd=ROOT / "targets" / "queue", check=False)
+        if built.returncode != 0:
+            raise Failed("targets/queue cannot be built: is Go installed?")
+
+        def attempt(step: Step) -> dict:
+            service, search = step.effect.split(" by ")
+            port = free_port()
+            process = subprocess.Popen([folder / "queue"], env={**os.environ, **SERVICES[service].settings, "PORT": str(port)})
+            try:
+                url = f"http://127.0.0.1:{port}/"
+                ready(url)
+                return {"per_s": SEARCHES[search](url, folder)}
+            finally:
+                process.terminate()
+                process.wait()
+
+        seconds = {f"{service} by {search}": RAMP_S for service in options.services for search in options.by}
+        conduct(options.out, in_rounds("ramps", seconds, options.count, options.seed), attempt)
+    print(table(read(options.out)))
+
+
+def ready(url: str) -> None:
+    for _ in range(100):
+        try:
+            urllib.request.urlopen(url, timeout=1).read()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise Failed(f"{url} does not respond")
+
+
+def table(lines: list) -> str:
+    """One row for each service and search."""
+    rows = ["| service | true | by | runs | mean error | sd |", "|---|--:|---|--:|--:|--:|"]
+    for service, (_, truth, _) in SERVICES.items():
+        for search in SEARCHES:
+            errors = [log(line["per_s"] / truth) for line in lines if line.get("effect") == f"{service} by {search}"]
+            if errors:
+                spread = f"{100 * stdev(errors):.1f} %" if len(errors) > 1 else ""
+                rows.append(f"| {service} | {truth:.0f}/s | {search} | {len(errors)} | {100 * (exp(mean(errors)) - 1):+.1f} % | {spread} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(command(lambda: study(parse_options())))
