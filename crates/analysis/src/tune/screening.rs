@@ -183,7 +183,7 @@ mod tests {
     fn what_is_decided_early_keeps_the_boundary_of_its_look() {
         let mut screen = Screen { looks: ScreenLooks::new(&[2, 4], 2, ALPHA).ok(), ..Screen::default() };
         for varied in [&[0, 1][..], &[0, 1], &[1], &[1]] {
-            for rows in [[[1, 1], [0, 1], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 1], [1, 1]]] {
+            for rows in [[[1_usize, 1], [0, 1], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 1], [1, 1]]] {
                 let figures = Figures { values: [(Metric::Throughput, 100.0)].into(), per_core: false };
                 screen.halves.push((rows.map(Row::from).to_vec(), vec![Some(figures); 4]));
             }
