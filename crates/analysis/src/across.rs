@@ -9,7 +9,7 @@ use record::{Environment, Record};
 use serde::Serialize;
 
 use crate::essentials::{Conditions, Essentials, plan_mark};
-use crate::metric::BlockFigures;
+use crate::metric::{BlockFigures, log_values};
 use crate::variant::mean;
 use crate::{Conclusion, conclude};
 
@@ -124,12 +124,14 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
     let missing = ours.iter().filter(|of| theirs.iter().all(|other| other.name != of.name));
     left_out.extend(missing.map(|variant| format!("{}: only in the first record", variant.name)));
     let level = 1.0 - ALPHA / sides.len().max(1) as f64;
-    let logs = |blocks: &[BlockFigures], metric, variant| -> Vec<f64> {
-        blocks.iter().filter_map(|block| block.log_value(metric, variant)).collect()
-    };
     let shift = |(metric, here, there): (Metric, usize, usize)| {
-        let (first, second) = (logs(&blocks.0, metric, here), logs(&blocks.1, metric, there));
         let variant = &theirs[there].name;
+        let logs = (log_values(&blocks.0, metric, here), log_values(&blocks.1, metric, there));
+        let (Some(first), Some(second)) = logs else {
+            let title = metric.row().title;
+            left_out.push(format!("{variant}: {title}, of which a trial has no value"));
+            return None;
+        };
         let (sessions, width) = half_width(runs, variant, metric, level);
         let (one, other) = (mean(first.iter().copied())?.exp(), mean(second.iter().copied())?.exp());
         let ratio = other / one;

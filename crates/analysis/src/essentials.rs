@@ -12,7 +12,7 @@ use stats::{Estimate, plain_t};
 
 use crate::checks::cpus;
 use crate::comparison::Outcome;
-use crate::metric::{BlockFigures, metrics};
+use crate::metric::{BlockFigures, log_values, metrics};
 use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
@@ -214,10 +214,7 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let shown = 0..plan.variants.len();
     let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
     let of = |(variant, metric): (usize, Metric)| {
-        // Where a trial has no value, what the others have is another quantity.
-        let measured = blocks.iter().filter(|block| block.variants[variant].is_some());
-        let logs = measured.map(|block| block.log_value(metric, variant)).collect::<Option<Vec<f64>>>()?;
-        figure(&plan.variants[variant].name, metric, &logs)
+        figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)
     };
     shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
 }

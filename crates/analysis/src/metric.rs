@@ -244,6 +244,13 @@ impl BlockFigures {
     }
 }
 
+/// The logarithm of a variant's value in each block in which it was measured; `None` where one of these has none: what the others have is
+/// another quantity.
+pub(crate) fn log_values(blocks: &[BlockFigures], metric: Metric, variant: usize) -> Option<Vec<f64>> {
+    let measured = blocks.iter().filter(|block| block.variants[variant].is_some());
+    measured.map(|block| block.log_value(metric, variant)).collect()
+}
+
 /// Puts in the place of each block's quantiles what the block adds to the quantile of all responses together, so that whatever is done to
 /// blocks holds for it too: the pseudo-values of the infinitesimal jackknife (Jaeckel 1972), ln Q + w (F(Q) − Fᵢ(Q)) · d ln Q/dq, with F the
 /// share of responses that took no longer and w the block's responses over those of a mean block. Their mean is ln Q and their spread its

@@ -18,8 +18,7 @@ pub use overlay::{LEVEL, experiment};
 pub use procedure::{State, Tuning};
 pub use setting::{Change, Keep, Level, Setting, tried};
 pub use step::{
-    Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took, confirmed, figures,
-    same_work,
+    Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, confirmed, figures, same_work,
 };
 
 /// The service that stands in front where nginx is tried.

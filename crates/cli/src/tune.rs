@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use analysis::Conclusion;
 use analysis::tune::{
-    self, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Runtime, Setting, Spec, Step, Took,
-    Tuning, Wish,
+    self, Catalogue, Change, Chosen, Facts, Keep, Outcome, Purpose, Runtime, Setting, Spec, Step, Tuning,
+    Wish,
 };
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
 use model::quantity::{many, span};
 use model::text::slug;
 use model::{Finding, Grade, Loop};
-use plan::{Cpus, LookRule, Plan, Rate};
+use plan::{Cpus, LookRule, Pacing, Plan, Rate};
 use record::{EndReason, Record, Writer};
 
 use crate::compare::{self, Asked};
@@ -144,17 +144,16 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
         began: Instant::now(),
         number: 0,
         before: None,
-        profiled_s: 0.0,
         proposals: Vec::new(),
     }
     .carry(facts)
 }
 
 fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
-    if plan.design.rate.is_some() || plan.design.metric.quantile().is_some() {
+    if plan.design.pacing() != Pacing::Closed || plan.design.metric.quantile().is_some() {
         let message =
             "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory";
-        let hint = "leave out --rate and latencies; compare the choice with --rate afterwards";
+        let hint = "leave out --rate, latencies and capacity; compare the choice with --rate afterwards";
         return Err(Failed::usage(message).hint(hint));
     }
     let is_had = |keep: &&Keep| {
@@ -198,15 +197,16 @@ fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Fai
         {
             return Err(refused(format!("{name} is {value} already")));
         }
-        let is_same = |other: &Setting| {
-            other.name == setting.name
-                || other.variables().any(|(name, _)| setting.variables().any(|(own, _)| own == name))
-        };
-        if own.iter().any(is_same) {
-            return Err(refused("another --try sets it too".to_owned())
-                .hint("several values of one variable: --try 'NAME=a|b'"));
+        if let Some(why) = own.iter().find_map(|other| setting.clash(other)) {
+            return Err(refused(why).hint("several values of one variable: --try 'NAME=a|b'"));
         }
-        chosen.settings.retain(|of_catalogue| !is_same(of_catalogue));
+        let Chosen { settings, skipped } = &mut chosen;
+        settings.retain(|of_catalogue| {
+            let why = of_catalogue.clash(&setting);
+            let other = why.iter().filter(|_| of_catalogue.name != setting.name);
+            skipped.extend(other.map(|why| (of_catalogue.name.clone(), why.clone())));
+            why.is_none()
+        });
         own.push(setting);
     }
     chosen.settings.extend(own);
@@ -250,8 +250,7 @@ struct Work<'a> {
     number: usize,
     /// The record of the service as it is.
     before: Option<Record>,
-    /// What a profile took, in seconds, and what it proposes to change in the code.
-    profiled_s: f64,
+    /// What a profile proposes to change in the code.
     proposals: Vec<String>,
 }
 
@@ -310,7 +309,7 @@ impl Work<'_> {
                 experiment = Some(self.kept(record)?);
             }
             let outcome = self.outcome(&step, ran)?;
-            tuning.take(outcome);
+            tuning.take(outcome, self.began.elapsed().as_secs_f64());
         }
         let interrupted = self.stop.is_requested();
         let advice = self.advice(&tuning, &chosen, interrupted, experiment, shares);
@@ -445,20 +444,16 @@ impl Work<'_> {
             Err(error) => return Err(run::failed(error).into()),
         }
         let conclusion = analysis::conclude(&record);
-        let mut seconds = record.ended.as_ref().map_or(step.seconds, |ended| ended.seconds);
-        if step.purpose == Purpose::Baseline {
-            seconds += self.profiled_s;
-        }
         if step.confirms() {
-            return Ok(Outcome::Confirmed(tune::confirmed(&conclusion), seconds));
+            return Ok(Outcome::Confirmed(tune::confirmed(&conclusion)));
         }
         if matches!(step.purpose, Purpose::Smoke(_))
             && let Some(why) = self.spoilt(&record, &conclusion)
         {
             return Ok(Outcome::Failed(why));
         }
-        let block_s = record.complete_blocks().last().and_then(|block| block.seconds).unwrap_or(seconds);
-        Ok(Outcome::Measured(tune::figures(&record, &conclusion), Took { seconds, block_s }))
+        let block_s = record.complete_blocks().last().and_then(|block| block.seconds);
+        Ok(Outcome::Measured(tune::figures(&record, &conclusion), block_s.unwrap_or(step.seconds)))
     }
 
     /// Why a setting alone is none that could be tried with others.

@@ -99,7 +99,9 @@ fn called(of: &Subject, several: bool) -> String {
 }
 
 fn method(explanation: &Explanation, several: bool) -> Vec<Line> {
-    let requests: u64 = explanation.subjects.iter().map(|subject| subject.requests).sum();
+    // Services of a variant saw the same ones.
+    let requests = model::grouped(explanation.subjects.iter().map(|of| (&of.variant, of.requests)));
+    let requests: u64 = requests.iter().filter_map(|(_, each)| each.iter().max()).sum();
     let captures = format!(
         "{} of trials of their own, {} requests under the profiler; verdicts rest on trials without it",
         many(explanation.rounds.into(), "round"),

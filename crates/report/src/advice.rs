@@ -194,8 +194,11 @@ fn minutes(seconds: f64) -> String {
 }
 
 fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
-    let setting = &tuning.spec.settings[of];
+    let spec = &tuning.spec;
+    let setting = &spec.settings[of];
     let chosen = tuning.chosen[of];
+    let effect = tuning.effect(of, spec.metric);
+    let helps = effect.is_some_and(|known| known.is_better(spec.metric));
     let held = tuning.held_back(of);
     let worst = held.iter().find(|(_, sure)| *sure).or(held.first());
     let limit = worst.map(|(keep, sure)| {
@@ -214,15 +217,21 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
         State::Better if chosen > 0 && advised => (Worth::Set, None),
         State::Better if chosen > 0 => (Worth::HeldBack, Some("not confirmed on fresh runs".to_owned())),
         State::Better if breaks => (Worth::HeldBack, limit),
-        State::Better => (Worth::HeldBack, Some("the others do better without it".to_owned())),
-        State::Open if limit.is_some() => (Worth::HeldBack, limit),
+        State::Better if spec.keep.is_empty() => {
+            (Worth::HeldBack, Some("the others do better without it".to_owned()))
+        }
+        State::Better => {
+            let why = "the others do better without it, or keep the limits only so";
+            (Worth::HeldBack, Some(why.to_owned()))
+        }
+        State::Open if limit.is_some() && (breaks || helps) => (Worth::HeldBack, limit),
         State::Open => (Worth::Undecided, None),
     };
     Tried {
         name: setting.name.clone(),
         level: setting.level(if chosen > 0 { chosen } else { setting.screened + 1 }).to_owned(),
         verdict,
-        effect: tuning.effect(of, tuning.spec.metric),
+        effect,
         memory: tuning.effect(of, Metric::PeakMemory),
         why,
         more_s: (verdict == Worth::Undecided).then(|| tuning.more_s(of)).flatten(),

@@ -25,6 +25,11 @@ use crate::{Error, Placement, Ports};
 pub(crate) const WITHHELD: &str = "NODE_ENV NODE_OPTIONS NODE_V8_COVERAGE COVERAGE_PROCESS_START CPUPROFILE \
     HEAPPROFILE PORT NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE NODE_UNIQUE_ID";
 
+/// Whether a service gets a variable of this name as the caller's shell has it.
+pub fn is_inherited(name: &str) -> bool {
+    WITHHELD.split(' ').all(|withheld| withheld != name)
+}
+
 /// Longest first line of a script that kernels read is far shorter.
 const LINE_BYTES_MAX: u64 = 4096;
 /// The variable by whose length a trial shifts the stack of its processes.

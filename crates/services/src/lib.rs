@@ -36,7 +36,7 @@ use rustix::process::{Resource, Rlimit, getrlimit};
 use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
-pub use command::{check_command, check_directory};
+pub use command::{check_command, check_directory, is_inherited};
 pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
 pub use machine::process::ProcessId;

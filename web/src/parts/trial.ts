@@ -6,14 +6,16 @@ import type { PageData, TimeLine, Unit } from '../model';
 import { counted, figure, seconds } from '../numbers';
 import { Chooser } from '../pictures';
 
-export function trialOf({ time_lines: lines, variants }: PageData): HTMLElement | null {
+export function trialOf({ time_lines: lines, variants, latencies }: PageData): HTMLElement | null {
   const there = lines.filter(({ at_s: at }) => at.length > 0);
   if (there.length === 0) return null;
   const names = there.map(({ variant }) => variants[variant]?.name ?? '');
+  // A closed loop has service times alone.
+  const kind = latencies[0]?.kind ?? 'response time';
   const pictures = there.map((line, index) => ({
     heading: names[index] ?? '',
     notes: notesOf(line),
-    chart: () => trialChart(line, names[index] ?? ''),
+    chart: () => trialChart(line, names[index] ?? '', kind),
   }));
   return section('trial', 'One trial over time', new Chooser('Variant', pictures, names).host);
 }
@@ -45,7 +47,7 @@ interface Shown {
   height: number;
 }
 
-function shownOf(trial: TimeLine): Shown[] {
+function shownOf(trial: TimeLine, kind: string): Shown[] {
   const most = Math.max(...trial.p99_us.map((us) => us ?? 0));
   const least = Math.min(...trial.p50_us.map((us) => us ?? Infinity));
   const tail = (name: string, values: Track['values']): Track => ({ name, values, kind: 'edge' });
@@ -53,7 +55,7 @@ function shownOf(trial: TimeLine): Shown[] {
   return [
     { name: 'expected responses', unit: 'per_s', tracks: [{ name: 'rate', values: trial.rate_per_s }], height: 90 },
     // Where the tail is so far from the middle a linear axis would flatten the middle.
-    { name: 'response time: median, shaded to 90 and 99 %', unit: 'us', tracks: times, log: least > 0 && most > 20 * least, height: 130 },
+    { name: `${kind}: median, shaded to 90 and 99 %`, unit: 'us', tracks: times, log: least > 0 && most > 20 * least, height: 130 },
     { name: 'requests that failed', unit: 'count', tracks: [{ name: 'failed', values: trial.failed, kind: 'area' }], none: 'No request failed.', height: 70 },
     { name: 'CPU of the services, cores', unit: 'number', tracks: [{ name: 'cores', values: trial.cores }], height: 75 },
     { name: 'memory of the services', unit: 'bytes', tracks: [{ name: 'memory', values: trial.rss_bytes }], height: 75 },
@@ -61,12 +63,12 @@ function shownOf(trial: TimeLine): Shown[] {
   ];
 }
 
-function trialChart(trial: TimeLine, name: string): Chart {
+function trialChart(trial: TimeLine, name: string, kind: string): Chart {
   const { columns, points } = stepsOf(trial);
   const last = trial.at_s.length - 1;
   const end = (trial.at_s[last] ?? 0) + (trial.lasts_s[last] ?? 0);
   const warm = trial.warm_up > 0 ? (trial.at_s[trial.warm_up] ?? end) : 0;
-  const all = shownOf(trial).map((shown) => ({ shown, values: shown.tracks.flatMap(({ values }) => values).filter((value) => value !== null) }));
+  const all = shownOf(trial, kind).map((shown) => ({ shown, values: shown.tracks.flatMap(({ values }) => values).filter((value) => value !== null) }));
   const isNothing = ({ shown, values }: (typeof all)[number]): boolean => shown.none !== undefined && values.every((value) => value === 0);
   const panels = all.filter((one) => one.values.length > 0 && !isNothing(one)).map(({ shown }, index, { length }): Panel => ({
     axis: { name: shown.name, unit: shown.unit, log: shown.log ?? false, zero: true },

@@ -1,9 +1,7 @@
 //! A world without processes: settings of known effects, trials with the noise of two shared cores.
 
 use model::Metric;
-use proofload_analysis::tune::{
-    Figures, Keep, Known, Level, Outcome, Row, Setting, Spec, State, Step, Took, Tuning,
-};
+use proofload_analysis::tune::{Figures, Keep, Known, Level, Outcome, Row, Setting, Spec, State, Step, Tuning};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -84,7 +82,7 @@ impl World {
         while let Ok(Some(step)) = tuning.next_step() {
             let seconds = step.rows.len() as f64 * f64::from(step.blocks) * self.trial_s;
             came.seconds += seconds;
-            tuning.take(self.outcome(&step, seconds, &mut random));
+            tuning.take(self.outcome(&step, seconds, &mut random), came.seconds);
         }
         if let Some(Some(confirmation)) = &tuning.confirmed {
             came.confirmed = confirmation.first().map(|(_, known)| [known.ratio, known.low, known.high]);
@@ -109,15 +107,14 @@ impl World {
                 let value = 1000.0 * (log + drift + sd * normal(random)).exp();
                 Some(Figures { values: [(metric, value)].into(), per_core: false })
             };
-            let took = Took { seconds, block_s: seconds };
-            return Outcome::Measured(step.rows.iter().map(figures).collect(), took);
+            return Outcome::Measured(step.rows.iter().map(figures).collect(), seconds);
         }
         let (metric, truth, sd) = truth(&step.rows[1]);
         let ratio = |_| truth + sd * (normal(random) - normal(random));
         let ratios: Vec<f64> = (0..step.blocks).map(ratio).collect();
         let t = stats::plain_t(step.blocks, 0.95).expect("blocks enough");
         let stats::Estimate { ratio, low, high, .. } = stats::Estimate::of(&ratios, t).expect("spread");
-        Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]), seconds)
+        Outcome::Confirmed(Some(vec![(metric, Known { ratio, low, high })]))
     }
 }
 

@@ -200,7 +200,9 @@ impl Catalogue {
             if wish.without.contains(&item.name) || !named && !wish.only.is_empty() {
                 continue;
             }
-            match item.when.lacks(facts, named).map_or_else(|| item.setting(facts, folder), Err) {
+            let setting = item.when.lacks(facts, named).map_or_else(|| item.setting(facts, folder), Err);
+            let clash = |setting: &Setting| chosen.settings.iter().find_map(|other| setting.clash(other));
+            match setting.and_then(|setting| clash(&setting).map_or(Ok(setting), Err)) {
                 Ok(setting) => chosen.settings.push(setting),
                 Err(why) => chosen.skipped.push((item.name.clone(), why)),
             }
@@ -308,6 +310,8 @@ impl Item {
                 changes: vec![Change::Program(program.display().to_string())],
             }));
         }
+        // Such as 8 threads and as many as there are processors, which may be 8: alike they could not be compared.
+        let levels = model::distinct(levels);
         if levels.is_empty() {
             return Err("nothing of it is installed".to_owned());
         }

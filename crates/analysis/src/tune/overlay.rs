@@ -96,10 +96,13 @@ struct Started {
 }
 
 impl Started {
-    /// With a level's changes.
-    fn with(mut self, level: &Level) -> Started {
+    /// With the changes of these levels.
+    fn with<'a>(mut self, levels: impl Iterator<Item = &'a Level>) -> Started {
+        let mut changes: Vec<Change> = levels.flat_map(|level| level.changes.iter().cloned()).collect();
+        // The program and its flags are the first words until something is put before them.
+        changes.sort_by_key(|change| matches!(change, Change::Before(_)));
         let Command { command: words, env, launcher, workers, pmx, .. } = &mut self.command;
-        for change in level.changes.iter().cloned() {
+        for change in changes {
             match change {
                 Change::Env(name, value) => drop(env.insert(name, value)),
                 Change::Append { variable, by, value } => {
@@ -134,7 +137,7 @@ fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
     };
     let levels = row.iter().zip(settings).filter_map(|(level, of)| of.levels.get(level.checked_sub(1)?));
     let started = Started { command: before.clone(), ..Started::default() };
-    let Started { command: after, nginx, overlay: mut table } = levels.fold(started, Started::with);
+    let Started { command: after, nginx, overlay: mut table } = started.with(levels);
     let mut own = Table::new();
     if after.command != before.command {
         own.insert("command".into(), after.command.into());
@@ -180,11 +183,14 @@ mod tests {
             env: [("NODE_OPTIONS".to_owned(), "--x".to_owned())].into(),
             ..Command::default()
         };
-        let started = Started { command, ..Started::default() }
-            .with(&level(vec![append("--y"), Change::Flags(vec!["--z".into()])]))
-            .with(&level(vec![append("--w"), Change::Before(vec!["nice".into()]), Change::Cluster(2)]));
+        let levels = [
+            level(vec![append("--y"), Change::Before(vec!["nice".into()])]),
+            level(vec![append("--w"), Change::Program("node22".into()), Change::Cluster(2)]),
+            level(vec![Change::Flags(vec!["--z".into()])]),
+        ];
+        let started = Started { command, ..Started::default() }.with(levels.iter());
         let Command { command, env, launcher, workers, .. } = started.command;
-        assert_eq!(command, ["nice", "node", "--z", "a.js"]);
+        assert_eq!(command, ["nice", "node22", "--z", "a.js"]);
         assert_eq!(env["NODE_OPTIONS"], "--x --y --w");
         assert_eq!((launcher, workers), (Launcher::Cluster, Some(Workers::Number(2))));
     }

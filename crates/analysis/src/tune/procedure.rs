@@ -8,11 +8,11 @@
 //! ```
 
 use model::Metric;
-use stats::{Measured, ScreenLooks, Screened};
+use stats::{Measured, ScreenLooks};
 
 use super::screening::{ALPHA, RACE_BLOCKS_MIN, Race, Screen, latency_pairs};
 use super::setting::Keep;
-use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort, Took};
+use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort};
 use crate::only_if;
 
 /// Numbers of mirrored pairs after which the screening is looked at, besides its last.
@@ -140,26 +140,25 @@ impl Tuning {
         }
     }
 
-    /// Takes in what came of the step that [`Tuning::next_step`] asked for.
-    pub fn take(&mut self, outcome: Outcome) {
+    /// Takes in what came of the step that [`Tuning::next_step`] asked for, so many seconds after the tuning began.
+    pub fn take(&mut self, outcome: Outcome, spent_s: f64) {
+        self.spent_s = spent_s;
         match (self.phase, outcome) {
-            (Phase::Baseline, Outcome::Measured(figures, took)) => {
+            (Phase::Baseline, Outcome::Measured(figures, _)) => {
                 let own = figures.first().and_then(Option::as_ref);
                 self.base_per_s = own.and_then(|figures| figures.value(Metric::Throughput));
-                self.spend(took, 0);
                 self.phase = Phase::Smoke(0);
             }
             (Phase::Smoke(of), outcome) => {
                 match outcome {
-                    Outcome::Measured(_, took) => self.spend(took, 1),
+                    Outcome::Measured(_, block_s) => self.learn(block_s, 1),
                     Outcome::Failed(why) => self.states[of] = State::Failed(why),
                     Outcome::Confirmed(..) => {}
                 }
                 self.phase = Phase::Smoke(of + 1);
             }
             (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
-            (Phase::Race(_), Outcome::Measured(figures, took)) => {
-                self.spend(took, 0);
+            (Phase::Race(_), Outcome::Measured(figures, _)) => {
                 let logs = figures.iter().map(|figures| self.better(figures.as_ref())).collect();
                 if let Some(race) = &mut self.race {
                     race.take(logs);
@@ -167,18 +166,14 @@ impl Tuning {
             }
             (Phase::Race(of), _) => self.end_race(of),
             (Phase::Confirm, outcome) => {
-                self.confirmed = Some(self.seen(outcome));
+                self.confirmed = Some(outcome.seen());
                 let at_rate = self.keeps_latency() && self.holds();
                 self.phase = if at_rate { Phase::ConfirmLatency } else { Phase::Done };
             }
             (Phase::ConfirmLatency, outcome) => {
                 // Without response times nobody knows whether the choice keeps its limits.
-                let seen = self
-                    .seen(outcome)
-                    .into_iter()
-                    .flatten()
-                    .filter(|(metric, _)| metric.quantile().is_some());
-                let seen: Confirmation = seen.collect();
+                let seen = outcome.seen().into_iter().flatten();
+                let seen: Confirmation = seen.filter(|(metric, _)| metric.quantile().is_some()).collect();
                 let both = self.confirmed.take().flatten().filter(|_| !seen.is_empty());
                 self.confirmed = Some(both.map(|figures| [figures, seen].concat()));
                 self.phase = Phase::Done;
@@ -195,24 +190,24 @@ impl Tuning {
 
     /// What is known of a setting's effect on a metric; `None` where it was not screened, or there is no interval yet.
     pub fn effect(&self, of: usize, metric: Metric) -> Option<Known> {
-        let (screened, critical_t) = self.screened(metric)?;
-        let effect = screened.effects.get(of).copied().flatten()?;
+        let (effect, critical_t) = self.screen_of(metric).effect(of, metric)?;
         let (log, half) = (effect.value, critical_t * effect.standard_error);
         Some(Known { ratio: log.exp(), low: (log - half).exp(), high: (log + half).exp() })
     }
 
     /// The least effect that the screening finds in 8 of 10 runs, as a fraction; `None` where nothing was screened.
     pub fn findable(&self) -> Option<f64> {
-        let (screened, critical_t) = self.screened(self.spec.metric)?;
-        let widest =
-            screened.effects.iter().flatten().map(|effect| effect.standard_error).reduce(f64::max)?;
-        Some(((critical_t + POWER_Z) * widest).exp_m1())
+        // What was decided early tells only how precise its own look was.
+        let last = self.screen.pairs_of.values().max()?;
+        let lasting = self.screen.pairs_of.iter().filter(|(_, pairs)| *pairs == last);
+        let effects = lasting.filter_map(|(of, _)| self.screen.effect(*of, self.spec.metric));
+        let found = |(effect, critical_t): (Measured, f64)| (critical_t + POWER_Z) * effect.standard_error;
+        Some(effects.map(found).reduce(f64::max)?.exp_m1())
     }
 
     /// About how much longer a screening takes that decides this setting, in seconds.
     pub fn more_s(&self, of: usize) -> Option<f64> {
-        let (screened, critical_t) = self.screened(self.spec.metric)?;
-        let Measured { value: log, standard_error } = screened.effects.get(of).copied().flatten()?;
+        let (Measured { value: log, standard_error }, critical_t) = self.screen.effect(of, self.spec.metric)?;
         let margin = self.spec.margin.ln_1p();
         // Either the interval leaves 1, or all of it comes to lie within the margin.
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
@@ -270,21 +265,11 @@ impl Tuning {
         self.in_state(State::Open)
     }
 
-    /// What a confirmation shows, if it ended as one.
-    fn seen(&mut self, outcome: Outcome) -> Option<Confirmation> {
-        let Outcome::Confirmed(seen, seconds) = outcome else { return None };
-        self.spent_s += seconds;
-        seen
-    }
-
-    /// Time that so many trials took; 0 trials that tell nothing of how long others take.
-    fn spend(&mut self, took: Took, trials: usize) {
-        self.spent_s += took.seconds;
-        if trials > 0 {
-            let each = took.block_s / trials as f64;
-            // The last ones tell most: warm-ups of settings differ.
-            self.trial_s = if self.trial_s > 0.0 { 0.5 * (self.trial_s + each) } else { each };
-        }
+    /// Takes in how long a block of so many trials took.
+    fn learn(&mut self, block_s: f64, trials: usize) {
+        let each = block_s / trials as f64;
+        // The last ones tell most: warm-ups of settings differ.
+        self.trial_s = if self.trial_s > 0.0 { 0.5 * (self.trial_s + each) } else { each };
     }
 
     /// Whether there is a limit on response times, and a rate at which they can be measured.
@@ -396,16 +381,16 @@ impl Tuning {
         let in_latency = self.phase == Phase::Latency;
         let screen = if in_latency { &mut self.latency } else { &mut self.screen };
         let Some(rows) = screen.wanted.pop() else { return };
-        let (figures, took) = match outcome {
-            Outcome::Measured(figures, took) => (figures, Some(took)),
+        let (figures, block_s) = match outcome {
+            Outcome::Measured(figures, block_s) => (figures, Some(block_s)),
             // Rows that have no figures are left out.
             Outcome::Failed(_) | Outcome::Confirmed(..) => (vec![None; rows.len()], None),
         };
         let trials = rows.len();
         screen.halves.push((rows, figures));
         let is_whole = screen.wanted.is_empty();
-        if let Some(took) = took {
-            self.spend(took, trials);
+        if let Some(block_s) = block_s {
+            self.learn(block_s, trials);
         }
         if is_whole && in_latency {
             self.latency.end_pair(&self.on());
@@ -442,14 +427,16 @@ impl Tuning {
         })
     }
 
-    fn screened(&self, metric: Metric) -> Option<(Screened, f64)> {
-        if metric.quantile().is_some() { &self.latency } else { &self.screen }.screened(metric)
+    /// The screening that has a metric's figures.
+    fn screen_of(&self, metric: Metric) -> &Screen {
+        if metric.quantile().is_some() { &self.latency } else { &self.screen }
     }
 
     /// What some of these settings do to a metric together, against none, as a logarithm: main effects, and what two of them surely do to
     /// each other.
     fn model(&self, among: &[usize], metric: Metric) -> impl Fn(&[usize]) -> f64 + use<> {
-        let effects = self.screened(metric).map(|(screened, _)| screened.effects).unwrap_or_default();
+        let screened = self.screen_of(metric).screened(metric);
+        let effects = screened.map(|screened| screened.effects).unwrap_or_default();
         let pairs = self.screen.interactions(among, metric);
         move |on| {
             let sign = |of: &usize| if on.contains(of) { 1.0 } else { -1.0 };

@@ -28,6 +28,8 @@ pub(crate) struct Screen {
     pub wanted: Vec<Vec<Row>>,
     /// What came of the others.
     pub halves: Vec<Half>,
+    /// In how many pairs each setting varied that did.
+    pub pairs_of: BTreeMap<usize, u32>,
     /// The blocks of whole pairs, for each metric.
     pub blocks: BTreeMap<Metric, Vec<Vec<Mirrored>>>,
     /// Whether all of it can be judged per core-second.
@@ -47,10 +49,13 @@ impl Screen {
             self.blocks.entry(metric).or_default().extend(rows);
         }
         self.pairs += 1;
+        for of in varied {
+            *self.pairs_of.entry(*of).or_default() += 1;
+        }
     }
 
-    /// The effects on a metric, and the t at which they are sure.
-    pub fn screened(&self, metric: Metric) -> Option<(Screened, f64)> {
+    /// The effects on a metric.
+    pub fn screened(&self, metric: Metric) -> Option<Screened> {
         // Per core-second it is the inverse of what a request costs.
         let inverse = metric == Metric::Throughput && self.per_core == Some(true);
         let source = if inverse { Metric::CpuPerRequest } else { metric };
@@ -58,8 +63,15 @@ impl Screen {
         if inverse {
             screened.effects.iter_mut().flatten().for_each(|effect| effect.value = -effect.value);
         }
-        let critical_t = self.looks.as_ref()?.critical_t(self.pairs, screened.freedom);
-        Some((screened, critical_t))
+        Some(screened)
+    }
+
+    /// What a setting does to a metric, and the t at which that is sure: of one that was decided early it is that of its last look.
+    pub fn effect(&self, of: usize, metric: Metric) -> Option<(Measured, f64)> {
+        let (looks, pairs) = (self.looks.as_ref()?, *self.pairs_of.get(&of)?);
+        let screened = self.screened(metric)?;
+        let effect = screened.effects.get(of).copied().flatten()?;
+        Some((effect, looks.critical_t(pairs, screened.freedom)))
     }
 
     /// What pairs of these settings surely do to each other.
@@ -166,6 +178,20 @@ impl Race {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_decided_early_keeps_the_boundary_of_its_look() {
+        let mut screen = Screen { looks: ScreenLooks::new(&[2, 4], 2, ALPHA).ok(), ..Screen::default() };
+        for varied in [&[0, 1][..], &[0, 1], &[1], &[1]] {
+            for rows in [[[1_usize, 1], [0, 1], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 1], [1, 1]]] {
+                let figures = Figures { values: [(Metric::Throughput, 100.0)].into(), per_core: false };
+                screen.halves.push((rows.map(Row::from).to_vec(), vec![Some(figures); 4]));
+            }
+            screen.end_pair(varied);
+        }
+        let critical_t = |of| screen.effect(of, Metric::Throughput).unwrap().1;
+        assert!(critical_t(0) > 1.1 * critical_t(1), "{} and {}", critical_t(0), critical_t(1));
+    }
 
     #[test]
     fn who_is_behind_leaves_and_the_cheaper_of_two_alike_is_taken() {

@@ -78,6 +78,24 @@ impl Setting {
         })
     }
 
+    /// Why this cannot be tried beside another setting; `None` where it can.
+    pub fn clash(&self, other: &Setting) -> Option<String> {
+        let sets = |name: &str| other.variables().any(|(set, _)| set == name);
+        if self.name == other.name || self.variables().any(|(name, _)| sets(name)) {
+            return Some(format!("`{}` sets it too", other.name));
+        }
+        // A launcher makes workers of node alone, not of a program before it.
+        let before = |of: &Setting| of.has(|change| matches!(change, Change::Before(_)));
+        let several = |of: &Setting| of.has(|change| matches!(change, Change::Cluster(_)));
+        (before(self) && several(other) || several(self) && before(other)).then(|| {
+            format!("words before a command and several processes of it exclude each other: `{}`", other.name)
+        })
+    }
+
+    fn has(&self, is: impl Fn(&Change) -> bool) -> bool {
+        self.levels.iter().any(|level| level.changes.iter().any(&is))
+    }
+
     /// The name of a level; of 0 that of the service as it is.
     pub fn level(&self, level: usize) -> &str {
         level.checked_sub(1).map_or(LEVEL, |index| &self.levels[index].name)
@@ -109,6 +127,9 @@ pub fn tried(text: &str) -> Result<Setting, String> {
     }
     let of = |value: &str| level(&format!("{name}={value}"), Change::Env(name.to_owned(), value.to_owned()));
     let levels: Vec<Level> = values.split('|').map(of).collect();
+    if model::distinct(&levels).len() < levels.len() {
+        return Err("a value is there twice".to_owned());
+    }
     Ok(Setting::of(if levels.len() == 1 { text } else { name }, levels))
 }
 
@@ -160,6 +181,10 @@ mod tests {
         let several = tried("POOL=2|4|8").unwrap();
         let names = (several.name.as_str(), several.level(3), several.level(0));
         assert_eq!(names, ("POOL", "POOL=8", "as it is"));
+        let cluster = Level { name: "2 processes".into(), changes: vec![Change::Cluster(2)] };
+        let processes = Setting::of("processes", vec![cluster]);
+        assert!(tried("before: nice -n 5").unwrap().clash(&processes).is_some());
+        assert_eq!(one.clash(&processes), None);
         let flag = tried("flag: --workers 4").unwrap();
         assert_eq!(flag.levels[0].changes, [Change::Arguments(vec!["--workers".into(), "4".into()])]);
         for wrong in ["--workers 4", "2X=1", "flag:", "before: 'a"] {

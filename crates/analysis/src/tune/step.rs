@@ -66,22 +66,22 @@ impl Step {
 /// What came of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// What each row came to; `None` where it has no figures.
-    Measured(Vec<Option<Figures>>, Took),
+    /// What each row came to, `None` where it has no figures; and the seconds that its last block took.
+    Measured(Vec<Option<Figures>>, f64),
     /// It did not start, answered otherwise, or fell over: how.
     Failed(String),
-    /// What the confirmation shows: candidate over baseline with an interval, for each metric, `None` where it is void; and the seconds it
-    /// took.
-    Confirmed(Option<Confirmation>, f64),
+    /// What the confirmation shows: candidate over baseline with an interval, for each metric, `None` where it is void.
+    Confirmed(Option<Confirmation>),
 }
 
-/// How long a step took, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Took {
-    /// All of it, with what was disturbed and repeated.
-    pub seconds: f64,
-    /// Its last block.
-    pub block_s: f64,
+impl Outcome {
+    /// What a confirmation shows, if it ended as one.
+    pub(super) fn seen(self) -> Option<Confirmation> {
+        match self {
+            Outcome::Confirmed(seen) => seen,
+            Outcome::Measured(..) | Outcome::Failed(_) => None,
+        }
+    }
 }
 
 /// What the confirmation shows, for each metric that has an interval: what is chosen over the service as it is.

@@ -113,15 +113,25 @@ fn a_figure_is_of_all_trials_or_there_is_none() {
     let mut record = sound();
     record.header.plan.design.metric = plan::Metric::P50;
     record.header.plan.design.rate = Some(plan::Rate::PerSecond(1000.0));
-    for slice in slices(&mut record) {
-        let requests = if slice.block == 1 && slice.variant == 0 { 40 } else { 5000 };
-        let mut response = Latencies::new();
-        (0..requests).for_each(|index| response.record(1_000_000 + 1000 * index));
-        (slice.counts.responses, slice.counts.successful) = (requests, requests);
-        slice.counts.open = Some(open_loop(1000.0, requests, response));
-    }
+    let load = |record: &mut Record, few: u64| {
+        for slice in slices(record) {
+            let requests = if slice.block == 1 && slice.variant == 0 { few } else { 5000 };
+            let mut response = Latencies::new();
+            (0..requests).for_each(|index| response.record(1_000_000 + 1000 * index));
+            (slice.counts.responses, slice.counts.successful) = (requests, requests);
+            slice.counts.open = Some(open_loop(1000.0, requests, response));
+        }
+    };
+    load(&mut record, 40);
     let figures = Essentials::of(&record, &conclude(&record)).figures;
     let with = |metric| figures.iter().filter(move |of| of.metric == metric).map(|of| of.variant.as_str());
     assert_eq!(with(plan::Metric::P50).collect::<Vec<_>>(), ["level-0", "level-1"]);
     assert_eq!(with(plan::Metric::P99).collect::<Vec<_>>(), ["level-1"]);
+    let mut after = record.clone();
+    after.header.plan.design.metric = plan::Metric::P99;
+    load(&mut after, 5000);
+    let seen = across(&record, &after, &[]);
+    let shifts = seen.shifts.iter().filter(|of| of.metric == plan::Metric::P99);
+    assert_eq!(shifts.map(|of| of.variant.as_str()).collect::<Vec<_>>(), ["level-1"], "{seen:?}");
+    assert!(seen.left_out.iter().any(|line| line.starts_with("level-0: p99")), "{seen:?}");
 }

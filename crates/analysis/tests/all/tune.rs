@@ -3,6 +3,8 @@
 #[path = "../../examples/simulated_tune/world.rs"]
 mod world;
 
+use model::Metric;
+use proofload_analysis::tune::{Figures, Outcome, Setting, Spec, Tuning};
 use world::World;
 
 fn world(percents: &[f64], budget_s: f64) -> World {
@@ -31,6 +33,20 @@ fn where_nothing_helps_nothing_is_advised() {
     let none = world(&[0.0; 11], 600.0);
     let advised = (0..100).filter(|seed| !none.tuned(*seed).set.is_empty()).count();
     assert!(advised <= 3, "{advised} of 100");
+}
+
+#[test]
+fn what_does_not_start_takes_its_time_from_the_budget() {
+    let settings = vec![Setting::default(); 2];
+    let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
+    let mut tuning = Tuning::new(Spec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 });
+    let measured = || Outcome::Measured(vec![Some(Figures::default())], 3.5);
+    let failed = Outcome::Failed("not ready".into());
+    for (outcome, spent_s) in [(measured(), 10.0), (failed, 560.0), (measured(), 564.0)] {
+        tuning.next_step().unwrap();
+        tuning.take(outcome, spent_s);
+    }
+    assert!(tuning.next_step().is_err(), "36 s hold no screening and confirmation");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, thread};
 
 use ::explain::Kind;
@@ -114,6 +114,7 @@ fn look(service: &Service) -> Facts {
     let Some(command) = service.command() else { return Facts::default() };
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| services::is_inherited(name))
         .collect();
     env.extend(command.env.clone());
     let runtime = runtime(&command.command, &command.directory, command.launcher);
@@ -264,7 +265,6 @@ impl Work<'_> {
     /// Looks at what the service as it is spends its time on. Without a profile all is tried that may apply.
     pub fn profile(&mut self, times: Times, facts: &mut Facts) -> anyhow::Result<()> {
         print::tell!("a profile: what does it spend its time on?");
-        let began = Instant::now();
         let mut plan = plan::parse(&self.base.text, &self.base.directory)
             .map_err(|problems| experiment::shown(Path::new(&self.base.name), &self.base.text, &problems))?;
         (plan.design.explain, plan.design.seed) = (true, Some(self.seed));
@@ -281,7 +281,6 @@ impl Work<'_> {
             }
             None => print::tell!("there is no profile of it: see {}", record.directory.display()),
         }
-        self.profiled_s = began.elapsed().as_secs_f64();
         Ok(())
     }
 }

@@ -20,10 +20,10 @@ const GENERATORS_MAX: usize = 40;
 /// What each variant did. Figures of an invalid one are what was seen, and say so: they compare with nothing.
 pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let open = record.is_open_loop();
-    let judged = record.header.plan.design.metric;
     // In open loop throughput and cores are what the rate makes them, and have no column. Of the quantiles the usual ones have one,
-    // and the one that is judged.
-    let shown = |of: &Metric| *of != Metric::P999 || judged == Metric::P999;
+    // and those that are judged.
+    let judged = |of: &Metric| record.header.plan.design.metrics().any(|judged| judged == *of);
+    let shown = |of: &Metric| *of != Metric::P999 || judged(of);
     let at_one_rate = record.pacing() == Pacing::Open;
     let quantiles: Vec<Metric> =
         if at_one_rate { Metric::latencies().filter(shown).collect() } else { Vec::new() };

@@ -4,7 +4,7 @@
 //! what it lacks (Chinese, Japanese, Korean, emoji) is an empty box in PNG, and in SVG whatever the reader's machine has. Letters stand one
 //! after the other: none is joined or turned around.
 
-use model::text::{line, markup};
+use model::text::{line, lines, markup};
 use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
@@ -138,7 +138,7 @@ const FONTS: &str = "DejaVu Sans, Verdana, Bitstream Vera Sans, Helvetica Neue, 
 
 pub(super) fn svg(drawing: &Drawing, ground: Ground) -> String {
     let Drawing { width, height, .. } = drawing;
-    let (title, description) = (markup(&line(&drawing.title)), markup(&drawing.description));
+    let (title, description) = (markup(&line(&drawing.title)), markup(&lines(&drawing.description)));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          role=\"img\" font-family=\"{FONTS}\">\n<title>{title}</title>\n<desc>{description}</desc>\n\
