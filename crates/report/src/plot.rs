@@ -395,12 +395,15 @@ fn all(of: &Measured<'_>) -> Vec<Curve> {
     let slo = &of.record.header.plan.design.slo;
     let times = slo.iter().filter(|limit| limit.figure != Figure::Failed).map(|limit| limit.bound.value());
     let limits_us: Vec<f64> = times.collect();
-    let curve = |capacity: &Capacity| Curve {
-        told: told(of.record, capacity),
+    let curve = |(variant, capacity): (usize, &Capacity)| Curve {
+        told: match of.conclusion.voids(variant) {
+            true => format!("{}: {}", capacity.variant, answer::VOID),
+            false => told(of.record, capacity),
+        },
         limits_us: limits_us.clone(),
         of: capacity.clone(),
     };
-    of.conclusion.capacities.iter().map(curve).collect()
+    of.conclusion.capacities.iter().enumerate().map(curve).collect()
 }
 
 impl Curve {

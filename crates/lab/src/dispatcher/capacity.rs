@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
 use model::{Asked, Rate};
-use plan::Design;
+use plan::{Design, Figure};
 use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
@@ -206,6 +206,10 @@ impl Dispatcher<'_> {
         let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
         let why = match ends.map(|end| end.map(|tried| tried.rate)) {
             [Some(_), Some(_)] => return Ok(()),
+            // Where nothing but failures is limited, and there are none, that is the answer.
+            [Some(_), None] if self.plan.design.slo.iter().all(|limit| limit.figure == Figure::Failed) => {
+                return Ok(());
+            }
             [None, Some(rate)] => format!(
                 "{name} does not keep {slo} even at {rate:.0} request a second: it has no capacity within these limits; look at what it \
                  does with `proofload load`, or allow more"
