@@ -279,8 +279,8 @@ fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64>
     let clauses = clauses(&record.header.plan.design);
     let told = |trial: &Trial| -> Vec<(f64, bool)> {
         let low = probes(trial).filter_map(|slice| Some((rate(slice).filter(|of| *of < most_per_s)?, slice)));
-        let told = low.flat_map(|(rate, slice)| clauses.iter().map(move |clause| (rate, clause.breaks(slice))));
-        told.filter_map(|(rate, breaks)| Some((rate, breaks?))).collect()
+        let of = |(rate, slice)| clauses.iter().filter_map(move |of| Some((rate, of.breaks(slice)?)));
+        low.flat_map(of).collect()
     };
     let low: Vec<Vec<(f64, bool)>> =
         complete(record, variant).map(told).filter(|told| !told.is_empty()).collect();

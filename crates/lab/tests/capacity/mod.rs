@@ -95,8 +95,8 @@ fn a_limit_that_is_exceeded_far_below_the_capacity_voids_it_unless_one_process_a
         }
         analysis::conclude(&record)
     };
-    let alone = stopped(1);
-    assert_eq!((alone.capacities[0].breaks_at_per_s, alone.is_void()), (None, false), "a pause of the machine");
+    let paused = stopped(1);
+    assert_eq!((paused.capacities[0].breaks_at_per_s, paused.is_void()), (None, false));
     let conclusion = stopped(usize::MAX);
     let (found, finding) = (&conclusion.capacities[0], conclusion.finding(Check::BreaksFarBelow));
     assert!(finding.is_some() && conclusion.is_void() && found.per_s.is_none(), "{found:?}");
