@@ -19,10 +19,8 @@ use crate::variant::{complete, geometric_mean, mean, slices, total, trials};
 
 mod search;
 
-pub use search::{
-    Clause, Pilot, at_limit_per_s, clauses, limit_s, lower_share, next_rate, second_half_per_s,
-};
-use search::{Found, last_closed, probes, quantile_s, rate};
+use search::{Found, clauses, last_closed, probes, quantile_s, rate};
+pub use search::{Pilot, at_limit_per_s, limit_s, next_rates, second_half_per_s};
 
 /// Shares this near to each other are one point of the curve.
 const SAME_RATE: f64 = 0.03;

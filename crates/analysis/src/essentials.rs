@@ -217,7 +217,11 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
         // Where a trial has no value, what the others have is another quantity.
         let measured = blocks.iter().filter(|block| block.variants[variant].is_some());
         let logs = measured.map(|block| block.log_value(metric, variant)).collect::<Option<Vec<f64>>>()?;
-        figure(&plan.variants[variant].name, metric, &logs)
+        let found = figure(&plan.variants[variant].name, metric, &logs)?;
+        // As the report has it: widened, for windows are finite.
+        let bias = conclusion.capacities.get(variant).filter(|_| metric == Metric::Capacity);
+        let bias = bias.map_or(1.0, |of| of.bias);
+        Some(Figure { interval: found.interval.map(|(low, high)| (low / bias, high * bias)), ..found })
     };
     shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
 }

@@ -31,7 +31,7 @@ const SHARE_LEAST: f64 = 0.5;
 
 /// One limit that users bear.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clause {
+pub(super) struct Clause {
     /// As it was written.
     pub limit: Limit,
     /// Which quantile of the time to a successful response it is about.
@@ -41,7 +41,7 @@ pub struct Clause {
 }
 
 /// All limits of a plan that measures capacity.
-pub fn clauses(design: &Design) -> Vec<Clause> {
+pub(super) fn clauses(design: &Design) -> Vec<Clause> {
     let time_s = |limit: &Limit| match limit.figure {
         Figure::Metric(metric) => metric.quantile().map(|q| (q, limit.bound.value() / 1e6)),
         Figure::Failed => None,
@@ -254,9 +254,17 @@ impl<'a> Window<'a> {
 }
 
 /// The rate at which a trial of this variant is to be measured that did so much at its limit: by the trials before it, or the search before
-/// the first block.
-pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<f64> {
-    let Some(found) = Found::of(record, variant) else {
+/// the first block; and the one beside it, which tells how steep things are: where L/p is 2.5.
+pub fn next_rates(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<[f64; 2]> {
+    let found = Found::of(record, variant);
+    let rate = next_rate(record, variant, at_limit_per_s, found.as_ref())?;
+    let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
+    let slope = found.map(|found| found.slope).or_else(expected)?;
+    Some([rate, rate * (1.0 - 1.5 / slope).max(SHARE_LEAST)])
+}
+
+fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option<&Found>) -> Option<f64> {
+    let Some(found) = found else {
         let of_search = self::at_limit_per_s(pilot(record, variant)?)?;
         let searched = Pilot::of(record, variant)?;
         let highest = || searched.bracket()[0].map(|tried| tried.rate);
@@ -272,14 +280,6 @@ pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option
     let placed = placed(&before, found.slope, at_limit_per_s)?;
     // Beyond what it does at its limit requests only wait for a connection.
     Some(if found.is_silent { (placed * UNFAILED_UP).min(at_limit_per_s) } else { placed })
-}
-
-/// How much lower than the rate of a window the one beside it is, which tells how steep things are: where L/p is 2.5.
-pub fn lower_share(record: &Record, variant: usize, rate: f64) -> f64 {
-    let found = Found::of(record, variant);
-    let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
-    let slope = found.map(|found| found.slope).or_else(expected);
-    slope.map_or(SHARE_LEAST, |slope| (1.0 - 1.5 / slope).max(SHARE_LEAST))
 }
 
 /// A rate that was tried, with L / p of the limit that is nearest to be broken.

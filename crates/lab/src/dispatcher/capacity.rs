@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
+use analysis::capacity::{Pilot, at_limit_per_s, limit_s, next_rates};
 use model::{Asked, Rate};
 use plan::{Design, Figure};
 use record::{Block, Event, SliceKind};
@@ -215,7 +215,7 @@ impl Dispatcher<'_> {
                  does with `proofload load`, or allow more"
             ),
             [Some(rate), None] => format!(
-                "{name} keeps {slo} at {rate:.0} requests a second still, four times what its connections could do in closed loop: it is \
+                "{name} keeps {slo} at {rate:.0} requests a second still, more than three times what its connections could do in closed loop: it is \
                  the connections that limit it; set load.connections higher"
             ),
             [None, None] => format!("{name} was not loaded at all"),
@@ -236,11 +236,9 @@ impl Dispatcher<'_> {
         // Of what follows only where the window is placed depends on it.
         self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
         let at_limit = self.at_limit_per_s(variant)?;
-        let record = self.writer.record();
-        let Some(rate) = next_rate(record, variant, at_limit) else {
+        let Some([rate, lower]) = next_rates(self.writer.record(), variant, at_limit) else {
             return Err(Failure::Pointless("no rate was found to measure at".to_owned()));
         };
-        let lower = rate * lower_share(record, variant, rate);
         let of_curve = rate * CURVE[(self.block as usize - 1) % CURVE.len()];
         let part = (SliceKind::Measured, rate, search.window_s / PARTS as f64);
         let mut steps = vec![part; PARTS];

@@ -6,6 +6,8 @@ use model::quantity::{Quantity, rate, share, small_share, span, three_digits};
 use plan::Limit;
 use record::{EndReason, Record};
 
+use super::answer::VOID;
+
 /// What users bear, as it was asked.
 fn slo(record: &Record) -> String {
     let told: Vec<String> = record.header.plan.design.slo.iter().map(Limit::to_string).collect();
@@ -37,9 +39,17 @@ fn held(record: &Record, of: &Capacity) -> String {
     format!("{}{detail}", if is_known { "holds " } else { "" })
 }
 
-/// The same with the variant's name, for a picture.
-pub(crate) fn told(record: &Record, of: &Capacity) -> String {
+/// The same with the variant's name.
+fn told(record: &Record, of: &Capacity) -> String {
     format!("{}: {}", of.variant, held(record, of))
+}
+
+/// What stands above a picture of one.
+pub(crate) fn lines(record: &Record, conclusion: &Conclusion, variant: usize, of: &Capacity) -> Vec<String> {
+    if conclusion.voids(variant) {
+        return vec![format!("{}: {VOID}", of.variant)];
+    }
+    [told(record, of)].into_iter().chain(notes(of)).collect()
 }
 
 /// What each variant bears.
