@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use model::FAILED_SHARE_MAX;
 use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{
@@ -265,10 +266,14 @@ pub fn next_rates(record: &Record, variant: usize, at_limit_per_s: f64) -> Optio
 
 fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option<&Found>) -> Option<f64> {
     let Some(found) = found else {
-        let of_search = self::at_limit_per_s(pilot(record, variant)?)?;
-        let searched = Pilot::of(record, variant)?;
+        let (trial, searched) = (pilot(record, variant)?, Pilot::of(record, variant)?);
         let highest = || searched.bracket()[0].map(|tried| tried.rate);
-        let crossing = searched.crossing().or_else(highest)? * at_limit_per_s / of_search;
+        let crossing = searched.crossing().or_else(highest)? * at_limit_per_s / self::at_limit_per_s(trial)?;
+        // A closed loop of which requests failed did less than the service can.
+        let (due, failed) = due_and_failed(last_closed(trial).as_slice());
+        if failed as f64 > FAILED_SHARE_MAX * due as f64 {
+            return Some(crossing);
+        }
         // Short steps find too much. What responds evenly holds so much of what it does at its limit, and what does not holds less.
         let slope = |clause: &Clause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
         let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
