@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use model::Rate;
+use model::{Check, Finding, Quantity, Rate, evidence};
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,14 +14,13 @@ use stats::capacity::{widened, widening};
 
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
 use crate::metric::Sample;
-use crate::variant::{geometric_mean, mean, slices, total, trials};
+use crate::only_if;
+use crate::variant::{complete, geometric_mean, mean, slices, total, trials};
 
 mod search;
 
-pub use search::{
-    Clause, Pilot, at_limit_per_s, clauses, limit_s, lower_share, next_rate, second_half_per_s,
-};
-use search::{Found, last_closed, quantile_s, rate};
+use search::{Found, clauses, last_closed, probes, quantile_s, rate};
+pub use search::{Pilot, at_limit_per_s, limit_s, next_rates, second_half_per_s};
 
 /// Shares this near to each other are one point of the curve.
 const SAME_RATE: f64 = 0.03;
@@ -29,6 +28,8 @@ const SAME_RATE: f64 = 0.03;
 const BEYOND_LEAST: f64 = 3.0;
 /// Below this share of its capacity a queue is so far from its limits that chance does not break them.
 const FAR_BELOW: f64 = 0.7;
+/// In one process a limit breaks there for a pause of the machine, too.
+const BREAKING_LEAST: usize = 2;
 /// A service that in overload does less than this share of what it can do collapses.
 const COLLAPSED_SHARE: f64 = 0.9;
 /// Half of an interval that is narrow enough.
@@ -43,7 +44,8 @@ const RECOVERED: Range<f64> = 0.93..1.1;
 pub struct Capacity {
     /// Name of the variant.
     pub variant: String,
-    /// Requests per second: the geometric mean over processes. `None` before a block counts, and where a limit is never or always kept.
+    /// Requests per second: the geometric mean over processes. `None` before a block counts, where a limit is never or always kept, and where
+    /// it is void.
     pub per_s: Option<f64>,
     /// Its 95 % interval over processes, widened by the bias that windows of finite length have; `None` with fewer than two of them.
     pub interval: Option<Interval>,
@@ -55,16 +57,22 @@ pub struct Capacity {
     pub saturated_per_s: Option<f64>,
     /// Cores that its services used there.
     pub saturated_cores: Option<f64>,
+    /// Whether it is at least what is told: the client was the limit, or no request failed and nothing else is limited.
+    pub at_least: bool,
     /// What the limit is.
     pub limited_by: LimitedBy,
     /// Response times over the rate, the lowest first.
     pub curve: Vec<RatePoint>,
-    /// A rate far below the capacity, in requests per second, at which a limit breaks all the same: response times do not follow the rate.
+    /// A rate far below the capacity, in requests per second, at which a limit breaks all the same in at least two processes and in half of
+    /// those that were loaded so low: response times do not follow the rate, and the capacity is void.
     pub breaks_at_per_s: Option<f64>,
     /// About how many seconds a run takes for an interval of ±5 %, where this one is wider.
     pub seconds_for_five_percent: Option<f64>,
     /// What became of it in overload and behind it; `None` where that was not tried.
     pub overload: Option<Overload>,
+    /// By which factor the interval is widened on either side, for windows are finite.
+    #[serde(skip)]
+    pub(crate) bias: f64,
 }
 
 /// What keeps a variant from more.
@@ -75,9 +83,9 @@ pub enum LimitedBy {
     Cpu,
     /// Something that the services wait for: their processors had time.
     Waiting,
-    /// The load generator's processors: the capacity is at least what is told.
+    /// The load generator's processors.
     Client,
-    /// The number of connections: the capacity is at least what is told.
+    /// The number of connections.
     Connections,
     /// Nobody knows: the services' processes cannot be seen.
     Unknown,
@@ -85,7 +93,7 @@ pub enum LimitedBy {
 
 impl LimitedBy {
     /// Whether it is no limit of the service, so that it may bear more.
-    pub fn is_of_client(self) -> bool {
+    fn is_of_client(self) -> bool {
         matches!(self, LimitedBy::Client | LimitedBy::Connections)
     }
 }
@@ -143,13 +151,12 @@ impl Searched {
     /// The capacity of the trial in a block, which takes the other trials' too.
     pub(crate) fn sample(&self, block: u32) -> Option<Sample> {
         let value = self.found.as_ref()?.logs.get(&block)?.exp();
-        Some(Sample { value, at_least: self.limited_by.is_of_client() })
+        Some(Sample { value, at_least: self.at_least() })
     }
-}
 
-/// By which factor an interval of a variant's capacity is widened on either side, for windows are finite.
-pub(crate) fn bias(record: &Record, variant: usize) -> Option<f64> {
-    Found::of(record, variant).map(|found| widening(found.clause.limit_s, found.window_s))
+    fn at_least(&self) -> bool {
+        self.limited_by.is_of_client() || self.found.as_ref().is_some_and(|found| found.is_silent)
+    }
 }
 
 /// What each variant bears.
@@ -173,12 +180,28 @@ impl Capacity {
             bracket: pilot.bracket().map(|end| end.map(|tried| tried.rate)),
             saturated_per_s: at_limit(record, variant),
             saturated_cores: cores_at_limit(record, variant),
+            at_least: searched.at_least(),
             limited_by: searched.limited_by,
             curve: curve(record, variant),
             breaks_at_per_s: per_s.and_then(|per_s| breaks_below(record, variant, per_s * FAR_BELOW)),
             seconds_for_five_percent: interval.and_then(|interval| seconds_for(record, interval)),
             overload: overload(record, variant),
+            bias: found.map_or(1.0, |of| widening(of.clause.limit_s, of.window_s)),
         }
+    }
+
+    /// Of a variant whose limit breaks far below it: that this is no capacity.
+    pub(crate) fn finding(&self, variant: usize) -> Option<Finding> {
+        let evidence = evidence!("{}: at {breaks_at} a limit is exceeded already, far below the rate at which its windows meet it",
+            self.variant; breaks_at = Quantity::per_s(self.breaks_at_per_s?));
+        let remedy = "what misses the limit does not follow the rate, so no rate is its capacity; allow a longer time, or more requests that \
+                      miss it: a lower quantile such as p90, or a larger share of failures";
+        Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
+    }
+
+    /// The same without what is void.
+    pub(crate) fn voided(self, is_void: bool) -> Capacity {
+        if is_void { Capacity { per_s: None, interval: None, ..self } } else { self }
     }
 
     /// The point of the curve nearest to a share of the capacity.
@@ -248,15 +271,23 @@ fn shares(trial: &Trial) -> Vec<Shared<'_>> {
     slices.map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice)).collect()
 }
 
-/// The highest rate below `most_per_s` at which a limit breaks.
+/// The highest rate below `most_per_s` at which a step breaks a limit by itself, where one does in processes enough. All that were loaded
+/// so low count together: a run of four has one step at each rate.
 fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64> {
     let clauses = clauses(&record.header.plan.design);
-    let broken = points(record, variant).into_iter().filter_map(|point| {
-        let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
-        let per_s = mean(point.iter().map(|(_, rate, _)| *rate)).filter(|per_s| *per_s < most_per_s)?;
-        clauses.iter().any(|clause| clause.breaks(&slices)).then_some(per_s)
-    });
-    broken.reduce(f64::max)
+    let told = |trial: &Trial| -> Vec<(f64, bool)> {
+        let low = probes(trial).filter_map(|slice| Some((rate(slice).filter(|of| *of < most_per_s)?, slice)));
+        let of = |(rate, slice)| clauses.iter().filter_map(move |of| Some((rate, of.breaks(slice)?)));
+        low.flat_map(of).collect()
+    };
+    let low: Vec<Vec<(f64, bool)>> =
+        complete(record, variant).map(told).filter(|told| !told.is_empty()).collect();
+    let highest = |told: &Vec<(f64, bool)>| {
+        told.iter().filter(|(_, breaks)| *breaks).map(|(rate, _)| *rate).reduce(f64::max)
+    };
+    let broken: Vec<f64> = low.iter().filter_map(highest).collect();
+    only_if(broken.len() >= BREAKING_LEAST && broken.len() * 2 >= low.len())?;
+    broken.into_iter().reduce(f64::max)
 }
 
 fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {

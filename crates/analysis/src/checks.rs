@@ -79,6 +79,7 @@ fn maker(check: Check) -> Maker {
         Check::CoresShared => Whole(client::cores_shared),
         Check::ServiceNotSaturated => Each(saturation::service_not_saturated),
         Check::ThroughputInSteps => Each(saturation::throughput_in_steps),
+        Check::BreaksFarBelow => Conclusion,
         Check::WorkersIdle => Service(workers::workers_idle),
         Check::WorkersLost => Each(workers::workers_lost),
         Check::PodsChanged => Each(deployed::pods_changed),

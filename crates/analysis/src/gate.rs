@@ -221,8 +221,8 @@ impl Bench<'_> {
             (None, Some(_), ..) => Err(inconclusive(NO_SPREAD)),
             (None, None, Some(low), _) => one_sided(low, None),
             (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
-            (None, None, None, None) => Err(match self.conclusion.limited_by_client(verdict) {
-                Some(of) => inconclusive(&format!("the load generator was the limit of {}", of.variant)),
+            (None, None, None, None) => Err(match self.conclusion.known_from_below(verdict) {
+                Some(of) => inconclusive(&format!("the capacity of {} is a lower bound alone", of.variant)),
                 None => self.too_early(),
             }),
         }
@@ -241,7 +241,9 @@ impl Bench<'_> {
         let at_least = values.iter().any(|value| value.at_least);
         // As the report has it: widened, for windows are finite.
         let widened = |measured: Measured| match metric {
-            Metric::Capacity => measured.widened(crate::capacity::bias(self.record, index).unwrap_or(1.0)),
+            Metric::Capacity => {
+                self.conclusion.capacities.get(index).map_or(measured, |of| measured.widened(of.bias))
+            }
             _ => measured,
         };
         match self.estimate(&logs).map(widened) {

@@ -106,10 +106,10 @@ impl Conclusion {
         self.findings.iter().find(|finding| finding.check == check)
     }
 
-    /// The variant of a comparison of capacities that bears more than could be asked of it: the ratio is known on one side at most.
-    pub fn limited_by_client(&self, of: &Comparison) -> Option<&Capacity> {
+    /// The variant of a comparison of capacities whose own is a lower bound alone: the ratio is known on one side at most.
+    pub fn known_from_below(&self, of: &Comparison) -> Option<&Capacity> {
         let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
-        sides.filter_map(|index| self.capacities.get(index)).find(|found| found.limited_by.is_of_client())
+        sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
     }
 
     /// Whether one forbids conclusions about this variant.
@@ -156,11 +156,16 @@ pub fn conclude(record: &Record) -> Conclusion {
         None => checks::all(record, &blocks),
     };
     findings.extend(aa.as_ref().and_then(comparison::aa_finding));
+    let capacities = capacity::all(record, &searched);
+    findings.extend(capacities.iter().enumerate().filter_map(|(variant, of)| of.finding(variant)));
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
+    let is_void = |variant| findings.iter().any(|finding| finding.voids(variant, variant));
+    let capacities = capacities.into_iter().enumerate().map(|(variant, of)| of.voided(is_void(variant)));
+    let capacities = capacities.collect();
     Conclusion {
         blocks: record.blocks_kept(),
         blocks_dropped: record.blocks.iter().filter_map(DroppedBlock::of).collect(),
@@ -170,7 +175,7 @@ pub fn conclude(record: &Record) -> Conclusion {
         assumptions: assumption::all(record, &comparisons, aa.as_ref()),
         comparisons,
         effects,
-        capacities: capacity::all(record, &searched),
+        capacities,
         aa,
         findings,
         generators: generators(record),

@@ -25,7 +25,7 @@ Examples:
     proofload capacity http://127.0.0.1:3000 --slo 'p99 < 100ms'
 
 Response times count from when a request was due, and a failed request counts as one without response.
-Short limits give narrow intervals sooner: a process is measured for up to 350 times the limit (docs/capacity.md).";
+Short limits give narrow intervals sooner: a process is to be measured for 350 times the limit (docs/capacity.md).";
 
 /// Flags of `capacity`.
 #[derive(Debug, Args)]

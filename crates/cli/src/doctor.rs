@@ -8,7 +8,7 @@ use analysis::Calibration;
 use clap::{Args, Subcommand};
 use machine::{Asked, Facts, Granted, Storage};
 use plan::Plan;
-use record::Record;
+use record::{MadeBy, Record};
 use report::{CSV, Calibrated, Form, JUNIT, PNG, SVG, Surveyed};
 
 use crate::exit::{self, Failed};
@@ -146,7 +146,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     plan.design.explain = false;
     let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
     let course = Course::new(&name, file.text(), plan, Some(&directory));
-    let (record, result) = run::carry(Course { yes: args.yes, ..course })?;
+    let (record, result) = run::carry(Course { made_by: MadeBy::Calibrate, yes: args.yes, ..course })?;
     let conclusion = analysis::conclude(&record);
     // What is void prints instead of figures, never beside them.
     let calibration = Calibration::of(&record).filter(|_| !conclusion.is_void());

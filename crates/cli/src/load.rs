@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, LabError, News, Progress, Stop, Update};
 use model::{Counts, Event, Slice, SliceKind, Until};
 use plan::{Draft, DraftSource, DraftVariant, Load, Measure, Plan, Ready, Secrets, Url, Variant};
-use record::Record;
+use record::{MadeBy, Record};
 use report::{Form, Gated, Measured, Report, count, rate, seconds};
 
 use crate::exit::{self, Failed};
@@ -99,7 +99,8 @@ fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), L
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
     let folder = args.output.out.as_deref();
-    let course = Course { yes: true, ..Course::new("proofload load", text, plan, folder) };
+    let course = Course::new("proofload load", text, plan, folder);
+    let course = Course { made_by: MadeBy::Load, yes: true, ..course };
     let (writer, mut environment) = run::ready(course, stop.clone())?;
     environment.driver = args.pace.driver;
     signals::stop_on_first(stop.clone(), STOPPING)?;

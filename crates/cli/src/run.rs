@@ -8,7 +8,7 @@ use ::explain::Explanation;
 use clap::Args;
 use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
 use plan::{Limit, Metric, Plan, Secrets, Service};
-use record::{Environment, Header, Record, WriteError, Writer};
+use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
 use report::{Measured, Report};
 
 use crate::exit::{self, Failed};
@@ -124,8 +124,9 @@ pub fn perform(
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
     let course = Course::new(&name, experiment.text(), plan, Some(&directory));
+    let made_by = if flags.slo.is_empty() { MadeBy::Run } else { MadeBy::CapacityOfFile };
     let (events, yes, prometheus) = (flags.events, flags.yes, flags.prometheus);
-    let (record, result) = carry(Course { events, yes, prometheus, ..course })?;
+    let (record, result) = carry(Course { made_by, events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
     let code = if nothing {
@@ -146,6 +147,8 @@ pub fn perform(
 pub struct Course<'a> {
     /// What the record says was asked: the path of an experiment file, or a command.
     pub experiment: &'a str,
+    /// Which command repeats it.
+    pub made_by: MadeBy,
     /// The experiment's text.
     pub text: String,
     /// The plan made of it.
@@ -164,10 +167,10 @@ pub struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// One that is measured and told to nobody else, on this machine unless somebody says otherwise.
+    /// One that `run` repeats, measured and told to nobody else, on this machine unless somebody says otherwise.
     pub fn new(experiment: &'a str, text: String, plan: Plan, directory: Option<&'a Path>) -> Course<'a> {
-        let (captures_alone, events, yes, prometheus) = (None, false, false, None);
-        Course { experiment, text, plan, directory, captures_alone, events, yes, prometheus }
+        let (made_by, captures_alone, events, yes, prometheus) = (MadeBy::Run, None, false, false, None);
+        Course { experiment, made_by, text, plan, directory, captures_alone, events, yes, prometheus }
     }
 }
 
@@ -181,6 +184,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let remote_hosts = elsewhere::open(&course.plan)?;
     let plan = course.plan.clone();
     let mut header = header(course.experiment, course.plan, course.directory);
+    header.made_by = course.made_by;
     header.environment.hosts = remote_hosts.environments();
     let writer = match course.directory {
         Some(directory) => Writer::create(directory, header, &course.text).map_err(unwritable)?,
@@ -312,6 +316,7 @@ pub fn header(experiment: &str, plan: Plan, directory: Option<&Path>) -> Header 
         created,
         experiment: experiment.to_owned(),
         command: print::typed_command(),
+        made_by: MadeBy::default(),
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: Environment::look(&plan),
         plan,

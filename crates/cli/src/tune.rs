@@ -15,7 +15,7 @@ use model::quantity::{many, span};
 use model::text::slug;
 use model::{Finding, Grade, Loop};
 use plan::{Cpus, LookRule, Pacing, Plan, Rate};
-use record::{EndReason, Record, Writer};
+use record::{EndReason, MadeBy, Record, Writer};
 
 use crate::compare::{self, Asked};
 use crate::exit::{self, Failed};
@@ -352,7 +352,8 @@ impl Work<'_> {
         }
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
-        let course = Course { yes: true, ..Course::new(&self.base.name, text, plan, Some(&directory)) };
+        let course = Course::new(&self.base.name, text, plan, Some(&directory));
+        let course = Course { made_by: MadeBy::Tune, yes: true, ..course };
         let (writer, environment) = run::ready(course, self.stop.clone())?;
         run::end_orphans(&writer.record().header.plan.secrets);
         Ok((writer, environment))

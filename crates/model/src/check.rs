@@ -142,6 +142,7 @@ checks! {
     CoresShared = "V14", "cores_shared": row(Client, WARNING, "Generator and services on the same cores");
     ServiceNotSaturated = "V15", "service_not_saturated": row(Service, WARNING, "Neither side was at its limit");
     ThroughputInSteps = "V46", "throughput_in_steps": row(Service, WARNING, "Throughput that moves in steps");
+    BreaksFarBelow = "V55", "breaks_far_below": row(Service, VOID, "A limit that breaks far below the capacity");
     WorkersIdle = "V16", "workers_idle": row(Service, EITHER, "Workers that did nothing");
     WorkersLost = "V17", "workers_lost": row(Service, VOID, "Workers ended while they were measured").ending_run();
     PodsChanged = "V50", "pods_changed": row(Service, EITHER, "The pods behind a Service changed").ending_run();

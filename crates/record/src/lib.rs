@@ -51,6 +51,23 @@ pub const PROFILES: &str = "profiles";
 /// The file beside the events that has what follows from captures. It is no part of the fold: it can be made again.
 pub const EXPLANATION: &str = "explanation.json";
 
+/// The command that made a record, as far as others do not repeat it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MadeBy {
+    /// `run`, or one whose experiment `run` repeats. Records that do not say are taken for it.
+    #[default]
+    Run,
+    /// `capacity` of a file, which does not say what users bear.
+    CapacityOfFile,
+    /// `doctor calibrate`.
+    Calibrate,
+    /// A step of `tune`.
+    Tune,
+    /// `load`, which has no file.
+    Load,
+}
+
 /// What is known before anything starts: `record.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
@@ -68,6 +85,9 @@ pub struct Header {
     pub experiment: String,
     /// The command that was given, word by word.
     pub command: Vec<String>,
+    /// What repeats it.
+    #[serde(default)]
+    pub made_by: MadeBy,
     /// Seed of every random choice of the run.
     pub seed: u64,
     /// The plan as it was run.

@@ -8,7 +8,7 @@ use model::Check;
 use model::document::{Answer, Block, Document, Line, Remark, Tone};
 use model::quantity::{Quantity, change, count, many, share, signed, span};
 use plan::{Against, Metric};
-use record::{EndReason, Environment, Record};
+use record::{EndReason, Environment, MadeBy, Record};
 use serde_json::Value;
 use stats::Estimate;
 
@@ -207,46 +207,33 @@ fn again(record: &Record) -> String {
     let header = &record.header;
     let against = header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
     let mut words = vec![header.experiment.clone()];
-    let command = if is_of(record, "doctor") {
-        let named = header.command.iter().any(|word| word.starts_with("--variant"));
-        let variant = header.plan.variants.first().filter(|_| named);
-        words.extend(variant.into_iter().flat_map(|of| ["--variant".to_owned(), of.name.clone()]));
-        "doctor calibrate"
-    } else if is_of(record, "capacity") && header.command.contains(&header.experiment) {
-        // What users bear was typed, and does not stand in that file.
-        let limits = header.plan.design.slo.iter();
-        words.extend(limits.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
-        "capacity"
-    } else {
-        "run"
+    let command = match header.made_by {
+        MadeBy::Run | MadeBy::Load => "run",
+        MadeBy::CapacityOfFile => {
+            let limits = header.plan.design.slo.iter();
+            words.extend(limits.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
+            "capacity"
+        }
+        MadeBy::Calibrate => {
+            let variant = header.plan.variants.first();
+            words.extend(variant.into_iter().flat_map(|of| ["--variant".to_owned(), of.name.clone()]));
+            "doctor calibrate"
+        }
+        MadeBy::Tune => {
+            // A step's own: what was typed is the service as it was.
+            words = vec![record.directory.join("experiment.toml").display().to_string()];
+            "run"
+        }
     };
-    if is_of(record, "tune") {
-        // A step's own: what was typed is the service as it was.
-        words = vec![record.directory.join("experiment.toml").display().to_string()];
-    }
     format!("proofload {command} {}{against}", plan::command_line(words))
 }
 
 /// The command that repeats it with its seed. That of a load, which has no file, is what was typed: its seed is among its flags, or the usual.
 pub(crate) fn repeat(record: &Record) -> String {
-    match is_of(record, "load") {
+    match record.header.made_by == MadeBy::Load {
         true => plan::command_line(record.header.command.clone()),
         false => format!("{} --seed {}", again(record), record.header.seed),
     }
-}
-
-/// Whether this command of Proofload measured it.
-fn is_of(record: &Record, command: &str) -> bool {
-    let mut words = record.header.command.iter().skip(1);
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            // The one flag that may stand before a command with a value of its own.
-            "--records" => _ = words.next(),
-            flag if flag.starts_with('-') => {}
-            word => return word == command,
-        }
-    }
-    false
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
@@ -266,7 +253,7 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
         format!("to decide what is inconclusive: {again} --budget {budget}")
     });
     let hold = format!("to see whether it holds: {again} --seed {}", record.header.seed + 1);
-    let hold = (!is_of(record, "load")).then_some(hold);
+    let hold = (record.header.made_by != MadeBy::Load).then_some(hold);
     let request = format!("for a pull request: proofload report {} --format md", record.directory.display());
     decide.into_iter().chain(hold).chain([request]).collect()
 }

@@ -20,7 +20,7 @@ use stats::Interval;
 
 use self::drawing::{Colour, Drawing, Font, Hold, Shape, Text};
 use crate::axis::{Axis, Mark, round_step};
-use crate::experiment::capacity::told;
+use crate::experiment::capacity::lines;
 use crate::experiment::{Measured, answer, processor, repeat};
 use crate::page::Ratio;
 
@@ -100,7 +100,7 @@ impl Plot {
 
     /// What the curves show, in words.
     pub(crate) fn told(&self) -> String {
-        self.curves.iter().map(|curve| curve.told.as_str()).collect::<Vec<_>>().join("; ")
+        self.curves.iter().map(|curve| curve.told.join("; ")).collect::<Vec<_>>().join("; ")
     }
 
     /// As SVG, 700 wide, without script, link or image.
@@ -233,7 +233,7 @@ fn laid_out(plot: &Plot) -> Drawing {
     sheet.y += 8.0;
     plot.foot.iter().for_each(|text| sheet.small(text));
     let told = shown.iter().map(|row| format!("{}: {}, {}", row.word, line(&row.name), row.told));
-    let told = told.chain(plot.curves.iter().map(|curve| curve.told.clone()));
+    let told = told.chain(plot.curves.iter().map(|curve| curve.told.join("; ")));
     Drawing {
         width: WIDTH,
         height: (sheet.y + MARGIN).ceil(),
@@ -385,7 +385,7 @@ const ABOVE_LIMIT: f64 = 6.0;
 /// The curve of one variant.
 #[derive(Debug)]
 struct Curve {
-    told: String,
+    told: Vec<String>,
     limits_us: Vec<f64>,
     of: Capacity,
 }
@@ -395,12 +395,12 @@ fn all(of: &Measured<'_>) -> Vec<Curve> {
     let slo = &of.record.header.plan.design.slo;
     let times = slo.iter().filter(|limit| limit.figure != Figure::Failed).map(|limit| limit.bound.value());
     let limits_us: Vec<f64> = times.collect();
-    let curve = |capacity: &Capacity| Curve {
-        told: told(of.record, capacity),
+    let curve = |(variant, capacity): (usize, &Capacity)| Curve {
+        told: lines(of.record, of.conclusion, variant, capacity),
         limits_us: limits_us.clone(),
         of: capacity.clone(),
     };
-    of.conclusion.capacities.iter().map(curve).collect()
+    of.conclusion.capacities.iter().enumerate().map(curve).collect()
 }
 
 impl Curve {
@@ -417,7 +417,7 @@ impl Curve {
 impl Sheet {
     fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
-        self.small(&curve.told);
+        curve.told.iter().for_each(|text| self.small(text));
         let Capacity { curve: points, per_s, interval, .. } = &curve.of;
         let highest = interval.map(|interval| interval.high);
         let rates = points.iter().map(|point| point.per_s);

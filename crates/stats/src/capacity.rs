@@ -89,7 +89,7 @@ pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
     (capacity * limit_s / 2.0).clamp(POWER_RANGE.0, POWER_RANGE.1)
 }
 
-/// The logarithm of each process's capacity. Without a single failure half a one is taken.
+/// The logarithm of each process's capacity. Any of them has a failure.
 ///
 /// They cross at the share of what processes do at their limit at which failures over those expected are 1 in the mean, so that the mean of the
 /// logarithms is that crossing. With the sums of both instead a window that was placed far too high would outweigh all others.
@@ -97,8 +97,7 @@ pub fn capacities_by_failures(processes: &[Failures], power: f64) -> Vec<f64> {
     let share = |of: &Failures| of.rate / of.at_limit;
     // How many are expected of a crossing at 1. Powers of what is far below 1 are 0, which nothing is divided by.
     let expected = |of: &Failures| (of.allowed * share(of).powf(power)).max(1e-300);
-    let least = 0.5 / processes.iter().map(expected).sum::<f64>();
-    let seen = mean(processes.iter().map(|of| of.failed / expected(of))).unwrap_or(0.0).max(least);
+    let seen = mean(processes.iter().map(|of| of.failed / expected(of))).unwrap_or(1.0);
     let crossing = seen.powf(-1.0 / power);
     let of = |one: &Failures| {
         let apart = (1.0 - one.failed / expected(one) / seen) / power;
@@ -189,7 +188,6 @@ mod tests {
         for (found, at_limit) in capacities_by_failures(&even, 20.0).iter().zip([1000.0, 900.0, 1100.0]) {
             assert!((found.exp() / (0.8 * at_limit) - 1.0).abs() < 1e-9, "{found}");
         }
-        assert!(capacities_by_failures(&[window(800.0, 1000.0, 0.0)], 20.0)[0].is_finite());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use model::FAILED_SHARE_MAX;
 use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{
@@ -22,6 +23,8 @@ const STEP_DOWN: f64 = 0.5;
 const RATE_LEAST_PER_S: f64 = 1.0;
 /// No service does more in open loop than so many times what it did in closed loop, unless the connections were its limit.
 const SHARE_MOST: f64 = 4.0;
+/// How much higher the next window is where nothing failed.
+const UNFAILED_UP: f64 = 1.05;
 /// Steps between a rate that is kept and one that is not.
 const STEPS_BETWEEN: usize = 3;
 /// Lower rates than this share of capacity say nothing of how steep it is there.
@@ -29,7 +32,7 @@ const SHARE_LEAST: f64 = 0.5;
 
 /// One limit that users bear.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clause {
+pub(super) struct Clause {
     /// As it was written.
     pub limit: Limit,
     /// Which quantile of the time to a successful response it is about.
@@ -39,7 +42,7 @@ pub struct Clause {
 }
 
 /// All limits of a plan that measures capacity.
-pub fn clauses(design: &Design) -> Vec<Clause> {
+pub(super) fn clauses(design: &Design) -> Vec<Clause> {
     let time_s = |limit: &Limit| match limit.figure {
         Figure::Metric(metric) => metric.quantile().map(|q| (q, limit.bound.value() / 1e6)),
         Figure::Failed => None,
@@ -67,10 +70,10 @@ impl Clause {
         Some(self.headroom(slices)?.exp())
     }
 
-    /// Whether requests enough to tell break it.
-    pub(super) fn breaks(&self, slices: &[&Slice]) -> bool {
-        let due = total(slices, |slice| slice.counts.due()) as f64;
-        due * (1.0 - self.q) >= super::BEYOND_LEAST && self.kept_by(slices).is_some_and(|kept| kept < 1.0)
+    /// Whether a slice breaks it; `None` where too few requests tell.
+    pub(super) fn breaks(&self, slice: &Slice) -> Option<bool> {
+        only_if(slice.counts.due() as f64 * (1.0 - self.q) >= super::BEYOND_LEAST)?;
+        Some(self.kept_by(&[slice])? < 1.0)
     }
 
     /// Its logarithm.
@@ -140,7 +143,7 @@ pub(super) fn rate(slice: &Slice) -> Option<f64> {
     slice.counts.open.as_ref().map(|open| open.rate_per_s)
 }
 
-fn probes(trial: &Trial) -> impl Iterator<Item = &Slice> {
+pub(super) fn probes(trial: &Trial) -> impl Iterator<Item = &Slice> {
     trial.slices.iter().filter(|slice| slice.kind == SliceKind::Probe)
 }
 
@@ -181,8 +184,8 @@ pub(super) struct Found {
     pub logs: BTreeMap<u32, f64>,
     /// The shortest window that one rests on, in seconds.
     pub window_s: f64,
-    /// A limit on failures, and there were none: it is met no sooner than any other.
-    is_silent: bool,
+    /// A limit on failures, and there were none: it is met no sooner than any other, and each process bore the rate of its window at least.
+    pub is_silent: bool,
 }
 
 impl Found {
@@ -203,11 +206,14 @@ impl Found {
             complete(record, variant).filter_map(|trial| Window::of(&clause, trial)).collect();
         let lower: Vec<(f64, &Slice)> = windows.iter().flat_map(|window| &window.lower).copied().collect();
         let mut logs: Vec<f64> = windows.iter().map(|window| window.rate.ln()).collect();
+        let is_silent = clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0);
         let mut slope = 1.0;
         // The slope is of the capacity that follows from it; its error is of second order, so that this settles at once.
         for _ in 0..3 {
             slope = clause.slope(mean(logs.iter().copied())?.exp(), &lower);
-            logs = clause.capacities(&windows, slope);
+            if !is_silent {
+                logs = clause.capacities(&windows, slope);
+            }
         }
         let length_s =
             |window: &Window<'_>| window.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
@@ -216,7 +222,7 @@ impl Found {
             slope,
             logs: windows.iter().map(|window| window.number).zip(logs).collect(),
             window_s: windows.iter().map(length_s).fold(f64::INFINITY, f64::min),
-            is_silent: clause.is_of_failures() && windows.iter().all(|window| window.failures.failed == 0.0),
+            is_silent,
         })
     }
 }
@@ -249,11 +255,25 @@ impl<'a> Window<'a> {
 }
 
 /// The rate at which a trial of this variant is to be measured that did so much at its limit: by the trials before it, or the search before
-/// the first block.
-pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<f64> {
-    let Some(found) = Found::of(record, variant) else {
-        let of_search = self::at_limit_per_s(pilot(record, variant)?)?;
-        let crossing = Pilot::of(record, variant)?.crossing()? * at_limit_per_s / of_search;
+/// the first block; and the one beside it, which tells how steep things are: where L/p is 2.5.
+pub fn next_rates(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<[f64; 2]> {
+    let found = Found::of(record, variant);
+    let rate = next_rate(record, variant, at_limit_per_s, found.as_ref())?;
+    let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
+    let slope = found.map(|found| found.slope).or_else(expected)?;
+    Some([rate, rate * (1.0 - 1.5 / slope).max(SHARE_LEAST)])
+}
+
+fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option<&Found>) -> Option<f64> {
+    let Some(found) = found else {
+        let (trial, searched) = (pilot(record, variant)?, Pilot::of(record, variant)?);
+        let highest = || searched.bracket()[0].map(|tried| tried.rate);
+        let crossing = searched.crossing().or_else(highest)? * at_limit_per_s / self::at_limit_per_s(trial)?;
+        // A closed loop of which requests failed did less than the service can.
+        let (due, failed) = due_and_failed(last_closed(trial).as_slice());
+        if failed as f64 > FAILED_SHARE_MAX * due as f64 {
+            return Some(crossing);
+        }
         // Short steps find too much. What responds evenly holds so much of what it does at its limit, and what does not holds less.
         let slope = |clause: &Clause| expected_slope(at_limit_per_s, clause.limit_s, clause.q);
         let slope = clauses(&record.header.plan.design).iter().map(slope).fold(f64::INFINITY, f64::min);
@@ -262,15 +282,9 @@ pub fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64) -> Option
     let known =
         |trial: &Trial| Some((found.logs.get(&trial.started.block)?.exp(), self::at_limit_per_s(trial)?));
     let before: Vec<(f64, f64)> = complete(record, variant).filter_map(known).collect();
-    placed(&before, found.slope, at_limit_per_s)
-}
-
-/// How much lower than the rate of a window the one beside it is, which tells how steep things are: where L/p is 2.5.
-pub fn lower_share(record: &Record, variant: usize, rate: f64) -> f64 {
-    let found = Found::of(record, variant);
-    let expected = || clauses(&record.header.plan.design).first().map(|clause| clause.slope(rate, &[]));
-    let slope = found.map(|found| found.slope).or_else(expected);
-    slope.map_or(SHARE_LEAST, |slope| (1.0 - 1.5 / slope).max(SHARE_LEAST))
+    let placed = placed(&before, found.slope, at_limit_per_s)?;
+    // Beyond what it does at its limit requests only wait for a connection.
+    Some(if found.is_silent { (placed * UNFAILED_UP).min(at_limit_per_s) } else { placed })
 }
 
 /// A rate that was tried, with L / p of the limit that is nearest to be broken.

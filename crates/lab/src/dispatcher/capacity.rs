@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use analysis::capacity::{Pilot, at_limit_per_s, limit_s, lower_share, next_rate};
+use analysis::capacity::{Pilot, at_limit_per_s, limit_s, next_rates};
 use model::{Asked, Rate};
-use plan::Design;
+use plan::{Design, Figure};
 use record::{Block, Event, SliceKind};
 
 use super::Dispatcher;
@@ -206,12 +206,16 @@ impl Dispatcher<'_> {
         let (slo, name) = (slo.join(" and "), &self.plan.variants[variant].name);
         let why = match ends.map(|end| end.map(|tried| tried.rate)) {
             [Some(_), Some(_)] => return Ok(()),
+            // Where nothing but failures is limited, and there are none, that is the answer.
+            [Some(_), None] if self.plan.design.slo.iter().all(|limit| limit.figure == Figure::Failed) => {
+                return Ok(());
+            }
             [None, Some(rate)] => format!(
                 "{name} does not keep {slo} even at {rate:.0} request a second: it has no capacity within these limits; look at what it \
                  does with `proofload load`, or allow more"
             ),
             [Some(rate), None] => format!(
-                "{name} keeps {slo} at {rate:.0} requests a second still, four times what its connections could do in closed loop: it is \
+                "{name} keeps {slo} at {rate:.0} requests a second still, more than three times what its connections could do in closed loop: it is \
                  the connections that limit it; set load.connections higher"
             ),
             [None, None] => format!("{name} was not loaded at all"),
@@ -232,11 +236,9 @@ impl Dispatcher<'_> {
         // Of what follows only where the window is placed depends on it.
         self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
         let at_limit = self.at_limit_per_s(variant)?;
-        let record = self.writer.record();
-        let Some(rate) = next_rate(record, variant, at_limit) else {
+        let Some([rate, lower]) = next_rates(self.writer.record(), variant, at_limit) else {
             return Err(Failure::Pointless("no rate was found to measure at".to_owned()));
         };
-        let lower = rate * lower_share(record, variant, rate);
         let of_curve = rate * CURVE[(self.block as usize - 1) % CURVE.len()];
         let part = (SliceKind::Measured, rate, search.window_s / PARTS as f64);
         let mut steps = vec![part; PARTS];

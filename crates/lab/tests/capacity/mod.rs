@@ -1,6 +1,6 @@
 //! Capacity of simulated queues: it is found where it is known, and what cannot be found is told.
 
-use analysis::{LimitedBy, Outcome, Ruling};
+use analysis::{Check, LimitedBy, Outcome, Ruling};
 use record::{EndReason, MachineUse, SliceKind};
 
 use crate::environment::{Queue, QueueKind, Simulated, capacity_plan, dropped, finished, reason};
@@ -80,21 +80,40 @@ fn variants_are_compared_by_their_capacity() {
 }
 
 #[test]
-fn a_limit_that_is_exceeded_far_below_the_capacity_is_told() {
-    let mut record = finished(capacity_plan(1, 180), 2, &mut Simulated::queueing(2, &[QUEUE]));
-    let capacity = |record: &record::Record| analysis::conclude(record).capacities[0].clone();
-    assert_eq!(capacity(&record).breaks_at_per_s, None, "a queue keeps it");
-    let half = capacity(&record).near(0.5).expect("a point of the curve").per_s;
-    let slices =
-        record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices);
-    for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
+fn a_limit_that_is_exceeded_far_below_the_capacity_voids_it_unless_one_process_alone_does_it() {
+    let record = finished(capacity_plan(1, 180), 2, &mut Simulated::queueing(2, &[QUEUE]));
+    let whole = analysis::conclude(&record).capacities[0].clone();
+    assert_eq!(whole.breaks_at_per_s, None, "a queue keeps it");
+    let half = whole.near(0.5).expect("a point of the curve").per_s;
+    let stopped = |most: usize| {
+        let mut record = record.clone();
+        let slices = record.blocks.iter_mut().flat_map(|of| &mut of.trials).flat_map(|of| &mut of.slices);
+        let opens = slices.filter_map(|slice| slice.counts.open.as_mut());
         // A stop, by which one in fifty came late.
-        if (open.rate_per_s / half - 1.0).abs() < 0.15 {
+        for open in opens.filter(|open| (open.rate_per_s / half - 1.0).abs() < 0.15).take(most) {
             (0..open.intended / 50).for_each(|_| open.response.record(80_000_000));
         }
-    }
-    let breaks_at = capacity(&record).breaks_at_per_s.expect("it is told");
-    assert!((breaks_at / half - 1.0).abs() < 0.05, "{breaks_at} and {half}");
+        analysis::conclude(&record)
+    };
+    let paused = stopped(1);
+    assert_eq!((paused.capacities[0].breaks_at_per_s, paused.is_void()), (None, false));
+    let conclusion = stopped(usize::MAX);
+    let (found, finding) = (&conclusion.capacities[0], conclusion.finding(Check::BreaksFarBelow));
+    assert!(finding.is_some() && conclusion.is_void() && found.per_s.is_none(), "{found:?}");
+    let breaks_at = found.breaks_at_per_s.expect("it is told");
+    assert!((breaks_at / half).ln().abs() < 0.1, "{breaks_at} and {half}");
+}
+
+/// What never fails holds at least what it was asked for.
+#[test]
+fn a_service_without_failures_holds_at_least_what_was_tried() {
+    let mut plan = capacity_plan(1, 900);
+    plan.design.slo = vec![plan::limit("failed < 0.1%").expect("a limit")];
+    let record = finished(plan, 7, &mut Simulated::queueing(7, &[QUEUE]));
+    let conclusion = analysis::conclude(&record);
+    let found = &conclusion.capacities[0];
+    assert!(found.at_least && !conclusion.is_void(), "{found:?}");
+    assert!((850.0..1050.0).contains(&found.per_s.expect("a capacity")), "{found:?}");
 }
 
 /// What the load generator could ask of a service is a lower bound of what that bears: it decides where it is enough, and says nothing else.

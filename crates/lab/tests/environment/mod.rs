@@ -536,6 +536,7 @@ pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
         order: None,
         experiment: "simulated.toml".into(),
         command: vec!["proofload".into()],
+        made_by: record::MadeBy::Run,
         seed,
         plan,
         environment: Machine { cpus: 2, ..Machine::default() },

@@ -90,11 +90,10 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
     if conclusion.awaits_look {
         return format!("no interval of {metric} before the end of the run");
     }
-    if let Some(of) = conclusion.limited_by_client(comparison) {
+    if let Some(of) = conclusion.known_from_below(comparison) {
         let known = one_sided(comparison).map(|known| format!("{known} {metric}"));
         let known = known.unwrap_or_else(|| "no ratio".to_owned());
-        let limit = "for the load generator or its connections were the limit of";
-        return format!("{known}, {limit} {}, not the service", of.variant);
+        return format!("{known}, for what {} holds is a lower bound alone", of.variant);
     }
     let few = conclusion.finding(Check::TooFewBlocks);
     let remedy = few.map(|few| format!("; {}", few.remedy)).unwrap_or_default();

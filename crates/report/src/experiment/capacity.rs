@@ -6,6 +6,8 @@ use model::quantity::{Quantity, rate, share, small_share, span, three_digits};
 use plan::Limit;
 use record::{EndReason, Record};
 
+use super::answer::VOID;
+
 /// What users bear, as it was asked.
 fn slo(record: &Record) -> String {
     let told: Vec<String> = record.header.plan.design.slo.iter().map(Limit::to_string).collect();
@@ -14,7 +16,7 @@ fn slo(record: &Record) -> String {
 
 /// What one variant bears; and whether there is a figure at all.
 fn holds(of: &Capacity, slo: &str) -> (bool, String) {
-    let least = if of.limited_by.is_of_client() { "at least " } else { "" };
+    let least = if of.at_least { "at least " } else { "" };
     match (of.per_s, &of.interval, of.bracket) {
         (Some(per_s), Some(interval), _) => {
             let low = rate(interval.low);
@@ -37,9 +39,17 @@ fn held(record: &Record, of: &Capacity) -> String {
     format!("{}{detail}", if is_known { "holds " } else { "" })
 }
 
-/// The same with the variant's name, for a picture.
-pub(crate) fn told(record: &Record, of: &Capacity) -> String {
+/// The same with the variant's name.
+fn told(record: &Record, of: &Capacity) -> String {
     format!("{}: {}", of.variant, held(record, of))
+}
+
+/// What stands above a picture of one.
+pub(crate) fn lines(record: &Record, conclusion: &Conclusion, variant: usize, of: &Capacity) -> Vec<String> {
+    if conclusion.voids(variant) {
+        return vec![format!("{}: {VOID}", of.variant)];
+    }
+    [told(record, of)].into_iter().chain(notes(of)).collect()
 }
 
 /// What each variant bears.
@@ -56,8 +66,8 @@ pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
         }
     };
     // One that is invalid says so in its finding alone.
-    let shown = conclusion.capacities.iter().filter(|_| !conclusion.is_void());
-    shown.map(answer).collect()
+    let shown = conclusion.capacities.iter().enumerate().filter(|(variant, _)| !conclusion.voids(*variant));
+    shown.map(|(_, of)| answer(of)).collect()
 }
 
 /// Why there is no interval, and what to do.
@@ -83,12 +93,8 @@ fn notes(of: &Capacity) -> Vec<String> {
         LimitedBy::Connections => "limited by the connections, not the service: give it more of them (-c)",
         LimitedBy::Unknown => "what limits it nobody sees from here",
     };
-    let breaks = of.breaks_at_per_s.map(|per_s| {
-        format!(
-            "but at {} a limit is exceeded already: response times do not follow the rate here, see the curve",
-            rate(per_s)
-        )
-    });
+    let client = matches!(of.limited_by, LimitedBy::Client | LimitedBy::Connections);
+    let unfailed = (of.at_least && !client).then(|| "no request failed at any of its rates".to_owned());
     let half = of.near(0.5).and_then(|point| point.p99_us);
     let half = half.map(|us| format!("at half of that p99 is {}", Quantity::us(us)));
     let saturated = of.saturated_per_s.map(|per_s| {
@@ -105,7 +111,7 @@ fn notes(of: &Capacity) -> Vec<String> {
     });
     let longer = of.seconds_for_five_percent.map(|s| format!("±5 % would take about {}", span(s)));
     let first = (!first.is_empty()).then(|| first.join("; "));
-    [breaks, first, overload, longer].into_iter().flatten().collect()
+    [unfailed, first, overload, longer].into_iter().flatten().collect()
 }
 
 /// Response times over the rate, a table for each variant.

@@ -262,6 +262,8 @@ fn load_line(record: &Record) -> Option<String> {
             let (part, name, per_s) = (share(part), &variant.name, rate(*per_s));
             line += &format!(" ({part} of the slowest in closed loop: {name} {per_s})");
         }
+    }
+    if record.rate.is_some() || !plan.design.slo.is_empty() {
         line += match plan.design.arrivals {
             Process::Poisson => ", Poisson arrivals",
             Process::Constant => ", constant arrivals",

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use plan::Metric;
 use proofload_report::page::{Grade, Outcome, PageData, State, page_of};
 use proofload_report::{Measured, Report};
-use record::Record;
+use record::{MadeBy, Record};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -136,19 +136,19 @@ fn the_command_that_repeats_a_run_can_be_typed() {
     let mut record = kept();
     record.header.experiment = "my shop/a.toml".to_owned();
     assert_eq!(data(&record).repeat, "proofload run 'my shop/a.toml' --seed 11");
-    record.header.command = ["proofload", "capacity", "my shop/a.toml"].map(str::to_owned).into();
+    record.header.made_by = MadeBy::CapacityOfFile;
     assert_eq!(data(&record).repeat, "proofload capacity 'my shop/a.toml' --seed 11");
-    record.header.command = ["proofload", "doctor", "calibrate", "--variant=x"].map(str::to_owned).into();
+    record.header.made_by = MadeBy::Calibrate;
     assert_eq!(
         data(&record).repeat,
         "proofload doctor calibrate 'my shop/a.toml' --variant level-0 --seed 11"
     );
-    record.header.command = ["proofload", "tune", "node a.js"].map(str::to_owned).into();
+    record.header.made_by = MadeBy::Tune;
     let told = data(&record).repeat;
     assert!(told.starts_with("proofload run ") && told.ends_with("/experiment.toml --seed 11"), "{told}");
     // A load has no file.
     let words = ["proofload", "--records", "r", "load", "http://shop/"];
-    record.header.command = words.map(str::to_owned).into();
+    (record.header.command, record.header.made_by) = (words.map(str::to_owned).into(), MadeBy::Load);
     let told = data(&record);
     assert_eq!(told.repeat, "proofload --records r load http://shop/");
     assert!(!told.next.iter().any(|step| step.contains("proofload run")), "{:?}", told.next);
