@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use model::{Digest, quantity};
-use plan::{LookRule, Metric, Plan};
+use plan::{LookRule, Metric, Plan, Tune};
 use record::{Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
@@ -17,7 +17,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 5;
+pub const ESSENTIALS_VERSION: u32 = 6;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -214,7 +214,7 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let shown = 0..plan.variants.len();
     let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
     let of = |(variant, metric): (usize, Metric)| {
-let found = figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)?;
+        let found = figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)?;
             // As the report has it: widened, for windows are finite.
             let bias = conclusion.capacities.get(variant).filter(|_| metric == Metric::Capacity);
             let bias = bias.map_or(1.0, |of| of.bias);
@@ -237,7 +237,8 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
 }
 
 /// A mark of what a plan asks for: the same for two plans that differ only in how long they may take, in their seed, in what is
-/// explained afterwards, in how the question is worded, or in which folder the whole tree of the services lies.
+/// explained afterwards, in what its gate bounds or `tune` tries, in how the question is worded, or in which folder the whole tree of the
+/// services lies.
 pub(crate) fn plan_mark(plan: &Plan) -> String {
     let mut plan = plan.clone();
     plan.question = None;
@@ -245,8 +246,10 @@ pub(crate) fn plan_mark(plan: &Plan) -> String {
     plan.design.blocks = None;
     plan.design.seed = None;
     plan.design.explain = false;
-    // How often a result is looked at is no part of what is measured.
+    // How often a result is looked at, and what it is held against, is no part of what is measured.
     plan.design.looks = LookRule::default();
+    plan.gate.clear();
+    plan.tune = Tune::default();
     let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
     let folders = services.filter_map(|service| Some(&mut service.command_mut()?.directory));
     for folder in folders.chain(plan.prepare.iter_mut().map(|prepare| &mut prepare.directory)) {
@@ -255,4 +258,21 @@ pub(crate) fn plan_mark(plan: &Plan) -> String {
     // Plain values with text keys cannot fail to become JSON.
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     Digest::of(&text).to_string()[..MARK_LETTERS].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn limits_and_the_line_that_they_stand_in_are_no_part_of_what_is_measured() {
+        let mark = |more: &str| {
+            let text = format!("name = \"x\"\n[services.api]\ncommand = [\"x\"]\n{more}");
+            plan_mark(&plan::parse(&text, Path::new("/")).expect("a plan"))
+        };
+        assert_eq!(mark(""), mark("[gate]\nthroughput = \"> 900/s\"\n"));
+        assert_ne!(mark(""), mark("[load]\nconnections = 3\n"));
+    }
 }

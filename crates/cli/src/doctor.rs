@@ -11,6 +11,7 @@ use plan::Plan;
 use record::{MadeBy, Record};
 use report::{CSV, Calibrated, Form, JUNIT, PNG, SVG, Surveyed};
 
+use crate::compare::SEED_MAX;
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
 use crate::hosts;
@@ -119,7 +120,7 @@ pub struct CalibrateArgs {
     #[arg(long, value_parser = plan::duration, default_value = "3m")]
     budget: Duration,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     seed: Option<u64>,
     #[command(flatten)]
     form: FormArgs,

@@ -122,6 +122,13 @@ fn amount(plan: &Plan) -> String {
             Until::Elapsed(_) => format!("{paced} for {}", duration_text(measure.total())),
         };
     }
-    let paced = plan.design.mean_rate_per_s().map_or(full, rate);
+    let own = plan.variants.iter().filter_map(|variant| variant.load.rate_per_s);
+    let per_s = own.reduce(f64::max).or(plan.design.mean_rate_per_s());
+    let paced = match per_s.map(rate) {
+        None => full,
+        Some(rate) if plan.design.warmup.is_some_and(|warmup| warmup.is_zero()) => rate,
+        // At their limit: that is what shows whether services are steady.
+        Some(rate) => format!("{rate}, and {full} while they warm up,"),
+    };
     format!("{paced} for up to {}", duration_text(plan.design.budget))
 }

@@ -203,6 +203,11 @@ impl State {
         self.record.blocks.last().map_or(0, |block| block.number)
     }
 
+    /// The variants of the block under way, in the order in which they are started.
+    fn order(&self) -> &[usize] {
+        self.record.blocks.last().map(|block| block.order.as_slice()).unwrap_or_default()
+    }
+
     /// Seconds since the run began, and those that it may still take, so many after the last update.
     pub fn times(&self, since_s: f64) -> (f64, f64) {
         let since_s = if self.paused { 0.0 } else { since_s };
@@ -262,8 +267,8 @@ impl State {
         if trace.slices.len() > KEPT_MAX {
             trace.slices.pop_front();
         }
-        // Of a pass the first variant's slice is told first.
-        self.slices_in_block += u32::from(slice.variant == 0);
+        // Those of a pass are told together. What is decided is in no block any more.
+        self.slices_in_block += u32::from(self.order().first() == Some(&slice.variant));
     }
 
     fn count_failures(&mut self, slice: &Slice) {
@@ -379,9 +384,13 @@ fn trial(state: &State, doing: Doing, variant: usize) -> String {
         Doing::Starting => format!("starting {name}"),
         Doing::WarmingUp => format!("warming up {name}"),
         Doing::MeasuringCapacity => format!("measuring the saturation throughput of {name}"),
-        Doing::Measuring if plan.variants.len() > 1 && lab::take_turns(plan) => {
-            let (many, slice) = (plan.variants.len(), state.slices_in_block + 1);
-            let all = if many == 2 { "both".to_owned() } else { format!("all {many}") };
+        Doing::Measuring if state.order().len() > 1 && lab::take_turns(plan) => {
+            let (many, slice) = (state.order().len(), state.slices_in_block + 1);
+            let all = match plan.variants.len() {
+                2 => "both".to_owned(),
+                all if all == many => format!("all {many}"),
+                _ => many.to_string(),
+            };
             format!("measuring {all} variants turn by turn, slice {slice}")
         }
         Doing::Measuring => format!("measuring {name}"),

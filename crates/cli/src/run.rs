@@ -11,6 +11,7 @@ use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
 use report::{Measured, Report};
 
+use crate::compare::{BUDGET, SEED_MAX};
 use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
@@ -63,7 +64,7 @@ pub struct RunFlags {
     #[arg(long, value_parser = plan::duration)]
     pub budget: Option<Duration>,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     pub seed: Option<u64>,
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]
@@ -273,7 +274,7 @@ fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), Failed> {
 fn adjust(plan: &mut Plan, flags: &RunFlags) {
     if !flags.slo.is_empty() && plan.measure.take().is_some() {
         // The length of the measurement stands in place of one.
-        plan.design.budget = crate::compare::BUDGET;
+        plan.design.budget = BUDGET;
     }
     let quick = quick_budget(plan.variants.len(), plan.design.rate.is_some());
     let design = &mut plan.design;

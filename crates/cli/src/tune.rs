@@ -84,7 +84,7 @@ pub struct TuneArgs {
     #[arg(long, value_parser = plan::duration, default_value = BUDGET)]
     budget: Duration,
     /// Seed of every random choice
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=compare::SEED_MAX))]
     seed: Option<u64>,
     #[command(flatten)]
     form: FormArgs,

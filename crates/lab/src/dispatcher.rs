@@ -243,9 +243,13 @@ impl Dispatcher<'_> {
     }
 
     /// What has its answer is measured no further, and leaves its time to the others. Not where variants are judged together: by effects
-    /// of factors, by limits, or against a copy.
+    /// of factors, by limits, or against a copy; nor where later blocks of the baseline would change the answer, by its quantile of all of them.
     fn let_go(&mut self, conclusion: &Conclusion) {
-        let together = !conclusion.effects.is_empty() || !self.plan.gate.is_empty() || self.plan.aa.is_some();
+        let plan = &self.plan;
+        let together = !conclusion.effects.is_empty()
+            || !plan.gate.is_empty()
+            || plan.aa.is_some()
+            || plan.design.pooled;
         if !together && self.search.is_none() {
             self.measured.retain(|variant| conclusion.wants(*variant));
         }
@@ -469,9 +473,13 @@ impl Dispatcher<'_> {
     }
 
     fn tell(&mut self, news: News<'_>) {
-        let left_s = self.captures_left_s.unwrap_or_else(|| self.most_left_s());
-        let elapsed_s = self.elapsed_s();
+        let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
         (self.watch)(&Update { elapsed_s, left_s, news });
+    }
+
+    /// Seconds that are told to be left, at the most; of captures about.
+    fn told_left_s(&mut self) -> f64 {
+        self.captures_left_s.unwrap_or_else(|| self.most_left_s())
     }
 
     /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more.

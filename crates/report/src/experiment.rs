@@ -8,7 +8,7 @@ use model::Check;
 use model::document::{Answer, Block, Document, Line, Remark, Tone};
 use model::quantity::{Quantity, change, count, many, share, signed, span};
 use plan::{Against, Metric};
-use record::{EndReason, Environment, MadeBy, Record};
+use record::{EndReason, Environment, Header, MadeBy, Record};
 use serde_json::Value;
 use stats::Estimate;
 
@@ -228,12 +228,17 @@ fn again(record: &Record) -> String {
     format!("proofload {command} {}{against}", plan::command_line(words))
 }
 
-/// The command that repeats it with its seed. That of a load, which has no file, is what was typed: its seed is among its flags, or the usual.
+/// The command that repeats it with its seed, and with its budget where that was typed. That of a load, which has no file, is what was
+/// typed: its seed is among its flags, or the usual.
 pub(crate) fn repeat(record: &Record) -> String {
-    match record.header.made_by == MadeBy::Load {
-        true => plan::command_line(record.header.command.clone()),
-        false => format!("{} --seed {}", again(record), record.header.seed),
+    let Header { command, plan, seed, made_by, .. } = &record.header;
+    if *made_by == MadeBy::Load {
+        return plan::command_line(command.clone());
     }
+    let is_budget = |word: &String| word == "--quick" || word == "--budget" || word.starts_with("--budget=");
+    let budget = format!(" --budget {}", plan::duration_text(plan.design.budget));
+    let budget = if command.iter().any(is_budget) { budget } else { String::new() };
+    format!("{}{budget} --seed {seed}", again(record))
 }
 
 fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {

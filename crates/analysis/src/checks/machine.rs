@@ -233,13 +233,24 @@ impl Stretch<'_> {
 
 /// The stretches of all measured slices of complete blocks.
 pub(super) fn stretches(record: &Record) -> Vec<Stretch<'_>> {
+    let of_block = |block| of_block(block, |slice| slice.kind == SliceKind::Measured);
     record.complete_blocks().flat_map(of_block).collect()
 }
 
-fn of_block(block: &Block) -> Vec<Stretch<'_>> {
+/// Those of all other slices, in every block that was not dropped: warm-ups take turns, too, but for those of the first block.
+pub(super) fn stretches_beside(record: &Record) -> Vec<Stretch<'_>> {
+    let of_block = |block| of_block(block, |slice| slice.kind != SliceKind::Measured);
+    record.blocks.iter().filter(|block| block.dropped.is_none()).flat_map(of_block).collect()
+}
+
+fn of_block(block: &Block, wanted: fn(&Slice) -> bool) -> Vec<Stretch<'_>> {
     // Slices that were made in turns are the nth of their trials alike.
     let mut by_number: Vec<Vec<Stretch<'_>>> = Vec::new();
-    for (number, slice) in block.trials.iter().flat_map(|trial| trial.measured().enumerate()) {
+    let numbered = block.trials.iter().flat_map(|trial| {
+        let kept = trial.slices.iter().filter(move |slice| wanted(slice));
+        kept.enumerate()
+    });
+    for (number, slice) in numbered {
         by_number.resize_with(by_number.len().max(number + 1), Vec::new);
         let found = &mut by_number[number];
         match found.iter_mut().find(|stretch| stretch.holds(slice)) {

@@ -6,7 +6,7 @@
 use model::{Asked, Cause, FAILED_SHARE_MAX, Phase, Protocol, Quantity, Until, evidence};
 use record::{Record, Slice};
 
-use super::machine::{Stretch, stretches};
+use super::machine::{Stretch, stretches, stretches_beside};
 use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
 use crate::variant::slices;
 
@@ -62,9 +62,8 @@ fn own(record: &Record, variant: usize, on_link: bool) -> Vec<&Slice> {
     if on_link {
         return slices(record, variant).collect();
     }
-    let alone = stretches(record).into_iter().filter(|stretch| stretch.belongs_to(variant));
-    let alone = alone.flat_map(|stretch| stretch.slices);
-    slices(record, variant).filter(|slice| slice.kind != record::SliceKind::Measured).chain(alone).collect()
+    let all = stretches_beside(record).into_iter().chain(stretches(record));
+    all.filter(|stretch| stretch.belongs_to(variant)).flat_map(|stretch| stretch.slices).collect()
 }
 
 /// Connections begun by others than the generator, and responses. Where the entry is `apart`, on a link or on another machine, or the

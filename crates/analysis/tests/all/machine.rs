@@ -151,6 +151,13 @@ fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another(
     let warm_ups = slices_of(&mut record, 1).filter(warm_ups);
     warm_ups.for_each(|slice| tcp(slice).opened = slice.counts.responses);
     assert_eq!(found(&record), [("upstream_connections", Warning)]);
+    // From the second block on warm-ups take turns, too, perhaps of one turn each.
+    for slice in slices(&mut record).filter(|slice| slice.kind == SliceKind::WarmUp && slice.block > 1) {
+        slice.machine.spin_ns = Some(u64::from(slice.block) + 266_000);
+        *tcp(slice) = TcpUse { opened: 5000, local_ports: 28_232, ..TcpUse::default() };
+    }
+    slices_of(&mut record, 1).filter(|of| of.block == 1).for_each(|slice| tcp(slice).opened = 0);
+    assert_eq!(found(&record), []);
 
     // A line that was full then held up either.
     let mut record = sound();

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use analysis::{Comparison, Conclusion, Outcome};
 use lab::{Connecting, Doing, News, Progress, Update};
-use plan::{LookRule, Metric, Plan};
+use plan::{LookRule, Metric, Pacing, Plan};
 use record::{
     EndReason, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Record, Slice, SliceKind,
 };
@@ -284,7 +284,9 @@ pub enum PreparingNow {
 
 /// The first line.
 pub fn started(header: &Header, directory: &Path) -> Line {
-    let Plan { name, question, variants, comparisons, design, .. } = &header.plan;
+    let Plan { name, question, variants, comparisons, design, measure, .. } = &header.plan;
+    let is_open =
+        measure.as_ref().map_or(design.pacing() != Pacing::Closed, |measure| measure.rates.is_some());
     let called = |index: usize| variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
     let asked = |asked: &plan::Comparison| Asked {
         label: asked.label.clone(),
@@ -300,7 +302,7 @@ pub fn started(header: &Header, directory: &Path) -> Line {
         budget_s: design.budget.as_secs_f64(),
         margin_share: design.margin,
         metrics: design.metrics().collect(),
-        load_loop: if design.rate.is_some() { Loop::Open } else { Loop::Closed },
+        load_loop: if is_open { Loop::Open } else { Loop::Closed },
         withheld: design.looks == LookRule::Once,
         variants: (0..variants.len()).map(called).collect(),
         comparisons: comparisons.iter().map(asked).collect(),
@@ -432,7 +434,7 @@ fn concluded(state: &State, conclusion: &Conclusion) -> Vec<What> {
             block,
             comparison: comparison.label.clone(),
             metric: comparison.metric,
-            blocks,
+            blocks: estimate.map_or(blocks, |estimate| estimate.blocks),
             withheld: conclusion.awaits_look,
             ratio: ratio.or(comparison.without_spread).or(comparison.ratio_so_far),
             low: estimate.map(|estimate| estimate.low),

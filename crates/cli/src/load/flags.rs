@@ -61,7 +61,7 @@ pub struct Pace {
     #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
     arrivals: String,
     /// Decides when requests are due if that is random, and which of several are sent: the same seed, the same load
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=compare::SEED_MAX))]
     pub seed: u64,
     /// Connections kept open, each with one request at a time
     #[arg(short, long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
@@ -170,14 +170,16 @@ impl Asking {
             }
             Some(mix) => several(mix)?,
         };
+        let given: &[(String, String)] = if self.mix.is_some() { &self.headers } else { &[] };
+        let has = |headers: &[(String, String)], name: &str| {
+            headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
         for request in &mut load.requests {
-            for (name, value) in self.headers.iter().chain([&host]) {
-                if self.mix.is_none() && name != "Host" {
-                    continue;
-                }
-                if !request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                    request.headers.push((name.clone(), value.clone()));
-                }
+            let own = request.headers.clone();
+            // What is given twice is sent twice.
+            request.headers.extend(given.iter().filter(|(name, _)| !has(&own, name)).cloned());
+            if !has(&request.headers, &host.0) {
+                request.headers.push(host.clone());
             }
         }
         Ok(load)

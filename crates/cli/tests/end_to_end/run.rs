@@ -13,7 +13,8 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     said.prints(&["candidate"]);
     // Of all that, a run shows its first screen unless asked for more.
     let again = place.proofload(&["run", "experiment.toml", "-q", "--budget", "4s", "--out", "short"]).said();
-    again.prints(&["INCONCLUSIVE", "run it with --budget ", "Repeat proofload run experiment.toml --seed "]);
+    let repeat = "Repeat proofload run experiment.toml --budget 4s --seed ";
+    again.prints(&["INCONCLUSIVE", "run it with --budget ", repeat]);
     assert!(again.err.is_empty() && again.out.lines().count() <= 20, "{again}");
     let trials = accounted_for(&place.opened());
     assert!(trials >= 8, "{trials}");

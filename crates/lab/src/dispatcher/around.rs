@@ -14,7 +14,7 @@ use crate::environment::{Connected, Connecting, Failure, Lost, Result, lost_text
 impl Dispatcher<'_> {
     /// Has all generators there, and notes who they are and who was gone. A lost one is tried once more.
     pub(super) fn connect(&mut self) -> Result<()> {
-        let (elapsed_s, left_s) = (self.elapsed_s(), self.left_s().max(0.0));
+        let (elapsed_s, left_s) = (self.elapsed_s(), self.told_left_s());
         let watch = &mut *self.watch;
         let mut tell = |connecting: Connecting<'_>| {
             watch(&Update { elapsed_s, left_s, news: News::Progress(Progress::Connecting(connecting)) });

@@ -132,7 +132,8 @@ impl Dispatcher<'_> {
         let others = self.blocks_kept().saturating_sub(1);
         // A tenth more: it is no gain to drop one if the next does not fit after all.
         let block_s = self.settled_block_s().unwrap_or(0.0) * 1.1;
-        let wanted = self.plan.design.blocks.unwrap_or(BLOCKS_AIM);
+        // A number in the file is the most that there may be, and need not fit.
+        let wanted = self.plan.design.blocks.map_or(BLOCKS_AIM, |most| most.min(BLOCKS_AIM));
         self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 

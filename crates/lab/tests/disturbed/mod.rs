@@ -46,6 +46,12 @@ fn a_fixed_number_of_blocks_is_of_those_that_count() {
     let record = finished(plan, 3, &mut environment);
     assert_eq!((reason(&record), record.blocks_kept(), record.blocks.len()), (&EndReason::LastLook, 8, 10));
     assert!(conclude(&record).comparisons[0].estimate.is_some());
+    // It is the most that there may be: what is disturbed is dropped as well where as many never fit.
+    let second = |block: u32| stolen(if block == 2 { 0.5 } else { 0.0 });
+    let mut environment = Simulated::new(3, &[0.0, 0.0]).with(|it| it.machine = second);
+    let mut most = crate::environment::plan(2);
+    (most.design.blocks, most.design.looks) = (Some(120), plan::LookRule::Once);
+    assert_eq!(dropped(&finished(most, 3, &mut environment)), [2]);
 }
 
 #[test]

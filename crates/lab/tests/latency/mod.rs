@@ -58,6 +58,19 @@ fn the_quantile_of_all_responses_together_is_compared_where_that_is_asked() {
     assert!((estimate.ratio / ratio - 1.0).abs() < 0.001, "{} and {ratio}", estimate.ratio);
 }
 
+/// A quantile of all blocks of the baseline moves with each, and what was decided would be open again, of a variant that is gone.
+#[test]
+fn where_quantiles_are_of_all_blocks_each_variant_is_in_all_of_them() {
+    let mut pooled = plan(3);
+    (pooled.design.metric, pooled.design.pooled) = (Metric::P99, true);
+    pooled.design.rate = Some(Rate::ShareOfCapacity(0.6));
+    let mut environment = Simulated::new(7, &[0.0, 0.0, 0.0]);
+    environment.slower = vec![0.0, 0.50, 0.0];
+    let record = finished(pooled, 7, &mut environment);
+    assert_eq!(analysis::conclude(&record).comparisons[0].outcome, Outcome::Worse);
+    assert!(record.blocks_kept() > 4 && record.complete_blocks().all(|block| block.trials.len() == 3));
+}
+
 #[test]
 fn the_rate_is_a_share_of_the_slowest_and_variants_of_a_block_get_the_same_arrivals() {
     let mut environment = Simulated::new(3, &[0.0, -0.7]);

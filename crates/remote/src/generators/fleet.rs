@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use load::{LoadSpec, Until};
+use load::{Arrivals, LoadSpec, Until};
 use machine::clock::monotonic_ns;
 use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
@@ -51,6 +51,8 @@ pub struct Fleet {
     /// Number of the last window.
     windows: u64,
     connect_timeout: Duration,
+    /// How many of a load's lanes each has: connections in closed loop, threads in open loop.
+    lanes: Vec<u64>,
     heartbeat: Heartbeat,
 }
 
@@ -101,6 +103,7 @@ impl Fleet {
             channels: 0,
             windows: 0,
             connect_timeout: Duration::ZERO,
+            lanes: Vec::new(),
             heartbeat,
         };
         for channel in channels {
@@ -139,6 +142,11 @@ impl Fleet {
     /// Generators that cannot begin it, and those that were lost by now.
     pub fn give(&mut self, specs: Vec<LoadSpec>) -> Result<(), Vec<FleetError>> {
         self.connect_timeout = specs.first().map_or(Duration::ZERO, |spec| spec.connect_timeout);
+        let lanes = |spec: &LoadSpec| match spec.arrivals {
+            Arrivals::Closed => spec.connections,
+            Arrivals::Open { .. } => spec.threads,
+        };
+        self.lanes = specs.iter().map(|spec| lanes(spec).into()).collect();
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
             self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
@@ -170,11 +178,13 @@ impl Fleet {
 
     /// Runs one window on all generators that are there. `stopped` is asked now and then, and ends the window early with the fleet.
     ///
-    /// `Until::Requests(n)` is n requests at each generator.
+    /// `Until::Requests(n)` is n requests of all of them together.
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
         self.windows += 1;
         let number = self.windows;
-        let waited = self.send_all(|_| GeneratorRequest::Prepare { number, until });
+        let parts = self.parts_of(until);
+        let part = |index: usize| parts.get(index).copied().unwrap_or(Until::Requests(0));
+        let waited = self.send_all(|index| GeneratorRequest::Prepare { number, until: part(index) });
         self.gather(waited, self.connect_timeout + SILENCE_MAX, stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
@@ -293,6 +303,19 @@ impl Fleet {
     fn none_lost(&mut self) -> Result<(), Vec<FleetError>> {
         let lost = self.take_lost();
         if lost.is_empty() { Ok(()) } else { Err(lost) }
+    }
+
+    /// The end of a window for each: requests are dealt to lanes, as one generator deals them.
+    fn parts_of(&self, until: Until) -> Vec<Until> {
+        let Until::Requests(total) = until else { return vec![until; self.members.len()] };
+        let all = self.lanes.iter().sum::<u64>().max(1);
+        let mut first = 0;
+        let part = |own: &u64| {
+            let more = (total % all).saturating_sub(first).min(*own);
+            first += *own;
+            Until::Requests(total / all * *own + more)
+        };
+        self.lanes.iter().map(part).collect()
     }
 
     /// Sends to all that are there, and returns the places of all.

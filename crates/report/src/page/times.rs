@@ -97,17 +97,22 @@ const TIME_LINE_POINTS_MAX: usize = 400;
 const SLICE_POINTS_MAX: usize = 60;
 const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// The trials of the block in the middle of those that count; of the last block with any slice where none does.
+/// Of each variant its trial in the block in the middle of those that count for it; of the last block with any slice where none does.
 pub(super) fn time_lines(record: &Record, left_out: &mut Vec<String>) -> Vec<TimeLine> {
-    let complete: Vec<&Block> = record.complete_blocks().collect();
-    let middle = complete.get(complete.len().saturating_sub(1) / 2).copied();
+    // What is decided is measured in the first blocks alone.
+    let middle = |variant: usize| {
+        let own = record.complete_blocks().filter(|block| block.trial(variant).is_some());
+        let own: Vec<&Block> = own.collect();
+        own.get(own.len().saturating_sub(1) / 2).copied()
+    };
     let loaded = |block: &&Block| block.trials.iter().any(|trial| !trial.slices.is_empty());
-    let Some(block) = middle.or_else(|| record.blocks.iter().rev().find(loaded)) else { return Vec::new() };
+    let last = record.blocks.iter().rev().find(loaded);
     let variants = record.header.plan.variants.len().min(DRAWN_MAX);
     let points_max = (TIME_POINTS_MAX / variants.max(1)).min(TIME_LINE_POINTS_MAX);
     let mut thinned = false;
     let mut lines = Vec::new();
     for variant in 0..variants {
+        let Some(block) = middle(variant).or(last) else { continue };
         let trial = block.trials.iter().find(|trial| trial.variant() == variant && !trial.slices.is_empty());
         let Some(trial) = trial else { continue };
         let points = points(trial, record.is_open_loop());
@@ -300,6 +305,16 @@ mod tests {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
         let record = record::open(path).expect("the kept record opens");
         record.blocks[0].trials[0].clone()
+    }
+
+    #[test]
+    fn a_variant_that_is_decided_early_has_its_line_from_a_block_of_its_own() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
+        let mut record = record::open(path).expect("the kept record opens");
+        let later = record.blocks.iter_mut().skip(2);
+        later.for_each(|block| block.trials.retain(|trial| trial.variant() != 1));
+        let lines = time_lines(&record, &mut Vec::new());
+        assert_eq!(lines.iter().map(|line| line.variant).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]

@@ -50,6 +50,22 @@ fn each_event_as_a_line() {
 }
 
 #[test]
+fn the_loop_is_open_wherever_requests_are_due_at_times() {
+    fn load_loop(change: impl FnOnce(&mut Plan)) -> Value {
+        let mut header = kept().header;
+        change(&mut header.plan);
+        serde_json::to_value(started(&header, Path::new("x"))).expect("it is JSON")["loop"].clone()
+    }
+    let capacity = |plan: &mut Plan| plan.design.slo = vec![plan::limit("p99 < 50ms").expect("a limit")];
+    let at_rates = |plan: &mut Plan| {
+        let (until, arrivals) = (model::Until::Requests(1), plan.design.arrivals);
+        let rates = Some("100,200".parse().expect("rates"));
+        plan.measure = Some(plan::Measure { until, rates, arrivals, warmup: std::time::Duration::ZERO });
+    };
+    assert_eq!([load_loop(|_| ()), load_loop(capacity), load_loop(at_rates)], ["closed", "open", "open"]);
+}
+
+#[test]
 fn nothing_tells_who_is_ahead_where_that_is_withheld() {
     let mut record = kept();
     record.header.plan.design.looks = plan::LookRule::Once;
