@@ -116,10 +116,10 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     /// Time the whole run may take, for example 90s or 10m
-    #[arg(long, value_parser = plan::duration, default_value = "3m")]
+    #[arg(long, value_parser = plan::budget, default_value = "3m")]
     budget: Duration,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
     #[command(flatten)]
     form: FormArgs,

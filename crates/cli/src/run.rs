@@ -60,10 +60,10 @@ pub struct RunFlags {
     #[arg(long, conflicts_with = "budget")]
     pub quick: bool,
     /// Time the whole run may take, for example 90s or 10m, instead of the file's
-    #[arg(long, value_parser = plan::duration)]
+    #[arg(long, value_parser = plan::budget)]
     pub budget: Option<Duration>,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     pub seed: Option<u64>,
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]
