@@ -9,7 +9,7 @@ use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use toml::Value;
 
 use crate::exit::Failed;
-use crate::experiment::{AgainstArgs, Experiment};
+use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, print, records, run};
 
@@ -214,7 +214,9 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
 }
 
 fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> Result<DraftVariant, Failed> {
-    if text.ends_with(".toml") && Path::new(text).is_file() {
+    if experiment::is_named(text) {
+        // One that is not there could not be run either.
+        Experiment::file(Some(Path::new(text)))?;
         let message = format!("`{text}` is an experiment file, which says itself what is compared");
         return Err(Failed::usage(message).hint(format!("proofload run {text}")));
     }

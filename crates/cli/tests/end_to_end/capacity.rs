@@ -20,6 +20,7 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
         (&["x.toml", "--slo", "p99 < 50ms", "--path", "/a"], "--path: x.toml is an experiment file"),
         (&["x.toml", "--slo", "p99 < 50ms", "--port", "80"], "--port: x.toml is an experiment file"),
         (&["node x.js"], "--slo <LIMIT>"),
+        (&["x --in a.toml", "--slo", "p99 < 9ms", "--rate", "9"], "capacity finds the rate by itself"),
         (&["node x.js", "--slo", "p99 < 50ms", "--rate", "100"], "capacity finds the rate by itself"),
     ] {
         place.said(&[&["capacity"], words].concat()).ends(2).tells(&[told]);
