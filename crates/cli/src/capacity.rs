@@ -8,7 +8,7 @@ use plan::{Limit, Setting};
 
 use crate::compare::{self, Aim, CompareArgs};
 use crate::exit::Failed;
-use crate::experiment::Experiment;
+use crate::experiment::{self, Experiment};
 use crate::run::{self, RunFlags};
 
 /// Connections where no flag says how many: twice what is in flight at 2,500 requests a second and a limit of 50 ms.
@@ -57,7 +57,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     });
     let limits: Vec<Limit> = limits.collect::<Result<_, _>>()?;
     if let [file] = args.compare.what.as_slice()
-        && file.ends_with(".toml")
+        && experiment::is_named(file)
     {
         return of_file(Path::new(file), args, limits);
     }

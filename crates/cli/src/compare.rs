@@ -9,15 +9,12 @@ use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use toml::Value;
 
 use crate::exit::Failed;
-use crate::experiment::{AgainstArgs, Experiment};
+use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, print, records, run};
 
 /// Without a flag: long enough for a difference of a few per cent on a quiet machine, short enough to be waited for.
 pub const BUDGET: Duration = Duration::from_secs(180);
-
-/// The largest seed of an experiment file, and so of flags: what JSON keeps as it is everywhere.
-pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// More than a body in an experiment file may have.
 const BODY_BYTES_MAX: u64 = 1 << 20;
 
@@ -218,7 +215,9 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
 }
 
 fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> Result<DraftVariant, Failed> {
-    if text.ends_with(".toml") && Path::new(text).is_file() {
+    if experiment::is_named(text) {
+        // One that is not there could not be run either.
+        Experiment::file(Some(Path::new(text)))?;
         let message = format!("`{text}` is an experiment file, which says itself what is compared");
         return Err(Failed::usage(message).hint(format!("proofload run {text}")));
     }
@@ -243,7 +242,7 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
     let budget = plan::duration_text(flags.budget.or(quick).unwrap_or(BUDGET));
     settings.push(setting(&["design", "budget"], "--budget", budget));
     if let Some(seed) = flags.seed {
-        settings.push(setting(&["design", "seed"], "--seed", seed as i64));
+        settings.push(setting(&["design", "seed"], "--seed", i64::try_from(seed).unwrap_or(i64::MAX)));
     }
     if flags.explain {
         settings.push(setting(&["design", "explain"], "--explain", true));

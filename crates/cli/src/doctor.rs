@@ -11,7 +11,6 @@ use plan::Plan;
 use record::{MadeBy, Record};
 use report::{CSV, Calibrated, Form, JUNIT, PNG, SVG, Surveyed};
 
-use crate::compare::SEED_MAX;
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
 use crate::hosts;
@@ -117,10 +116,10 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     /// Time the whole run may take, for example 90s or 10m
-    #[arg(long, value_parser = plan::duration, default_value = "3m")]
+    #[arg(long, value_parser = plan::budget, default_value = "3m")]
     budget: Duration,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
     #[command(flatten)]
     form: FormArgs,

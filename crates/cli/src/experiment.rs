@@ -17,6 +17,12 @@ use crate::print;
 /// The experiment of a folder, where none is named.
 pub const FILE: &str = "proofload.toml";
 
+/// Whether an argument names an experiment file, there or not. The last word of a command, and a URL, may end alike.
+pub fn is_named(text: &str) -> bool {
+    let is_word = !text.contains(char::is_whitespace) && !text.contains("://");
+    text.ends_with(".toml") && (is_word || Path::new(text).is_file())
+}
+
 /// An experiment: a file, or the text of one that flags make, as if it lay in this folder.
 #[derive(Debug)]
 pub struct Experiment {

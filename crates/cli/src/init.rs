@@ -1,6 +1,6 @@
 //! `proofload init`: an experiment file for the service of this folder, which was started once to see that it responds and where.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -302,18 +302,44 @@ fn procfile(_: &Path, text: &str) -> Result<Service, String> {
     }
 }
 
+/// Programs that containers have as their first process, for a command of its own behind them.
+const INITS: [&str; 3] = ["tini", "dumb-init", "catatonit"];
+
+/// What the last stage starts: its ENTRYPOINT with CMD behind it, unless a shell starts that, which ignores CMD.
 fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
-    let of = |word: &str| text.lines().rev().find_map(|line| line.trim().strip_prefix(word).map(str::trim));
-    let command = of("CMD ").or_else(|| of("ENTRYPOINT ")).ok_or("no CMD")?;
-    let words: Vec<String> = match serde_json::from_str(command) {
-        Ok(words) => words,
-        Err(_) => match DraftSource::command(command) {
-            Ok(DraftSource::Command { words, .. }) => words,
-            _ => return Err(format!("CMD is for a shell: {command}")),
-        },
-    };
-    let exposed = of("EXPOSE ").map(|port| format!(", EXPOSE {port}")).unwrap_or_default();
-    Ok(alone(&format!("Dockerfile, CMD{exposed}"), source(Vec::new(), &words)))
+    let text = text.replace('\r', "").replace("\\\n", " ");
+    let mut stage: BTreeMap<String, &str> = BTreeMap::new();
+    for (word, rest) in text.lines().filter_map(|line| line.trim().split_once(char::is_whitespace)) {
+        let word = word.to_ascii_uppercase();
+        if word == "FROM" {
+            stage.clear();
+        }
+        stage.insert(word, rest.trim());
+    }
+    let of = |word: &str| stage.get(word).copied();
+    let entry = of("ENTRYPOINT");
+    let command = of("CMD").filter(|_| entry.is_none_or(|entry| entry.starts_with('[')));
+    let (mut env, mut words) = (Vec::new(), Vec::new());
+    for part in entry.into_iter().chain(command) {
+        match (serde_json::from_str::<Vec<String>>(part), DraftSource::command(part)) {
+            (Ok(list), _) => words.extend(list),
+            (Err(_), Ok(DraftSource::Command { env: own, words: own_words })) => {
+                env.extend(own);
+                words.extend(own_words);
+            }
+            (Err(_), _) => return Err(format!("its command is for a shell: {part}")),
+        }
+    }
+    let first = words.first().and_then(|first| Path::new(first).file_name());
+    if first.is_some_and(|first| INITS.iter().any(|init| first == *init)) {
+        words = words.into_iter().skip(1).skip_while(|word| word.starts_with('-')).collect();
+    }
+    if words.is_empty() {
+        return Err("neither ENTRYPOINT nor CMD in its last stage".to_owned());
+    }
+    let exposed = of("EXPOSE").map(|port| format!(", EXPOSE {port}")).unwrap_or_default();
+    let from = format!("Dockerfile, {}{exposed}", plan::command_line(words.iter().cloned()));
+    Ok(alone(&from, source(env, &words)))
 }
 
 /// The project's first service that is reached from outside. Compose reads its file itself: what is merged and filled in is its business.
@@ -436,6 +462,8 @@ mod tests {
         let crossed: &str = &start.replace("NODE_ENV=x", "cross-env NODE_ENV=x");
         let main = r#"{ "main": "lib.js" }"#;
         let shell = r#"{ "scripts": { "start": "a && b" } }"#;
+        let staged = "FROM x AS dev\nCMD [\"./dev\"]\nFROM x\nENTRYPOINT [\"/sbin/tini\", \"--\", \\\n \"node\"]\n\
+                      cmd [\"server.js\", \"--fast\"]\n";
         for (files, said) in [
             (&[("package.json", start)][..], node),
             (&[("package.json", crossed)], node),
@@ -443,6 +471,8 @@ mod tests {
             (&[("package.json", shell)], "npm start"),
             (&[("Procfile", "web: ./serve -p $PORT\n")], "as it is: [] ./serve -p {port}"),
             (&[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")], "as it is: [] ./a -b"),
+            (&[("Dockerfile", staged)], "as it is: [] node server.js --fast"),
+            (&[("Dockerfile", "CMD -b\nENTRYPOINT A=1 ./a\n")], "as it is: [(\"A\", \"1\")] ./a"),
             (
                 &[
                     ("requirements.txt", "fastapi\ngunicorn\nuvicorn\n"),

@@ -160,7 +160,6 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url.as_deref().unwrap_or_default();
     let refused = |problem| Failed::usage(format!("{}: {problem}", plan::masked(None, text)));
     let url: Url = text.parse().map_err(refused)?;
-    args.pace.check()?;
     let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
     let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);
     let mut plan = draft(args, &url)?;
@@ -169,11 +168,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
         let load = &mut variant.load;
         load.requests.clone_from(&asked.requests);
         (load.cookies, load.think) = (asked.cookies, asked.think);
-        (load.connections, load.timeout) = (args.pace.connections, args.pace.timeout);
-        load.threads = Some(args.pace.threads);
         (load.protocol, load.keep_alive) = (args.connection.protocol(), args.connection.keeps_alive());
         (load.tls, load.sources) = (tls.clone(), sources.clone());
-        load.sample_every = args.expect.sample;
         variant.expect = expect.clone();
         for service in &mut variant.services {
             // Whether it is there is seen before, and no request is sent that nobody asked for.
@@ -212,8 +208,9 @@ fn draft(args: &LoadArgs, url: &Url) -> Result<Plan, Failed> {
     let origin = Url { place, path: "/".to_owned(), secure: url.secure }.origin();
     let source = DraftSource::Url(origin.clone());
     let variants = vec![DraftVariant { name: None, source, from: origin }];
-    let draft =
-        Draft { name: "load".to_owned(), variants, settings: args.pace.measure(), ..Draft::default() };
+    let mut settings = args.pace.settings();
+    settings.push(args.expect.setting());
+    let draft = Draft { name: "load".to_owned(), variants, settings, ..Draft::default() };
     Ok(experiment::drafted(&draft, Path::new("."))?.1)
 }
 

@@ -13,7 +13,7 @@ use plan::{Draft, DraftSource, DraftVariant, Plan, SERVICE};
 use record::EndReason;
 
 use self::form::{Form, FormArgs, exported};
-use crate::compare::{SEED_MAX, setting};
+use crate::compare::setting;
 use crate::exit::{self, Failed, SELF};
 use crate::experiment::{self, Experiment};
 use crate::explanation::{Files, PROFILE_BYTES_MAX};
@@ -124,7 +124,7 @@ pub struct StartArgs {
     #[arg(long, default_value = "/", conflicts_with = "what")]
     path: String,
     /// Connections that a command gets, each with one request at a time
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "what")]
+    #[arg(long, default_value_t = 16, conflicts_with = "what")]
     connections: u32,
     /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds at all]
     #[arg(long, value_name = "PATH", conflicts_with = "what")]
@@ -133,7 +133,7 @@ pub struct StartArgs {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: Option<u32>,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
     /// Folder of the record of what is started, made new [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]

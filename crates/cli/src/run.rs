@@ -11,7 +11,7 @@ use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
 use report::{Measured, Report};
 
-use crate::compare::{BUDGET, SEED_MAX};
+use crate::compare::BUDGET;
 use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::live::Live;
@@ -61,10 +61,10 @@ pub struct RunFlags {
     #[arg(long, conflicts_with = "budget")]
     pub quick: bool,
     /// Time the whole run may take, for example 90s or 10m, instead of the file's
-    #[arg(long, value_parser = plan::duration)]
+    #[arg(long, value_parser = plan::budget)]
     pub budget: Option<Duration>,
     /// Seed of every random choice, instead of the file's or a new one
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     pub seed: Option<u64>,
     /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
     #[arg(long)]

@@ -81,10 +81,10 @@ pub struct TuneArgs {
     #[arg(long, conflicts_with_all = ["format", "json"], help_heading = "Settings")]
     list: bool,
     /// Time that all of it may take
-    #[arg(long, value_parser = plan::duration, default_value = BUDGET)]
+    #[arg(long, value_parser = plan::budget, default_value = BUDGET)]
     budget: Duration,
     /// Seed of every random choice
-    #[arg(long, value_parser = clap::value_parser!(u64).range(..=compare::SEED_MAX))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
     #[command(flatten)]
     form: FormArgs,
@@ -411,7 +411,7 @@ impl Work<'_> {
         }
         plan.design.blocks = Some(step.blocks);
         plan.design.budget = Duration::from_secs_f64((step.seconds * STEP_ROOM).max(STEP_MIN_S));
-        plan.design.seed = Some(self.seed.wrapping_add(self.number as u64) & compare::SEED_MAX);
+        plan.design.seed = Some(self.seed.wrapping_add(self.number as u64) & plan::SEED_MAX);
         plan.design.co_primary.clear();
         plan.design.explain = false;
         plan.gate.clear();

@@ -228,7 +228,7 @@ impl Assembler {
             return;
         }
         run.file.clone_from(&self.about.file);
-        run.near = std::mem::take(&mut self.near);
+        run.near += &std::mem::take(&mut self.near);
         if let Some(command) = command.filter(|command| fits(&run, command)) {
             run.fill(command);
         }

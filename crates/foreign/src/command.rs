@@ -82,6 +82,11 @@ fn read(tool: Tool, text: String) -> Command {
     let (mut at, mut each) = (0, false);
     while let Some(word) = words.get(at) {
         at += 1;
+        // What stands in brackets is of another load: autocannon's warm-up.
+        if word == "[" {
+            at += words[at..].iter().position(|word| word == "]").map_or(words.len(), |end| end + 1);
+            continue;
+        }
         let Some((name, attached)) = flag(tool, word) else { continue };
         let Some((_, meaning)) = tool.row().flags.iter().find(|(known, _)| known.contains(&name.as_str()))
         else {
@@ -261,6 +266,8 @@ mod tests {
         assert_eq!((ab.keep_alive, ab.connections, ab.requests), (Some(true), Some(20), Some(250)));
         let h2load = load(Tool::H2load, "h2load --h1 -c10 --rps=50 -D 5 http://127.0.0.1/");
         assert_eq!((h2load.rate_per_s, h2load.duration_s), (Some(500.0), Some(5.0)));
+        let warmed = load(Tool::Autocannon, "autocannon -c 9 -d 20 -W [ -c 1 -d 3 ] http://127.0.0.1/");
+        assert_eq!((warmed.connections, warmed.duration_s), (Some(9), Some(20.0)));
         // Over as many connections as the tool opens by itself.
         assert_eq!(load(Tool::Autocannon, "autocannon -r 100 http://127.0.0.1/").rate_per_s, Some(1000.0));
         assert_eq!(load(Tool::Hey, "hey -q 10 http://127.0.0.1/").rate_per_s, Some(500.0));

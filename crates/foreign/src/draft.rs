@@ -44,6 +44,8 @@ pub struct Draft {
     pub whole: bool,
     /// Whether the first line left no doubt about the tool.
     pub certain: bool,
+    /// Whether it is made of several loads, so that the rate and the length of one are none of the whole.
+    pub several: bool,
     /// Names of columns of a table.
     pub columns: Vec<String>,
     /// Lines of something else since its last one.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 pub use crate::tools::Tool;
-use crate::tools::{Divides, RateOf};
+use crate::tools::{Divides, Pace, RateOf};
 
 /// Lines of a file, counted from 1, both ends within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
@@ -111,7 +111,8 @@ pub struct Run {
     pub path: Vec<String>,
     /// The headings it stands under, the outermost first.
     pub headings: Vec<String>,
-    /// The line of few words before it that is no heading: where it differs, runs are no repeats.
+    /// The line of few words before it that is no heading, and the loads that it says it is made of: where these differ, runs are no
+    /// repeats.
     #[serde(skip)]
     pub near: String,
     /// The file it stands in.
@@ -194,9 +195,9 @@ impl Run {
         self.requests_per_s.or_else(counted).filter(|rate| *rate > 0.0)
     }
 
-    /// Whether requests were due at times fixed beforehand.
-    pub fn is_open_loop(&self) -> bool {
-        self.load.rate_per_s.is_some()
+    /// Whether each connection sent its next request once it had the response to the one before.
+    pub fn is_closed_loop(&self) -> bool {
+        self.load.rate_per_s.is_none() && self.tool.row().pace == Pace::Responses
     }
 
     /// Whether there is any figure in it.

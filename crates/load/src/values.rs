@@ -7,7 +7,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
-use model::text::harmless;
+use model::text;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -209,14 +209,9 @@ const SHOWN_CHARS_MAX: usize = 40;
 /// As many columns are named where none is near.
 const LISTED_MAX: usize = 10;
 
-/// In back quotes, cut, with control characters escaped: they would break the line or the terminal.
+/// In back quotes.
 pub(crate) fn shown(text: &str) -> String {
-    let escaped = |c: char| if harmless(c) != c { c.escape_default().collect() } else { vec![c] };
-    let mut shown: String = text.chars().take(SHOWN_CHARS_MAX).flat_map(escaped).collect();
-    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    format!("`{shown}`")
+    format!("`{}`", text::quoted(text, SHOWN_CHARS_MAX))
 }
 
 /// The same of bytes that are no text; what is not ASCII is shown as `\xNN`.

@@ -22,6 +22,13 @@ pub fn cut(text: &str, characters_max: usize) -> String {
     out
 }
 
+/// The same as a message quotes it: what would mislead is escaped, so that it can be found where it was typed.
+pub fn quoted(text: &str, characters_max: usize) -> String {
+    let escaped = |c: char| if harmless(c) == c { vec![c] } else { c.escape_default().collect() };
+    let cut_off = text.chars().nth(characters_max).map(|_| '…');
+    text.chars().take(characters_max).flat_map(escaped).chain(cut_off).collect()
+}
+
 /// With a capital at its begin.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
@@ -137,6 +144,12 @@ mod tests {
         let shown = json(&hostile);
         assert_eq!(shown, "{\n  \"a\": \"\\u001b[2J\\u009b31m\\u007f\\u202eé😀\\n\u{fffd}\"\n}\n");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), hostile);
+    }
+
+    #[test]
+    fn a_quoted_text_says_what_cannot_be_seen_in_it() {
+        assert_eq!(quoted("a\nb\u{202e}c\u{200b}é😀", 8), "a\\nb\\u{202e}c\\u{200b}é😀");
+        assert_eq!(quoted("abc", 2), "ab…");
     }
 
     #[test]

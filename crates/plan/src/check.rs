@@ -3,6 +3,7 @@
 //! Knows no key of the file: what may stand where comes from the schema alone, the forms of strings from
 //! [`crate::text_form`]. What does not fit is dropped from the tree, so that the rest can still be read and judged.
 
+use ::model::text::quoted;
 use serde_json::Value as Schema;
 
 use crate::problem::{Problem, did_you_mean, listed, nearest};
@@ -273,10 +274,7 @@ pub(crate) fn clipped(text: &str) -> String {
     if text.is_empty() {
         return "\"\"".to_owned();
     }
-    // Control characters would break the line or the terminal.
-    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    let more = text.chars().nth(SHOWN_CHARS_MAX).map(|_| "…".to_owned());
-    text.chars().take(SHOWN_CHARS_MAX).map(plain).chain(more).collect()
+    quoted(text, SHOWN_CHARS_MAX)
 }
 
 /// A key as TOML writes it: quoted where it has to be.

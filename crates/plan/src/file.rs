@@ -16,8 +16,8 @@ use smart_default::SmartDefault;
 use crate::Url;
 use crate::gate::Figure;
 use crate::model::{
-    Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, Process, RATE_MAX_PER_S, Tls, Tune,
-    Workers,
+    Cpus, Deployed, Engine, Generators, Launcher, LookRule, Metric, Process, RATE_MAX_PER_S, SEED_MAX, Tls,
+    Tune, Workers,
 };
 use crate::text_form::{
     Address, Bandwidth, ContentDigest, Delay, FieldText, Host, LimitText, Name, Percent, Period, RateText,
@@ -228,7 +228,7 @@ pub(crate) struct Design {
     #[default(Period::seconds(600))]
     pub budget: Period,
     /// Seed of every random choice. Without it one is drawn, and the record keeps it.
-    #[schemars(range(min = 0, max = 9_007_199_254_740_991_u64))]
+    #[schemars(range(min = 0, max = SEED_MAX))]
     pub seed: Option<u64>,
     /// Length of the warm-up of each trial, 0s to 10m. Without it: as long as the first block shows to be needed.
     pub warmup: Option<Period>,

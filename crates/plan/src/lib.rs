@@ -109,6 +109,18 @@ pub fn duration(text: &str) -> Result<std::time::Duration, String> {
     text_form::told(text).map(|period: text_form::Period| period.0)
 }
 
+/// Reads the time that a run may take, within the limits of `design.budget`.
+///
+/// # Errors
+/// What is wrong with it, and what is expected.
+pub fn budget(text: &str) -> Result<std::time::Duration, String> {
+    let budget: text_form::Period = text_form::told(text)?;
+    match budget.beyond(design::BUDGET) {
+        Some((wrong, limit)) => Err(format!("{wrong}, {limit}")),
+        None => Ok(budget.0),
+    }
+}
+
 /// A length of time as the file has it, to the millisecond: what [`duration`] reads.
 pub fn duration_text(duration: std::time::Duration) -> String {
     text_form::Period(duration).to_string()

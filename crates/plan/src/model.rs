@@ -290,6 +290,9 @@ pub enum Rate {
     ShareOfCapacity(f64),
 }
 
+/// The largest seed: more a program that reads the record as JSON may round.
+pub const SEED_MAX: u64 = (1 << 53) - 1;
+
 /// Most verdicts of one experiment, comparisons times metrics: among more the 5 % cannot be shared.
 pub const VERDICTS_MAX: usize = 64;
 

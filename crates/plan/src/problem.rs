@@ -194,13 +194,10 @@ impl<'a> Site<'a> {
         self.report(self.tree.key_place(path), message, label)
     }
 
-    /// Reports the length at `path` if it is not within `least..=most`.
-    pub fn within(&mut self, path: &[&str], period: Period, (least, most): (Period, Period)) -> Duration {
-        let key = path.join(".");
-        if period < least {
-            self.at(path, format!("`{key}` is {period}, at least {least}"), "too short");
-        } else if period > most {
-            self.at(path, format!("`{key}` is {period}, at most {most}"), "too long");
+    /// Reports the length at `path` if it is not within these limits.
+    pub fn within(&mut self, path: &[&str], period: Period, limits: (Period, Period)) -> Duration {
+        if let Some((wrong, limit)) = period.beyond(limits) {
+            self.at(path, format!("`{}` is {period}, {limit}", path.join(".")), wrong);
         }
         period.0
     }

@@ -153,6 +153,17 @@ impl Period {
     pub const fn milliseconds(milliseconds: u64) -> Self {
         Self(Duration::from_millis(milliseconds))
     }
+
+    /// What is wrong with it where it is not within `least..=most`, and what it has to be.
+    pub fn beyond(self, (least, most): (Self, Self)) -> Option<(&'static str, String)> {
+        if self < least {
+            Some(("too short", format!("at least {least}")))
+        } else if self > most {
+            Some(("too long", format!("at most {most}")))
+        } else {
+            None
+        }
+    }
 }
 
 impl fmt::Display for Period {

@@ -95,7 +95,7 @@ pub enum Request {
     Ping(u64),
     /// We are still there.
     Heartbeat,
-    /// Breaks off the request under way.
+    /// Breaks off the request under way: a start fails, and a window ends early, with what there is.
     Cancel,
     /// To a generator.
     Generator(GeneratorRequest),
@@ -324,6 +324,12 @@ impl Control {
         !wishes.is_over
     }
 
+    fn cancel(&self) {
+        let mut wishes = self.wishes();
+        wishes.is_cancelled = true;
+        wishes.load.iter().for_each(Interrupt::stop);
+    }
+
     fn end(&self, is_timed_out: bool) {
         let mut wishes = self.wishes();
         (wishes.is_over, wishes.is_timed_out) = (true, wishes.is_timed_out || is_timed_out);
@@ -357,7 +363,7 @@ fn listen(
             }
             Ok(Some(Request::Heartbeat)) => continue,
             Ok(Some(Request::Cancel)) => {
-                control.wishes().is_cancelled = true;
+                control.cancel();
                 continue;
             }
             Ok(Some(Request::End)) => break,

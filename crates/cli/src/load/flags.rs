@@ -61,11 +61,11 @@ pub struct Pace {
     #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
     arrivals: String,
     /// Decides when requests are due if that is random, and which of several are sent: the same seed, the same load
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=compare::SEED_MAX))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     pub seed: u64,
     /// Connections kept open, each with one request at a time
-    #[arg(short, long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub connections: u32,
+    #[arg(short, long, default_value_t = 64)]
+    connections: u32,
     /// How long to send, for example 10s or 1m30s; each step of --rate that long
     #[arg(short, long, default_value = "10s", value_parser = plan::duration)]
     duration: Duration,
@@ -73,11 +73,11 @@ pub struct Pace {
     #[arg(short = 'n', long, conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
     /// Engine threads; one can do tens of thousands of requests a second
-    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub threads: u32,
+    #[arg(short, long, default_value_t = 1)]
+    threads: u32,
     /// The longest a request may take
     #[arg(long, default_value = "5s", value_parser = plan::duration)]
-    pub timeout: Duration,
+    timeout: Duration,
     /// What moves the bytes
     #[arg(long, value_parser = drivers(), default_value = "auto")]
     pub driver: DriverChoice,
@@ -97,39 +97,33 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
 }
 
 impl Pace {
-    /// Refuses numbers that the engine would not take, or not as they are.
-    pub fn check(&self) -> Result<(), Failed> {
-        let Pace { threads, connections, .. } = self;
-        if threads > connections {
-            let message =
-                format!("--threads {threads}: more than the {connections} connections that they share");
-            return Err(
-                Failed::usage(message).hint("at most one for each: fewer threads, or more --connections")
-            );
-        }
-        if self.timeout.is_zero() {
-            return Err(Failed::usage("--timeout 0s is too short for any response").hint("the default is 5s"));
-        }
-        Ok(())
-    }
-
     /// Whether requests are due at times of their own.
     pub fn is_open_loop(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// What is measured, as the file of a plan has it.
-    pub fn measure(&self) -> Vec<Setting> {
-        let set = |key: &str, value: toml::Value| setting(&["measure", key], &format!("--{key}"), value);
+    /// What is measured, and the load, as the file of a plan has them: what that refuses is refused here.
+    pub fn settings(&self) -> Vec<Setting> {
+        let set = |table: &str, key: &str, value: toml::Value| {
+            setting(&[table, key], &format!("--{key}"), value)
+        };
         let length = match self.requests {
             // More than a file can say is as much as there is time for.
-            Some(requests) => set("requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
-            None => set("duration", format!("{}ms", self.duration.as_millis()).into()),
+            Some(requests) => set("measure", "requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),
+            None => set("measure", "duration", plan::duration_text(self.duration).into()),
         };
+        let load = [
+            set("load", "connections", i64::from(self.connections).into()),
+            set("load", "threads", i64::from(self.threads).into()),
+            set("load", "timeout", plan::duration_text(self.timeout).into()),
+        ];
         let of_rate = |rate: &Rates| {
-            [set("rate", rate.written().into()), set("arrivals", self.arrivals.as_str().into())]
+            [
+                set("measure", "rate", rate.written().into()),
+                set("measure", "arrivals", self.arrivals.as_str().into()),
+            ]
         };
-        std::iter::once(length).chain(self.rate.iter().flat_map(of_rate)).collect()
+        std::iter::once(length).chain(load).chain(self.rate.iter().flat_map(of_rate)).collect()
     }
 }
 
@@ -361,10 +355,16 @@ pub struct Expect {
     expect_body: Option<String>,
     /// Read one response in N in full and decode it; 0: none
     #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub sample: u64,
+    sample: u64,
 }
 
 impl Expect {
+    /// How many responses are sampled, as the file of a plan has it.
+    pub fn setting(&self) -> Setting {
+        let every = i64::try_from(self.sample).unwrap_or(i64::MAX);
+        setting(&["load", "sample_every"], "--sample", every)
+    }
+
     /// The contract of all requests that have none of their own.
     pub fn contract(&self) -> Result<Contract, Failed> {
         if self.expect_body.is_some() && self.sample == 0 {

@@ -31,9 +31,8 @@ pub struct Base {
 impl Base {
     /// Reads it.
     pub fn of(args: &TuneArgs) -> anyhow::Result<Base> {
-        let is_file = |what: &String| what.ends_with(".toml") && Path::new(what).is_file();
         let base = match &args.what {
-            Some(command) if !is_file(command) => Base::of_command(args, command)?,
+            Some(command) if !experiment::is_named(command) => Base::of_command(args, command)?,
             named => {
                 let file = Experiment::file(named.as_ref().map(Path::new))?;
                 args.asked.check_file(&file.file)?;

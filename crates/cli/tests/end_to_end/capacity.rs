@@ -20,6 +20,7 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
         (&["x.toml", "--slo", "p99 < 50ms", "--path", "/a"], "--path: x.toml is an experiment file"),
         (&["x.toml", "--slo", "p99 < 50ms", "--port", "80"], "--port: x.toml is an experiment file"),
         (&["node x.js"], "--slo <LIMIT>"),
+        (&["x --in a.toml", "--slo", "p99 < 9ms", "--rate", "9"], "capacity finds the rate by itself"),
         (&["node x.js", "--slo", "p99 < 50ms", "--rate", "100"], "capacity finds the rate by itself"),
     ] {
         place.said(&[&["capacity"], words].concat()).ends(2).tells(&[told]);
@@ -34,8 +35,9 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
     assert_eq!(plan["gate"][0]["limit"], "capacity > 5/s");
     let design = [&plan["measure"], &plan["design"]["endpoint"], &plan["design"]["budget"]["secs"]];
     assert_eq!(design, [&Value::Null, &Value::Null, &Value::from(180)], "what the file measures is no part");
-    let said = place.said(&["run", "x.toml", "--budget", "9s"]);
-    said.ends(2).tells(&["--budget: the experiment has [measure]"]);
+    for (budget, told) in [("9s", "at least 10s"), ("20s", "--budget: the experiment has [measure]")] {
+        place.said(&["run", "x.toml", "--budget", budget]).ends(2).tells(&[told]);
+    }
     assert!(!place.path("records").exists());
 }
 

@@ -74,6 +74,7 @@ fn what_cannot_be_compared_is_told_before_anything_starts() {
         (&[][..], "nothing to compare is named"),
         (&["node a.js"], "--against REF"),
         (&["node a.js", "node 'b.js"], "a quote is not closed"),
+        (&["node a.js", "typo.toml"], "cannot read typo.toml: No such file"),
         (&["node a.js", "npm run build && node b.js"], "sh -c"),
         (&["node a.js", "node b.js", "--margin", "30", "--save", "new.toml"], "--> the command line"),
         (&["node a.js", "node b.js", "--seed", "9007199254740992"], "9007199254740991"),

@@ -88,8 +88,9 @@ fn a_flag_of_ours_wins_and_what_cannot_be_done_is_said_before_anything_is_sent()
         (&["--as", "ab", "--", "-X", "proxy:80"], "proxy"),
         (&["--as", "wrk", "--", "-c9999999999"], "--connections"),
         (&["--as", "wrk", "-c2"], "after --"),
-        (&["-t", "9", "-c", "4"], "--threads 9: more than the 4 connections"),
-        (&["--timeout", "0s"], "too short for any response"),
+        (&["-t", "9", "-c", "4"], "`load.threads` is 9, more than the 4 connections they share"),
+        (&["--timeout", "0s"], "`load.timeout` is 0s, at least 10ms"),
+        (&["-c", "100001"], "at most 100000"),
         (&["-X", "G T"], "is no HTTP method"),
         (&["--", "-c2"], "--as"),
     ] {

@@ -57,6 +57,7 @@ fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
         (&["node x.js", "--write", "experiment.toml"], "it is there already"),
         (&["node x.js", "--out", "."], "it is there already, and not empty"),
         (&["node x.js", "--metric", "p99"], "in closed loop"),
+        (&["typo.toml"], "cannot read typo.toml: No such file"),
     ] {
         let said = place.said(&[&["tune"], words].concat());
         said.ends(2).tells(&[told]);

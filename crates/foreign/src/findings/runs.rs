@@ -31,9 +31,9 @@ pub fn gave_up(run: &Run) -> Option<Seen> {
 pub fn start_up(run: &Run) -> Option<Seen> {
     let (all, connections) =
         (run.requests?, run.connections_opened().filter(|connections| *connections > 0)?);
-    let open = run.is_open_loop() || run.tool.row().pace == Pace::Rate || run.abort.is_some();
     let each = all as f64 / connections as f64;
-    if open || run.rounded || all == 0 || each >= REQUESTS_PER_CONNECTION_MIN {
+    let judged = run.is_closed_loop() && run.abort.is_none();
+    if !judged || run.rounded || all == 0 || each >= REQUESTS_PER_CONNECTION_MIN {
         return None;
     }
     let seen = evidence!("{} on {}: {requests_per_connection} each", many(all, "request"), many(connections, "connection");
@@ -219,7 +219,7 @@ pub fn timeouts(run: &Run) -> Option<Seen> {
 
 /// What each request waits where all connections always have one under way (Little's law), if that is long.
 fn wait(run: &Run) -> String {
-    let closed = !run.is_open_loop();
+    let closed = run.is_closed_loop();
     match (run.connections_opened(), run.rate()) {
         (Some(connections), Some(rate)) if closed && connections as f64 / rate >= 1.0 => {
             let (rate, each) = (Quantity::per_s(rate), Quantity::seconds(connections as f64 / rate));
@@ -263,7 +263,7 @@ pub fn tail(run: &Run) -> Option<Seen> {
 
 /// Closed loop: the mean latency is connections / throughput, and nothing beside it.
 pub fn little(run: &Run) -> Option<Seen> {
-    if run.is_open_loop() || run.tool.row().pace != Pace::Responses {
+    if !run.is_closed_loop() {
         return None;
     }
     let (connections, rate, mean) = (run.connections_opened()?, run.rate()?, run.latency.mean_us?);

@@ -36,7 +36,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let us = |at: usize| number::us(words.get(at)?);
     match name.trim_end() {
         "requests" => requests(value, draft),
-        "status codes" => statuses(value, draft),
+        "status codes" => draft.whole = true,
         "traffic" => {
             // `traffic: 1.15MB (1202030) total, …`: the exact count stands in brackets.
             let exact = between(value, "(", ")").and_then(|count| number::figure(count, Lone::Thousands));
@@ -69,7 +69,8 @@ fn plain(text: &str, draft: &mut Draft) -> Taken {
         return Taken::Ours;
     }
     let known = "starting benchmark|Warm-up |Main benchmark|Stopped all clients|min max mean|min  |Stopping all|time for connect:|time to 1st byte:|progress:|\
-                 Application protocol:|TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:";
+                 Application protocol:|TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:|Process Request Failure:|\
+                 client could not connect";
     if starts(text, known) { Taken::Ours } else { Taken::Foreign }
 }
 
@@ -86,28 +87,17 @@ fn finished(rest: &str, draft: &mut Draft) -> Taken {
     taken
 }
 
-/// `100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout`
+/// `100 total, 100 started, 96 done, 90 succeeded, 10 failed, 8 errored, 3 timeout`
 fn requests(value: &str, draft: &mut Draft) {
+    let count = |wanted: &str| named_counts(value, ' ', true).find(|(name, _)| *name == wanted)?.1;
+    let (errored, timeouts) = (count("errored"), count("timeout"));
+    // Failed are statuses and errors together. Errors are streams that were reset, which are among those done, and what was
+    // given up with its connection, which is not; what timed out is among the latter.
+    let bad = count("failed").zip(errored).map(|(failed, errored)| failed.saturating_sub(errored));
+    let responses = count("succeeded").zip(bad).map(|(good, bad)| good.saturating_add(bad));
     let Run { requests, failures, .. } = &mut draft.run;
-    for (name, count) in named_counts(value, ' ', true) {
-        match name {
-            "done" => *requests = count,
-            // Failed are statuses and errors together; the two are told apart below.
-            "errored" => failures.other = count,
-            // They are among the errored, and stand behind them.
-            "timeout" => {
-                failures.timeouts = count;
-                failures.other = failures.other.map(|all| all.saturating_sub(count.unwrap_or(0)));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// `90 2xx, 0 3xx, 10 4xx, 0 5xx`
-fn statuses(value: &str, draft: &mut Draft) {
-    for (_, count) in named_counts(value, ' ', true).filter(|(name, _)| matches!(*name, "4xx" | "5xx")) {
-        add(&mut draft.run.failures.status, count.unwrap_or(0));
-    }
-    draft.whole = true;
+    *requests = responses.or(count("done"));
+    failures.status = bad;
+    failures.timeouts = timeouts;
+    failures.other = errored.map(|all| all.saturating_sub(timeouts.unwrap_or(0)));
 }

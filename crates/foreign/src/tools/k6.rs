@@ -1,6 +1,6 @@
 //! k6: the summary at its end, old and new layout, and its two JSON forms (`--summary-export`, `handleSummary`).
 //!
-//! Metrics of scenarios, groups and thresholds of one's own are not read.
+//! Metrics of scenarios, groups and thresholds of one's own are not read, nor rates and lengths of several scenarios.
 
 use serde_json::Value;
 
@@ -112,27 +112,33 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
     if let Some((before, _)) = text.split_once(" max VUs, ") {
         let count = before.rsplit(' ').next().and_then(number::whole);
         keep(&mut draft.run.load.connections, count);
+        draft.several = before.contains(" scenarios, ");
         return Taken::Ours;
     }
-    if let Some((_, rest)) = text.split_once(" looping VUs for ") {
-        take_length(rest, draft);
+    if let Some(scenario) = text.strip_prefix("* ") {
+        take_scenario(scenario, draft);
         return Taken::Ours;
     }
-    // `* open: 100.00 iterations/s for 10s (maxVUs: 50)`
-    if let Some((before, rest)) = text.split_once(" iterations/s for ") {
-        let rate = before.rsplit(' ').next().and_then(number::decimal);
-        draft.run.load.rate_per_s = rate.filter(|rate| *rate > 0.0);
-        take_length(rest, draft);
-        return Taken::Ours;
-    }
-    let known = "execution:|script:|output:|scenarios:|running (|default |* |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
+    let known = "execution:|script:|output:|scenarios:|running (|default |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
                  WARN|INFO";
     if starts(text, known) { Taken::Ours } else { Taken::Foreign }
 }
 
-/// How long the load was to last: the first word.
-fn take_length(text: &str, draft: &mut Draft) {
-    keep(&mut draft.run.load.duration_s, text.split_whitespace().next().and_then(number::seconds));
+/// `open: 100.00 iterations/s for 10s (maxVUs: 50)`, `default: 5 looping VUs for 2s (gracefulStop: 30s)`
+fn take_scenario(text: &str, draft: &mut Draft) {
+    let ramp = text.contains(": Up to ");
+    if draft.several || ramp {
+        let near = &mut draft.run.near;
+        near.push_str(if near.is_empty() { "" } else { ", " });
+        near.push_str(text.split(" (").next().unwrap_or_default());
+    }
+    let found = [" looping VUs for ", " iterations/s for "].map(|middle| text.split_once(middle));
+    let Some((before, rest)) = found.into_iter().flatten().next().filter(|_| !draft.several) else { return };
+    if found[1].is_some() && !ramp {
+        let rate = before.rsplit(' ').next().and_then(number::decimal);
+        draft.run.load.rate_per_s = rate.filter(|rate| *rate > 0.0);
+    }
+    keep(&mut draft.run.load.duration_s, rest.split_whitespace().next().and_then(number::seconds));
 }
 
 fn from_json(value: &Value) -> Option<Run> {

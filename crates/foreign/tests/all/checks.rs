@@ -114,14 +114,15 @@ fn what_got_no_response_is_throughput_where_the_tool_counts_it() {
 #[test]
 fn h2load_counts_what_timed_out_once_and_has_its_times_in_both_layouts() {
     let text = "starting benchmark...\nfinished in 30.00s, 100.00 req/s, 50.00KB/s\n\
-                requests: 3100 total, 3100 started, 3000 done, 3000 succeeded, 100 failed, 100 errored, 40 timeout\n\
-                status codes: 3000 2xx, 0 3xx, 0 4xx, 0 5xx\n\
+                requests: 3100 total, 3100 started, 3030 done, 3000 succeeded, 100 failed, 90 errored, 40 timeout\n\
+                status codes: 3000 2xx, 0 3xx, 0 4xx, 10 5xx\n\
                 min         max         median      p95         p99         mean        sd         +/- sd\n\
                 request     :        7us       461us        10us        15us        20us        11us         3us    93.62%\n\
                 connect     :       78us        97us        88us        97us        97us        88us         7us    50.00%\n";
     let audit = audit("notes.md", text.as_bytes());
     let run = &audit.runs[0];
-    assert_eq!((run.failures.timeouts, run.failures.other, run.failures.total()), (Some(40), Some(60), 100));
+    let failures = [run.failures.timeouts, run.failures.other, run.failures.status];
+    assert_eq!((run.requests, failures), (Some(3010), [40, 50, 10].map(Some)), "20 that are done were reset");
     let latency = &run.latency;
     assert_eq!((latency.mean_us, latency.max_us, latency.sd_us), (Some(11.0), Some(461.0), Some(3.0)));
     assert_eq!([50.0, 95.0, 99.0].map(|percent| latency.quantile(percent)), [10.0, 15.0, 20.0].map(Some));
@@ -137,6 +138,23 @@ fn scenarios_in_k6s_full_summary_are_no_runs_of_their_own() {
     let both = full.clone() + &full[full.find("  █ TOTAL").unwrap()..];
     let audit = audit("notes.md", both.as_bytes());
     assert_eq!(audit.runs.iter().map(|run| run.requests).collect::<Vec<_>>(), [Some(14_194); 2]);
+}
+
+#[test]
+fn several_scenarios_of_k6_have_no_rate_and_are_repeats_where_all_of_them_are_alike() {
+    let one = include_str!("../corpus/tools/k6-1.1.0-plain.txt");
+    let one = &one[one.find("execution: local").unwrap()..];
+    let of = |rate: &str| {
+        let first = "* a: 50.00 iterations/s for 2s (maxVUs: 5)\n";
+        let two = format!("{first}              * b: {rate} iterations/s for 9s (maxVUs: 5, startTime: 2s)");
+        one.replace("1 scenario,", "2 scenarios,").replace("* default: 5 looping VUs for 2s", &two)
+    };
+    let groups = |other: &str| {
+        let audit = audit("notes.md", (of("10.00") + &of(other)).as_bytes());
+        assert!(audit.runs.iter().all(|run| (run.load.rate_per_s, run.load.duration_s) == (None, None)));
+        audit.groups.len()
+    };
+    assert_eq!([groups("10.00"), groups("20.00")], [1, 2]);
 }
 
 #[test]

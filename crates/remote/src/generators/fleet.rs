@@ -34,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PING_EVERY: Duration = Duration::from_secs(1);
 /// How often late ones are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long a generator may take to say how far it came in a window that is stopped.
+const STOP_MAX: Duration = Duration::from_secs(5);
 /// Time between the request and the agreed begin, at least; beside it, twice the longest way there and back.
 const LEAD_MIN_NS: u64 = 50_000_000;
 
@@ -176,7 +178,8 @@ impl Fleet {
         self.members.iter().map(|member| member.offset.error_ns).max().unwrap_or(0)
     }
 
-    /// Runs one window on all generators that are there. `stopped` is asked now and then, and ends the window early with the fleet.
+    /// Runs one window on all generators that are there. `stopped` is asked now and then, and ends the window early; one that does not
+    /// say then how far it came is ended.
     ///
     /// `Until::Requests(n)` is n requests of all of them together.
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
@@ -342,7 +345,7 @@ impl Fleet {
         mut take: impl FnMut(usize, &mut Member, Response) -> bool,
     ) {
         let began_ns = monotonic_ns();
-        let (mut looked_ns, mut pinged_ns) = (began_ns, began_ns);
+        let (mut looked_ns, mut pinged_ns, mut cancelled_ns) = (began_ns, began_ns, None);
         waited.retain(|index| self.members[*index].alive);
         waited.iter().for_each(|index| self.members[*index].last_ns = began_ns);
         while !waited.is_empty() {
@@ -355,11 +358,15 @@ impl Fleet {
                     waited.remove(&index);
                 }
             }
-            if stopped() {
+            let now_ns = monotonic_ns();
+            if stopped() && cancelled_ns.is_none() {
+                cancelled_ns = Some(now_ns);
+                waited.iter().for_each(|index| self.members[*index].send(&Request::Cancel));
+            }
+            if cancelled_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) > STOP_MAX.as_nanos() as u64) {
                 waited.iter().for_each(|index| self.members[*index].end());
                 waited.clear();
             }
-            let now_ns = monotonic_ns();
             if now_ns.saturating_sub(looked_ns) < LOOK_EVERY.as_nanos() as u64 {
                 continue;
             }
