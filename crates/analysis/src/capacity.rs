@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use model::{Check, Finding, Quantity, Rate, evidence};
+use plan::Figure;
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,6 +31,8 @@ const BEYOND_LEAST: f64 = 3.0;
 const FAR_BELOW: f64 = 0.7;
 /// In one process a limit breaks there for a pause of the machine, too.
 const BREAKING_LEAST: usize = 2;
+/// Connections over the requests that are served in the time a limit allows: services do not serve in the order of arrival.
+const CONNECTIONS_ROOM: f64 = 2.0;
 /// A service that in overload does less than this share of what it can do collapses.
 const COLLAPSED_SHARE: f64 = 0.9;
 /// Half of an interval that is narrow enough.
@@ -244,7 +247,7 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     if generator_share(&near) > GENERATOR_SHARE_MAX && !is_busy {
         return LimitedBy::Client;
     }
-    if queued as f64 > QUEUED_SHARE_MAX * due as f64 {
+    if queued as f64 > QUEUED_SHARE_MAX * due as f64 && !has_connections(record, variant) {
         return LimitedBy::Connections;
     }
     match cores_at_limit(record, variant) {
@@ -252,6 +255,14 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
         Some(_) if is_busy => LimitedBy::Cpu,
         Some(_) => LimitedBy::Waiting,
     }
+}
+
+/// Whether more connections could not help: who finds none free has so many requests before it that its limit is missed already.
+pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
+    let (design, load) = (&record.header.plan.design, &record.header.plan.variants[variant].load);
+    let of_time = design.slo.iter().any(|limit| limit.figure != Figure::Failed);
+    let under_way = f64::from(load.connections) * f64::from(load.protocol.lanes());
+    at_limit(record, variant).is_some_and(|per_s| of_time && under_way >= CONNECTIONS_ROOM * per_s * limit_s(design))
 }
 
 /// The width of an interval falls with the root of the time.

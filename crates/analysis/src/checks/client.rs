@@ -10,6 +10,7 @@ use stats::Latencies;
 use super::run::blocks_min;
 use super::saturation::{generator_share, most, services_limited};
 use super::{Run, Seen, Variant, either, few, only_if, warning};
+use crate::capacity::has_connections;
 use crate::variant::{mean, merged};
 
 /// Share of a core above which a generator thread may have been the limit.
@@ -92,6 +93,8 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
     let share = |part: u64| part as f64 / due as f64;
     let (sent, queued) = (share(sum(|open| open.sent_in_window)), share(sum(|open| open.queued)));
     only_if(sent < SENT_SHARE_MIN || queued > QUEUED_SHARE_MAX)?;
+    // Around a capacity it is overloaded at times.
+    only_if(queued <= QUEUED_SHARE_MAX || !has_connections(run.record, variant.index))?;
     let capacity = run.record.rate.as_ref().and_then(|rate| rate.capacities_per_s.get(variant.index));
     let capacity = capacity.filter(|per_s| **per_s > 0.0).map(|per_s| Quantity::per_s(*per_s));
     let capacity = capacity.map(|per_s| format!("; it saturates at {per_s}")).unwrap_or_default();
