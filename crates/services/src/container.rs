@@ -387,10 +387,8 @@ fn only_port<'a>(names: impl Iterator<Item = &'a String>) -> Option<u16> {
 
 /// Whether packets get there, and a response back: a refusal is one.
 fn is_within_reach(address: &SocketAddr) -> bool {
-    match TcpStream::connect_timeout(address, REACH) {
-        Ok(_) => true,
-        Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
-    }
+    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    TcpStream::connect_timeout(address, REACH).err().is_none_or(refused)
 }
 
 /// `0,2,3`
