@@ -67,7 +67,6 @@ pub struct Agent {
     pub main: Option<String>,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Message {
