@@ -192,7 +192,7 @@ fn row(judgement: &Judgement) -> Vec<Cell> {
 fn unit(judgement: &Judgement) -> Unit {
     match judgement.limit.bound {
         Bound::Change(_) => Unit::Ratio,
-        _ => judgement.limit.figure.unit(),
+        Bound::Amount(..) => judgement.limit.figure.unit(),
     }
 }
 
