@@ -4,7 +4,7 @@
 //! bear on a single figure, so some grades are others here: see `regraded`. Pure.
 
 use model::{Asked, Cause, Check, Evidence, Finding, Grade, Phase, Quantity, Until, evidence};
-use plan::{Load, Measure, Metric};
+use plan::{Load, Metric};
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
 use crate::checks;
@@ -124,7 +124,7 @@ impl Measurement<'_> {
 impl<'a> Window<'a> {
     /// A slice in which nothing is looked for.
     pub fn alone(slice: &'a Slice) -> Window<'a> {
-        let asked = slice.asked.unwrap_or_else(|| Measure::closed(Until::Requests(slice.counts.sent)));
+        let asked = slice.asked.unwrap_or(Asked { until: Until::Requests(slice.counts.sent), open: None });
         Window {
             slice,
             asked,

@@ -171,7 +171,6 @@ pub(crate) trait Profiles {
     /// A profile of CPU within a window of nanoseconds of CLOCK_MONOTONIC.
     fn cpu(&self, file: &ProfileFile, window: Window, directory: &str) -> Result<Cut, Note>;
 
-    /// A native profile.
     fn native(&self, file: &ProfileFile, directory: &str) -> Result<ThreadTrees, Note>;
 
     /// A profile of the heap, in bytes.

@@ -92,7 +92,6 @@ fn several_services(explanation: &Explanation) -> bool {
     subjects.iter().any(|one| subjects.iter().filter(|other| other.variant == one.variant).count() > 1)
 }
 
-/// What a subject is called.
 fn called(of: &Subject, several: bool) -> String {
     let service = if several { format!(": {}", shown(&of.service)) } else { String::new() };
     shown(&of.variant) + &service

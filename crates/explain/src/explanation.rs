@@ -241,8 +241,7 @@ impl Interval {
 
 /// The mean of numbers; `None` where there are none, or where it is no number.
 pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (sum, count) = values.into_iter().fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
-    Some(sum / f64::from(count)).filter(|mean| mean.is_finite())
+    stats::mean(values).filter(|mean| mean.is_finite())
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn special(name: &str) -> Option<Kind> {
     })
 }
 
-fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
+pub(crate) fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
     Frame { function: function.to_owned(), file: file.to_owned(), line, kind, package: None }
 }
 

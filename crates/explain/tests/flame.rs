@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 #[allow(dead_code, reason = "tests of reports use all of it")]
 mod explained;
 
-use explained::{frame, full, grown, service, simple, subject, vast};
+use explained::{between, frame, full, grown, service, simple, subject, vast};
 
 const HOSTILE: [&str; 6] = [
     "</script><script>alert(1)</script>",
@@ -21,11 +21,6 @@ const HOSTILE: [&str; 6] = [
     "a\u{2028}b\u{202e}c\u{0}]]>",
     "{{script}}",
 ];
-
-/// What stands between two texts of a page, the first time.
-fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
-    text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).expect("the page has it").0
-}
 
 /// An explanation and a tree, every name of which is hostile.
 fn hostile() -> (Explanation, Tree) {

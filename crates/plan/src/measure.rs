@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ::model::{Asked, Process, Rates, Until};
+use ::model::{Process, Rates, Until};
 use serde::{Deserialize, Serialize};
 
 use crate::file;
@@ -54,11 +54,6 @@ impl Measure {
         let slices = self.length().saturating_mul(u32::try_from(self.slices()).unwrap_or(u32::MAX));
         let capacity = self.capacity().map_or(Duration::ZERO, |(warmup, length)| warmup + length);
         slices.saturating_add(capacity).saturating_add(self.warmup)
-    }
-
-    /// What a slice in closed loop of this length was to be.
-    pub fn closed(until: Until) -> Asked {
-        Asked { until, open: None }
     }
 }
 

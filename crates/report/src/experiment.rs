@@ -377,7 +377,6 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
 }
 
-/// An answer with its rank.
 fn ranked(outcome: Outcome, estimate: Option<&Estimate>, answer: Answer) -> Ranked {
     Ranked { decided: outcome.is_decided(), distance: distance(estimate), answer }
 }

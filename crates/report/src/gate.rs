@@ -4,14 +4,14 @@
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{Quantity, Unit, interval, share, small_share};
-use model::text::{line, markup};
-use plan::{Bound, Figure, Subject};
+use plan::{Bound, Subject};
 use record::Record;
 use serde_json::{Value, json};
 
 use crate::experiment::answer::forecast;
 use crate::experiment::processor;
 use crate::form::Report;
+use crate::html::text as xml;
 
 /// Version of the JSON form; fields may be added within a version, never renamed or removed.
 const VERSION: u32 = 1;
@@ -190,10 +190,9 @@ fn row(judgement: &Judgement) -> Vec<Cell> {
 
 /// What a limit's figure is counted in.
 fn unit(judgement: &Judgement) -> Unit {
-    match (judgement.limit.bound, judgement.limit.figure) {
-        (Bound::Change(_), _) => Unit::Ratio,
-        (_, Figure::Failed) => Unit::Share,
-        (_, Figure::Metric(metric)) => metric.unit(),
+    match judgement.limit.bound {
+        Bound::Change(_) => Unit::Ratio,
+        Bound::Amount(..) => judgement.limit.figure.unit(),
     }
 }
 
@@ -331,10 +330,6 @@ fn case(fate: Fate, limit: &str, of: &str, seen: &str) -> (Fate, String) {
         Fate::Skipped => format!("<skipped message=\"{seen}\"/>"),
     };
     (fate, format!("<testcase name=\"{limit}\" classname=\"{of}\">{inside}</testcase>\n"))
-}
-
-fn xml(text: &str) -> String {
-    markup(&line(text))
 }
 
 #[cfg(test)]

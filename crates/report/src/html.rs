@@ -28,7 +28,7 @@ pub fn html(document: &Document, plot: Option<&Plot>) -> String {
     )
 }
 
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     markup(&one_line(text))
 }
 

@@ -266,9 +266,8 @@ impl Pack {
     fn find_compose(&self) -> Result<Vec<String>, Error> {
         let plugin = self.words(&["compose"]);
         let alone = vec![format!("{}-compose", self.engine.file_name().unwrap_or_default().display())];
-        let answers = |words: &&Vec<String>| {
-            output(&[words.as_slice(), &["version".to_owned()]].concat(), PATIENCE).is_ok()
-        };
+        let answers =
+            |words: &&Vec<String>| output(&[words.as_slice(), &["version".to_owned()]].concat()).is_ok();
         let searched = format!("its plugins, and {} in PATH", alone[0]);
         let missing = || not_found(&self.service, &plugin.join(" "), &searched);
         [&plugin, &alone].into_iter().find(answers).cloned().ok_or_else(missing)
@@ -290,7 +289,7 @@ impl Pack {
 
     /// What the engine prints, or why not.
     fn ask(&self, words: &[&str]) -> Result<String, String> {
-        output(&self.words(words), PATIENCE)
+        output(&self.words(words))
     }
 
     fn failed(&self, doing: &str, reason: &str) -> Error {
@@ -351,13 +350,13 @@ pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
     if machine::answer_of(&mut command, REMOVAL_PATIENCE).is_ok() {
         return Vec::new();
     }
-    let left = output(&cleanup.left, PATIENCE).unwrap_or_default();
+    let left = output(&cleanup.left).unwrap_or_default();
     left.lines().map(|id| Leftover { pid: 0, description: format!("container {id}") }).collect()
 }
 
-fn output(words: &[String], patience: Duration) -> Result<String, String> {
+fn output(words: &[String]) -> Result<String, String> {
     let Some((program, arguments)) = words.split_first() else { return Err("no command".to_owned()) };
-    machine::answer_of(Command::new(program).args(arguments), patience)
+    machine::answer_of(Command::new(program).args(arguments), PATIENCE)
 }
 
 /// The engine's program.
@@ -387,10 +386,8 @@ fn only_port<'a>(names: impl Iterator<Item = &'a String>) -> Option<u16> {
 
 /// Whether packets get there, and a response back: a refusal is one.
 fn is_within_reach(address: &SocketAddr) -> bool {
-    match TcpStream::connect_timeout(address, REACH) {
-        Ok(_) => true,
-        Err(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
-    }
+    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    TcpStream::connect_timeout(address, REACH).err().is_none_or(refused)
 }
 
 /// `0,2,3`

@@ -37,6 +37,11 @@ pub fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
     Frame { function: function.into(), file: file.into(), line, kind, package: None }
 }
 
+/// What stands between two texts of a page, the first time.
+pub fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).expect("the page has it").0
+}
+
 /// A number from 0 to 1 that looks random and is not.
 pub fn noise(seed: usize) -> f64 {
     let mixed =

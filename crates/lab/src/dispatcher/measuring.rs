@@ -27,7 +27,7 @@ impl Dispatcher<'_> {
     }
 
     fn measure_slices(&mut self, measure: &Measure) -> Result<()> {
-        let closed = |until| Measure::closed(until);
+        let closed = |until| Asked { until, open: None };
         if !measure.warmup.is_zero() {
             self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(measure.warmup)))?;
         }

@@ -13,6 +13,7 @@ use record::{MadeBy, Record};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::explained::between;
 use crate::records::{factorial, hostile, in_open_loop, kept, of_variants, slices};
 
 const TEMPLATE: &str = include_str!("../../src/page/page.html");
@@ -26,11 +27,6 @@ const HOSTILE: [&str; 8] = [
     "{{title}}{{data}}{{policy}}",
     "ש👩\u{200d}💻 ü",
 ];
-
-/// What stands between two texts of a page, the first time.
-fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
-    text.split_once(from).and_then(|(_, rest)| rest.split_once(to)).expect("the page has it").0
-}
 
 fn embedded(page: &str) -> Value {
     serde_json::from_str(between(page, "id=\"data\">", "</script>")).expect("the data are JSON")

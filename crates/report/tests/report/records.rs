@@ -26,7 +26,6 @@ pub fn kept_until(blocks: usize, reason: EndReason, seconds: f64) -> Record {
     record
 }
 
-/// All slices.
 pub fn slices(record: &mut Record) -> impl Iterator<Item = &mut Slice> {
     record.blocks.iter_mut().flat_map(|block| &mut block.trials).flat_map(|trial| &mut trial.slices)
 }

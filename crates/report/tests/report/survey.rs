@@ -1,12 +1,9 @@
 //! What people read of a machine: kept machines on 80 columns, with what was watched made up.
 
-use std::path::Path;
-
 use machine::{Asked, Busy, Facts, Granted, Spin, Storage, Texts, Watched, hazards};
 use proofload_report::{Report, Surveyed};
 
 const VIRTUAL: &str = include_str!("../../../machine/tests/kept/virtual.txt");
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
 const CONTAINER: &str = include_str!("../../../machine/tests/kept/container-v2.txt");
 
 fn facts(kept: &str) -> Facts {
@@ -52,7 +49,7 @@ fn machines_are_told_as_they_were() {
 #[test]
 fn a_calibration_says_what_to_expect() {
     use analysis::{Calibration, Copies, Noise, Steal};
-    let record = record::open(Path::new(KEPT)).expect("the kept record opens");
+    let record = crate::records::kept();
     let noise = Noise {
         metric: plan::Metric::Throughput,
         copies: Copies { ratio: 1.0, low: 0.99, high: 1.01, differ: false },

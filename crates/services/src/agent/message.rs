@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The version of the protocol that is spoken here.
 const VERSION: u32 = 1;
@@ -21,7 +21,7 @@ const NOTES_MAX: usize = 4;
 const VERSIONS: [&str; 4] = ["node", "v8", "uv", "openssl"];
 
 /// What a JavaScript thread with an agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// A process that serves alone.
@@ -38,13 +38,7 @@ pub enum Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Service => "service",
-            Self::Primary => "primary",
-            Self::Worker => "worker",
-            Self::Thread => "thread",
-            Self::Tool => "tool",
-        })
+        self.serialize(f)
     }
 }
 
@@ -73,7 +67,6 @@ pub struct Agent {
     pub main: Option<String>,
 }
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Message {

@@ -122,18 +122,12 @@ fn a_program_that_is_no_cluster_may_be_told_a_number_and_has_no_workers() {
 
 // Services that the real PM2 starts. It comes from npm by `scripts/setup`, into the folder `targets`.
 
-/// The folder of the services under test, beside which PM2 is installed.
-fn targets() -> PathBuf {
-    let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets").canonicalize().unwrap();
-    assert!(targets.join("node_modules/.bin/pm2").exists(), "PM2 is missing: run scripts/setup");
-    targets
-}
-
 pub fn with_pm2(stage: &Stage, launcher: Launcher, workers: u32) -> Service {
     let script = fixtures().join("crew.js").display().to_string();
-    let directory = targets().join("express-json");
+    let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets").canonicalize().unwrap();
+    assert!(targets.join("node_modules/.bin/pm2").exists(), "PM2 is missing: run scripts/setup");
     let mut service = crew(stage, launcher, &["node", "--no-warnings", &script, "x"], workers);
-    of(&mut service).directory = directory;
+    of(&mut service).directory = targets.join("express-json");
     service
 }
 

@@ -12,9 +12,9 @@ use crate::stage::{PATIENCE, Stage, get, wait_until};
 /// The newest share of a running thread is a scheduler tick old at worst, and a machine has a few CPUs.
 const TICKS_NS: u64 = 25_000_000;
 
-fn assert_near(what: &str, measured_ns: u64, truth_ns: u64) {
+fn assert_near(measured_ns: u64, truth_ns: u64) {
     let allowed = truth_ns / 50 + TICKS_NS;
-    assert!(measured_ns.abs_diff(truth_ns) < allowed, "{what}: {measured_ns} ns, in truth {truth_ns} ns");
+    assert!(measured_ns.abs_diff(truth_ns) < allowed, "CPU time: {measured_ns} ns, in truth {truth_ns} ns");
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn cpu_time_is_what_the_process_itself_measures_with_a_control_group_and_without
         std::thread::sleep(Duration::from_millis(50));
         let now = own_ns("/");
         let sample = running.sample();
-        assert_near("CPU time", sample.cpu_ns, now);
+        assert_near(sample.cpu_ns, now);
         assert!(truth >= 1_000_000_000 && (group || sample.cpu_source == CpuSource::Processes));
     }
 }
@@ -55,7 +55,7 @@ fn children_that_come_and_go_between_samples_are_counted() {
     let node_ns = get(running.address, "/").parse::<u64>().unwrap() * 1000;
     let truth_ns = node_ns + (children * 1e9) as u64;
     assert!(children > 0.1, "{times}");
-    assert_near("CPU time", sample.cpu_ns, truth_ns);
+    assert_near(sample.cpu_ns, truth_ns);
 }
 
 #[test]

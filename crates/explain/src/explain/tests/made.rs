@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::captures::Profiles;
 use crate::cut::ThreadTrees;
 use crate::doubt::{DoubtKind, Note};
+pub(crate) use crate::naming::frame as function;
 use crate::tree::together;
 use crate::{Cut, Explanation, Frame, Interval, Kind, Node, Package, Tree, Window};
 
@@ -41,11 +42,6 @@ impl Worker {
     pub fn with(tree: Tree) -> Worker {
         Worker { pid: 100, requests: Some(100), tree: Some(tree), main_ns: None, pool_ns: 0, v8_ns: 0 }
     }
-}
-
-/// A function.
-pub fn function(name: &str, file: &str, line: u32, kind: Kind) -> Frame {
-    Frame { function: name.into(), file: file.into(), line, kind, package: None }
 }
 
 /// A function of a package, version 1.2.3.
