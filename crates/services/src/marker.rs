@@ -30,7 +30,7 @@ pub(crate) const VARIABLE: &str = "PROOFLOAD_TRIAL";
 pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let marker = |entry: &fs::DirEntry| Marker::named(entry.file_name().to_str()?);
-    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| !marker.proofload.is_alive());
+    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| marker.proofload.is_gone());
     entries.filter(dead).map(|entry| entry.path()).collect()
 }
 
@@ -67,7 +67,7 @@ impl Marker {
     /// Whether it is of a Proofload of this place that is dead. Of one elsewhere nobody here can tell.
     pub fn is_abandoned(&self) -> bool {
         let random = self.text.rsplit('-').next().unwrap_or_default();
-        random.starts_with(&place()) && !self.proofload.is_alive()
+        random.starts_with(&place()) && self.proofload.is_gone()
     }
 
     /// Reads the name of a folder, a group or a project.
@@ -321,7 +321,7 @@ fn marker_of(pid: u32) -> Option<Marker> {
 pub fn orphans() -> Vec<ProcessInfo> {
     let is_orphan = |stat: &Stat| {
         stat.is_alive()
-            && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload.is_alive())
+            && marker_of(stat.id.pid).is_some_and(|marker| marker.proofload.is_gone())
             && process::is_numbered_as_we_are(stat.id.pid)
     };
     process::everyone().into_iter().filter(is_orphan).map(|stat| ProcessInfo::of(&stat, &[])).collect()
