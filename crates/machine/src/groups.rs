@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use procfs_core::process::MountInfo;
 use procfs_core::{FromRead, ProcessCGroups};
@@ -44,7 +44,9 @@ impl Hierarchy {
             false => !group.controllers.is_empty() && group.controllers.iter().all(|name| self.has(name)),
         });
         let below = own.and_then(|own| Path::new(&own.pathname).strip_prefix(&self.mount.root).ok());
-        let Some(below) = below else { return Vec::new() };
+        // What lies above our own namespace of groups is told by a way up, which leads nowhere in this mount.
+        let is_shown = |below: &&Path| !below.components().any(|part| part == Component::ParentDir);
+        let Some(below) = below.filter(is_shown) else { return Vec::new() };
         // Put together anew, for to join nothing leaves a slash at the end.
         let own: PathBuf = self.mount.mount_point.join(below).components().collect();
         let top = &self.mount.mount_point;
@@ -181,5 +183,8 @@ mod tests {
         assert_eq!(found(mount, "0::/pods/one/app\n"), of_app);
         assert!(found(mount, "0::/elsewhere\n").is_empty());
         assert!(found("", "0::/\n").is_empty() && found(mount, "garbage").is_empty());
+        // In a container that shows the host's processes, of one beside it.
+        let own = "30 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert!(found(own, "0::/../docker-4f2a.scope\n").is_empty());
     }
 }
