@@ -185,6 +185,39 @@ impl Running {
     }
 }
 
+/// The sockets by which connections get to a service, and the processes that have them open.
+#[derive(Debug, Default)]
+pub(crate) struct Door {
+    sockets: Vec<u64>,
+    holders: Vec<ProcessId>,
+}
+
+impl Running {
+    /// That of this moment; one without holders where they may not be seen.
+    pub(crate) fn door_now(&self) -> Door {
+        let reached = sockets::reached(&on_port(self.address.port()), self.address.ip());
+        let sockets: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
+        let holders = self.alive().into_iter().filter(|stat| holds(stat, &sockets)).map(|stat| stat.id);
+        Door { holders: holders.collect(), sockets }
+    }
+
+    /// Whether all who answered when it became ready are gone, and with them their sockets: its program was started again. One that goes
+    /// to the background, or gives itself new workers, hands the socket on.
+    pub(crate) fn has_another_door(&self) -> bool {
+        let Door { sockets, holders } = &self.door;
+        if holders.is_empty() || holders.iter().any(|id| id.is_alive()) {
+            return false;
+        }
+        // Of one that has ended altogether its end tells.
+        let alive = self.alive();
+        !alive.is_empty() && !alive.iter().any(|stat| holds(stat, sockets))
+    }
+}
+
+fn holds(stat: &Stat, sockets: &[u64]) -> bool {
+    open_sockets(stat.id.pid).is_some_and(|open| open.iter().any(|inode| sockets.contains(inode)))
+}
+
 fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
     alive.iter().map(|stat| ProcessInfo::of(stat, variables)).collect()
 }
