@@ -73,6 +73,17 @@ fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
     folders.map(|folder| folder.join("cpu.stat")).collect()
 }
 
+/// Those that bear on these processes and not on us: the quota of a container, or of a service that systemd has started.
+pub fn quota_files_beside(pids: &[u32]) -> Vec<PathBuf> {
+    let ours = quota_files(&[]);
+    quota_files(pids).into_iter().filter(|file| !ours.contains(file)).collect()
+}
+
+/// For how long quotas have held processes back so far, by these files, in nanoseconds. One that has gone has no more to tell.
+pub fn held_back_ns(quota_files: &[PathBuf]) -> u64 {
+    quota_files.iter().map(|file| throttled_ns(&fs::read_to_string(file).unwrap_or_default())).sum()
+}
+
 /// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: version 2, whose
 /// groups can be killed at once, then `cpuacct` without `cpu`.
 pub fn counting(mounts: &str, groups: &str) -> Vec<ControlGroup> {

@@ -71,6 +71,11 @@ impl Slice {
         self.counts.merge(turn.counts, Windows::Sequential);
     }
 
+    /// Time for which quotas of services' own held them back, of the service with which that was longest, in nanoseconds.
+    pub fn services_throttled_ns(&self) -> u64 {
+        self.services.iter().map(|service| service.throttled_ns).max().unwrap_or(0)
+    }
+
     /// Successful responses, and the nanoseconds in which they came, over which throughput is counted.
     ///
     /// At its limit a service is busy from the begin of a window to its end, and what came in the window over its length is what it can do.
@@ -142,6 +147,10 @@ pub struct ServiceUse {
     /// Bytes that it had fetched from storage, by `/proc/PID/io`.
     #[serde(default)]
     pub read_bytes: u64,
+    /// Time that control groups of its own were held back for having used up their quota, in nanoseconds: a container's, or those of what
+    /// ran already. A program that is started has those of [`MachineUse::throttled_ns`].
+    #[serde(default)]
+    pub throttled_ns: u64,
 }
 
 /// A generator that is connected.

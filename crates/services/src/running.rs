@@ -190,7 +190,9 @@ impl Running {
         while let Some(container) = &self.container {
             if let Some(Up { address, containers, image }) = container.look(cpus)? {
                 let groups = containers.iter().map(|(_, group)| group.clone()).collect();
-                (self.address, self.meter, self.image) = (address, Meter::new(Tree::In(groups)), Some(image));
+                let pids: Vec<u32> = containers.iter().map(|(first, _)| first.pid).collect();
+                let meter = Meter::apart(Tree::In(groups), &pids);
+                (self.address, self.meter, self.image) = (address, meter, Some(image));
                 self.containers = containers;
                 return Ok(());
             }

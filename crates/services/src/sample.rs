@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use machine::groups::ControlGroup;
+use machine::groups::{ControlGroup, held_back_ns, quota_files_beside};
 use machine::process::{self, Environ, ProcessId, Stat, number, text, ticks_to_ns};
 use model::ThreadUse;
 use rustix::io::Errno;
@@ -51,6 +51,9 @@ pub struct Sample {
     pub major_faults: u64,
     /// Bytes that were fetched from storage: what the page cache had is not among them. 0 where they may not be read.
     pub read_bytes: u64,
+    /// Time for which quotas held it back that are its own: those around Proofload are the machine's.
+    #[serde(default)]
+    pub throttled_ns: u64,
     /// Resident memory. Pages that processes share count for each of them.
     pub rss_bytes: u64,
     /// Processes.
@@ -157,12 +160,22 @@ pub(crate) struct Meter {
     cpu_ns: u64,
     major_faults: u64,
     read_bytes: u64,
+    /// Where the kernel tells whether a quota of its own held it back.
+    quota_files: Vec<PathBuf>,
+    throttled_ns: u64,
 }
 
 impl Meter {
     pub fn new(tree: Tree) -> Self {
         let (living, ended, groups) = (HashMap::new(), Counters::default(), Vec::new());
-        Self { tree, groups, living, ended, cpu_ns: 0, major_faults: 0, read_bytes: 0 }
+        let (cpu_ns, major_faults, read_bytes, throttled_ns) = (0, 0, 0, 0);
+        let quota_files = Vec::new();
+        Self { tree, groups, living, ended, cpu_ns, major_faults, read_bytes, quota_files, throttled_ns }
+    }
+
+    /// The same of what was not started below us, and so has groups of its own: those that these processes are in.
+    pub fn apart(tree: Tree, pids: &[u32]) -> Self {
+        Self { quota_files: quota_files_beside(pids), ..Self::new(tree) }
     }
 
     /// Samples, and says which processes there are.
@@ -171,6 +184,7 @@ impl Meter {
         let processes = self.tree.processes();
         let cpu_by_process = self.account(&processes, group_ns);
         self.read_bytes = self.read_bytes.max(self.fetched(&processes));
+        self.throttled_ns = self.throttled_ns.max(held_back_ns(&self.quota_files));
         let counters = self.count(&processes);
         let alive = processes.iter().filter(|stat| stat.is_alive()).count();
         let rss_kb = processes.iter().map(|stat| number(&text(stat.id.pid, "status"), "VmRSS"));
@@ -182,6 +196,7 @@ impl Meter {
             switches_involuntary: counters.involuntary,
             major_faults: self.major_faults,
             read_bytes: self.read_bytes,
+            throttled_ns: self.throttled_ns,
             rss_bytes: rss_kb.sum::<u64>() * 1024,
             processes: u32::try_from(alive).unwrap_or(u32::MAX),
             threads: u32::try_from(self.living.len()).unwrap_or(u32::MAX),
