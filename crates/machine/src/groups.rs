@@ -11,7 +11,7 @@ use procfs_core::process::MountInfo;
 use procfs_core::{FromRead, ProcessCGroups};
 use serde::{Deserialize, Serialize};
 
-use crate::process::{names, patiently, text};
+use crate::process::{Stat, everyone, names, patiently, text};
 
 /// A hierarchy of groups, as it is mounted here.
 #[derive(Debug, Clone)]
@@ -113,6 +113,21 @@ pub fn of(pid: u32) -> Option<ControlGroup> {
     found.filter(|(_, is_below)| *is_below).map(|(group, _)| group).min_by_key(|group| group.unified)
 }
 
+/// Whether pods of any of these UIDs run on this machine, also those of a cluster in containers (kind, minikube).
+pub fn have_pods_here<'a>(uids: impl IntoIterator<Item = &'a str>) -> bool {
+    let uids: Vec<&str> = uids.into_iter().filter(|uid| !uid.is_empty()).collect();
+    let is_in_one = |stat: &Stat| {
+        let groups = text(stat.id.pid, "cgroup");
+        uids.iter().any(|uid| is_of_pod(&groups, uid))
+    };
+    !uids.is_empty() && everyone().iter().any(is_in_one)
+}
+
+/// Kubelets name the control group of a pod by its UID, in which systemd wants `_` for `-`.
+fn is_of_pod(groups: &str, uid: &str) -> bool {
+    [uid, &uid.replace('-', "_")].iter().any(|uid| groups.contains(&format!("pod{uid}")))
+}
+
 /// One group, by its folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlGroup {
@@ -185,6 +200,13 @@ mod tests {
         assert!(counting(&old.replace("rw,cpuacct", "rw,cpu,cpuacct"), groups).is_empty());
         let of_new = ["/sys/fs/cgroup/user.slice/a:b", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"];
         assert_eq!(found(new, groups), of_new.map(|folder| format!("{folder}/cpu.stat")));
+    }
+
+    #[test]
+    fn a_pod_of_a_cluster_in_a_container_is_known_by_its_group() {
+        let kind = "0::/docker/4f2a/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod7c1b_09aa.slice/cri-12.scope\n";
+        assert!(is_of_pod(kind, "7c1b-09aa") && !is_of_pod(kind, "7c1b-09ab"));
+        assert!(is_of_pod("0::/kubepods/burstable/pod7c1b-09aa/12\n", "7c1b-09aa"));
     }
 
     #[test]
