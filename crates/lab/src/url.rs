@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use load::Address;
 use plan::{Place, Plan, Service, Url, Variant};
-use services::Watched;
+use services::{Watched, reach_socket};
 
 /// How long an address may take to accept a connection.
 const REACH_PATIENCE: Duration = Duration::from_secs(3);
@@ -31,8 +30,7 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
     let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
     let (host, port) = match &url.place {
         Place::Unix(path) => {
-            UnixStream::connect(path)
-                .map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
+            reach_socket(path).map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
             return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
         }
         Place::Tcp { host, port } => (host.as_str(), *port),
