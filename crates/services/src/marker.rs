@@ -194,7 +194,7 @@ fn own() -> Vec<ControlGroup> {
 fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> {
     // Those whose Proofload and warden were both killed nobody else removes. Busy ones refuse.
     for abandoned in abandoned(&parent.folder) {
-        let _ = fs::remove_dir(abandoned);
+        let _ = remove_groups(&abandoned);
     }
     let group = ControlGroup { folder: parent.folder.join(marker.name()), unified: parent.unified };
     fs::create_dir(&group.folder).ok()?;
@@ -222,11 +222,21 @@ pub(crate) fn kill_group(group: &ControlGroup) {
 /// Removes it, once it is empty; gives up after a fifth of a second.
 pub(crate) fn remove_group(group: &ControlGroup) {
     for _ in 0..REMOVAL_TRIES {
-        match fs::remove_dir(&group.folder) {
+        match remove_groups(&group.folder) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(REMOVAL_PAUSE),
             _ => return,
         }
     }
+}
+
+/// A group with those that the service has made below it.
+fn remove_groups(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_groups(&entry.path())?;
+        }
+    }
+    fs::remove_dir(folder)
 }
 
 // The last net: processes of a service whose warden was killed, found by every trace they bear, and killed.
@@ -414,6 +424,8 @@ mod tests {
             let abandoned = parent.folder.join("proofload-4194305-1-00");
             fs::create_dir(&abandoned).unwrap();
             let next = create_below(&parent, &Marker::new()).unwrap();
+            // As an engine makes them.
+            fs::create_dir_all(next.folder.join("pod/one")).unwrap();
             assert!(!abandoned.exists() && group.folder.exists());
             remove_group(&group);
             remove_group(&next);
