@@ -61,8 +61,7 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
 /// Whether an address is one of this machine, by whatever name it was found. What is sent to such a one comes from it, too; nothing is.
 fn is_here(address: &Address) -> bool {
     let Address::Tcp(at) = address else { return true };
-    let any: IpAddr =
-        if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let from = UdpSocket::bind((any, 0)).and_then(|socket| {
         socket.connect(at)?;
         socket.local_addr()
