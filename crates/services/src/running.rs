@@ -29,6 +29,8 @@ use crate::{Placement, Ports, Warden};
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two questions to a container engine.
 const ENGINE_LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The status with which an engine's command ends whose container was ended by SIGKILL.
+const KILLED: i32 = 128 + libc::SIGKILL;
 /// Time between two looks at whether a service is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -250,6 +252,8 @@ impl Running {
                 error.help("a service must stay; one that goes to the background must leave a process behind")
             }
             Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
+            // So an engine's command tells of it.
+            Exit::Status(KILLED) if self.container.is_some() => error.help(NO_MEMORY),
             // The flag of Node.js 20 has another beginning.
             Exit::Status(1) if self.agent.is_some() && self.command.contains("-permission") => {
                 let flag = format!("--allow-fs-read={}/proofload-*", std::env::temp_dir().display());
