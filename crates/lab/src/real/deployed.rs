@@ -104,7 +104,8 @@ impl RealEnvironment {
         let address = Address::Tcp(behind.address);
         let are_here = have_pods_here(behind.pods.iter().map(|pod| pod.uid.as_str()));
         let unseen = are_here.then(|| PODS_HERE.to_owned());
-        let kept = record::Deployed { unseen, pods: behind.pods, ..kept(service, deployed.place(), &address) };
+        let kept =
+            record::Deployed { unseen, pods: behind.pods, ..kept(service, deployed.place(), &address) };
         Ok(Ok(Loaded { address, kept, cluster: Some(deployed), watched: None }))
     }
 
