@@ -54,11 +54,20 @@ impl Hierarchy {
     }
 }
 
-/// The files `cpu.stat` of the control groups that this process and `pids` are in and of all groups above them, as far as they can be
-/// seen: a quota may be set on any of them, by whoever made it. Empty where groups are not mounted.
-pub fn quota_files(pids: &[u32]) -> Vec<PathBuf> {
-    let groups: Vec<String> =
-        pids.iter().chain([&std::process::id()]).map(|pid| text(*pid, "cgroup")).collect();
+/// The files `cpu.stat` of the control groups that this process is in and of all groups above them, as far as they can be seen: a quota
+/// may be set on any of them, by whoever made it. Empty where groups are not mounted.
+pub fn quota_files() -> Vec<PathBuf> {
+    quota_files_around(&[std::process::id()])
+}
+
+/// Those around these processes and not around us: of a container, of what systemd has started, of what put itself into a group.
+pub fn quota_files_beside(pids: &[u32]) -> Vec<PathBuf> {
+    let ours = quota_files();
+    quota_files_around(pids).into_iter().filter(|file| !ours.contains(file)).collect()
+}
+
+fn quota_files_around(pids: &[u32]) -> Vec<PathBuf> {
+    let groups: Vec<String> = pids.iter().map(|pid| text(*pid, "cgroup")).collect();
     let mut files = quota_files_of(&text(std::process::id(), "mountinfo"), &groups);
     // Processes are in one group together, and a hierarchy may be mounted at several places.
     let mut seen = HashSet::new();
@@ -71,12 +80,6 @@ fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
     let limiting = hierarchies(mounts).into_iter().filter(|one| one.unified || one.has("cpu"));
     let folders = limiting.flat_map(|one| groups.iter().flat_map(move |groups| one.folders(groups)));
     folders.map(|folder| folder.join("cpu.stat")).collect()
-}
-
-/// Those that bear on these processes and not on us: the quota of a container, or of a service that systemd has started.
-pub fn quota_files_beside(pids: &[u32]) -> Vec<PathBuf> {
-    let ours = quota_files(&[]);
-    quota_files(pids).into_iter().filter(|file| !ours.contains(file)).collect()
 }
 
 /// For how long quotas have held processes back so far, by these files, in nanoseconds. One that has gone has no more to tell.

@@ -147,8 +147,8 @@ pub struct ServiceUse {
     /// Bytes that it had fetched from storage, by `/proc/PID/io`.
     #[serde(default)]
     pub read_bytes: u64,
-    /// Time that control groups of its own were held back for having used up their quota, in nanoseconds: a container's, or those of what
-    /// ran already. A program that is started has those of [`MachineUse::throttled_ns`].
+    /// Time that control groups of its own, those around it and not around Proofload, were held back for having used up their quota, in
+    /// nanoseconds: a container's, or a unit's of systemd.
     #[serde(default)]
     pub throttled_ns: u64,
 }
@@ -214,7 +214,8 @@ pub struct MachineUse {
     /// the kernel does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_share: Option<f64>,
-    /// Time that control groups above or around the services were held back for having used up their quota, in nanoseconds.
+    /// Time that control groups around Proofload, and so around all that it starts, were held back for having used up their quota, in
+    /// nanoseconds.
     #[serde(default)]
     pub throttled_ns: u64,
     /// CPU time of whatever is neither Proofload nor a service of this run, in nanoseconds.

@@ -114,6 +114,7 @@ pub fn start(
     running.wait_ready(service, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
     running.door = running.door_now();
+    running.meter.watch_quotas();
     Ok(running)
 }
 
@@ -192,9 +193,7 @@ impl Running {
         while let Some(container) = &self.container {
             if let Some(Up { address, containers, image }) = container.look(cpus)? {
                 let groups = containers.iter().map(|(_, group)| group.clone()).collect();
-                let pids: Vec<u32> = containers.iter().map(|(first, _)| first.pid).collect();
-                let meter = Meter::apart(Tree::In(groups), &pids);
-                (self.address, self.meter, self.image) = (address, meter, Some(image));
+                (self.address, self.meter, self.image) = (address, Meter::new(Tree::In(groups)), Some(image));
                 self.containers = containers;
                 return Ok(());
             }

@@ -173,9 +173,10 @@ impl Meter {
         Self { tree, groups, living, ended, cpu_ns, major_faults, read_bytes, quota_files, throttled_ns }
     }
 
-    /// The same of what was not started below us, and so has groups of its own: those that these processes are in.
-    pub fn apart(tree: Tree, pids: &[u32]) -> Self {
-        Self { quota_files: quota_files_beside(pids), ..Self::new(tree) }
+    /// Looks from now on at quotas, too: those around the processes that there are, and not around us.
+    pub fn watch_quotas(&mut self) {
+        let pids: Vec<u32> = self.tree.processes().iter().map(|stat| stat.id.pid).collect();
+        self.quota_files = quota_files_beside(&pids);
     }
 
     /// Samples, and says which processes there are.

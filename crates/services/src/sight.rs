@@ -304,8 +304,9 @@ impl Watched {
         let roots: Vec<ProcessId> =
             holders.iter().map(|stat| stat.id).filter(|id| !below.contains(id)).collect();
         let listening = holders.iter().map(|stat| stat.id.pid).collect();
-        let pids: Vec<u32> = roots.iter().map(|id| id.pid).collect();
-        Ok(Watched { meter: Meter::apart(Tree::From(roots.clone()), &pids), listening, roots })
+        let mut meter = Meter::new(Tree::From(roots.clone()));
+        meter.watch_quotas();
+        Ok(Watched { meter, listening, roots })
     }
 
     /// What they have used so far.
