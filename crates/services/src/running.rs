@@ -115,6 +115,7 @@ pub fn start(
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
     running.door = running.door_now();
     running.meter.watch_quotas();
+    running.meter.check_group();
     Ok(running)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Two samples around a slice give the slice's share. It reads; it never waits and never judges.
 //!
-//! **CPU time** comes from a control group where one could be made ([`CpuSource::Group`]): it misses nothing. Elsewhere
-//! ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU clock, ns) plus that of
+//! **CPU time** comes from a control group where one could be made, and no process has left it ([`CpuSource::Group`]): it
+//! misses nothing. Elsewhere ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU clock, ns) plus that of
 //! their children that have ended (`cutime` and `cstime` of `/proc/PID/stat`). What that loses: up to two clock ticks
 //! (20 ms) for each process that has ended children, and all of the time of children whose parent ignores SIGCHLD. A
 //! tree that starts and ends no processes during a slice loses nothing. Either way the share of a thread running this
@@ -177,6 +177,18 @@ impl Meter {
     pub fn watch_quotas(&mut self) {
         let pids: Vec<u32> = self.tree.processes().iter().map(|stat| stat.id.pid).collect();
         self.quota_files = quota_files_beside(&pids);
+    }
+
+    /// Counts by processes from now on where one of them is not in the group that is to count them: what starts a container, or
+    /// `systemd-run --scope`, gives it one of its own.
+    pub fn check_group(&mut self) {
+        let Tree::Below(warden, Some(group)) = &self.tree else { return };
+        let (processes, members) = (self.tree.processes(), group.members());
+        // One that has ended in between has not left.
+        let has_left = |stat: &Stat| !members.contains(&stat.id.pid) && stat.id.is_alive();
+        if processes.iter().any(has_left) {
+            self.tree = Tree::Below(*warden, None);
+        }
     }
 
     /// Samples, and says which processes there are.
