@@ -21,6 +21,8 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
             Some(program) => program,
             // What runs on the generators' machines runs on these.
             None => {
+                // It may take half a minute, and who leaves by Ctrl-C leaves no empty folder: the record makes it again.
+                records::release();
                 program.insert(plan.generators.program.as_deref().map_or_else(Program::own, Program::at)?)
             }
         };
@@ -97,7 +99,7 @@ pub fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
         return Err(Failed::usage(format!("{what}; nobody said that it may"))
             .hint("--yes, if these machines are yours to load, or their owners agree"));
     }
-    // Who leaves by Ctrl-C leaves no empty folder: the record makes it again.
+    // As above.
     records::release();
     // Asked however quiet all else is to be.
     print::coloured(&model::text::line(&format!("{what}. Are they yours to load? [y/N]")));

@@ -1,7 +1,7 @@
 //! Printing that survives a closed terminal: stdout is data, stderr is talk, and neither may end the program.
 
 use std::borrow::Cow;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -86,7 +86,9 @@ pub const PRIVATE: u32 = 0o600;
 /// Makes a file with this content and mode that is not there yet.
 pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
-    file.and_then(|mut file| file.write_all(content)).map_err(|error| match error.kind() {
+    // Half of one would be in the way of the next try.
+    let write = |mut file: File| file.write_all(content).inspect_err(|_| _ = fs::remove_file(path));
+    file.and_then(write).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => is_there(path),
         _ => unwritable(&path.display().to_string(), &error),
     })

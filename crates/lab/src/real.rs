@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ::machine::clock::spin_ns;
+use ::machine::groups::quota_files;
 use ::services::{Cache, Division, Network, Preparing, Running, Sample, Warden};
 use load::{Address, DriverChoice};
-use machine::groups::quota_files;
 use machine::process::cpu_ns as process_cpu_ns;
 use machine::{Look, TcpCounters};
 use plan::{Cpus, Plan, Preparation, Variant};
@@ -65,7 +65,7 @@ pub struct RealEnvironment {
     division: Division,
     /// CPUs that Proofload, and so its services, may use.
     cpus: Vec<usize>,
-    /// Where the kernel tells whether a quota held any of them back.
+    /// Where the kernel tells whether a quota held all of them back.
     quota_files: Vec<PathBuf>,
     /// Placeholders that all services here share: the folders of prepared data.
     values: BTreeMap<String, String>,
@@ -123,7 +123,7 @@ impl RealEnvironment {
             stop,
             division,
             cpus,
-            quota_files: ::machine::groups::quota_files(&[]),
+            quota_files: quota_files(),
             values: BTreeMap::new(),
             began: Instant::now(),
             living: Vec::new(),
@@ -254,7 +254,6 @@ impl Environment for RealEnvironment {
             network,
             loaded,
         });
-        self.find_quotas();
         self.pin(&started);
         Ok(started)
     }
@@ -443,14 +442,6 @@ impl RealEnvironment {
         // Of a cluster's nodes nothing is told.
         let living = living.filter(|living| living.entry_host().is_none() && living.loaded.is_none());
         living.filter_map(|living| Some((living.variant, counted(living)?))).collect()
-    }
-
-    /// The files of the quotas that may hold us and the living services back.
-    fn find_quotas(&mut self) {
-        let services = self.living.iter().flat_map(|living| &living.services);
-        let pids: Vec<u32> =
-            services.filter_map(|service| service.here()).map(|running| running.pid).collect();
-        self.quota_files = quota_files(&pids);
     }
 
     /// A machine that is lost, with what ran there.

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
 use load::Address;
 use plan::{Place, Plan, Service, Url, Variant};
-use services::Watched;
+use services::{Watched, reach_socket};
 
 /// How long an address may take to accept a connection.
 const REACH_PATIENCE: Duration = Duration::from_secs(3);
@@ -31,8 +30,7 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
     let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
     let (host, port) = match &url.place {
         Place::Unix(path) => {
-            UnixStream::connect(path)
-                .map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
+            reach_socket(path).map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
             return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
         }
         Place::Tcp { host, port } => (host.as_str(), *port),
@@ -60,13 +58,24 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
     Err(refused(&url.authority(), &why))
 }
 
+/// Whether an address is one of this machine, by whatever name it was found. What is sent to such a one comes from it, too; nothing is.
+fn is_here(address: &Address) -> bool {
+    let Address::Tcp(at) = address else { return true };
+    let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(at)?;
+        socket.local_addr()
+    });
+    at.ip().to_canonical().is_loopback() || from.is_ok_and(|from| from.ip() == at.ip())
+}
+
 /// The processes behind a URL.
 ///
 /// # Errors
 /// In words: why they cannot be seen.
 pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
-    if !url.is_local() {
-        return Err(format!("{} may be another machine", url.host()));
+    if !is_here(&reached.address) {
+        return Err(format!("{} is no address of this machine", url.host()));
     }
     let watched = match &reached.address {
         Address::Tcp(address) => Watched::at(*address),
@@ -96,4 +105,17 @@ pub fn unseen(plan: &Plan) -> BTreeMap<usize, String> {
         }
     };
     all.iter().enumerate().filter_map(why).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_here_whatever_it_is_called() {
+        let is_here = |text: &str| is_here(&Address::Tcp(text.parse().expect("an address")));
+        assert!(is_here("127.0.0.1:1") && is_here("127.0.1.1:1") && is_here("[::ffff:127.0.0.1]:1"));
+        // For documentation alone (RFC 5737).
+        assert!(!is_here("192.0.2.7:1"));
+    }
 }

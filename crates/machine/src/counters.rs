@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::groups::{counted, throttled_ns};
-use crate::process::ticks_to_ns;
+use crate::process::{patiently, ticks_to_ns};
 use crate::sockets::parse_ports;
 
 /// Time of all processors since boot or of one of them, in ticks: user nice system idle iowait irq softirq steal. Guest time, which
@@ -92,7 +92,8 @@ impl CounterTexts {
 }
 
 fn read(path: &str) -> String {
-    fs::read_to_string(path).unwrap_or_default()
+    // A look without figures, and one with, would have all since boot happen between the two.
+    patiently(|| fs::read_to_string(path)).unwrap_or_default()
 }
 
 /// What a machine had counted by one moment.

@@ -5,13 +5,13 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use procfs_core::process::MountInfo;
 use procfs_core::{FromRead, ProcessCGroups};
 use serde::{Deserialize, Serialize};
 
-use crate::process::{names, patiently, text};
+use crate::process::{Stat, everyone, names, patiently, text};
 
 /// A hierarchy of groups, as it is mounted here.
 #[derive(Debug, Clone)]
@@ -44,7 +44,9 @@ impl Hierarchy {
             false => !group.controllers.is_empty() && group.controllers.iter().all(|name| self.has(name)),
         });
         let below = own.and_then(|own| Path::new(&own.pathname).strip_prefix(&self.mount.root).ok());
-        let Some(below) = below else { return Vec::new() };
+        // What lies above our own namespace of groups is told by a way up, which leads nowhere in this mount.
+        let is_shown = |below: &&Path| !below.components().any(|part| part == Component::ParentDir);
+        let Some(below) = below.filter(is_shown) else { return Vec::new() };
         // Put together anew, for to join nothing leaves a slash at the end.
         let own: PathBuf = self.mount.mount_point.join(below).components().collect();
         let top = &self.mount.mount_point;
@@ -52,11 +54,20 @@ impl Hierarchy {
     }
 }
 
-/// The files `cpu.stat` of the control groups that this process and `pids` are in and of all groups above them, as far as they can be
-/// seen: a quota may be set on any of them, by whoever made it. Empty where groups are not mounted.
-pub fn quota_files(pids: &[u32]) -> Vec<PathBuf> {
-    let groups: Vec<String> =
-        pids.iter().chain([&std::process::id()]).map(|pid| text(*pid, "cgroup")).collect();
+/// The files `cpu.stat` of the control groups that this process is in and of all groups above them, as far as they can be seen: a quota
+/// may be set on any of them, by whoever made it. Empty where groups are not mounted.
+pub fn quota_files() -> Vec<PathBuf> {
+    quota_files_around(&[std::process::id()])
+}
+
+/// Those around these processes and not around us: of a container, of what systemd has started, of what put itself into a group.
+pub fn quota_files_beside(pids: &[u32]) -> Vec<PathBuf> {
+    let ours = quota_files();
+    quota_files_around(pids).into_iter().filter(|file| !ours.contains(file)).collect()
+}
+
+fn quota_files_around(pids: &[u32]) -> Vec<PathBuf> {
+    let groups: Vec<String> = pids.iter().map(|pid| text(*pid, "cgroup")).collect();
     let mut files = quota_files_of(&text(std::process::id(), "mountinfo"), &groups);
     // Processes are in one group together, and a hierarchy may be mounted at several places.
     let mut seen = HashSet::new();
@@ -69,6 +80,11 @@ fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
     let limiting = hierarchies(mounts).into_iter().filter(|one| one.unified || one.has("cpu"));
     let folders = limiting.flat_map(|one| groups.iter().flat_map(move |groups| one.folders(groups)));
     folders.map(|folder| folder.join("cpu.stat")).collect()
+}
+
+/// For how long quotas have held processes back so far, by these files, in nanoseconds. One that has gone has no more to tell.
+pub fn held_back_ns(quota_files: &[PathBuf]) -> u64 {
+    quota_files.iter().map(|file| throttled_ns(&fs::read_to_string(file).unwrap_or_default())).sum()
 }
 
 /// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: version 2, whose
@@ -98,6 +114,21 @@ pub fn of(pid: u32) -> Option<ControlGroup> {
     let found = groups_in(&mounts, &groups, |one| one.unified || one.has("cpuacct"));
     // Where both versions are there, engines use the older one.
     found.filter(|(_, is_below)| *is_below).map(|(group, _)| group).min_by_key(|group| group.unified)
+}
+
+/// Whether pods of any of these UIDs run on this machine, also those of a cluster in containers (kind, minikube).
+pub fn have_pods_here<'a>(uids: impl IntoIterator<Item = &'a str>) -> bool {
+    let uids: Vec<&str> = uids.into_iter().filter(|uid| !uid.is_empty()).collect();
+    let is_in_one = |stat: &Stat| {
+        let groups = text(stat.id.pid, "cgroup");
+        uids.iter().any(|uid| is_of_pod(&groups, uid))
+    };
+    !uids.is_empty() && everyone().iter().any(is_in_one)
+}
+
+/// Kubelets name the control group of a pod by its UID, in which systemd wants `_` for `-`.
+fn is_of_pod(groups: &str, uid: &str) -> bool {
+    [uid, &uid.replace('-', "_")].iter().any(|uid| groups.contains(&format!("pod{uid}")))
 }
 
 /// One group, by its folder.
@@ -175,11 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_of_a_cluster_in_a_container_is_known_by_its_group() {
+        let kind = "0::/docker/4f2a/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod7c1b_09aa.slice/cri-12.scope\n";
+        assert!(is_of_pod(kind, "7c1b-09aa") && !is_of_pod(kind, "7c1b-09ab"));
+        assert!(is_of_pod("0::/kubepods/burstable/pod7c1b-09aa/12\n", "7c1b-09aa"));
+    }
+
+    #[test]
     fn of_a_container_only_what_is_mounted_is_read() {
         let mount = "30 23 0:26 /pods/one /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         let of_app = ["/sys/fs/cgroup/app/cpu.stat", "/sys/fs/cgroup/cpu.stat"];
         assert_eq!(found(mount, "0::/pods/one/app\n"), of_app);
         assert!(found(mount, "0::/elsewhere\n").is_empty());
         assert!(found("", "0::/\n").is_empty() && found(mount, "garbage").is_empty());
+        // In a container that shows the host's processes, of one beside it.
+        let own = "30 23 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        assert!(found(own, "0::/../docker-4f2a.scope\n").is_empty());
     }
 }

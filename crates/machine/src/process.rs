@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use procfs_core::FromRead;
 use procfs_core::process::{Schedstat, Stat as RawStat};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 /// A process, told apart by its start from a later one that has the same number.
@@ -36,6 +37,20 @@ impl ProcessId {
     pub fn is_alive(self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| stat.id == self && stat.is_alive())
     }
+
+    /// Whether this very process has ended. Of one that `/proc` hides from this user (`hidepid`) nobody can tell: it counts as there.
+    pub fn is_gone(self) -> bool {
+        match Stat::read(self.pid) {
+            Some(stat) => stat.id != self || !stat.is_alive(),
+            None => !is_taken(self.pid),
+        }
+    }
+}
+
+/// Whether the kernel has given a number away, also to a process that may not be seen.
+fn is_taken(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// What of `/proc/PID/stat` is used; times in clock ticks.
@@ -179,7 +194,7 @@ pub struct Environ(Vec<u8>);
 impl Environ {
     /// `None`: it may not be read, or the process is gone.
     pub fn read(pid: u32) -> Option<Environ> {
-        fs::read(format!("/proc/{pid}/environ")).ok().map(Environ)
+        patiently(|| fs::read(format!("/proc/{pid}/environ"))).ok().map(Environ)
     }
 
     /// Those that `wanted` chooses.
@@ -401,7 +416,10 @@ mod tests {
         };
         assert_eq!(of_child(&by_parents(me, &everyone())).map(|stat| stat.id), Some(grandchild.id));
         let me = ProcessId::of(me).unwrap();
-        assert!(me.is_alive() && !(ProcessId { start_ticks: me.start_ticks + 1, ..me }).is_alive());
+        let later = ProcessId { start_ticks: me.start_ticks + 1, ..me };
+        assert!(me.is_alive() && !later.is_alive());
+        let nobody = ProcessId { pid: 4_194_305, ..me };
+        assert!(!me.is_gone() && later.is_gone() && nobody.is_gone());
         for pid in [grandchild.id.pid, child.id()] {
             // SAFETY: a signal to a process that this test started.
             unsafe { libc::kill(pid as i32, libc::SIGKILL) };

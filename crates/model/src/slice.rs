@@ -71,6 +71,11 @@ impl Slice {
         self.counts.merge(turn.counts, Windows::Sequential);
     }
 
+    /// Time for which quotas of services' own held them back, of the service with which that was longest, in nanoseconds.
+    pub fn services_throttled_ns(&self) -> u64 {
+        self.services.iter().map(|service| service.throttled_ns).max().unwrap_or(0)
+    }
+
     /// Successful responses, and the nanoseconds in which they came, over which throughput is counted.
     ///
     /// At its limit a service is busy from the begin of a window to its end, and what came in the window over its length is what it can do.
@@ -142,6 +147,10 @@ pub struct ServiceUse {
     /// Bytes that it had fetched from storage, by `/proc/PID/io`.
     #[serde(default)]
     pub read_bytes: u64,
+    /// Time that control groups of its own, those around it and not around Proofload, were held back for having used up their quota, in
+    /// nanoseconds: a container's, or a unit's of systemd.
+    #[serde(default)]
+    pub throttled_ns: u64,
 }
 
 /// A generator that is connected.
@@ -205,7 +214,8 @@ pub struct MachineUse {
     /// the kernel does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_share: Option<f64>,
-    /// Time that control groups above or around the services were held back for having used up their quota, in nanoseconds.
+    /// Time that control groups around Proofload, and so around all that it starts, were held back for having used up their quota, in
+    /// nanoseconds.
     #[serde(default)]
     pub throttled_ns: u64,
     /// CPU time of whatever is neither Proofload nor a service of this run, in nanoseconds.

@@ -2,7 +2,7 @@
 //!
 //! `machine` reads it; what cannot be read is `None`, never an error. It keeps what tells machines apart, and must not judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -65,8 +65,10 @@ impl Environment {
     fn of(services: &[&Started], source: Option<&Started>) -> Environment {
         let pm2 = services.iter().find(|service| service.launcher.is_pm2());
         let pm2 = pm2.and_then(|service| Some(("pm2".to_owned(), pm2_version(&service.directory)?)));
-        let programs = services.iter().filter_map(|service| service.command.first());
-        let runtimes = programs.filter_map(|program| Some((program.clone(), version_of(program)?)));
+        // Each is asked once, however many variants have it.
+        let programs: BTreeSet<&String> =
+            services.iter().filter_map(|service| service.command.first()).collect();
+        let runtimes = programs.into_iter().filter_map(|name| Some((name.clone(), version_of(name)?)));
         let facts = Facts::look();
         Environment {
             kernel: facts.host.kernel,

@@ -233,7 +233,7 @@ impl ServicesAgent {
             about: host.about,
             control,
             living: BTreeMap::new(),
-            quota_files: Vec::new(),
+            quota_files: quota_files(),
         }
     }
 
@@ -283,20 +283,13 @@ impl ServicesAgent {
         };
         let started = Started { pid: running.pid, port: running.address.port(), workers: running.workers() };
         self.living.insert(wanted.number, Living { running, log });
-        self.find_quotas();
         Ok(ServicesResponse::Started(Box::new(started)))
     }
 
     fn stop(&mut self, number: u64) -> Carried {
         let Living { running, log } = self.living.remove(&number).ok_or_else(|| unknown(number))?;
         let stopped = running.stop();
-        self.find_quotas();
         Ok(ServicesResponse::Stopped { stopped, log: log.encoded() })
-    }
-
-    fn find_quotas(&mut self) {
-        let pids: Vec<u32> = self.living.values().map(|of| of.running.pid).collect();
-        self.quota_files = quota_files(&pids);
     }
 
     /// Services first, or the machine: what is nearest to the load comes nearest to it.

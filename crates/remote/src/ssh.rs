@@ -434,7 +434,7 @@ impl Kept {
 /// How far a time in seconds since 1970 is ahead of now.
 fn ahead_s(theirs: i64) -> Option<i64> {
     let ours = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    Some(theirs - i64::try_from(ours.as_secs()).ok()?)
+    theirs.checked_sub(i64::try_from(ours.as_secs()).ok()?)
 }
 
 // At which address a machine is found that `ssh` knows by some name: what its configuration makes of the name, resolved.

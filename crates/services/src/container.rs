@@ -373,9 +373,10 @@ fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
 
 /// Whether engines have a program that passes signals on to the first one of a container.
 fn has_init() -> bool {
-    let docker = ["/usr/bin/docker-init", "/usr/local/bin/docker-init"];
+    let docker = ["/usr/bin", "/usr/local/bin", "/usr/libexec/docker", "/usr/lib/docker"]
+        .map(|folder| format!("{folder}/docker-init"));
     let podman = ["/usr/libexec/podman/catatonit", "/usr/bin/catatonit"];
-    docker.iter().chain(&podman).any(|file| executable(Path::new(file)))
+    docker.iter().map(String::as_str).chain(podman).any(|file| executable(Path::new(file)))
 }
 
 /// The only port of TCP, by names such as `3000/tcp`.

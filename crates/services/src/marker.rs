@@ -30,7 +30,7 @@ pub(crate) const VARIABLE: &str = "PROOFLOAD_TRIAL";
 pub(crate) fn abandoned(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let marker = |entry: &fs::DirEntry| Marker::named(entry.file_name().to_str()?);
-    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| !marker.proofload.is_alive());
+    let dead = |entry: &fs::DirEntry| marker(entry).is_some_and(|marker| marker.proofload.is_gone());
     entries.filter(dead).map(|entry| entry.path()).collect()
 }
 
@@ -67,7 +67,7 @@ impl Marker {
     /// Whether it is of a Proofload of this place that is dead. Of one elsewhere nobody here can tell.
     pub fn is_abandoned(&self) -> bool {
         let random = self.text.rsplit('-').next().unwrap_or_default();
-        random.starts_with(&place()) && !self.proofload.is_alive()
+        random.starts_with(&place()) && self.proofload.is_gone()
     }
 
     /// Reads the name of a folder, a group or a project.
@@ -194,7 +194,7 @@ fn own() -> Vec<ControlGroup> {
 fn create_below(parent: &ControlGroup, marker: &Marker) -> Option<ControlGroup> {
     // Those whose Proofload and warden were both killed nobody else removes. Busy ones refuse.
     for abandoned in abandoned(&parent.folder) {
-        let _ = fs::remove_dir(abandoned);
+        let _ = remove_groups(&abandoned);
     }
     let group = ControlGroup { folder: parent.folder.join(marker.name()), unified: parent.unified };
     fs::create_dir(&group.folder).ok()?;
@@ -222,11 +222,21 @@ pub(crate) fn kill_group(group: &ControlGroup) {
 /// Removes it, once it is empty; gives up after a fifth of a second.
 pub(crate) fn remove_group(group: &ControlGroup) {
     for _ in 0..REMOVAL_TRIES {
-        match fs::remove_dir(&group.folder) {
+        match remove_groups(&group.folder) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(REMOVAL_PAUSE),
             _ => return,
         }
     }
+}
+
+/// A group with those that the service has made below it.
+fn remove_groups(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_groups(&entry.path())?;
+        }
+    }
+    fs::remove_dir(folder)
 }
 
 // The last net: processes of a service whose warden was killed, found by every trace they bear, and killed.
@@ -321,7 +331,7 @@ fn marker_of(pid: u32) -> Option<Marker> {
 pub fn orphans() -> Vec<ProcessInfo> {
     let is_orphan = |stat: &Stat| {
         stat.is_alive()
-            && marker_of(stat.id.pid).is_some_and(|marker| !marker.proofload.is_alive())
+            && marker_of(stat.id.pid).is_some_and(|marker| marker.proofload.is_gone())
             && process::is_numbered_as_we_are(stat.id.pid)
     };
     process::everyone().into_iter().filter(is_orphan).map(|stat| ProcessInfo::of(&stat, &[])).collect()
@@ -414,6 +424,8 @@ mod tests {
             let abandoned = parent.folder.join("proofload-4194305-1-00");
             fs::create_dir(&abandoned).unwrap();
             let next = create_below(&parent, &Marker::new()).unwrap();
+            // As an engine makes them.
+            fs::create_dir_all(next.folder.join("pod/one")).unwrap();
             assert!(!abandoned.exists() && group.folder.exists());
             remove_group(&group);
             remove_group(&next);

@@ -4,9 +4,12 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use plan::Ready;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 /// How long a connection may take, on loopback.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -88,6 +91,20 @@ pub(crate) fn look(address: SocketAddr, ready: &Ready, abandoned: &mut dyn FnMut
     }
 }
 
+/// Whether a socket in the file system is listened on. One that accepts nothing lets nobody wait: such sockets have no time limit.
+///
+/// # Errors
+/// What the system says.
+pub fn reach_socket(path: &Path) -> io::Result<()> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        // As many wait as may.
+        Err(Errno::AGAIN) => Ok(()),
+        connected => Ok(connected?),
+    }
+}
+
 fn get(mut stream: &TcpStream, address: SocketAddr, path: &str, abandoned: &mut dyn FnMut() -> bool) -> Seen {
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: proofload\r\nConnection: close\r\n\r\n"
@@ -136,7 +153,21 @@ fn judge(answer: &[u8]) -> Seen {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
+
+    #[test]
+    fn who_listens_in_the_file_system_and_accepts_nothing_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        assert_eq!(reach_socket(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        let socket = UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&socket, 0).unwrap();
+        (0..10).for_each(|_| reach_socket(&path).unwrap());
+        drop(socket);
+        assert_eq!(reach_socket(&path).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
 
     #[test]
     fn only_2xx_is_ready() {

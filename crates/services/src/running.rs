@@ -22,13 +22,15 @@ use crate::message::{Exit, Failure, Leftover, Order, Stopped};
 use crate::ports::check_free;
 use crate::probe::{self, MORE_TIME, Seen};
 use crate::sample::{Meter, ProcessThreads, Sample, Tree, peak_bytes};
-use crate::sight::{Listening, Search};
+use crate::sight::{Door, Listening, Search};
 use crate::{Placement, Ports, Warden};
 
 /// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// Time between two questions to a container engine.
 const ENGINE_LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// The status with which an engine's command ends whose container was ended by SIGKILL.
+const KILLED: i32 = 128 + libc::SIGKILL;
 /// Time between two looks at whether a service is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
@@ -52,6 +54,8 @@ pub struct Running {
     pub agent: Option<AgentHost>,
     meter: Meter,
     crew: Crew,
+    /// Where it answered when it became ready.
+    pub(crate) door: Door,
     pub(crate) container: Option<Pack>,
     /// The first process of each container that it has, and its control group.
     containers: Vec<(ProcessId, ControlGroup)>,
@@ -97,6 +101,7 @@ pub fn start(
         meter: Meter::new(Tree::Below(link.pid(), group)),
         link,
         crew: Crew { launcher, wanted: workers, seen: Vec::new() },
+        door: Door::default(),
         agent: placement.agent.clone(),
         image: None,
         container,
@@ -108,6 +113,9 @@ pub fn start(
     running.wait_container(service, &spec.cpus, cancelled)?;
     running.wait_ready(service, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
+    running.door = running.door_now();
+    running.meter.watch_quotas();
+    running.meter.check_group();
     Ok(running)
 }
 
@@ -244,6 +252,8 @@ impl Running {
                 error.help("a service must stay; one that goes to the background must leave a process behind")
             }
             Exit::Signal(libc::SIGKILL) => error.help(NO_MEMORY),
+            // So an engine's command tells of it.
+            Exit::Status(KILLED) if self.container.is_some() => error.help(NO_MEMORY),
             // The flag of Node.js 20 has another beginning.
             Exit::Status(1) if self.agent.is_some() && self.command.contains("-permission") => {
                 let flag = format!("--allow-fs-read={}/proofload-*", std::env::temp_dir().display());
@@ -297,14 +307,16 @@ impl Running {
         u32::try_from(self.crew.seen.len()).ok().filter(|workers| *workers > 0)
     }
 
-    /// How many of them are gone, also if others have taken their places; of a project how many containers were started again.
+    /// How many of them are gone, also if others have taken their places; of a project how many containers were started again, and of what
+    /// starts a program again, such as nodemon, whether it did.
     pub fn workers_lost(&self) -> u32 {
         let lost = self.crew.seen.iter().filter(|worker| !worker.is_alive()).count();
         // One that has only ended did what it was to do, as what prepares a database.
         let again =
             |(first, group): &&(ProcessId, ControlGroup)| !first.is_alive() && !group.members().is_empty();
         let again = self.containers.iter().filter(again).count();
-        u32::try_from(lost.max(again)).unwrap_or(u32::MAX)
+        let anew = usize::from(self.has_another_door());
+        u32::try_from(lost.max(again).max(anew)).unwrap_or(u32::MAX)
     }
 
     /// Waits until all its workers are there. A server deals connections to its workers when they are opened, so one that

@@ -2,8 +2,8 @@
 //!
 //! Two samples around a slice give the slice's share. It reads; it never waits and never judges.
 //!
-//! **CPU time** comes from a control group where one could be made ([`CpuSource::Group`]): it misses nothing. Elsewhere
-//! ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU clock, ns) plus that of
+//! **CPU time** comes from a control group where one could be made, and no process has left it ([`CpuSource::Group`]): it
+//! misses nothing. Elsewhere ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU clock, ns) plus that of
 //! their children that have ended (`cutime` and `cstime` of `/proc/PID/stat`). What that loses: up to two clock ticks
 //! (20 ms) for each process that has ended children, and all of the time of children whose parent ignores SIGCHLD. A
 //! tree that starts and ends no processes during a slice loses nothing. Either way the share of a thread running this
@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use machine::groups::ControlGroup;
+use machine::groups::{ControlGroup, held_back_ns, quota_files_beside};
 use machine::process::{self, Environ, ProcessId, Stat, number, text, ticks_to_ns};
 use model::ThreadUse;
 use rustix::io::Errno;
@@ -51,6 +51,9 @@ pub struct Sample {
     pub major_faults: u64,
     /// Bytes that were fetched from storage: what the page cache had is not among them. 0 where they may not be read.
     pub read_bytes: u64,
+    /// Time for which quotas held it back that are its own: those around Proofload are the machine's.
+    #[serde(default)]
+    pub throttled_ns: u64,
     /// Resident memory. Pages that processes share count for each of them.
     pub rss_bytes: u64,
     /// Processes.
@@ -157,12 +160,35 @@ pub(crate) struct Meter {
     cpu_ns: u64,
     major_faults: u64,
     read_bytes: u64,
+    /// Where the kernel tells whether a quota of its own held it back.
+    quota_files: Vec<PathBuf>,
+    throttled_ns: u64,
 }
 
 impl Meter {
     pub fn new(tree: Tree) -> Self {
         let (living, ended, groups) = (HashMap::new(), Counters::default(), Vec::new());
-        Self { tree, groups, living, ended, cpu_ns: 0, major_faults: 0, read_bytes: 0 }
+        let (cpu_ns, major_faults, read_bytes, throttled_ns) = (0, 0, 0, 0);
+        let quota_files = Vec::new();
+        Self { tree, groups, living, ended, cpu_ns, major_faults, read_bytes, quota_files, throttled_ns }
+    }
+
+    /// Looks from now on at quotas, too: those around the processes that there are, and not around us.
+    pub fn watch_quotas(&mut self) {
+        let pids: Vec<u32> = self.tree.processes().iter().map(|stat| stat.id.pid).collect();
+        self.quota_files = quota_files_beside(&pids);
+    }
+
+    /// Counts by processes from now on where one of them is not in the group that is to count them: what starts a container, or
+    /// `systemd-run --scope`, gives it one of its own.
+    pub fn check_group(&mut self) {
+        let Tree::Below(warden, Some(group)) = &self.tree else { return };
+        let (processes, members) = (self.tree.processes(), group.members());
+        // One that has ended in between has not left.
+        let has_left = |stat: &Stat| !members.contains(&stat.id.pid) && stat.id.is_alive();
+        if processes.iter().any(has_left) {
+            self.tree = Tree::Below(*warden, None);
+        }
     }
 
     /// Samples, and says which processes there are.
@@ -171,6 +197,7 @@ impl Meter {
         let processes = self.tree.processes();
         let cpu_by_process = self.account(&processes, group_ns);
         self.read_bytes = self.read_bytes.max(self.fetched(&processes));
+        self.throttled_ns = self.throttled_ns.max(held_back_ns(&self.quota_files));
         let counters = self.count(&processes);
         let alive = processes.iter().filter(|stat| stat.is_alive()).count();
         let rss_kb = processes.iter().map(|stat| number(&text(stat.id.pid, "status"), "VmRSS"));
@@ -182,6 +209,7 @@ impl Meter {
             switches_involuntary: counters.involuntary,
             major_faults: self.major_faults,
             read_bytes: self.read_bytes,
+            throttled_ns: self.throttled_ns,
             rss_bytes: rss_kb.sum::<u64>() * 1024,
             processes: u32::try_from(alive).unwrap_or(u32::MAX),
             threads: u32::try_from(self.living.len()).unwrap_or(u32::MAX),

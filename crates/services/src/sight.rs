@@ -185,6 +185,39 @@ impl Running {
     }
 }
 
+/// The sockets by which connections get to a service, and the processes that have them open.
+#[derive(Debug, Default)]
+pub(crate) struct Door {
+    sockets: Vec<u64>,
+    holders: Vec<ProcessId>,
+}
+
+impl Running {
+    /// That of this moment; one without holders where they may not be seen.
+    pub(crate) fn door_now(&self) -> Door {
+        let reached = sockets::reached(&on_port(self.address.port()), self.address.ip());
+        let sockets: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
+        let holders = self.alive().into_iter().filter(|stat| holds(stat, &sockets)).map(|stat| stat.id);
+        Door { holders: holders.collect(), sockets }
+    }
+
+    /// Whether all who answered when it became ready are gone, and with them their sockets: its program was started again. One that goes
+    /// to the background, or gives itself new workers, hands the socket on.
+    pub(crate) fn has_another_door(&self) -> bool {
+        let Door { sockets, holders } = &self.door;
+        if holders.is_empty() || holders.iter().any(|id| id.is_alive()) {
+            return false;
+        }
+        // Of one that has ended altogether its end tells.
+        let alive = self.alive();
+        !alive.is_empty() && !alive.iter().any(|stat| holds(stat, sockets))
+    }
+}
+
+fn holds(stat: &Stat, sockets: &[u64]) -> bool {
+    open_sockets(stat.id.pid).is_some_and(|open| open.iter().any(|inode| sockets.contains(inode)))
+}
+
 fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
     alive.iter().map(|stat| ProcessInfo::of(stat, variables)).collect()
 }
@@ -207,7 +240,8 @@ const FORWARDED: &str =
 const ACTIVATED: &str = "systemd listens there, and no service that it has started for that";
 /// Programs that pass connections on. What they use is not what the service uses.
 const FORWARDERS: &str =
-    "docker-proxy rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat systemd-socket-";
+    "docker-proxy rootlesskit rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat \
+    systemd-socket-";
 /// Listens for services that it starts, and is the parent of everything else.
 const ACTIVATOR: &str = "systemd";
 
@@ -245,7 +279,8 @@ impl Watched {
             return Err(NOBODY);
         }
         let (mut holders, mut held) = (Vec::new(), BTreeSet::new());
-        for stat in process::everyone() {
+        let all = process::everyone();
+        for stat in &all {
             let open = open_sockets(stat.id.pid).unwrap_or_default();
             let ours: Vec<u64> = open.into_iter().filter(|inode| inodes.contains(inode)).collect();
             if !ours.is_empty() {
@@ -263,11 +298,15 @@ impl Watched {
         if holders.iter().any(|stat| FORWARDERS.split(' ').any(|name| name == stat.name)) {
             return Err(FORWARDED);
         }
-        let is_holder = |pid: u32| holders.iter().any(|other| other.id.pid == pid);
-        let roots = holders.iter().filter(|stat| !is_holder(stat.ppid));
-        let roots: Vec<ProcessId> = roots.map(|stat| stat.id).collect();
+        // Between one and another may stand a process that does not listen: it would count twice.
+        let below = holders.iter().flat_map(|stat| process::by_parents(stat.id.pid, &all));
+        let below: BTreeSet<ProcessId> = below.map(|stat| stat.id).collect();
+        let roots: Vec<ProcessId> =
+            holders.iter().map(|stat| stat.id).filter(|id| !below.contains(id)).collect();
         let listening = holders.iter().map(|stat| stat.id.pid).collect();
-        Ok(Watched { meter: Meter::new(Tree::From(roots.clone())), listening, roots })
+        let mut meter = Meter::new(Tree::From(roots.clone()));
+        meter.watch_quotas();
+        Ok(Watched { meter, listening, roots })
     }
 
     /// What they have used so far.
@@ -355,11 +394,36 @@ mod tests {
         assert_eq!(Watched::at_socket(&path).unwrap_err(), NOBODY);
     }
 
-    /// What is found of a program that is called so and listens; it has ended by then.
-    fn found_of(name: &str) -> Result<Watched, &'static str> {
+    /// Listens until its input ends.
+    const LISTENS: &str = r#"
+import socket, sys
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+sys.stdin.read()
+"#;
+    /// So does a child of a child of it, and the child between them does not.
+    const HANDS_DOWN: &str = r#"
+import os, socket, sys
+s = socket.create_server(("127.0.0.1", 0))
+if os.fork() == 0:
+    last = os.fork()
+    if last:
+        port = s.getsockname()[1]
+        s.close()
+        print(port, flush=True)
+        os.waitpid(last, 0)
+        os._exit(0)
+sys.stdin.read()
+try:
+    os.wait()
+except ChildProcessError:
+    pass
+"#;
+
+    /// What is found of a program that is called so and runs this; it has ended by then.
+    fn found_of(name: &str, script: &str) -> Result<Watched, &'static str> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        let script = "import socket, sys; s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1], flush=True); sys.stdin.read()";
         std::os::unix::fs::symlink("/usr/bin/python3", &path).unwrap();
         let mut command = std::process::Command::new(&path);
         let pipe = std::process::Stdio::piped;
@@ -376,8 +440,9 @@ mod tests {
 
     #[test]
     fn who_only_forwards_is_not_the_service_and_who_is_gone_is_missed() {
-        assert_eq!(found_of("docker-proxy").unwrap_err(), FORWARDED);
-        assert_eq!(found_of("systemd").unwrap_err(), ACTIVATED);
-        assert_eq!(found_of("app").unwrap().lost(), 1);
+        assert_eq!(found_of("docker-proxy", LISTENS).unwrap_err(), FORWARDED);
+        assert_eq!(found_of("systemd", LISTENS).unwrap_err(), ACTIVATED);
+        assert_eq!(found_of("app", LISTENS).unwrap().lost(), 1);
+        assert_eq!(found_of("app", HANDS_DOWN).unwrap().lost(), 1, "it counts once");
     }
 }

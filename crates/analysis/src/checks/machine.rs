@@ -62,7 +62,10 @@ fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
 /// A quota of CPU time held services or generator back.
 pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
     let stretches = stretches(run.record);
-    let held = stretches.iter().map(|stretch| stretch.machine.throttled_ns_max());
+    let held_in = |stretch: &Stretch<'_>| {
+        stretch.machine.throttled_ns_max().max(stretch.sum(Slice::services_throttled_ns))
+    };
+    let held = stretches.iter().map(held_in);
     let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
     let (share, of) = (held_ns as f64 / loaded_ns(&stretches), stretches.len());
     let evidence = evidence!("quotas of CPU time held processes back for {held} of the measured time, in {hit} of {of} slices";

@@ -272,7 +272,8 @@ fn warmed(trial: &Trial) -> Vec<&Slice> {
 
 /// Whether the generator was at its limit, or a quota held the services back.
 fn is_at_limit(slices: &[&Slice]) -> bool {
-    let held_ns = total(slices, |slice| slice.machine.throttled_ns_max());
+    let held = |slice: &Slice| slice.machine.throttled_ns_max().max(slice.services_throttled_ns());
+    let held_ns = total(slices, held);
     generator_share(slices) > GENERATOR_SHARE_MAX || held_ns as f64 > THROTTLED_MAX * wall_ns(slices)
 }
 

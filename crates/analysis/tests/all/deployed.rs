@@ -174,6 +174,17 @@ fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_servic
 }
 
 #[test]
+fn what_pods_of_this_machine_use_is_not_taken_for_other_programs() {
+    let mut record = deployed();
+    all(&mut record, |slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns);
+    assert_eq!(only(&record).0, "other_processes");
+    for trial in trials(&mut record) {
+        trial.started.deployed.as_mut().expect("it was loaded").unseen = Some("its pods are here".into());
+    }
+    assert_eq!(said(&record).len(), 1, "{:?}", said(&record));
+}
+
+#[test]
 fn certificates_that_nobody_checked_are_told_with_whose_they_were() {
     let mut record = sound();
     record.header.plan.variants[1].load.tls = Some(plan::Tls { insecure: true, ..plan::Tls::default() });

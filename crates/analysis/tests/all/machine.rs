@@ -38,8 +38,11 @@ fn spin(record: &mut Record, us: impl Fn(u32) -> u64) {
 
 #[test]
 fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
-    let faults: [(&str, Plant); 6] = [
+    let faults: [(&str, Plant); 7] = [
         ("throttled", |record| all(record, |slice| slice.machine.throttled_ns = slice.counts.window_ns / 50)),
+        ("throttled", |record| {
+            all(record, |slice| slice.services[0].throttled_ns = slice.counts.window_ns / 50)
+        }),
         ("other_processes", |record| {
             all(record, |slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns / 10)
         }),

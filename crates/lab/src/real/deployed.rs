@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use load::{Address, Contract, LoadSpec, Request, Until};
+use machine::groups::have_pods_here;
 use model::Cause;
 use plan::{Ready, Secrets, Service, Url, Variant};
 use record::{Counts, PodSeen};
@@ -25,6 +26,9 @@ use crate::url::{Reached, reach, unseen, watched};
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
 /// How long the answer to the path of `ready` may take.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// Why nothing is known of what pods use.
+const PODS_HERE: &str = "its pods run on this machine, and what they use cannot be told from what others do";
 
 /// What a trial loads that was not started.
 pub(super) struct Loaded {
@@ -98,7 +102,10 @@ impl RealEnvironment {
             return Ok(Err(failed(&refusal)));
         }
         let address = Address::Tcp(behind.address);
-        let kept = record::Deployed { pods: behind.pods, ..kept(service, deployed.place(), &address) };
+        let are_here = have_pods_here(behind.pods.iter().map(|pod| pod.uid.as_str()));
+        let unseen = are_here.then(|| PODS_HERE.to_owned());
+        let kept =
+            record::Deployed { unseen, pods: behind.pods, ..kept(service, deployed.place(), &address) };
         Ok(Ok(Loaded { address, kept, cluster: Some(deployed), watched: None }))
     }
 

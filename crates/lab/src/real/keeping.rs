@@ -37,6 +37,7 @@ fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
         cpu_by_process_ns: after.cpu_by_process_since(before),
         major_faults: after.major_faults.saturating_sub(before.major_faults),
         read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+        throttled_ns: after.throttled_ns.saturating_sub(before.throttled_ns),
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use model::text;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
@@ -213,7 +214,8 @@ impl Namespace {
     pub fn refused(&self, what: &'static str, code: u16, body: &[u8]) -> Error {
         let (server, namespace) = (&self.server, &self.name);
         let Ok(Status { message, details }) = serde_json::from_slice(body) else {
-            return self.unreachable(String::from_utf8_lossy(body).trim().to_owned());
+            // It may be the page of some proxy.
+            return self.unreachable(text::shown(&text::line(String::from_utf8_lossy(body).trim())));
         };
         match code {
             401 => Error::new(format!("{server} does not accept these credentials: {message}"))

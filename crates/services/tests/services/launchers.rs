@@ -112,6 +112,15 @@ fn a_cluster_that_a_program_makes_itself_is_counted_and_held_to_its_number() {
 }
 
 #[test]
+fn a_program_that_is_started_again_by_what_started_it_is_missed() {
+    let stage = Stage::new();
+    let mut running = stage.start(&stage.shell("while :; do node crew.js; done")).unwrap();
+    assert_eq!((running.workers(), running.workers_lost()), (None, 0));
+    crash(&running);
+    assert_eq!((running.workers_lost(), running.exited()), (1, None));
+}
+
+#[test]
 fn a_program_that_is_no_cluster_may_be_told_a_number_and_has_no_workers() {
     let stage = Stage::new();
     let service = crew(&stage, Launcher::Exec, &["node", "crew.js", "{workers}"], 4);

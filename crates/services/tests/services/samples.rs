@@ -36,6 +36,20 @@ fn cpu_time_is_what_the_process_itself_measures_with_a_control_group_and_without
 }
 
 #[test]
+fn a_process_that_was_moved_to_another_group_is_counted_all_the_same() {
+    let stage = Stage::new();
+    // As `systemd-run --scope` does it.
+    let leave = "group=$(find /sys/fs/cgroup -name proofload-$PROOFLOAD_TRIAL | head -n 1); \
+                 [ -z \"$group\" ] || echo $$ >\"$group/../cgroup.procs\"; exec node server.js";
+    let mut running = stage.start(&stage.shell(leave)).unwrap();
+    let used_ns = get(running.address, "/burn/400").parse::<u64>().unwrap() * 1000;
+    std::thread::sleep(Duration::from_millis(50));
+    let sample = running.sample();
+    assert_eq!(sample.cpu_source, CpuSource::Processes);
+    assert!(sample.cpu_ns + TICKS_NS >= used_ns, "{} of {used_ns} ns", sample.cpu_ns);
+}
+
+#[test]
 fn children_that_come_and_go_between_samples_are_counted() {
     let stage = Stage::new();
     let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
