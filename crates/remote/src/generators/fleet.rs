@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use load::{LoadSpec, Until};
+use load::{LoadSpec, Until, Users};
 use machine::clock::monotonic_ns;
 use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
@@ -50,7 +50,8 @@ pub struct Fleet {
     channels: u64,
     /// Number of the last window.
     windows: u64,
-    connect_timeout: Duration,
+    /// How long connections may take to open before a window, log-ins included.
+    opening_max: Duration,
     heartbeat: Heartbeat,
 }
 
@@ -100,7 +101,7 @@ impl Fleet {
             to,
             channels: 0,
             windows: 0,
-            connect_timeout: Duration::ZERO,
+            opening_max: Duration::ZERO,
             heartbeat,
         };
         for channel in channels {
@@ -138,7 +139,11 @@ impl Fleet {
     /// # Errors
     /// Generators that cannot begin it, and those that were lost by now.
     pub fn give(&mut self, specs: Vec<LoadSpec>) -> Result<(), Vec<FleetError>> {
-        self.connect_timeout = specs.first().map_or(Duration::ZERO, |spec| spec.connect_timeout);
+        let opening_max = |spec: &LoadSpec| {
+            let log_in = if spec.users == Users::default() { Duration::ZERO } else { spec.timeout };
+            spec.connect_timeout.saturating_add(log_in)
+        };
+        self.opening_max = specs.first().map_or(Duration::ZERO, opening_max);
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
             self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
@@ -175,7 +180,7 @@ impl Fleet {
         self.windows += 1;
         let number = self.windows;
         let waited = self.send_all(|_| GeneratorRequest::Prepare { number, until });
-        self.gather(waited, self.connect_timeout + SILENCE_MAX, stopped, |_, _, response| {
+        self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
         let start_ns = monotonic_ns() + LEAD_MIN_NS + 4 * self.clock_error_ns_max();
