@@ -360,7 +360,7 @@ impl Watch {
                 let window = Window::alone(slice);
                 let kept = window.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
                 let response = counts.open.as_ref().map(|open| &open.response);
-                let p99 = response.filter(|response| response.resolves(0.99)).and_then(|of| of.quantile(0.99));
+                let p99 = response.filter(|of| of.resolves(0.99)).and_then(|of| of.quantile(0.99));
                 let p99 = p99.map_or(String::new(), |p99| {
                     let sign = if p99.is_exact() { "" } else { "≥ " };
                     format!(", p99 {sign}{}", model::Quantity::ns(p99.ns()))
