@@ -161,7 +161,7 @@ impl RealEnvironment {
         };
         loop {
             let mut loader = self.begun(spec.clone(), Some(1), None)?;
-            let asked = self.run(&mut loader, Until::Requests(1));
+            let asked = self.run(&mut loader, Until::Requests(generators.into()));
             self.unload(loader);
             let (counts, _) = asked?;
             if counts.successful >= u64::from(generators) && counts.successful == counts.sent {

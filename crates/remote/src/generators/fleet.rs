@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use load::{LoadSpec, Until, Users};
+use load::{Arrivals, LoadSpec, Until, Users};
 use machine::clock::monotonic_ns;
 use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
@@ -52,6 +52,8 @@ pub struct Fleet {
     windows: u64,
     /// How long connections may take to open before a window, log-ins included.
     opening_max: Duration,
+    /// What requests are dealt to: each generator's connections, or at a rate its threads.
+    takers: Vec<u64>,
     heartbeat: Heartbeat,
 }
 
@@ -102,6 +104,7 @@ impl Fleet {
             channels: 0,
             windows: 0,
             opening_max: Duration::ZERO,
+            takers: Vec::new(),
             heartbeat,
         };
         for channel in channels {
@@ -144,6 +147,11 @@ impl Fleet {
             spec.connect_timeout.saturating_add(log_in)
         };
         self.opening_max = specs.first().map_or(Duration::ZERO, opening_max);
+        let takers = |spec: &LoadSpec| match spec.arrivals {
+            Arrivals::Closed => spec.connections,
+            Arrivals::Open { .. } => spec.threads,
+        };
+        self.takers = specs.iter().map(|spec| takers(spec).into()).collect();
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
             self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
@@ -173,13 +181,28 @@ impl Fleet {
         self.members.iter().map(|member| member.offset.error_ns).max().unwrap_or(0)
     }
 
+    /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
+    fn dealt(&self, until: Until) -> Vec<Until> {
+        let Until::Requests(total) = until else { return vec![until; self.takers.len()] };
+        let all = self.takers.iter().sum::<u64>().max(1);
+        let mut first = 0;
+        let part = |takers: &u64| {
+            let more = (total % all).saturating_sub(first).min(*takers);
+            first += takers;
+            Until::Requests(total / all * takers + more)
+        };
+        self.takers.iter().map(part).collect()
+    }
+
     /// Runs one window on all generators that are there. `stopped` is asked now and then, and ends the window early with the fleet.
     ///
-    /// `Until::Requests(n)` is n requests at each generator.
+    /// `Until::Requests(n)` is n requests at all of them together.
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
         self.windows += 1;
         let number = self.windows;
-        let waited = self.send_all(|_| GeneratorRequest::Prepare { number, until });
+        let parts = self.dealt(until);
+        let part = |index: usize| parts.get(index).copied().unwrap_or(until);
+        let waited = self.send_all(|index| GeneratorRequest::Prepare { number, until: part(index) });
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
