@@ -357,8 +357,12 @@ impl Watch {
                 self.done += 1;
                 let window = Window::alone(slice);
                 let kept = window.kept().map_or(String::new(), |kept| format!(": {}", kept.words()));
-                let p99 = counts.open.as_ref().and_then(|open| open.response.quantile(0.99));
-                let p99 = p99.map_or(String::new(), |p99| format!(", p99 {}", model::Quantity::ns(p99.ns())));
+                let response = counts.open.as_ref().map(|open| &open.response);
+                let p99 = response.filter(|of| of.resolves(0.99)).and_then(|of| of.quantile(0.99));
+                let p99 = p99.map_or(String::new(), |p99| {
+                    let sign = if p99.is_exact() { "" } else { "≥ " };
+                    format!(", p99 {sign}{}", model::Quantity::ns(p99.ns()))
+                });
                 print::tell!("step {} of {slices}, {}{kept}{p99}", self.done, open.ask);
             }
             (SliceKind::Measured | SliceKind::WarmUp | SliceKind::Probe | SliceKind::Overload, _) => {}

@@ -139,9 +139,12 @@ impl Check {
         Some(&mut failures[place])
     }
 
-    /// What is wrong with the complete response to a log-in, in words, if it broke the contract.
+    /// What is wrong with the complete response to a log-in, in words, if it broke the contract. Not the value of a header, which may be a
+    /// secret: by which name it is to be masked could not be told from words.
     pub(crate) fn refusal(&mut self, endpoint: u16, breach: Option<Breach>, bytes: u64) -> Option<String> {
-        self.breach(endpoint, breach, bytes).map(|failure| format!("{} {}", failure.kind, failure.example))
+        let ContractFailure { kind, example, .. } = self.breach(endpoint, breach, bytes)?;
+        let is_header = matches!(kind, FailureKind::Header(_));
+        Some(if is_header { format!("{kind} is not as expected") } else { format!("{kind} {example}") })
     }
 
     /// Counts the complete response to a log-in as a failure.
@@ -257,6 +260,18 @@ mod tests {
         assert_eq!(judged(folded, 200, &[("X", "a\r\n c")], 0)[0].1, "a c");
         let long = of(200, &[("content-encoding", "br")], 11);
         assert_eq!(long, [(FailureKind::BodyBytes, "11 bytes".into())]);
+    }
+
+    #[test]
+    fn a_log_in_that_is_refused_for_a_header_tells_no_value() {
+        let contract = Contract {
+            headers: [("set-cookie".into(), vec!["a=b".into()])].into(),
+            ..Contract::default()
+        };
+        let mut check = Check::new(vec![contract], 0);
+        let header = httparse::Header { name: "Set-Cookie", value: b"session=typed" };
+        let breach = check.head(0, &Head { status: 200, headers: &[header] });
+        assert_eq!(check.refusal(0, breach, 0).as_deref(), Some("header set-cookie is not as expected"));
     }
 
     #[test]

@@ -457,11 +457,12 @@ impl InFlight {
 /// A request reads its response.
 impl Sink for (&mut InFlight, &mut Check) {
     fn head(&mut self, head: &Head<'_>) {
+        let is_log_in = self.0.is_log_in();
         let (InFlight { choice, breach, content, own, .. }, check) = self;
         *breach = check.head(choice.endpoint, head);
         if own.as_mut().is_some_and(|own| own.note(head)) {
             *content = Some(Box::new(ContentReader::of(head).keeping(CONTENT_BYTES_MAX)));
-        } else if !choice.bodiless && breach.is_none() {
+        } else if !choice.bodiless && breach.is_none() && !is_log_in {
             *content = check.sample(head);
         }
     }

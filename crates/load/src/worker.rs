@@ -466,10 +466,11 @@ impl Worker {
     /// How long to listen, after a window of this length is drained, for what nobody asked for.
     ///
     /// A second response to a request is taken for that to the next one, as long as there is a next. After the last request it stands alone. It
-    /// comes about as late after the first as the slowest response took. HTTP/2 names the request of each response.
+    /// comes about as late after the first as the slowest response took. HTTP/2 names the request of each response. Nothing is begun meanwhile:
+    /// what is behind its time stays unsent.
     pub(crate) fn listen_ns(&self, window_ns: u64) -> u64 {
-        if self.in_flight > 0 || self.alive == 0 || !matches!(self.settings.protocol, Protocol::Http1 { .. })
-        {
+        let is_quiet = self.in_flight == 0 && self.alive > 0 && !self.is_behind();
+        if !is_quiet || !matches!(self.settings.protocol, Protocol::Http1 { .. }) {
             return 0;
         }
         let most_ns = (window_ns / LISTEN_WINDOWS).clamp(LISTEN_MIN_NS, LISTEN_MAX_NS);

@@ -416,8 +416,7 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
     let sent = window.per_s(open.sent_in_window).map_or(NONE.to_owned(), rate);
     let due = window.per_s(open.intended).filter(|_| matches!(asked.rate, Rate::Ramp { .. }));
     let due = due.map(|due| format!(" of {} due on average", rate(due))).unwrap_or_default();
-    let lag = open.schedule_lag.quantile(0.99);
-    let lag = lag.map_or(NONE.to_owned(), |lag| Quantity::ns(lag.ns()).to_string());
+    let lag = open.schedule_lag.quantile(0.99).map_or(NONE.to_owned(), written);
     let queue = format!("{} of {} found no connection free", count(open.queued), count(open.intended));
     let paced = [
         Line::new("rate", format!("{sent} sent{due}, {} asked for", rate_text(asked.rate))),

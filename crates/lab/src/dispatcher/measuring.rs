@@ -38,8 +38,8 @@ impl Dispatcher<'_> {
         if let Some((warmup, length)) = measure.capacity() {
             self.slice_as(SliceKind::WarmUp, closed(Until::Elapsed(warmup)))?;
             self.slice_as(SliceKind::Capacity, closed(Until::Elapsed(length)))?;
-            capacity_per_s = self.capacity_per_s();
-            // Without a capacity there is no share of it to ask for.
+            capacity_per_s = self.capacity_per_s()?;
+            // Nothing succeeded, which the counts tell: there is no share to ask for.
             if capacity_per_s <= 0.0 {
                 return Ok(());
             }
@@ -54,10 +54,16 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Successful responses per second of the slice just kept.
-    fn capacity_per_s(&self) -> f64 {
+    /// Successful responses per second of the slice just kept; 0 where there was none.
+    fn capacity_per_s(&self) -> Result<f64> {
         let counts = self.trial(0).and_then(|trial| trial.slices.last()).map(|slice| &slice.counts);
-        counts.map_or(0.0, |counts| counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64)
+        let Some(counts) = counts else { return Ok(0.0) };
+        if counts.successful_in_window == 0 && counts.successful > 0 {
+            let why = "responses take longer than saturation was measured, so there is nothing to take a share of; give the rate as \
+                       requests per second";
+            return Err(Failure::Pointless(why.into()));
+        }
+        Ok(counts.successful_in_window as f64 * 1e9 / counts.window_ns.max(1) as f64)
     }
 
     /// A slice, kept with what it was to be.

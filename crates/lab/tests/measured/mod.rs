@@ -61,6 +61,14 @@ fn without_a_success_there_is_no_capacity_and_no_share_of_it() {
 }
 
 #[test]
+fn of_responses_that_come_after_the_capacity_was_measured_there_is_no_share() {
+    let mut slow = Simulated::new(7, &[0.0]).with(|it| it.response_s = 3.5);
+    let record = finished(alone("50%"), 7, &mut slow);
+    assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("requests per second")));
+    assert!(analysis::conclude(&record).is_void() && slow.living.is_empty());
+}
+
+#[test]
 fn who_stops_it_keeps_what_there_is() {
     let record = finished(alone("50,60"), 7, &mut Simulated::new(7, &[0.0]).failing(Fault::Interrupt(1)));
     assert_eq!((reason(&record), record.blocks_kept()), (&EndReason::Interrupted, 1));

@@ -136,10 +136,11 @@ impl Session for Http1 {
     }
 
     fn skippable(&self) -> u64 {
-        // What follows the end may be the next response, and a sampled one is read in full.
-        let alone = self.requests.len() == 1 && !self.requests[0].is_sampled();
+        // With pipelining a request may begin while this is still on: what follows the end is then its response. A sampled one is read in
+        // full.
+        let is_alone = self.lanes == 1 && self.requests.front().is_some_and(|request| !request.is_sampled());
         match self.reader.skippable() {
-            many if alone && many >= SKIP_WORTHWHILE_BYTES => many,
+            many if is_alone && many >= SKIP_WORTHWHILE_BYTES => many,
             _ => 0,
         }
     }

@@ -15,6 +15,8 @@ use crate::{Protocol, Request, Until};
 
 const SEEDS: u64 = 500;
 const CONNECTIONS: usize = 3;
+/// More than there are responses.
+const SAMPLE_EVERY: u64 = 1000;
 
 /// A log-in in two steps, and a request with a hole in path, header and body each.
 fn requests() -> (Request, Users) {
@@ -48,6 +50,7 @@ fn worker(users: &Users, ordinary: Request, seed: u64) -> Worker {
         users: Some(Arc::new(common)),
         arena: arena.clone(),
         contracts,
+        sample_every: SAMPLE_EVERY,
         ..settings(&all[..1], Protocol::default())
     };
     assert_eq!(settings.is_plain(), users.first.is_empty() && !users.cookies);
@@ -221,6 +224,8 @@ fn whatever_goes_wrong_each_user_logs_in_first_and_sends_what_is_its_own() {
                 .map(|failure| failure.count)
                 .sum();
             kinds.extend(counts.contract_failures.into_iter().map(|failure| failure.example));
+            let sampled: Vec<u64> = counts.endpoints[0].contents.iter().map(|seen| seen.count).collect();
+            assert_eq!(sampled, [1], "seed {seed}: the first, and no log-in in its place");
             assert_eq!((counts.log_ins, counts.successful), (world.succeeded, world.served), "seed {seed}");
             // The others were reset: among what is sent there are no log-ins but those that failed.
             assert!(of_log_ins <= world.refused && counts.sent == 60 + world.refused, "seed {seed}");

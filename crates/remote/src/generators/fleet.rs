@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use load::{Arrivals, LoadSpec, Until};
+use load::{Arrivals, LoadSpec, Until, Users};
 use machine::clock::monotonic_ns;
 use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
@@ -52,9 +52,10 @@ pub struct Fleet {
     channels: u64,
     /// Number of the last window.
     windows: u64,
-    connect_timeout: Duration,
-    /// How many of a load's lanes each has: connections in closed loop, threads in open loop.
-    lanes: Vec<u64>,
+    /// How long connections may take to open before a window, log-ins included.
+    opening_max: Duration,
+    /// What requests are dealt to: each generator's connections, or at a rate its threads.
+    takers: Vec<u64>,
     heartbeat: Heartbeat,
 }
 
@@ -104,8 +105,8 @@ impl Fleet {
             to,
             channels: 0,
             windows: 0,
-            connect_timeout: Duration::ZERO,
-            lanes: Vec::new(),
+            opening_max: Duration::ZERO,
+            takers: Vec::new(),
             heartbeat,
         };
         for channel in channels {
@@ -143,12 +144,16 @@ impl Fleet {
     /// # Errors
     /// Generators that cannot begin it, and those that were lost by now.
     pub fn give(&mut self, specs: Vec<LoadSpec>) -> Result<(), Vec<FleetError>> {
-        self.connect_timeout = specs.first().map_or(Duration::ZERO, |spec| spec.connect_timeout);
-        let lanes = |spec: &LoadSpec| match spec.arrivals {
+        let opening_max = |spec: &LoadSpec| {
+            let log_in = if spec.users == Users::default() { Duration::ZERO } else { spec.timeout };
+            spec.connect_timeout.saturating_add(log_in)
+        };
+        self.opening_max = specs.first().map_or(Duration::ZERO, opening_max);
+        let takers = |spec: &LoadSpec| match spec.arrivals {
             Arrivals::Closed => spec.connections,
             Arrivals::Open { .. } => spec.threads,
         };
-        self.lanes = specs.iter().map(|spec| lanes(spec).into()).collect();
+        self.takers = specs.iter().map(|spec| takers(spec).into()).collect();
         let mut waited = BTreeSet::new();
         for (index, spec) in specs.into_iter().enumerate().take(self.members.len()) {
             self.members[index].send(&Request::Generator(GeneratorRequest::Begin { spec: Box::new(spec) }));
@@ -178,17 +183,30 @@ impl Fleet {
         self.members.iter().map(|member| member.offset.error_ns).max().unwrap_or(0)
     }
 
+    /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
+    fn dealt(&self, until: Until) -> Vec<Until> {
+        let Until::Requests(total) = until else { return vec![until; self.takers.len()] };
+        let all = self.takers.iter().sum::<u64>().max(1);
+        let mut first = 0;
+        let part = |takers: &u64| {
+            let more = (total % all).saturating_sub(first).min(*takers);
+            first += takers;
+            Until::Requests(total / all * takers + more)
+        };
+        self.takers.iter().map(part).collect()
+    }
+
     /// Runs one window on all generators that are there. `stopped` is asked now and then, and ends the window early; one that does not
     /// say then how far it came is ended.
     ///
-    /// `Until::Requests(n)` is n requests of all of them together.
+    /// `Until::Requests(n)` is n requests at all of them together.
     pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
         self.windows += 1;
         let number = self.windows;
-        let parts = self.parts_of(until);
-        let part = |index: usize| parts.get(index).copied().unwrap_or(Until::Requests(0));
+        let parts = self.dealt(until);
+        let part = |index: usize| parts.get(index).copied().unwrap_or(until);
         let waited = self.send_all(|index| GeneratorRequest::Prepare { number, until: part(index) });
-        self.gather(waited, self.connect_timeout + SILENCE_MAX, stopped, |_, _, response| {
+        self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
         let start_ns = monotonic_ns() + LEAD_MIN_NS + 4 * self.clock_error_ns_max();
@@ -306,19 +324,6 @@ impl Fleet {
     fn none_lost(&mut self) -> Result<(), Vec<FleetError>> {
         let lost = self.take_lost();
         if lost.is_empty() { Ok(()) } else { Err(lost) }
-    }
-
-    /// The end of a window for each: requests are dealt to lanes, as one generator deals them.
-    fn parts_of(&self, until: Until) -> Vec<Until> {
-        let Until::Requests(total) = until else { return vec![until; self.members.len()] };
-        let all = self.lanes.iter().sum::<u64>().max(1);
-        let mut first = 0;
-        let part = |own: &u64| {
-            let more = (total % all).saturating_sub(first).min(*own);
-            first += *own;
-            Until::Requests(total / all * *own + more)
-        };
-        self.lanes.iter().map(part).collect()
     }
 
     /// Sends to all that are there, and returns the places of all.

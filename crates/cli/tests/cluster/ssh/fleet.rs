@@ -42,8 +42,8 @@ fn a_network_that_is_gone_for_5_s_is_survived_and_for_20_s_is_named() {
     let (ran, _) = hosts.within(|| window(&mut fleet, 8, || cut(5)));
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     assert_eq!(ran.parts.len(), 2);
-    let ran = hosts.within(|| fleet.run(Until::Requests(20), NEVER));
-    assert_eq!((ran.lost.len(), ran.counts.sent), (0, 20), "{:?}", ran.lost);
+    let ran = hosts.within(|| fleet.run(Until::Requests(10), NEVER));
+    assert_eq!((ran.lost.len(), ran.counts.sent), (0, 10), "{:?}", ran.lost);
 
     let (ran, took) = hosts.within(|| window(&mut fleet, 4, || cut(20)));
     let said = is_named(&ran, "ssh://h2");

@@ -280,7 +280,10 @@ impl World {
             end.peer.is_mute = true;
         }
         end.arrived += count;
-        while let Some((_, is_good)) = end.ends.pop_front_if(|(at, _)| *at <= end.arrived) {
+        while let Some(&(at, is_good)) = end.ends.front()
+            && at <= end.arrived
+        {
+            end.ends.pop_front();
             self.whole = (self.whole.0 + 1, self.whole.1 + u64::from(is_good));
         }
         self.worker.received(index, self.now_ns, &mut piece)
