@@ -66,7 +66,8 @@ fn is_here(address: &Address) -> bool {
         socket.connect(at)?;
         socket.local_addr()
     });
-    at.ip().to_canonical().is_loopback() || from.is_ok_and(|from| from.ip() == at.ip())
+    let to = at.ip().to_canonical();
+    to.is_loopback() || to.is_unspecified() || from.is_ok_and(|from| from.ip() == at.ip())
 }
 
 /// The processes behind a URL.
@@ -115,6 +116,7 @@ mod tests {
     fn an_address_is_here_whatever_it_is_called() {
         let is_here = |text: &str| is_here(&Address::Tcp(text.parse().expect("an address")));
         assert!(is_here("127.0.0.1:1") && is_here("127.0.1.1:1") && is_here("[::ffff:127.0.0.1]:1"));
+        assert!(is_here("0.0.0.0:1") && is_here("[::]:1"));
         // For documentation alone (RFC 5737).
         assert!(!is_here("192.0.2.7:1"));
     }

@@ -3,7 +3,7 @@
 //! What a text does not have reads as nothing happened. It judges nothing.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::{MachineUse, TcpUse};
 use serde::{Deserialize, Serialize};
@@ -81,19 +81,18 @@ pub struct CounterTexts {
 impl CounterTexts {
     /// Of this machine now. One of `quota_files` that has gone has no more to tell.
     pub fn read(quota_files: &[PathBuf]) -> CounterTexts {
-        let quotas = quota_files.iter().map(|file| fs::read_to_string(file).unwrap_or_default());
         CounterTexts {
             stat: read("/proc/stat"),
             pressure: read("/proc/pressure/cpu"),
             vmstat: read("/proc/vmstat"),
-            quotas: quotas.collect(),
+            quotas: quota_files.iter().map(read).collect(),
         }
     }
 }
 
-fn read(path: &str) -> String {
+fn read(path: impl AsRef<Path>) -> String {
     // A look without figures, and one with, would have all since boot happen between the two.
-    patiently(|| fs::read_to_string(path)).unwrap_or_default()
+    patiently(|| fs::read_to_string(&path)).unwrap_or_default()
 }
 
 /// What a machine had counted by one moment.

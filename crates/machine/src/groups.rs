@@ -84,7 +84,8 @@ fn quota_files_of(mounts: &str, groups: &[String]) -> Vec<PathBuf> {
 
 /// For how long quotas have held processes back so far, by these files, in nanoseconds. One that has gone has no more to tell.
 pub fn held_back_ns(quota_files: &[PathBuf]) -> u64 {
-    quota_files.iter().map(|file| throttled_ns(&fs::read_to_string(file).unwrap_or_default())).sum()
+    let now = |file: &PathBuf| patiently(|| fs::read_to_string(file)).unwrap_or_default();
+    quota_files.iter().map(|file| throttled_ns(&now(file))).sum()
 }
 
 /// The group of a process in each hierarchy that counts CPU time and does not divide it, by its `mountinfo` and `cgroup`: version 2, whose

@@ -68,12 +68,13 @@ impl Url {
         format!("{}://{place}", if self.secure { "https" } else { "http" })
     }
 
-    /// Whether it leads to this machine, whatever names may mean here: to loopback, or to a socket in the file system.
+    /// Whether it leads to this machine, whatever names may mean here: to loopback, as `0.0.0.0` does, or to a socket in the file system.
     pub fn is_local(&self) -> bool {
         let Place::Tcp { host, .. } = &self.place else { return true };
         let name = host.to_ascii_lowercase();
-        let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
-        name == LOCALHOST || name.ends_with(".localhost") || host.parse().is_ok_and(is_loopback)
+        let address = host.parse().map(|address: IpAddr| address.to_canonical());
+        let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
+        name == LOCALHOST || name.ends_with(".localhost") || address.is_ok_and(is_here)
     }
 
     /// The request target of a path below it: `/api/` and `/orders?x=1` make `/api/orders?x=1`. A query of its own is left out.
@@ -184,6 +185,7 @@ mod tests {
             ("example.org:8080?q", "example.org:8080", "/?q", false),
             ("localhost:3000/in?to=http://a/", "localhost:3000", "/in?to=http://a/", true),
             ("http://[::1]:81/", "[::1]:81", "/", true),
+            ("http://0.0.0.0:80/", "0.0.0.0", "/", true),
             ("http://10.0.0.7:80/", "10.0.0.7", "/", false),
             ("https://host:443", "host", "/", false),
             ("https://host:80/", "host:80", "/", false),

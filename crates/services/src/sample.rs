@@ -3,11 +3,11 @@
 //! Two samples around a slice give the slice's share. It reads; it never waits and never judges.
 //!
 //! **CPU time** comes from a control group where one could be made, and no process has left it ([`CpuSource::Group`]): it
-//! misses nothing. Elsewhere ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU clock, ns) plus that of
-//! their children that have ended (`cutime` and `cstime` of `/proc/PID/stat`). What that loses: up to two clock ticks
-//! (20 ms) for each process that has ended children, and all of the time of children whose parent ignores SIGCHLD. A
-//! tree that starts and ends no processes during a slice loses nothing. Either way the share of a thread running this
-//! moment is up to a scheduler tick (1 to 10 ms) old.
+//! misses nothing. Elsewhere ([`CpuSource::Processes`]) it is, over all processes of the tree, their own time (their CPU
+//! clock, ns) plus that of their children that have ended (`cutime` and `cstime` of `/proc/PID/stat`). What that loses: up
+//! to two clock ticks (20 ms) for each process that has ended children, and all of the time of children whose parent
+//! ignores SIGCHLD. A tree that starts and ends no processes during a slice loses nothing. Either way the share of a thread
+//! running this moment is up to a scheduler tick (1 to 10 ms) old.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -197,25 +197,27 @@ impl Running {
     pub(crate) fn door_now(&self) -> Door {
         let reached = sockets::reached(&on_port(self.address.port()), self.address.ip());
         let sockets: Vec<u64> = reached.iter().map(|listener| listener.inode).collect();
-        let holders = self.alive().into_iter().filter(|stat| holds(stat, &sockets)).map(|stat| stat.id);
-        Door { holders: holders.collect(), sockets }
+        let holds = |stat: &Stat| holds(stat, &sockets) == Some(true);
+        let holders = self.alive().into_iter().filter(holds).map(|stat| stat.id).collect();
+        Door { sockets, holders }
     }
 
     /// Whether all who answered when it became ready are gone, and with them their sockets: its program was started again. One that goes
     /// to the background, or gives itself new workers, hands the socket on.
     pub(crate) fn has_another_door(&self) -> bool {
         let Door { sockets, holders } = &self.door;
-        if holders.is_empty() || holders.iter().any(|id| id.is_alive()) {
+        if holders.is_empty() || !holders.iter().all(|id| id.is_gone()) {
             return false;
         }
-        // Of one that has ended altogether its end tells.
+        // Of one that has ended altogether its end tells. Who may not be looked at may have been handed the socket.
         let alive = self.alive();
-        !alive.is_empty() && !alive.iter().any(|stat| holds(stat, sockets))
+        !alive.is_empty() && alive.iter().all(|stat| holds(stat, sockets) == Some(false))
     }
 }
 
-fn holds(stat: &Stat, sockets: &[u64]) -> bool {
-    open_sockets(stat.id.pid).is_some_and(|open| open.iter().any(|inode| sockets.contains(inode)))
+/// Whether a process has one of these open; `None`: it may not be looked at.
+fn holds(stat: &Stat, sockets: &[u64]) -> Option<bool> {
+    Some(open_sockets(stat.id.pid)?.iter().any(|inode| sockets.contains(inode)))
 }
 
 fn infos(alive: &[Stat], variables: &[&str]) -> Vec<ProcessInfo> {
