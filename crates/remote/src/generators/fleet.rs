@@ -53,6 +53,8 @@ pub struct Fleet {
     /// Number of the last window.
     windows: u64,
     connect_timeout: Duration,
+    /// How long a request may take, by the load.
+    timeout: Duration,
     /// How many of a load's lanes each has: connections in closed loop, threads in open loop.
     lanes: Vec<u64>,
     heartbeat: Heartbeat,
@@ -105,6 +107,7 @@ impl Fleet {
             channels: 0,
             windows: 0,
             connect_timeout: Duration::ZERO,
+            timeout: Duration::ZERO,
             lanes: Vec::new(),
             heartbeat,
         };
@@ -143,7 +146,8 @@ impl Fleet {
     /// # Errors
     /// Generators that cannot begin it, and those that were lost by now.
     pub fn give(&mut self, specs: Vec<LoadSpec>) -> Result<(), Vec<FleetError>> {
-        self.connect_timeout = specs.first().map_or(Duration::ZERO, |spec| spec.connect_timeout);
+        let timeouts = specs.first().map(|spec| (spec.connect_timeout, spec.timeout));
+        (self.connect_timeout, self.timeout) = timeouts.unwrap_or_default();
         let lanes = |spec: &LoadSpec| match spec.arrivals {
             Arrivals::Closed => spec.connections,
             Arrivals::Open { .. } => spec.threads,
@@ -191,12 +195,18 @@ impl Fleet {
         self.gather(waited, self.connect_timeout + SILENCE_MAX, stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
-        let start_ns = monotonic_ns() + LEAD_MIN_NS + 4 * self.clock_error_ns_max();
+        let lead_ns = LEAD_MIN_NS + 4 * self.clock_error_ns_max();
+        let start_ns = monotonic_ns() + lead_ns;
+        let longest = match until {
+            Until::Elapsed(window) => Duration::from_nanos(lead_ns) + window + self.timeout + PATIENCE,
+            // How long requests take is the service's matter.
+            Until::Requests(_) => Duration::MAX,
+        };
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
         let waited = self
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
-        self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
+        self.gather(waited, longest, stopped, |index, member, response| match response {
             Response::Generator(GeneratorResponse::Slice {
                 number: of,
                 late_ns,
@@ -471,14 +481,15 @@ impl Member {
     pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
         let quiet = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
         let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
-        let (limit, when) = if quiet > SILENCE_MAX {
-            (SILENCE_MAX, "while it was pinged every second")
+        if quiet > SILENCE_MAX {
+            let seconds = SILENCE_MAX.as_secs();
+            self.lose(format!(" did not respond within {seconds} s while it was pinged every second"), false);
         } else if waited > longest {
-            (longest, "to a request")
-        } else {
-            return;
-        };
-        self.lose(format!(" did not respond within {} s {when}", limit.as_secs()), false);
+            // It still hears, and may still load the service.
+            self.connection.end();
+            let asked = format!("did not do within {} s what it was asked for", longest.as_secs());
+            self.lose(format!(" responds to pings, but {asked}"), false);
+        }
     }
 
     pub fn end(&mut self) {
