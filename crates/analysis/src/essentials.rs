@@ -10,14 +10,14 @@ use record::{Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
 
-use crate::checks::cpus;
+use crate::checks::{cpus, per_core};
 use crate::comparison::Outcome;
 use crate::metric::{BlockFigures, log_values, metrics};
 use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 6;
+pub const ESSENTIALS_VERSION: u32 = 7;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -81,6 +81,8 @@ pub struct Conditions {
     pub cpus: Option<usize>,
     /// Whether the generator ran on them, too.
     pub cpus_shared: bool,
+    /// Whether ratios of throughput are per core-second. Figures of variants are not, and so it is none of the [`differences`](Self::differences).
+    pub per_core: bool,
 }
 
 impl Conditions {
@@ -92,6 +94,7 @@ impl Conditions {
             warm_up_s: record.warm_up.as_ref().map(|warm_up| warm_up.seconds),
             cpus: trial.map(|trial| cpus(trial, |_| true)).filter(|count| *count > 0),
             cpus_shared: trial.is_some_and(|trial| trial.started.cpus_shared),
+            per_core: per_core(record),
         }
     }
 

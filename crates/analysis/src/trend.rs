@@ -40,7 +40,8 @@ pub struct Trend {
     pub metric: Metric,
     /// The records that have a point, the oldest first.
     pub records: Vec<Stamp>,
-    /// Runs of records with the same plan, rate, warm-up and processors, in order; nothing is joined across them.
+    /// Runs of records with the same plan, rate, warm-up and processors, and throughput per core or not, in order; nothing is joined
+    /// across them.
     pub stretches: Vec<Stretch>,
     /// Ratios of comparisons first, then figures of variants.
     pub lines: Vec<Line>,
@@ -182,7 +183,10 @@ impl Trend {
                 let stamp = Stamp { name: dated.name.to_owned(), created: essentials.created.clone() };
                 self.records.push(stamp);
                 let same_plan = self.stretches.last().is_some_and(|of| of.plan == essentials.plan);
-                let alike = |before: &Conditions| before.differences(&essentials.conditions).is_empty();
+                let (now, by_throughput) = (&essentials.conditions, self.metric == Metric::Throughput);
+                let alike = |before: &Conditions| {
+                    before.differences(now).is_empty() && !(by_throughput && before.per_core != now.per_core)
+                };
                 if !same_plan || !self.conditions.as_ref().is_some_and(alike) {
                     self.stretches.push(Stretch { first: index, plan: essentials.plan.clone() });
                     self.conditions = Some(essentials.conditions.clone());

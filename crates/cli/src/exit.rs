@@ -87,6 +87,7 @@ pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
     match record.end() {
         Some(EndReason::Interrupted) => INTERRUPTED,
         Some(EndReason::ServiceFailed(_) | EndReason::PreparationFailed(_)) => SERVICE,
+        Some(EndReason::LoadRefused(_)) => USAGE,
         Some(EndReason::GeneratorFailed(_)) => SELF,
         _ if conclusion.is_void() => VOID,
         _ => 0,

@@ -9,13 +9,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
+use lab::Stop;
 use model::Found;
 use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use serde_json::Value;
 use services::{Placement, Ports, Running, Warden};
 
 use crate::exit::{self, Failed};
-use crate::{WARDEN, experiment, print, run};
+use crate::{WARDEN, experiment, print, run, signals};
 
 /// The mode of the experiment file: it holds no secrets.
 const PUBLIC: u32 = 0o666;
@@ -165,20 +166,28 @@ fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, serv
     let app = &plan.variants[0].services[0];
     let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
     print::tell!("starting once: {command}");
+    // From here on Ctrl-C would leave the folder of logs.
+    let stop = Stop::default();
+    signals::stop_on_first(stop.clone(), "stopping; once more to leave at once")?;
     let logs = tempfile::tempdir()?;
     let (local, own) = (IpAddr::V4(Ipv4Addr::LOCALHOST), std::process::id());
     let start = || {
         services::check_command(app)?;
         let ports = Ports::choose(std::slice::from_ref(app), local, u64::from(own))?;
         let warden = Warden::of_this_program(WARDEN);
-        services::start(&warden, app, &ports, &Placement::new(logs.path().join("log")), &|| false)
+        let placement = Placement::new(logs.path().join("log"));
+        services::start(&warden, app, &ports, &placement, &|| stop.is_requested())
     };
-    Ok(start().map(|running: Running| {
+    let seen = start().map(|running: Running| {
         let (address, found) = (running.address, running.found.clone());
         let seen = Seen { status: status(address), port: address.port(), found };
         running.stop();
         seen
-    }))
+    });
+    if stop.is_requested() {
+        return Err(Failed::new(exit::INTERRUPTED, "interrupted, and nothing is written").into());
+    }
+    Ok(seen)
 }
 
 /// The status of the response to GET /.

@@ -160,9 +160,7 @@ impl Dispatcher<'_> {
             Err(Failure::Preparation(_)) => {
                 (EndReason::PreparationFailed(what.clone()), Err(LabError::Service(what)))
             }
-            Err(Failure::Refused(_)) => {
-                (EndReason::GeneratorFailed(what.clone()), Err(LabError::Refused(what)))
-            }
+            Err(Failure::Refused(_)) => (EndReason::LoadRefused(what.clone()), Err(LabError::Refused(what))),
             Err(Failure::Generator(_) | Failure::GeneratorsLost(_)) => {
                 (EndReason::GeneratorFailed(what.clone()), Err(LabError::Generator(what)))
             }

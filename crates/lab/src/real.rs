@@ -77,8 +77,8 @@ pub struct RealEnvironment {
     pub deployed: DeployedServices,
     /// By service: what is kept of the environments of its processes.
     watches: BTreeMap<String, processes::Watch>,
-    /// Variants behind URLs whose processes are not seen, once somebody looked.
-    unseen: Option<BTreeMap<usize, String>>,
+    /// Of variants behind URLs, from when each was ready first: why its processes are not seen, if they are not.
+    unseen: BTreeMap<usize, Option<String>>,
     /// Variants whose responses are not looked at again, because that took long.
     slow: BTreeSet<usize>,
     /// What moves the bytes of the load.
@@ -130,7 +130,7 @@ impl RealEnvironment {
             remote_hosts: RemoteHosts::default(),
             deployed: DeployedServices::default(),
             watches,
-            unseen: None,
+            unseen: BTreeMap::new(),
             slow: BTreeSet::new(),
             driver: DriverChoice::Auto,
         }

@@ -313,6 +313,8 @@ pub enum EndReason {
     Interrupted,
     /// Going on was pointless; the text says why.
     Void(String),
+    /// The load that is asked for cannot be sent, or a file of it is not what it should be; the text says why.
+    LoadRefused(String),
     /// The load generator could not work; the text says why.
     GeneratorFailed(String),
     /// A service failed; the text says how.
@@ -325,7 +327,8 @@ impl EndReason {
     /// What failed, in words; `None` where nothing did.
     pub fn failure(&self) -> Option<&str> {
         match self {
-            EndReason::GeneratorFailed(why)
+            EndReason::LoadRefused(why)
+            | EndReason::GeneratorFailed(why)
             | EndReason::ServiceFailed(why)
             | EndReason::PreparationFailed(why) => Some(why),
             _ => None,
@@ -342,6 +345,7 @@ impl EndReason {
             EndReason::Measured => "measured",
             EndReason::Interrupted => "interrupted",
             EndReason::Void(_) => "void",
+            EndReason::LoadRefused(_) => "load_refused",
             EndReason::GeneratorFailed(_) => "generator_failed",
             EndReason::ServiceFailed(_) => "service_failed",
             EndReason::PreparationFailed(_) => "preparation_failed",

@@ -95,13 +95,15 @@ pub(crate) fn measure(
     Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or_default(), warmup })
 }
 
-/// Reports keys of `design` that `measure` has too: they say it of comparisons.
+/// Reports keys of `design` that `measure` has too, or in place of which it has a length: they say it of comparisons.
 fn report_twins(site: &mut Site<'_>) {
-    for key in ["rate", "arrivals", "warmup"] {
+    let twins = ["rate", "arrivals", "warmup"].map(|key| (key, format!("say it in `measure.{key}`")));
+    let lengths = ["budget", "blocks", "slice", "slices"];
+    let length = "leave it out: `measure.duration` or `measure.requests` says how much is measured";
+    for (key, hint) in twins.into_iter().chain(lengths.map(|key| (key, length.to_owned()))) {
         if site.tree.entry(&["design", key]).is_some() {
             let message = format!("`design.{key}` is for comparisons, and `measure` compares nothing");
-            site.at_key(&["design", key], message, "without effect")
-                .hint(format!("say it in `measure.{key}`"));
+            site.at_key(&["design", key], message, "without effect").hint(hint);
         }
     }
 }

@@ -152,7 +152,7 @@ fn summary(listed: &Listed<'_>) -> (Tone, String) {
         None => return (Tone::Faint, format!("cut off after {blocks}")),
         Some(EndReason::ServiceFailed(_)) => (Tone::Bad, "a service failed"),
         Some(EndReason::PreparationFailed(_)) => (Tone::Bad, "no data"),
-        Some(EndReason::GeneratorFailed(_)) => (Tone::Bad, "load failed"),
+        Some(EndReason::LoadRefused(_) | EndReason::GeneratorFailed(_)) => (Tone::Bad, "load failed"),
         _ if essentials.compared.is_empty() && essentials.blocks == 0 && essentials.captures > 0 => {
             (Tone::Faint, "captures")
         }

@@ -34,7 +34,7 @@ fn joined(all: &[Essentials], asked: Asked<'_>) -> Trend {
 #[test]
 fn a_step_is_found_where_it_is_and_never_across_plans() {
     let ratio = |number: usize| 1.0 + 0.004 * (number % 3) as f64 + if number < 10 { 0.0 } else { 0.1 };
-    let mut all: Vec<Essentials> = (0..20).map(|number| essentials(number, ratio(number))).collect();
+    let all: Vec<Essentials> = (0..20).map(|number| essentials(number, ratio(number))).collect();
     let found = joined(&all, Asked::default());
     let kinds: Vec<LineOf> = found.lines.iter().map(|line| line.of).collect();
     assert_eq!(kinds, [LineOf::Ratio, LineOf::Figure, LineOf::Figure]);
@@ -43,10 +43,14 @@ fn a_step_is_found_where_it_is_and_never_across_plans() {
     assert!((changes[0].after / changes[0].before - 1.1).abs() < 0.005, "{changes:?}");
     // Of what has no standard error nothing is claimed.
     assert!(found.lines[1..].iter().all(|line| line.changes.is_empty() && line.points.len() == 20));
-    all[10..].iter_mut().for_each(|essentials| essentials.plan = "q".into());
-    let apart = joined(&all, Asked::default());
-    assert_eq!(apart.stretches.iter().map(|stretch| stretch.first).collect::<Vec<_>>(), [0, 10]);
-    assert!(apart.lines.iter().all(|line| line.changes.is_empty()));
+    let others: [fn(&mut Essentials); 2] = [|of| of.conditions.per_core ^= true, |of| of.plan = "q".into()];
+    for other in others {
+        let mut all = all.clone();
+        all[10..].iter_mut().for_each(other);
+        let apart = joined(&all, Asked::default());
+        assert_eq!(apart.stretches.iter().map(|stretch| stretch.first).collect::<Vec<_>>(), [0, 10]);
+        assert!(apart.lines.iter().all(|line| line.changes.is_empty()));
+    }
 }
 
 #[test]

@@ -107,6 +107,8 @@ struct When {
     runtime: Option<Runtime>,
     /// The service does not have this variable.
     unset: Option<String>,
+    /// No word of the command begins with this, as `-w4` does with `-w`.
+    short: Option<String>,
     /// Neither command nor options of the runtime have this text.
     absent: Option<String>,
     /// There are so many processors.
@@ -223,6 +225,7 @@ impl When {
         let has = |part: &String| {
             facts.words.iter().chain(options.into_iter().flatten()).any(|word| word.contains(part.as_str()))
         };
+        let begins = |short: &String| facts.words.iter().any(|word| word.starts_with(short.as_str()));
         let version = |text: &String| {
             let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
             (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
@@ -241,6 +244,7 @@ impl When {
         let has_file = |file: &String| facts.files.iter().any(|name| name == file.as_str());
         let reasons = [
             unless(&self.unset, |name| facts.env.contains_key(name), |name| format!("{name} is set already")),
+            unless(&self.short, begins, |short| format!("the command has {short} already")),
             unless(&self.absent, has, |part| format!("the command has {part} already")),
             unless(
                 &self.cores,
@@ -340,6 +344,7 @@ impl Written {
             variable: variable.to_owned(),
             by: by.to_owned(),
             value: fill(value),
+            inherited: facts.env.get(variable).cloned().unwrap_or_default(),
         };
         let words = |words: &[String]| words.iter().map(|word| fill(word)).collect::<Vec<_>>();
         let some = |list: &[String]| Some(words(list)).filter(|words| !words.is_empty());
@@ -424,6 +429,29 @@ mod tests {
         assert_eq!(names(&node(), &wish), ["processes", "backlog 4096"]);
         let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
         assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
+    }
+
+    #[test]
+    fn options_of_the_shell_stay_and_short_flags_are_known() {
+        let java = Facts { runtime: Some(Runtime::Java), words: vec!["java".into()], ..Facts::default() };
+        let env = [("JAVA_TOOL_OPTIONS".to_owned(), "-Xmx1g".to_owned())].into();
+        let chosen = Catalogue::built_in().chosen(&Facts { env, ..java }, &Wish::default(), Path::new("/x"));
+        let text = "name = \"a\"\n[services.api]\ncommand = [\"java\"]\n";
+        let base = plan::parse(text, Path::new(".")).unwrap();
+        let of = chosen.settings.iter().position(|setting| setting.name == "heap").unwrap();
+        let heap = &chosen.settings[of..=of];
+        let (text, _) = crate::tune::experiment(text, &base.variants[0], heap, &[vec![0], vec![1]]);
+        assert!(text.contains("-Xmx1g -XX:MaxRAMPercentage=50"), "{text}");
+        let words = ["gunicorn", "-w", "4", "app:app"].map(str::to_owned).to_vec();
+        let gunicorn = Facts { runtime: Some(Runtime::Python), cores: 2, words, ..Facts::default() };
+        assert!(!names(&gunicorn, &Wish::default()).contains(&"workers".to_owned()));
+    }
+
+    #[test]
+    fn one_nginx_stands_in_front() {
+        let facts = Facts { nginx: true, compresses: Some(true), ..node() };
+        let only = vec!["compression".into(), "nginx in front".into()];
+        assert_eq!(names(&facts, &Wish { only, ..Wish::default() }), ["compression"]);
     }
 
     #[test]

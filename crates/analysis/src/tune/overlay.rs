@@ -105,8 +105,8 @@ impl Started {
         for change in changes {
             match change {
                 Change::Env(name, value) => drop(env.insert(name, value)),
-                Change::Append { variable, by, value } => {
-                    let set = env.entry(variable).or_default();
+                Change::Append { variable, by, value, inherited } => {
+                    let set = env.entry(variable).or_insert(inherited);
                     *set = if set.is_empty() { value } else { format!("{set}{by}{value}") };
                 }
                 Change::Arguments(more) => words.extend(more),
@@ -175,7 +175,7 @@ mod tests {
     fn changes_add_up() {
         let append = |value: &str| {
             let (variable, by) = ("NODE_OPTIONS".into(), " ".into());
-            Change::Append { variable, by, value: value.into() }
+            Change::Append { variable, by, value: value.into(), inherited: "--v".into() }
         };
         let level = |changes| Level { name: String::new(), changes };
         let command = Command {

@@ -159,9 +159,15 @@ impl Tuning {
             }
             (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
             (Phase::Race(_), Outcome::Measured(figures, _)) => {
-                let logs = figures.iter().map(|figures| self.better(figures.as_ref())).collect();
+                let mut figures = figures.into_iter();
+                let base = if self.has_limits() { figures.next().flatten() } else { None };
+                let came = |own: Option<Figures>| {
+                    let own = own.as_ref();
+                    (self.better(own), own.zip(base.as_ref()).and_then(|(own, base)| self.excess(own, base)))
+                };
+                let came: Vec<_> = figures.map(came).collect();
                 if let Some(race) = &mut self.race {
-                    race.take(logs);
+                    race.take(came);
                 }
             }
             (Phase::Race(of), _) => self.end_race(of),
@@ -277,6 +283,15 @@ impl Tuning {
         self.base_per_s.is_some() && self.spec.keep.iter().any(Keep::is_latency)
     }
 
+    /// Limits on what a service does at its limit.
+    fn limits(&self) -> impl Iterator<Item = &Keep> {
+        self.spec.keep.iter().filter(|keep| !keep.is_latency())
+    }
+
+    fn has_limits(&self) -> bool {
+        self.limits().next().is_some()
+    }
+
     /// Whether what was confirmed is better for sure, and breaks no limit for sure: only then is anything advised.
     pub fn holds(&self) -> bool {
         let seen = || self.confirmed.iter().flatten().flatten();
@@ -307,9 +322,14 @@ impl Tuning {
         if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
     }
 
+    /// About how long a block of a race of so many levels takes. Limits are against the service as it is, which then runs beside them.
+    fn race_block_s(&self, levels: usize) -> f64 {
+        (levels + usize::from(self.has_limits())) as f64 * self.trial_s
+    }
+
     /// About how long racing so many levels takes.
     fn race_s(&self, levels: usize) -> f64 {
-        levels as f64 * f64::from(RACE_BLOCKS_MIN) * self.trial_s
+        f64::from(RACE_BLOCKS_MIN) * self.race_block_s(levels)
     }
 
     fn plan_pairs(&mut self) -> Result<(), TooShort> {
@@ -319,7 +339,7 @@ impl Tuning {
         let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
         // A race is worth its time only where a screening has its own.
         let levels = self.spec.settings.iter().map(|setting| setting.levels.len());
-        let races_s = self.race_s(levels.filter(|levels| *levels > 1).sum());
+        let races_s: f64 = levels.filter(|levels| *levels > 1).map(|levels| self.race_s(levels)).sum();
         let pairs = room(if room(races_s) >= 3.0 { races_s } else { 0.0 });
         let least = f64::from(LOOKS[0]);
         if open > 0 && pairs < least {
@@ -462,8 +482,7 @@ impl Tuning {
             return better.to_vec();
         }
         let sign = if self.spec.metric.wants_more() { 1.0 } else { -1.0 };
-        let limits = self.spec.keep.iter().filter(|keep| !keep.is_latency());
-        let limits = limits.filter_map(|keep| Some((keep, self.model(better, keep.figure.metric()?))));
+        let limits = self.limits().filter_map(|keep| Some((keep, self.model(better, keep.figure.metric()?))));
         let limits: Vec<_> = limits.collect();
         let keeps = |on: &[usize]| limits.iter().all(|(keep, model)| keep.holds(model(on).exp()));
         let model = self.model(better, self.spec.metric);
@@ -527,13 +546,25 @@ impl Tuning {
         let race = self.race.get_or_insert_with(|| Race::of(self.spec.settings[of].levels.len()));
         let racing = race.racing()?.to_vec();
         let behind_s = self.confirm_s() + self.latency_s(self.on().len());
-        only_if(self.left_s() >= racing.len() as f64 * self.trial_s + behind_s)?;
+        only_if(self.left_s() >= self.race_block_s(racing.len()) + behind_s)?;
         let row = |level: usize| {
             let mut row = self.chosen.clone();
             row[of] = level + 1;
             row
         };
-        Some(self.step(Purpose::Race(of), racing.into_iter().map(row).collect(), 1))
+        let base = self.has_limits().then(|| vec![0; self.chosen.len()]);
+        let rows = base.into_iter().chain(racing.into_iter().map(row)).collect();
+        Some(self.step(Purpose::Race(of), rows, 1))
+    }
+
+    /// By how much a row passes the limit that it passes most, as a logarithm: below 0 where it keeps all; `None` where nothing tells.
+    fn excess(&self, own: &Figures, base: &Figures) -> Option<f64> {
+        let excess = |keep: &Keep| {
+            let metric = keep.figure.metric()?;
+            let log = (own.value(metric)? / base.value(metric)? / keep.ratio).ln();
+            Some(if keep.figure.wants_more() { -log } else { log })
+        };
+        self.limits().filter_map(excess).reduce(f64::max)
     }
 
     /// The logarithm of a figure, so that more is better.
@@ -542,7 +573,7 @@ impl Tuning {
         Some(if self.spec.metric.wants_more() { log } else { -log })
     }
 
-    /// Takes the cheapest of the levels that are about as good as the best.
+    /// Takes the cheapest of the levels that are about as good as the best of those that keep the limits.
     fn end_race(&mut self, of: usize) {
         if let Some(level) = self.race.take().and_then(|race| race.cheapest()) {
             self.chosen[of] = level + 1;

@@ -115,13 +115,14 @@ pub(crate) struct Race {
     racing: Vec<usize>,
     /// What each level came to in each block, as a logarithm of which more is better.
     blocks: Vec<Vec<Option<f64>>>,
-    levels: usize,
+    /// By how much each level passed a limit, as logarithms, in the blocks that tell.
+    excess: Vec<Vec<f64>>,
 }
 
 impl Race {
     /// A race of so many.
     pub fn of(levels: usize) -> Race {
-        Race { racing: (0..levels).collect(), blocks: Vec::new(), levels }
+        Race { racing: (0..levels).collect(), blocks: Vec::new(), excess: vec![Vec::new(); levels] }
     }
 
     /// Who is in the next block; `None` where the race is over.
@@ -129,15 +130,19 @@ impl Race {
         (self.racing.len() > 1 && self.blocks.len() < RACE_BLOCKS_MAX).then_some(&self.racing)
     }
 
-    /// Takes in a block: what each came to of those that are still in the race. Who has no figure leaves.
-    pub fn take(&mut self, logs: Vec<Option<f64>>) {
-        let mut block = vec![None; self.levels];
-        for (level, log) in self.racing.iter().zip(logs) {
+    /// Takes in a block: what each came to of those that are still in the race, and by how much it passed a limit. Who has no figure
+    /// leaves; later also who passes a limit, before it drives out those that keep it.
+    pub fn take(&mut self, came: Vec<(Option<f64>, Option<f64>)>) {
+        let mut block = vec![None; self.excess.len()];
+        for (level, (log, excess)) in self.racing.iter().zip(came) {
             block[*level] = log;
+            self.excess[*level].extend(excess);
         }
         self.racing.retain(|level| block[*level].is_some());
         self.blocks.push(block);
         if self.blocks.len() as u32 >= RACE_BLOCKS_MIN {
+            let excess = &self.excess;
+            self.racing.retain(|level| keeps(&excess[*level]));
             let means = self.means();
             let n = self.blocks.len() as f64;
             let behind = BEHIND * self.sd(&means) * (2.0 / n).sqrt();
@@ -147,11 +152,12 @@ impl Race {
         }
     }
 
-    /// The cheapest that is about as good as the best; `None` before the first block.
+    /// The cheapest that is about as good as the best, of those that keep the limits; `None` before the first block, or if none does.
     pub fn cheapest(&self) -> Option<usize> {
-        let means = self.means();
-        let best = means.iter().copied().reduce(f64::max)?;
-        self.racing.iter().zip(&means).find(|(_, mean)| best - *mean <= NEAR).map(|(level, _)| *level)
+        let all = self.racing.iter().zip(self.means());
+        let kept: Vec<_> = all.filter(|(level, _)| keeps(&self.excess[**level])).collect();
+        let best = kept.iter().map(|(_, mean)| *mean).reduce(f64::max)?;
+        kept.into_iter().find(|(_, mean)| best - mean <= NEAR).map(|(level, _)| *level)
     }
 
     /// The mean of each that is still in the race; none before the first block.
@@ -173,6 +179,11 @@ impl Race {
         let freedom = (count - 1.0) * (self.blocks.len() as f64 - 1.0);
         (self.blocks.iter().map(of_block).sum::<f64>() / freedom.max(1.0)).sqrt()
     }
+}
+
+/// Whether a level keeps the limits, on average over its blocks.
+fn keeps(excess: &[f64]) -> bool {
+    excess.iter().sum::<f64>() <= 0.0
 }
 
 #[cfg(test)]
@@ -199,17 +210,28 @@ mod tests {
         for noise in [0.0, 0.01, -0.01, 0.005] {
             let logs = [0.0, 0.395 + noise, 0.4 - noise, 0.2];
             let racing = race.racing().unwrap().to_vec();
-            race.take(racing.iter().map(|level| Some(logs[*level])).collect());
+            race.take(racing.iter().map(|level| (Some(logs[*level]), None)).collect());
         }
         assert_eq!(race.racing(), Some(&[1, 2][..]));
         assert_eq!(race.cheapest(), Some(1));
     }
 
     #[test]
+    fn who_passes_a_limit_drives_nobody_out() {
+        let mut race = Race::of(3);
+        let came = [(0.0, -0.1), (0.2, -0.05), (0.4, 0.1)];
+        for blocks in 1..=3 {
+            race.take(came.map(|(log, excess)| (Some(log), Some(excess))).to_vec());
+            assert_eq!(race.cheapest(), Some(1), "{blocks}");
+        }
+        assert_eq!(race.racing(), None);
+    }
+
+    #[test]
     fn who_falls_over_leaves_at_once() {
         let mut race = Race::of(2);
         assert_eq!(race.cheapest(), None);
-        race.take(vec![Some(0.0), None]);
+        race.take(vec![(Some(0.0), None), (None, None)]);
         assert_eq!((race.racing(), race.cheapest()), (None, Some(0)));
     }
 }

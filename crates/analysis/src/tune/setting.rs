@@ -45,6 +45,8 @@ pub enum Change {
         by: String,
         /// What is put there.
         value: String,
+        /// What the service has of it from the shell, where the experiment does not set it.
+        inherited: String,
     },
     /// Words behind the command.
     Arguments(Vec<String>),
@@ -80,9 +82,21 @@ impl Setting {
 
     /// Why this cannot be tried beside another setting; `None` where it can.
     pub fn clash(&self, other: &Setting) -> Option<String> {
-        let sets = |name: &str| other.variables().any(|(set, _)| set == name);
-        if self.name == other.name || self.variables().any(|(name, _)| sets(name)) {
+        // What extends a variable is lost where another setting sets it.
+        let changes = |of: &Setting, name: &str| {
+            of.has(|change| match change {
+                Change::Env(variable, _) | Change::Append { variable, .. } => variable == name,
+                _ => false,
+            })
+        };
+        let sets = |of: &Setting, beside: &Setting| of.variables().any(|(name, _)| changes(beside, name));
+        if self.name == other.name || sets(self, other) || sets(other, self) {
             return Some(format!("`{}` sets it too", other.name));
+        }
+        // Which has one template for all rows.
+        let nginx = |of: &Setting| of.has(|change| matches!(change, Change::Nginx(_)));
+        if nginx(self) && nginx(other) {
+            return Some(format!("one nginx stands in front, and `{}` configures it", other.name));
         }
         // A launcher makes workers of node alone, not of a program before it.
         let before = |of: &Setting| of.has(|change| matches!(change, Change::Before(_)));

@@ -327,6 +327,7 @@ pub fn ended(record: &Record) -> Line {
     let (text, needed_s) = match reason {
         Some(
             EndReason::Void(why)
+            | EndReason::LoadRefused(why)
             | EndReason::GeneratorFailed(why)
             | EndReason::ServiceFailed(why)
             | EndReason::PreparationFailed(why),

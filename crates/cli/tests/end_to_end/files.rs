@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 
 use crate::load::Service;
-use crate::place::{Place, Run};
+use crate::place::{Place, Run, service};
 
 #[test]
 fn all_problems_of_a_file_are_shown_at_their_places() {
@@ -45,6 +45,17 @@ fn the_plan_in_words_tells_looks_copy_metrics_and_how_long_the_margin_takes() {
     place.two("api.env.A = 1", "api.env.A = 2", "metric = \"p50\"\nrate = \"1000..5000\"");
     let said = place.said(&["run", "--dry-run", "experiment.toml"]);
     said.ends(0).prints(&["open loop: 1,000/s to 5,000/s over each slice with Poisson arrivals"]);
+}
+
+#[test]
+fn a_record_of_a_load_that_could_not_be_sent_ends_report_as_it_ended_load() {
+    let place = Place::new();
+    let (_service, address) = service(&[]);
+    place.write("ids.csv", "id\n");
+    let url = format!("http://{address}/{{id}}");
+    let load = place.said(&["load", &url, "--values", "ids.csv", "--out", "kept"]);
+    load.ends(2).tells(&["no row below the columns' names"]);
+    place.said(&["report", "kept"]).ends(2);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::place::{Place, Run, SERVICE};
+use crate::place::{Place, Run, SERVICE, ended, signal, wait_until};
 
 #[test]
 fn a_node_folder_becomes_an_experiment_that_the_other_commands_take() {
@@ -22,6 +22,18 @@ fn a_node_folder_becomes_an_experiment_that_the_other_commands_take() {
         .said(&["init", "of it", "--no-start"])
         .ends(0)
         .tells(&["next: `proofload run 'of it/proofload.toml' --quick`"]);
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    let (place, temporary) = (Place::new(), Place::new());
+    place.write("server.js", "setInterval(() => {}, 1000);");
+    let child = place.proofload(&["init"]).env("TMPDIR", temporary.path("")).begun();
+    let made = || fs::read_dir(temporary.path("")).expect("a folder").count();
+    wait_until("there is a folder for its output", || made() > 0);
+    signal(child.id(), "-INT");
+    ended(child).ends(130);
+    assert_eq!((made(), place.path("proofload.toml").exists()), (0, false));
 }
 
 #[test]

@@ -118,8 +118,8 @@ impl RealEnvironment {
     ) -> Result<Loaded> {
         let reached = reach(url, variant.load.sources.first().copied())
             .map_err(|why| Failure::Service(format!("{}: {why}", self.called(service))))?;
-        let unseen = self.unseen.get_or_insert_with(|| unseen(&self.plan));
-        let watched = unseen.get(&index).map_or_else(|| watched(url, &reached), |why| Err(why.clone()));
+        let unseen = self.unseen.entry(index).or_insert_with(|| unseen(&self.plan).remove(&index));
+        let watched = unseen.as_ref().map_or_else(|| watched(url, &reached), |why| Err(why.clone()));
         watched.iter().for_each(Watched::forget_peaks);
         let Reached { address, addresses } = reached;
         let (unseen, watched) = (watched.as_ref().err().cloned(), watched.ok());

@@ -444,6 +444,7 @@ fn a_measurement_has_slices_and_perhaps_a_capacity() {
         ("[gate]\ncapacity = \"> 5/s\"", "never measured: capacity is searched for within limits"),
         ("[factors.a]\none = {}\ntwo = { load.path = \"/2\" }", "about one variant"),
         ("[design]\nmetric = \"p99\"\nrate = 500", "`design.rate` is for comparisons"),
+        ("[design]\nbudget = \"1m\"", "`design.budget` is for comparisons"),
     ] {
         let problems = parse(&format!("{MINIMAL}[measure]\n{text}"), here()).unwrap_err();
         assert!(problems.iter().any(|found| found.message.contains(problem)), "{text}: {problems:?}");

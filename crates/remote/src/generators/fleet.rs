@@ -54,6 +54,8 @@ pub struct Fleet {
     windows: u64,
     /// How long connections may take to open before a window, log-ins included.
     opening_max: Duration,
+    /// How long a request may take, by the load.
+    timeout: Duration,
     /// What requests are dealt to: each generator's connections, or at a rate its threads.
     takers: Vec<u64>,
     heartbeat: Heartbeat,
@@ -106,6 +108,7 @@ impl Fleet {
             channels: 0,
             windows: 0,
             opening_max: Duration::ZERO,
+            timeout: Duration::ZERO,
             takers: Vec::new(),
             heartbeat,
         };
@@ -148,7 +151,8 @@ impl Fleet {
             let log_in = if spec.users == Users::default() { Duration::ZERO } else { spec.timeout };
             spec.connect_timeout.saturating_add(log_in)
         };
-        self.opening_max = specs.first().map_or(Duration::ZERO, opening_max);
+        let longest = specs.first().map(|spec| (opening_max(spec), spec.timeout));
+        (self.opening_max, self.timeout) = longest.unwrap_or_default();
         let takers = |spec: &LoadSpec| match spec.arrivals {
             Arrivals::Closed => spec.connections,
             Arrivals::Open { .. } => spec.threads,
@@ -209,12 +213,18 @@ impl Fleet {
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
-        let start_ns = monotonic_ns() + LEAD_MIN_NS + 4 * self.clock_error_ns_max();
+        let lead_ns = LEAD_MIN_NS + 4 * self.clock_error_ns_max();
+        let start_ns = monotonic_ns() + lead_ns;
+        let longest = match until {
+            Until::Elapsed(window) => (Duration::from_nanos(lead_ns) + window + PATIENCE).saturating_add(self.timeout),
+            // How long requests take is the service's matter.
+            Until::Requests(_) => Duration::MAX,
+        };
         let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
         let waited = self
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
-        self.gather(waited, Duration::MAX, stopped, |index, member, response| match response {
+        self.gather(waited, longest, stopped, |index, member, response| match response {
             Response::Generator(GeneratorResponse::Slice {
                 number: of,
                 late_ns,
@@ -476,14 +486,15 @@ impl Member {
     pub fn lose_if_late(&mut self, now_ns: u64, began_ns: u64, longest: Duration) {
         let quiet = Duration::from_nanos(now_ns.saturating_sub(self.last_ns));
         let waited = Duration::from_nanos(now_ns.saturating_sub(began_ns));
-        let (limit, when) = if quiet > SILENCE_MAX {
-            (SILENCE_MAX, "while it was pinged every second")
+        if quiet > SILENCE_MAX {
+            let seconds = SILENCE_MAX.as_secs();
+            self.lose(format!(" did not respond within {seconds} s while it was pinged every second"), false);
         } else if waited > longest {
-            (longest, "to a request")
-        } else {
-            return;
-        };
-        self.lose(format!(" did not respond within {} s {when}", limit.as_secs()), false);
+            // It still hears, and may still load the service.
+            self.connection.end();
+            let asked = format!("did not do within {} s what it was asked for", longest.as_secs());
+            self.lose(format!(" responds to pings, but {asked}"), false);
+        }
     }
 
     pub fn end(&mut self) {

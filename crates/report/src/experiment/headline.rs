@@ -70,6 +70,7 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
 /// What failed, where the run ended because of it.
 fn failed(reason: &EndReason) -> Option<String> {
     let what = match reason {
+        EndReason::LoadRefused(_) => "the load cannot be sent",
         EndReason::ServiceFailed(_) => "a service failed",
         EndReason::PreparationFailed(_) => "data that services need could not be made",
         _ => "the load generator failed",

@@ -183,6 +183,7 @@ pub(crate) fn end_text(reason: &EndReason) -> &'static str {
         EndReason::Measured => "ended as planned",
         EndReason::Interrupted => "interrupted",
         EndReason::Void(_) => "stopped as invalid",
+        EndReason::LoadRefused(_) => "stopped, because the load cannot be sent,",
         EndReason::GeneratorFailed(_) => "stopped, because the load generator failed,",
         EndReason::ServiceFailed(_) => "stopped, because a service failed,",
         EndReason::PreparationFailed(_) => "stopped, because what it needs could not be made,",
