@@ -129,7 +129,7 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
         let logs = (log_values(&blocks.0, metric, here), log_values(&blocks.1, metric, there));
         let (Some(first), Some(second)) = logs else {
             let title = metric.row().title;
-            left_out.push(format!("{variant}: {title}, of which a trial has no value"));
+            left_out.push(format!("{variant}: {title}, which some trials do not tell"));
             return None;
         };
         let (sessions, width) = half_width(runs, variant, metric, level);

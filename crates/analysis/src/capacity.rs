@@ -262,7 +262,8 @@ pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
     let (design, load) = (&record.header.plan.design, &record.header.plan.variants[variant].load);
     let of_time = design.slo.iter().any(|limit| limit.figure != Figure::Failed);
     let under_way = f64::from(load.connections) * f64::from(load.protocol.lanes());
-    at_limit(record, variant).is_some_and(|per_s| of_time && under_way >= CONNECTIONS_ROOM * per_s * limit_s(design))
+    let enough = |per_s: f64| CONNECTIONS_ROOM * per_s * limit_s(design);
+    of_time && at_limit(record, variant).is_some_and(|per_s| under_way >= enough(per_s))
 }
 
 /// The width of an interval falls with the root of the time.

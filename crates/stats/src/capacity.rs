@@ -89,7 +89,7 @@ pub fn expected_power(capacity: f64, limit_s: f64) -> f64 {
     (capacity * limit_s / 2.0).clamp(POWER_RANGE.0, POWER_RANGE.1)
 }
 
-/// The logarithm of each process's capacity. Any of them has a failure.
+/// The logarithm of each process's capacity. At least one of them has a failure.
 ///
 /// They cross at the share of what processes do at their limit at which failures over those expected are 1 in the mean, so that the mean of the
 /// logarithms is that crossing. With the sums of both instead a window that was placed far too high would outweigh all others.

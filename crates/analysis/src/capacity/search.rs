@@ -283,8 +283,8 @@ fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option
         |trial: &Trial| Some((found.logs.get(&trial.started.block)?.exp(), self::at_limit_per_s(trial)?));
     let before: Vec<(f64, f64)> = complete(record, variant).filter_map(known).collect();
     let placed = placed(&before, found.slope, at_limit_per_s)?;
-    // Beyond what it does at its limit requests only wait for a connection.
-    Some(if found.is_silent { (placed * UNFAILED_UP).min(at_limit_per_s) } else { placed })
+    // Beyond what it does at its limit requests only wait for a connection; where a closed loop failed that is less than the service can.
+    Some(if found.is_silent { (placed * UNFAILED_UP).min(at_limit_per_s.max(placed)) } else { placed })
 }
 
 /// A rate that was tried, with L / p of the limit that is nearest to be broken.

@@ -28,7 +28,8 @@ fn a_slower_service_is_found_slower_and_every_request_is_accounted_for() {
     // Of all that, a run shows its first screen unless asked for more. Four blocks of these slices take 16 s.
     place.two("", "api.env.X = 1", "warmup = \"1s\"\nslice = \"1s\"");
     let short = place.said(&["run", "experiment.toml", "-q", "--budget", "10s", "--out", "short"]);
-    short.prints(&["INCONCLUSIVE", "run it with --budget ", "Repeat proofload run experiment.toml --budget 10s --seed "]);
+    let repeat = "Repeat proofload run experiment.toml --budget 10s --seed ";
+    short.prints(&["INCONCLUSIVE", "run it with --budget ", repeat]);
     assert!(short.err.is_empty() && short.out.lines().count() <= 20, "{short}");
 }
 

@@ -146,6 +146,23 @@ fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
     assert_eq!(judged([1000.0, 1300.0], &[0, 1]), open);
 }
 
+/// Who finds none of so many connections free has so many requests before it that its limit is missed already.
+#[test]
+fn twice_as_many_connections_as_the_limit_has_use_for_are_never_what_limits() {
+    let mut record = finished(capacity_plan(1, 180), 2, &mut Simulated::queueing(2, &[QUEUE]));
+    let slices = record.blocks.iter_mut().flat_map(|of| &mut of.trials).flat_map(|of| &mut of.slices);
+    for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
+        open.queued = open.intended / 2;
+    }
+    let mut told = |connections: u32| {
+        record.header.plan.variants[0].load.connections = connections;
+        let conclusion = analysis::conclude(&record);
+        (conclusion.capacities[0].limited_by, conclusion.finding(Check::RateNotKept).is_some())
+    };
+    assert_eq!(told(80), (LimitedBy::Connections, true));
+    assert_eq!(told(120), (LimitedBy::Cpu, false));
+}
+
 /// Too few requests in a step for a thousandth of them to fail are no reason to call the limit broken.
 #[test]
 fn a_slow_service_without_failures_keeps_a_limit_on_them() {
