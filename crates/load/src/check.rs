@@ -264,10 +264,8 @@ mod tests {
 
     #[test]
     fn a_log_in_that_is_refused_for_a_header_tells_no_value() {
-        let contract = Contract {
-            headers: [("set-cookie".into(), vec!["a=b".into()])].into(),
-            ..Contract::default()
-        };
+        let contract =
+            Contract { headers: [("set-cookie".into(), vec!["a=b".into()])].into(), ..Contract::default() };
         let mut check = Check::new(vec![contract], 0);
         let header = httparse::Header { name: "Set-Cookie", value: b"session=typed" };
         let breach = check.head(0, &Head { status: 200, headers: &[header] });

@@ -169,7 +169,7 @@ pub struct TcpCounters(TcpUse);
 impl TcpCounters {
     /// In the calling thread's network; `None` where the kernel does not say.
     pub fn read() -> Option<TcpCounters> {
-        let net = |file: &str| read(&format!("/proc/thread-self/net/{file}"));
+        let net = |file: &str| read(format!("/proc/thread-self/net/{file}"));
         let ports = read("/proc/sys/net/ipv4/ip_local_port_range");
         TcpCounters::of(&net("snmp"), &net("netstat"), &net("sockstat"), &ports)
     }

@@ -241,8 +241,7 @@ const FORWARDED: &str =
     "what listens there only forwards (docker-proxy, ssh, kubectl or the like): the service is behind it";
 const ACTIVATED: &str = "systemd listens there, and no service that it has started for that";
 /// Programs that pass connections on. What they use is not what the service uses.
-const FORWARDERS: &str =
-    "docker-proxy rootlesskit rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat \
+const FORWARDERS: &str = "docker-proxy rootlesskit rootlessport slirp4netns pasta pasta.avx2 ssh sshd kubectl socat \
     systemd-socket-";
 /// Listens for services that it starts, and is the parent of everything else.
 const ACTIVATOR: &str = "systemd";

@@ -1,7 +1,9 @@
 //! A world without processes: settings of known effects, trials with the noise of two shared cores.
 
 use model::Metric;
-use proofload_analysis::tune::{Figures, Keep, Known, Level, Outcome, Row, Setting, Spec, State, Step, Tuning};
+use proofload_analysis::tune::{
+    Figures, Keep, Known, Level, Outcome, Row, Setting, Spec, State, Step, Tuning,
+};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 

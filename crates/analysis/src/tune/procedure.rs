@@ -213,7 +213,8 @@ impl Tuning {
 
     /// About how much longer a screening takes that decides this setting, in seconds.
     pub fn more_s(&self, of: usize) -> Option<f64> {
-        let (Measured { value: log, standard_error }, critical_t) = self.screen.effect(of, self.spec.metric)?;
+        let (Measured { value: log, standard_error }, critical_t) =
+            self.screen.effect(of, self.spec.metric)?;
         let margin = self.spec.margin.ln_1p();
         // Either the interval leaves 1, or all of it comes to lie within the margin.
         let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);

@@ -104,9 +104,8 @@ impl Pace {
 
     /// What is measured, and the load, as the file of a plan has them: what that refuses is refused here.
     pub fn settings(&self) -> Vec<Setting> {
-        let set = |table: &str, key: &str, value: toml::Value| {
-            setting(&[table, key], &format!("--{key}"), value)
-        };
+        let set =
+            |table: &str, key: &str, value: toml::Value| setting(&[table, key], &format!("--{key}"), value);
         let length = match self.requests {
             // More than a file can say is as much as there is time for.
             Some(requests) => set("measure", "requests", i64::try_from(requests).unwrap_or(i64::MAX).into()),

@@ -130,5 +130,6 @@ fn what_cannot_be_loaded_is_told_with_what_to_do_and_other_machines_want_a_yes()
     }
     let words = ["compare", "http://host.example", "http://127.0.0.1:1", "--rate", "500", "-c", "2"];
     let said = Place::new().proofload(&words).stdin(Stdio::null()).said();
-    said.ends(2).tells(&["/s, and as many requests as 2 connections get responses to while they warm up, for"]);
+    said.ends(2)
+        .tells(&["/s, and as many requests as 2 connections get responses to while they warm up, for"]);
 }

@@ -216,7 +216,9 @@ impl Fleet {
         let lead_ns = LEAD_MIN_NS + 4 * self.clock_error_ns_max();
         let start_ns = monotonic_ns() + lead_ns;
         let longest = match until {
-            Until::Elapsed(window) => (Duration::from_nanos(lead_ns) + window + PATIENCE).saturating_add(self.timeout),
+            Until::Elapsed(window) => {
+                (Duration::from_nanos(lead_ns) + window + PATIENCE).saturating_add(self.timeout)
+            }
             // How long requests take is the service's matter.
             Until::Requests(_) => Duration::MAX,
         };
