@@ -117,7 +117,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     assert!(fleet.missing().is_empty());
     fleet.compare_clocks().unwrap();
     fleet.give(server.spec(5).divided(2, 1)).unwrap();
-    let ran = fleet.run(Until::Requests(20), NEVER);
+    let ran = fleet.run(Until::Requests(10), NEVER);
     let names: Vec<&str> = ran.parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!((ran.counts.sent, names), (10, vec!["stays", "comes"]));
 }
