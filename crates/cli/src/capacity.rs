@@ -16,22 +16,21 @@ const CONNECTIONS: u32 = 256;
 
 const AFTER_HELP: &str = "\
 Examples:
-  How much does it hold?
+  How much can it take?
     proofload capacity 'node server.js' --slo 'p99 < 50ms' --slo 'failed < 0.1%' --path /orders
-  Two versions, and the code here vs that of another commit:
+  Two versions, and the code here against that of another commit:
     proofload capacity './old' './new' --slo 'p99 < 50ms'
     proofload capacity --against main 'node server.js' --slo 'p99 < 50ms' --limit 'capacity > -5%'
-  What runs already:
+  A running service:
     proofload capacity http://127.0.0.1:3000 --slo 'p99 < 100ms'
 
-Response times count from when a request was due, and a failed request counts as one without response.
-Short limits give narrow intervals sooner: a process is to be measured for 350 times the limit (docs/capacity.md).";
+Response times count from when a request was due; a failed request counts as never answered. Short limits give narrow intervals sooner: each process is measured for 350 times the limit, if the budget allows (docs/capacity.md).";
 
 /// Flags of `capacity`.
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER_HELP,
-    mut_arg("connections", |arg| arg.help("Connections: as many requests are under way at most [default: 256]")),
+    mut_arg("connections", |arg| arg.help("Connections, each with one request at a time [default: 256]")),
     mut_arg("budget", |arg| arg.help("Time the whole run may take, for example 90s or 10m [default: 3m, or the file's]")),
     mut_arg("seed", |arg| arg.help("Seed of every random choice [default: the file's, or a new one]")),
     mut_arg("metric", |arg| arg.hide(true)),

@@ -22,18 +22,18 @@ const AFTER_HELP: &str = "\
 Examples:
   Two settings of a service:
     proofload compare 'NODE_ENV=development node server.js' 'NODE_ENV=production node server.js'
-  Two programs, with names, and what is asked of them:
+  Two programs, with names and a request:
     proofload compare --name old=./bin/server-1.4 --name new=./bin/server-1.5 \\
       -H 'Accept: application/json' --path /orders -c 32 --budget 2m --margin 3%
-  The code here and that of another commit:
+  The code here against that of another commit:
     proofload compare --against main 'node server.js'
-  What runs already, and images that are here (docker or podman):
+  Running services, and local images (docker or podman):
     proofload compare http://127.0.0.1:3000 http://127.0.0.1:4000
     proofload compare --container shop:1.4 'CACHE=off shop:1.5' --port 3000
   A limit, with its exit code:
     proofload compare --limit 'throughput > -3%' './old' './new'
 
-More than two are compared with the first. Words are split as a shell does it, NAME=value before the program are its variables, and there is no shell. PORT is set to a free port, and {port} stands for it; a service that listens elsewhere is found.
+All others are compared with the first. A command is split into words as in a shell, but no shell runs; NAME=value before the program sets a variable. PORT is set to a free port, and {port} stands for it; a service that listens elsewhere is found.
 Two records are compared by `proofload history compare OLD NEW`.";
 
 /// Flags of `compare`.
@@ -47,7 +47,7 @@ pub struct CompareArgs {
     /// Commands that start a service (one argument each), or URLs. The first is the baseline
     #[arg(value_name = "COMMAND")]
     pub what: Vec<String>,
-    /// A command with the name that reports have for it; may be given several times. They come after those without a name
+    /// A command and its name in reports; may be given several times, and comes after those without a name
     #[arg(long = "name", value_name = "NAME=COMMAND")]
     named: Vec<String>,
     /// Treat the arguments as images: `[NAME=value…] IMAGE [ARGUMENTS…]`
@@ -307,7 +307,7 @@ pub struct Asked {
     /// Connections, each with one request at a time [default: 64]
     #[arg(short, long, value_name = "N", help_heading = "Load")]
     pub connections: Option<u32>,
-    /// Open loop: requests per second, or a share of what the slowest can do, such as 60%; needed for response times
+    /// Open loop: requests per second, or a share of what the slowest can do, such as 60% [default: 60% for response times, else closed loop]
     #[arg(short, long, help_heading = "Load")]
     rate: Option<String>,
     /// The longest that a request may take [default: 5s]

@@ -40,23 +40,21 @@ enum What {
     /// The two copies are equal, so whatever they differ by is noise. Prints what runs of 1, 5 and 30 minutes would
     /// detect. `run --dry-run` then prints how long your margin takes.
     Calibrate(CalibrateArgs),
-    /// Look at other machines that load may come from, by SSH: who is reached, what is there, how well clocks agree
+    /// Check other machines that are to generate load, by SSH: connection, program, clock
     ///
-    /// Changes nothing there unless asked to: --put puts this program there, --remove takes every version of it away.
+    /// Changes nothing there without --put or --remove.
     Hosts(hosts::HostsArgs),
 }
 
 const AFTER_HELP: &str = "\
-It watches for two seconds: one in which it is quiet and sees what others use, and one in which it does the same work
-over and over and sees how evenly that goes. Leave the machine alone meanwhile. Nothing is changed: commands that are
-shown are for you to run (most as root), and a restart undoes most of them.
+For one second it is idle and sees what other programs use; for another it repeats the same work and sees how evenly that goes. Leave the machine alone meanwhile. The commands that it shows are for you to run (most as root); a restart undoes most of them.
 
 warning: disturbs measurements; fix it first, or expect wrong figures and wide intervals
 note: limits what you can measure here, or how far a result applies elsewhere
 
 To measure the smallest detectable difference: proofload doctor calibrate experiment.toml
 
-Exit code: 0. It is advice; whether a run was hurt is told by the findings of its report.";
+Exit code: 0; this is advice. Whether a run was disturbed, the findings of its report say.";
 
 /// Looks, watches and prints.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
@@ -123,10 +121,10 @@ pub struct CalibrateArgs {
     seed: Option<u64>,
     #[command(flatten)]
     form: FormArgs,
-    /// Load a host that may be another machine without asking
+    /// Do not ask before loading a host that may be another machine
     #[arg(long)]
     yes: bool,
-    /// Folder of the record, made new [default: records/NAME-calibration-TIME]
+    /// New folder for the record [default: records/NAME-calibration-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

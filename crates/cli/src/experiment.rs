@@ -90,13 +90,13 @@ impl Experiment {
 /// Flags of `run`, `compare` and `capacity`.
 #[derive(Debug, Args)]
 pub struct AgainstArgs {
-    /// Compare the code here with another git ref: each variant runs both ways, interleaved
+    /// Compare the code here with that of a git ref, interleaved
     ///
-    /// The ref (a branch, a tag, a commit) is checked out in a worktree of its own, built there, and every variant of the file is
-    /// compared with itself as it was then. The experiment file is that of the working tree for both.
+    /// The ref (a branch, a tag, a commit) is checked out and built in a worktree of its own. Each variant is compared with itself at
+    /// that ref. Both sides use the experiment file of the working tree.
     #[arg(long, value_name = "REF")]
     pub against: Option<String>,
-    /// Shell command that builds at that ref, in the directory of each service there [default: the file's, or npm ci]
+    /// Shell command that builds the ref, run in the directory of each service [default: the file's, or npm ci]
     #[arg(long, value_name = "COMMAND", requires = "against")]
     pub build: Option<String>,
 }

@@ -32,16 +32,16 @@ pub struct GateArgs {
 /// Flags that say which limits there are, and what becomes of the answer.
 #[derive(Debug, Args)]
 pub struct Flags {
-    /// Largest change for the worse of each metric that gets a verdict, for example 3%
+    /// Largest allowed change for the worse of each metric that gets a verdict, for example 3%
     #[arg(long, value_name = "PERCENT", value_parser = plan::percentage)]
     max_regression: Option<f64>,
     /// A limit besides those of the file, for example "p99 < 50ms" or "throughput > -3%"; may be given several times
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
-    /// Exit 0 instead of 5 if a limit is inconclusive. The limit is then not proven
+    /// Exit 0 instead of 5 if a limit is inconclusive, though it is not proven
     #[arg(long)]
     allow_open: bool,
-    /// No step summary and no annotations where GitHub Actions runs it
+    /// In GitHub Actions, write no step summary and no annotations
     #[arg(long)]
     no_github: bool,
 }

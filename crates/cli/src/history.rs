@@ -45,11 +45,11 @@ enum What {
     List(ListArgs),
     /// Show one record in short: what came of it, what is in its folder, what to do with it
     Show(ShowArgs),
-    /// Put the figures of two records beside each other, where that means something
+    /// Compare the figures of two records of one machine
     ///
     /// The ratio of each variant that both have, with an interval from how other runs of the same plan differ. The runs were not
-    /// interleaved, so whatever changed on the machine between them is inside. Of records of two machines no figure is shown, and the
-    /// exit code is 4.
+    /// interleaved, so changes of the machine between them count too. For records of two machines no figure is shown, and the exit code
+    /// is 4.
     Compare(CompareArgs),
     /// Show each comparison and each variant of an experiment over time, and where their level changes
     Trend(TrendArgs),
@@ -85,9 +85,6 @@ Examples:
   proofload history compare latest~1 latest      the figures of two records side by side
   proofload history trend keep-alive             its ratios over time, and where they change
   proofload history trend keep-alive --metric cpu_per_request --variant keep --csv
-
-Everything is read from the records below ./records, or below --records DIR. The file summary.json in each only saves time:
-delete it whenever you like.
 
 Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machines were to be compared; 6 the folder of records cannot be read.";
 

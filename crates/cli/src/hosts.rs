@@ -40,13 +40,13 @@ pub struct HostsArgs {
     /// Machines as ssh takes them: a name of ~/.ssh/config, user@host, or ssh://user@host:port
     #[arg(required = true, value_name = "HOST")]
     destinations: Vec<String>,
-    /// Put the program there where it is not
+    /// Copy the program there if it is missing
     #[arg(long, conflicts_with = "remove")]
     put: bool,
-    /// Take away every version of the program that was put there
+    /// Remove every version of the program
     #[arg(long)]
     remove: bool,
-    /// The program for these machines, where this one would not run there
+    /// The program for machines that cannot run this one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     #[command(flatten)]
@@ -54,18 +54,17 @@ pub struct HostsArgs {
 }
 
 const AFTER_HELP: &str = "\
-  proofload doctor hosts bench-1 me@bench-2             look; nothing is changed there
-  proofload doctor hosts --put bench-1                  put the program there beforehand; a run does it by itself, too
-  proofload doctor hosts --remove bench-1 bench-2       take it away again, all versions of it
+Examples:
+  proofload doctor hosts bench-1 me@bench-2        look; nothing is changed there
+  proofload doctor hosts --put bench-1             copy the program there, as a run would
+  proofload doctor hosts --remove bench-1 bench-2  remove all versions of it
 
-Machines are reached by this system's ssh, so that keys, agents, jump hosts and ~/.ssh/config work as they do with ssh. Nobody is
-asked for a password. The program goes to ~/.cache/proofload/bin there (XDG_CACHE_HOME moves it), is named by its SHA-256, and is
-copied once. Nothing else is left there, nothing listens on a port, and root is not needed.
+This system's ssh reaches them, with your keys, agents, jump hosts and ~/.ssh/config, and asks for no password. The program goes to ~/.cache/proofload/bin there (XDG_CACHE_HOME moves it), named by its SHA-256. Nothing else is left there, nothing listens on a port, and root is not needed.
 
 Columns:
   program      there: this version, byte for byte; absent; another: only other versions; damaged: it will be copied anew
-  clock        how far its clock is ahead of ours. It counts from the machine's start, so that any offset is well;
-               after ± stands how wrong that may be, and so how far apart two machines may begin a window. Known where the program is.
+  clock        how far it is ahead of ours, known where the program is. It counts from boot: any offset is fine.
+               Two machines may begin a window as far apart as ± says
   round trip   of a line over the connection
 
 Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a machine was not reached, or cannot have or run the program.";

@@ -56,10 +56,10 @@ pub struct LoadArgs {
     connection: flags::Connection,
     #[command(flatten)]
     output: flags::Output,
-    /// Load a host that may be another machine without asking
+    /// Do not ask before loading a host that may be another machine
     #[arg(long)]
     yes: bool,
-    /// Do what a command line of another tool means, and say what differs: --as wrk -- -t2 -c64 URL
+    /// Take another tool's command line, and say what differs: --as wrk -- -t2 -c64 URL
     #[arg(long = "as", value_parser = compatible(), value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
     /// With --as: that tool's command line, just as it is

@@ -53,45 +53,41 @@ pub struct Cli {
 enum Command {
     /// Compare services by the commands that start them, without a file
     ///
-    /// The same experiment, the same statistics and the same report as of a file, which --save writes.
+    /// Measures and reports as `run` does; --save writes the experiment file.
     Compare(Box<compare::CompareArgs>),
     /// Run an experiment file and print the verdicts; --dry-run says what it would do
     Run(run::RunArgs),
     /// Find the highest request rate at which services keep an SLO
     ///
-    /// Open loop on fresh processes, with an interval, the curve of response times over the rate, and what the limit is.
+    /// In open loop, on fresh processes. Prints the rate with an interval, response times over the rate, and what limits the service.
     Capacity(Box<capacity::CapacityArgs>),
     /// Load one URL and print throughput and latency
     Load(Box<load::LoadArgs>),
     /// Find the settings that make a service faster, by experiment
     ///
-    /// Takes the advice that applies to it (versions, processes, memory, allocators, …) and what --try names, tries all of it in a
-    /// screening design of fresh processes, and confirms the best choice on further fresh runs. Nothing of yours is changed.
+    /// Tries the advice that applies (versions, processes, memory, allocators, …) and what --try names, and confirms the best choice on
+    /// fresh runs that had no part in choosing it. Nothing of yours is changed.
     Tune(Box<tune::TuneArgs>),
     /// Write an experiment file for the service in this folder
     ///
     /// Reads package.json, Procfile, Dockerfile, compose.yaml, go.mod, pyproject.toml, requirements.txt and Cargo.toml, starts what it finds
-    /// once, and writes proofload.toml. The file asks a first question that fits, with comments; `run` takes it where no other is named.
+    /// once, and writes proofload.toml, the default file of `run`. It asks a first question that fits, with comments.
     Init(init::InitArgs),
     /// Print or open the report of a record, or of what wrk, ab, k6 and others printed
     Report(report::ReportArgs),
     /// List records, compare two, or show an experiment over time
-    ///
-    /// Found below ./records, or where --records says. The file summary.json in each only saves time.
     History(history::HistoryArgs),
     /// Tell where the CPU time goes: by package, function and line
     ///
-    /// Of a record whose run was explained, of services that are started for it, or of profiles that node, V8 and
-    /// DevTools left; `proofload profile diff A B` sets two of them against each other.
+    /// From a record made with --explain, services that it starts, or profiles of node, V8 and DevTools.
+    /// `proofload profile diff A B` compares two.
     Profile(Box<profile::ProfileArgs>),
     /// Explain findings by number, such as V20: what was seen, why it matters, what to do
-    ///
-    /// Without a number, all checks are listed.
     Explain(explain::ExplainArgs),
     /// Judge a record by limits: pass, fail or inconclusive, as an exit code
     ///
-    /// The limits of the experiment file's [gate], and those of flags. A limit passes or fails where the whole interval
-    /// says so: 0 all pass, 1 one fails, 5 none fails and one is inconclusive, 4 the measurement is invalid.
+    /// Limits are those of [gate] in the experiment file and of flags. A limit passes or fails only if the whole interval
+    /// says so. Exit codes: 0 all pass; 1 one fails; 4 the measurement is invalid; 5 none fails, but one is inconclusive.
     Gate(gate::GateArgs),
     /// List what disturbs measurements on this machine, and how to fix it
     ///

@@ -156,8 +156,8 @@ pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<Vec<u8>, Fa
 /// In which form a result is printed: the same flags wherever something is.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct FormArgs {
-    /// Form of what is printed on stdout
-    #[arg(long, value_name = "FORM", value_parser = forms(), default_value = "text")]
+    /// Format of the output on stdout
+    #[arg(long, value_name = "FORMAT", value_parser = forms(), default_value = "text")]
     format: &'static Form,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]

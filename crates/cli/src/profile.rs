@@ -48,22 +48,19 @@ enum Two {
 
 const AFTER_HELP: &str = "\
 Of a record that was made with --explain, or of profiles that you have:
-  proofload profile latest                                each variant: by kind, package, function, line; bottom up and top down
+  proofload profile latest                                each variant
   proofload profile latest --variant production --format html --out flame.html
-  proofload profile CPU.20261121.cpuprofile               what node --cpu-prof, DevTools or `0x` left, as a table
-  proofload profile isolate0x5581-1234-v8.log             what node --prof left (node --prof-process reads it)
+  proofload profile CPU.20261121.cpuprofile               of node --cpu-prof, DevTools or `0x`
+  proofload profile isolate0x5581-1234-v8.log             of node --prof
   proofload profile diff before.cpuprofile after.cpuprofile --html diff.html
 
 Without a record, by starting services and loading them (three rounds, about 90 s for each variant):
-  proofload profile experiment.toml                       the variants of an experiment, without measuring them
+  proofload profile experiment.toml                       the variants of an experiment
   proofload profile --path /orders -- node server.js      one command; it gets PORT
 
-Profiling slows a service. So profiles come from separate trials that no timing uses, and the report states the overhead (tax).
-`proofload run FILE --explain` measures first and then says how
-much of the measured difference the profiles account for. docs/profiles.md tells how to read all this.
+Profiling slows a service: profiles come from separate trials, and the report states the overhead (tax). `proofload run FILE --explain` measures first, then says how much of the measured difference the profiles account for. How to read them: docs/profiles.md.
 
-Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should be; 3 a service failed; 4 no profile could be taken;
-6 Proofload could not do its own part; 130 interrupted.";
+Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should be; 3 a service failed; 4 no profile could be taken; 6 Proofload could not do its own part; 130 interrupted.";
 
 /// Does what the arguments ask for.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
@@ -135,7 +132,7 @@ pub struct StartArgs {
     /// Seed of every random choice, instead of the file's or a new one
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     seed: Option<u64>,
-    /// Folder of the record of what is started, made new [default: records/NAME-profile-TIME]
+    /// New folder for the record of what is started [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
 }
@@ -302,13 +299,11 @@ pub struct DiffArgs {
 const DIFF_AFTER_HELP: &str = "\
 .cpuprofile and .heapprofile of V8, the isolate*.log of node --prof, and .native.json of a record; both of one kind.
 
-Two profiles are comparable if they saw the same work: as many requests, or the number of each with --requests. Without it, times are
-those of the whole profile, and one that ran longer looks more expensive.
+Two profiles are comparable if they saw the same work: as many requests, or the number of each with --requests. Without it, the one that ran longer looks more expensive.
 
   proofload profile diff before.cpuprofile after.cpuprofile --requests 20000 31000 --html diff.html
 
-There is no interval: two processes that do the same differ by several per cent. For an answer with an interval let the lab capture
-several of each: proofload run FILE --explain";
+There is no interval, and two processes that do the same differ by several per cent. `proofload run FILE --explain` captures several of each, and has one.";
 
 /// Prints the difference.
 fn compared(args: &DiffArgs) -> anyhow::Result<u8> {

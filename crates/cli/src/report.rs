@@ -40,16 +40,16 @@ pub struct ReportArgs {
     /// The same as --format html: one page that needs nothing but itself, for a browser
     #[arg(long, conflicts_with_all = ["json", "format"])]
     html: bool,
-    /// Open the record's page in a browser, or tell where it is where there is no desktop
+    /// Open the record's page in a browser; without a desktop, say where it is
     #[arg(long, conflicts_with_all = ["json", "format", "html", "out", "dark"])]
     open: bool,
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Of svg and png: for a dark page
+    /// With svg and png: for a dark page
     #[arg(long)]
     dark: bool,
-    /// Of files: set two labels against each other, by name, by a part of it that no other has, or by number
+    /// Of files: compare two labels, each given by name, by a unique part of it, or by number
     #[arg(long, num_args = 2, value_names = ["BASELINE", "CANDIDATE"], conflicts_with = "open")]
     compare: Option<Vec<String>>,
 }
@@ -60,18 +60,17 @@ For people:
   proofload report --open                                  its page, in a browser
 
 For a pull request:
-  proofload report latest --format md                      as text of a comment: never more than GitHub takes
-  proofload report latest --format png --out verdict.png   the intervals against the margin, for pasting
+  proofload report latest --format md                      a comment that GitHub takes
+  proofload report latest --format png --out verdict.png   the verdict plot
 
 For other programs:
-  proofload report latest --json                           what is concluded; `proofload schema --of report` describes it
-  proofload report latest --format csv --out blocks.csv    every block's figures, for a spreadsheet or a notebook
+  proofload report latest --json                           what is concluded
+  proofload report latest --format csv --out blocks.csv    every block's figures
 
-Of other tools (wrk, wrk2, ab, oha, autocannon, hey, h2load, k6, vegeta), as it is or pasted into notes:
-  proofload report notes.md                                what they printed, and what may be concluded of it
+Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, alone or within notes:
+  proofload report notes.md                                what may be concluded of it
 
-What the fields are is in docs/formats.md. The exit code is that of the run: 0, or 4 where the measurement is invalid;
-of files 4 where a finding makes a conclusion invalid.";
+Fields: docs/formats.md; `proofload schema --of report` describes the JSON. Exit code: 0, or 4 where the measurement, or a conclusion from files, is invalid.";
 
 /// Opens the record and prints it.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {

@@ -27,8 +27,7 @@ pub const STOPPING: &str =
 const AFTER_HELP: &str = "\
 On a terminal the run is shown as it goes on: q stops early with what there is, p pauses, l shows the services' logs, ? helps.
 
-Without a terminal there are plain lines on stderr. With --events, stdout has one event per line. The last is the report (as in
-`proofload report --format json`). With --gate, the gate's result follows. docs/events.md describes them.";
+Without a terminal there are plain lines on stderr. With --events, stdout has one event per line, then the report as in `proofload report --json`, then with --gate the gate's result (docs/events.md).";
 /// Shortest budget that `--quick` sets.
 const QUICK_MIN_S: u64 = 90;
 /// Seconds that `--quick` gives each variant: four blocks of a slow service on a busy machine. Clear differences end sooner.
@@ -66,26 +65,26 @@ pub struct RunFlags {
     /// Seed of every random choice, instead of the file's or a new one
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     pub seed: Option<u64>,
-    /// Afterwards capture profiles of every variant in trials of their own, and say where the difference is spent
+    /// Afterwards profile every variant, and say which functions cost more
     #[arg(long)]
     pub explain: bool,
-    /// Say what would be run and how long it takes, and start nothing; with --format json the checked plan
+    /// Start nothing: say what would run and for how long; with --format json print the checked plan
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub form: FormArgs,
-    /// Print what happens as JSON lines on stdout while it goes on, the report last (docs/events.md)
+    /// Print events as JSON lines on stdout while it runs, the report last (docs/events.md)
     #[arg(long, conflicts_with_all = ["format", "json", "dry_run"])]
     pub events: bool,
     #[command(flatten)]
     pub amount: AmountArgs,
-    /// Load hosts of URLs that may be other machines without asking
+    /// Do not ask before loading a host that may be another machine
     #[arg(long)]
     pub yes: bool,
-    /// Tell a Prometheus what has been done so far, at /metrics of this address, while it runs (docs/while-it-runs.md)
+    /// Serve progress to Prometheus at /metrics of this address (docs/while-it-runs.md)
     #[arg(long, value_name = "HOST:PORT", value_parser = prometheus::address)]
     pub prometheus: Option<SocketAddr>,
-    /// Folder of the record, made new [default: records/NAME-TIME]
+    /// New folder for the record [default: records/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// What users bear, where capacity is measured in place of what the file says.

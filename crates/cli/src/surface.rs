@@ -29,7 +29,7 @@ Examples:
 Exit codes: 0 all well; 1 a limit of a gate fails; 2 usage; 3 a service failed; 4 the measurement is
 invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 interrupted.
 
-Topics: proofload help validity";
+Topics (proofload help TOPIC): validity";
 
 /// What was typed, with `help` about a topic read as `explain`.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {

@@ -32,13 +32,13 @@ const AFTER_HELP: &str = "\
 Examples:
   All advice that applies, in ten minutes:
     proofload tune 'node server.js' --path /orders
-  Settings of your own, of any language, besides it; and limits that must be kept:
-    proofload tune './server' --try 'GOGC=200' --try 'POOL=4|8|16' --try 'flag: --workers 4' --keep 'memory < +20%'
+  Settings of your own too, and limits to keep:
+    proofload tune './server' --try 'GOGC=200' --try 'POOL=4|8|16' --try 'flag: --workers 4' \\
+      --keep 'memory < +20%'
   What would be tried, and why not the rest:
     proofload tune 'node server.js' --list
 
-Each block starts every row of the design with fresh processes; the figures of all settings come from all trials. What is to be set is
-confirmed against the service as it is, on runs that had no part in choosing it: docs/tuning.md.";
+Settings are screened together: each is on in half of the trials (docs/tuning.md).";
 
 /// The budget without a flag.
 const BUDGET: &str = "10m";
@@ -65,22 +65,22 @@ const SHARED_CORES_MAX: usize = 3;
 pub struct TuneArgs {
     /// The command that starts the service, as one argument, or an experiment file without factors [default: proofload.toml]
     what: Option<String>,
-    /// Try this too: NAME=value, NAME=a|b|c, `flag: WORDS` behind the command, `before: WORDS`; may be given several times
+    /// Try this too: NAME=value, NAME=a|b|c, `flag: WORDS` behind the command, `before: WORDS` in front; may be given several times
     #[arg(long = "try", value_name = "SETTING", help_heading = "Settings")]
     tries: Vec<String>,
-    /// Of the catalogue only these, by name, separated by commas; `none` for --try alone
+    /// Try only these of the catalogue (docs/tuning.md), by name, separated by commas; `none` for --try alone
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
     only: Vec<String>,
-    /// Of the catalogue not these
+    /// Leave out these of the catalogue
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Settings")]
     without: Vec<String>,
-    /// A limit that what is advised must keep, such as 'memory < +20%'; may be given several times
+    /// A limit that the advised settings must keep, such as 'memory < +20%'; may be given several times
     #[arg(long, value_name = "LIMIT", help_heading = "Settings")]
     keep: Vec<String>,
-    /// Print what would be tried, and why not the rest, and start nothing
+    /// Start nothing: print what would be tried, and why not the rest
     #[arg(long, conflicts_with_all = ["format", "json"], help_heading = "Settings")]
     list: bool,
-    /// Time that all of it may take
+    /// Time the whole run may take, for example 90s or 10m
     #[arg(long, value_parser = plan::budget, default_value = BUDGET)]
     budget: Duration,
     /// Seed of every random choice
@@ -90,7 +90,7 @@ pub struct TuneArgs {
     form: FormArgs,
     #[command(flatten)]
     amount: AmountArgs,
-    /// Folder of the records, made new [default: records/tune-NAME-TIME]
+    /// New folder for the records [default: records/tune-NAME-TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write an experiment file that compares the chosen settings with the current ones; never overwrites

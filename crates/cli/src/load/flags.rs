@@ -24,10 +24,10 @@ use crate::print::{AmountArgs, FormArgs};
 /// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  What it can do, in 10 s; then what users wait at 60 % of that, and whether that will do:
+  Throughput, in 10 s; then response times at 60 % of it, with limits:
     proofload load http://127.0.0.1:3000/
     proofload load http://127.0.0.1:3000/ --rate 60% --limit 'p99 < 50ms' --limit 'failed < 0.1%'
-  HTTP/2 over TLS, whose certificate an authority of your own has signed:
+  HTTP/2 over TLS, with an authority of your own:
     proofload load https://127.0.0.1/ --http2 --cacert ca.pem --sni shop.test
   A different item per request; 404 is a success too:
     proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
@@ -57,10 +57,10 @@ fn arrivals() -> PossibleValuesParser {
 pub struct Pace {
     #[arg(short, long, help = RATE)]
     rate: Option<Rates>,
-    /// How the requests of --rate are spread in time
+    /// Distribution of the requests of --rate in time
     #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
     arrivals: String,
-    /// Decides when requests are due if that is random, and which of several are sent: the same seed, the same load
+    /// Seed of random arrivals and of the choice among requests
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=plan::SEED_MAX))]
     pub seed: u64,
     /// Connections kept open, each with one request at a time
@@ -72,13 +72,13 @@ pub struct Pace {
     /// How many requests to send, instead of a duration
     #[arg(short = 'n', long, conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Engine threads; one can do tens of thousands of requests a second
+    /// Threads that send; one can do tens of thousands of requests a second
     #[arg(short, long, default_value_t = 1)]
     threads: u32,
     /// The longest a request may take
     #[arg(long, default_value = "5s", value_parser = plan::duration)]
     timeout: Duration,
-    /// What moves the bytes
+    /// How sockets are read and written
     #[arg(long, value_parser = drivers(), default_value = "auto")]
     pub driver: DriverChoice,
 }
@@ -252,7 +252,7 @@ pub struct Connection {
     /// Connect to this unix socket; the URL still says host and path
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// Connect from this local address, in turn from several; may be repeated or a list with commas
+    /// Connect from this local address; several, separated by commas, take turns
     #[arg(long = "source", value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "unix")]
     sources: Vec<IpAddr>,
     /// Trust any certificate: nobody's identity is checked
@@ -261,10 +261,10 @@ pub struct Connection {
     /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
-    /// The name that the certificate must be for and that is sent as SNI [default: the URL's host]
+    /// Name that is sent as SNI and that the certificate must have [default: the URL's host]
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
-    /// Never take up an earlier TLS session: each connection makes a full handshake
+    /// Never resume a TLS session: each connection makes a full handshake
     #[arg(long)]
     no_resume: bool,
 }
@@ -342,14 +342,14 @@ pub struct Expect {
     /// The status codes of a success, separated by commas [default: any 2xx]
     #[arg(long, value_name = "CODES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..1000))]
     expect_status: Vec<u16>,
-    /// A header that must be there with this value; NAME alone: with any. Several values of a name are alternatives, NAME: with none
-    /// allows that it is absent. May be repeated
+    /// A header that responses must have, with this value; NAME alone: with any. May be repeated: values of one name are alternatives,
+    /// and `NAME:` allows absence
     #[arg(long = "expect-header", value_name = "NAME: VALUE", value_parser = header)]
     expect_headers: Vec<(String, Option<String>)>,
-    /// How long the content must be, in bytes as they are sent: compressed if it is compressed
+    /// Bytes that the body must have on the wire, compressed if it is
     #[arg(long, value_name = "N")]
     expect_bytes: Option<u64>,
-    /// What the content must be once it is decompressed: that of FILE, or what has this SHA-256. Sampled responses are compared
+    /// Content that sampled responses must have, decompressed: that of FILE, or by its SHA-256
     #[arg(long, value_name = "FILE|sha256:HEX")]
     expect_body: Option<String>,
     /// Read one response in N in full and decode it; 0: none
@@ -427,10 +427,10 @@ pub struct Output {
     /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails; may be repeated
     #[arg(long = "limit", value_name = "LIMIT", value_parser = plan::limit)]
     pub limits: Vec<Limit>,
-    /// Keep the record, with its page, in this folder, made new [default: none is kept]
+    /// New folder for the record and its page [default: none is kept]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Tell a Prometheus what has been done so far, at /metrics of this address, while it runs (docs/while-it-runs.md)
+    /// Serve progress to Prometheus at /metrics of this address (docs/while-it-runs.md)
     #[arg(long, value_name = "HOST:PORT", value_parser = crate::prometheus::address)]
     pub prometheus: Option<SocketAddr>,
     /// Write all latencies into FILE, an HdrHistogram interval log: by endpoint and status, an interval for each step

@@ -12,7 +12,7 @@ use crate::print;
 /// Flags that say what is printed, how, and where.
 #[derive(Debug, Args)]
 pub struct FormArgs {
-    /// Form of what is printed
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = Form::Text)]
     pub format: Form,
     /// Only this variant
