@@ -293,14 +293,9 @@ pub(crate) fn is_unseen<'a>(plan: &plan::Variant, trials: impl IntoIterator<Item
 
 /// Whether a service of this machine worked in any of these trials that nobody may look at, as pods: what it used cannot be told from what
 /// others did.
-pub fn works_unseen<'a>(plan: &Plan, trials: impl IntoIterator<Item = &'a Trial>) -> bool {
-    trials.into_iter().any(|trial| {
-        let entry = plan.variants.get(trial.variant()).and_then(plan::Variant::entry_service);
-        let url = entry.and_then(plan::Service::url);
-        // Of a Service nothing is ever known, and why is only told where its pods are here.
-        let has_pods_here = || trial.started.deployed.as_ref().is_some_and(|of| of.unseen.is_some());
-        trial.started.services.is_empty() && url.map_or_else(has_pods_here, plan::Url::is_local)
-    })
+pub fn works_unseen<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> bool {
+    let is_here = |trial: &Trial| trial.started.deployed.as_ref().is_some_and(|of| of.is_here);
+    trials.into_iter().any(|trial| trial.started.services.is_empty() && is_here(trial))
 }
 
 fn wall_ns(slices: &[&Slice]) -> f64 {

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs,
 use std::time::Duration;
 
 use load::Address;
+use machine::sockets::is_address_here;
 use plan::{Place, Plan, Service, Url, Variant};
 use services::{Watched, reach_socket};
 
@@ -58,7 +59,7 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
     Err(refused(&url.authority(), &why))
 }
 
-/// Whether an address is one of this machine, by whatever name it was found. What is sent to such a one comes from it, too; nothing is.
+/// Whether an address is one of our network, by whatever name it was found. What is sent to such a one comes from it, too; nothing is.
 fn is_here(address: &Address) -> bool {
     let Address::Tcp(at) = address else { return true };
     let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -70,13 +71,19 @@ fn is_here(address: &Address) -> bool {
     to.is_loopback() || to.is_unspecified() || from.is_ok_and(|from| from.ip() == at.ip())
 }
 
+/// Whether what listens at an address works on this machine, be it in the network of a container.
+pub(crate) fn works_here(address: &Address) -> bool {
+    let Address::Tcp(at) = address else { return true };
+    is_here(address) || is_address_here(at.ip())
+}
+
 /// The processes behind a URL.
 ///
 /// # Errors
 /// In words: why they cannot be seen.
 pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
     if !is_here(&reached.address) {
-        return Err(format!("{} is no address of this machine", url.host()));
+        return Err(format!("{} is no address of this machine's own network", url.host()));
     }
     let watched = match &reached.address {
         Address::Tcp(address) => Watched::at(*address),

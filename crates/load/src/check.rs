@@ -14,6 +14,8 @@ use crate::reader::Head;
 
 /// The most that is kept of an unexpected header value.
 const EXAMPLE_CHARS: usize = 200;
+/// The first response of a slice is sampled once slices have lasted so long: each of many short turns would pay for a sample of its own.
+pub(crate) const FIRST_EVERY_NS: u64 = 250_000_000;
 /// Different contents of an endpoint that are told apart.
 const CONTENTS_MAX: usize = 16;
 
@@ -31,8 +33,10 @@ pub(crate) struct Check {
     endpoints: Vec<Endpoint>,
     /// One response in so many is looked at in full; 0: none.
     sample_every: u64,
-    /// Heads of good responses that could have been sampled.
+    /// Heads of good responses that could have been sampled, since the first of a slice was.
     heads: u64,
+    /// How long slices were to last since then.
+    lasted_ns: u64,
     /// Of all heads the fields are looked at.
     pub(crate) has_users: bool,
     log_ins: Vec<ContractFailure>,
@@ -54,7 +58,15 @@ impl Check {
             Endpoint { contract, failures, contents: Vec::new() }
         };
         let endpoints = contracts.into_iter().map(endpoint).collect();
-        Check { endpoints, sample_every, heads: 0, has_users: false, log_ins: Vec::new() }
+        Check { endpoints, sample_every, heads: 0, lasted_ns: 0, has_users: false, log_ins: Vec::new() }
+    }
+
+    /// A slice begins that is to last so long.
+    pub(crate) fn begin(&mut self, window_ns: u64) {
+        self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
+        if self.lasted_ns >= FIRST_EVERY_NS {
+            (self.lasted_ns, self.heads) = (0, 0);
+        }
     }
 
     fn is_sampled(&self) -> bool {
@@ -158,7 +170,6 @@ impl Check {
 
     /// Hands out the breaches of all endpoints together and the contents seen of each, and starts over.
     pub(crate) fn take(&mut self) -> (Vec<ContractFailure>, Vec<Vec<ContentSeen>>) {
-        self.heads = 0;
         let take = |Endpoint { contract, failures, .. }: &mut Endpoint| {
             std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
         };
@@ -260,6 +271,21 @@ mod tests {
         assert_eq!(judged(folded, 200, &[("X", "a\r\n c")], 0)[0].1, "a c");
         let long = of(200, &[("content-encoding", "br")], 11);
         assert_eq!(long, [(FailureKind::BodyBytes, "11 bytes".into())]);
+    }
+
+    #[test]
+    fn short_turns_go_on_counting_and_of_a_slow_service_something_is_sampled() {
+        let sampled = |window_ns| {
+            let mut check = Check::new(vec![Contract::default()], 10_000);
+            let mut of_slice = || {
+                check.begin(window_ns);
+                let heads = [(); 3].map(|()| check.sample(&Head { status: 200, headers: &[] }).is_some());
+                check.take();
+                heads.into_iter().filter(|is_sampled| *is_sampled).count()
+            };
+            (0..26).map(|_| of_slice()).sum::<usize>()
+        };
+        assert_eq!((sampled(20_000_000), sampled(FIRST_EVERY_NS), sampled(u64::MAX)), (3, 26, 26));
     }
 
     #[test]

@@ -337,7 +337,10 @@ impl Driver for Completion {
         if let Some(file) = socket.file.take() {
             socket.generation = (socket.generation + 1) & 0xff_ffff;
             (socket.receiving, socket.has_room) = (false, false);
-            self.ring.forget(index as u32);
+            if !self.ring.forget(index as u32) && socket.is_sending {
+                // The kernel may still read it, and so nobody frees it. It takes a system short of memory, or a signal at that moment.
+                std::mem::forget(std::mem::take(&mut socket.sending));
+            }
             socket.sending.clear();
             socket.is_sending = false;
             drop(file);

@@ -52,7 +52,8 @@ pub struct LoadSpec {
     pub connect_timeout: Duration,
     /// What a response must be to count as good, unless its request has a contract of its own.
     pub contract: Contract,
-    /// One good response in so many, from each thread's first in a slice on, is read in full, its content decoded and hashed; 0: none.
+    /// One good response in so many, from each thread's first in a slice on, is read in full, its content decoded and hashed; 0: none. Slices
+    /// of less than a quarter of a second start over together, once they have lasted so long.
     /// It is the engine's thread that does so (134 KB cost 0.2 ms, a compressed megabyte 5 ms), and other responses of that thread wait
     /// meanwhile: sample seldom where the tail of the latencies is what matters.
     pub sample_every: u64,

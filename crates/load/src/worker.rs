@@ -398,11 +398,12 @@ impl Worker {
 
     /// Opens the window. In closed loop the driver asks [`Worker::start`] for every connection then.
     pub(crate) fn open_window(&mut self, started_ns: u64, until: Until) {
-        let stop_ns = match until {
-            Until::Elapsed(window) => started_ns.saturating_add(in_ns(window)),
+        let window_ns = match until {
+            Until::Elapsed(window) => in_ns(window),
             Until::Requests(_) => u64::MAX,
         };
-        self.gate = Gate::Sending { started_ns, stop_ns };
+        self.gate = Gate::Sending { started_ns, stop_ns: started_ns.saturating_add(window_ns) };
+        self.check.begin(window_ns);
         self.idle_since_ns = started_ns;
         self.restart_schedule(started_ns);
         self.thinking.iter_mut().for_each(Thinking::restart);

@@ -2,6 +2,7 @@
 //!
 //! It reads only, in the network of the calling thread, which need not be that of the other threads.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use procfs_core::net::{TcpNetEntries, TcpState};
 use procfs_core::{ExplicitSystemInfo, FromReadSI};
 
-use crate::process::{describe, everyone, names, patiently};
+use crate::process::{describe, everyone, names, patiently, text};
 
 /// A listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,37 @@ pub fn reached(listeners: &[Listener], address: IpAddr) -> Vec<Listener> {
         [address.to_canonical(), IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
     let usable = |wanted: &IpAddr| address.is_ipv4() || wanted.is_ipv6();
     candidates.into_iter().filter(usable).map(on).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Whether an address is this machine's: in our network, or in that of any process that is seen, such as a container's.
+pub fn is_address_here(address: IpAddr) -> bool {
+    let mut looked_at = HashSet::new();
+    everyone().iter().any(|stat| {
+        let pid = stat.id.pid;
+        // In which network others' processes are may not be told: then each is asked.
+        let network = fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        let is_new = network.is_none_or(|network| looked_at.insert(network));
+        is_new
+            && match address.to_canonical() {
+                IpAddr::V4(address) => is_local_v4(&text(pid, "net/fib_trie"), address),
+                IpAddr::V6(address) => is_local_v6(&text(pid, "net/if_inet6"), address),
+            }
+    })
+}
+
+/// By `/proc/net/fib_trie`: below a line with an address stand the routes to it, each with its prefix, scope and type.
+fn is_local_v4(trie: &str, address: Ipv4Addr) -> bool {
+    let (wanted, mut is_below) = (address.to_string(), false);
+    trie.lines().map(str::trim).any(|line| {
+        is_below = line.strip_prefix("|-- ").map_or(is_below, |leaf| leaf == wanted);
+        is_below && line == "/32 host LOCAL"
+    })
+}
+
+/// By `/proc/net/if_inet6`: a line for each address begins with it, as 32 digits.
+fn is_local_v6(table: &str, address: Ipv6Addr) -> bool {
+    let wanted = format!("{:032x}", u128::from(address));
+    table.lines().any(|line| line.starts_with(&wanted))
 }
 
 /// The inodes of the sockets that listen at a path, as it was given when they were made or as it is without links.
@@ -168,6 +200,21 @@ mod tests {
         let table = format!("  sl  local_address\n{}{}garbage\n", line("0A"), line("06"));
         assert_eq!(parse(table.as_bytes()), [at("127.0.0.1")]);
         assert_eq!((parse("".as_bytes()), parse("sl\nx".as_bytes())), (vec![], vec![]));
+    }
+
+    #[test]
+    fn an_address_is_here_if_it_is_local_in_any_network() {
+        assert!(is_address_here("127.0.0.1".parse().unwrap()));
+        // For documentation alone (RFC 5737).
+        assert!(!is_address_here("203.0.113.7".parse().unwrap()));
+        let trie = "Main:\n     |-- 172.17.0.0\n        /16 link UNICAST\n     |-- 172.17.0.2\n        /32 link UNICAST\n\
+                    Local:\n     |-- 172.17.0.2\n        /32 host LOCAL\n     |-- 172.17.255.255\n        /32 link BROADCAST\n";
+        let is_local = |address: &str| is_local_v4(trie, address.parse().unwrap());
+        assert!(is_local("172.17.0.2"));
+        assert!(!is_local("172.17.0.0") && !is_local("172.17.255.255") && !is_local("172.17.0.20"));
+        let table = "fd000000000000000000000000000002 04 40 00 82     eth0\n";
+        let is_local = |address: &str| is_local_v6(table, address.parse().unwrap());
+        assert!(is_local("fd00::2") && !is_local("fd00::20"));
     }
 
     #[test]

@@ -365,6 +365,9 @@ pub struct Deployed {
     /// All addresses that the URL's host stood for; none where it is no URL of a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
+    /// Whether it works on this machine, where what it uses is among what all programs use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_here: bool,
     /// Why nothing is known of its processes; of a Service nothing ever is, and `None` otherwise means that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<String>,

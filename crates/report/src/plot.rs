@@ -418,16 +418,19 @@ impl Sheet {
     fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
         curve.told.iter().for_each(|text| self.small(text));
-        let Capacity { curve: points, per_s, interval, .. } = &curve.of;
-        let highest = interval.map(|interval| interval.high);
+        let Capacity { curve: points, per_s, interval, at_least, .. } = &curve.of;
+        // Of what is known from below alone the lower end is drawn alone.
+        let band = interval.filter(|_| !at_least);
+        let line = interval.filter(|_| *at_least).map(|interval| interval.low).or(*per_s);
+        let highest = band.map(|interval| interval.high);
         let rates = points.iter().map(|point| point.per_s);
-        let most = rates.chain(*per_s).chain(highest).fold(0.0, f64::max) * ROOM;
+        let most = rates.chain(line).chain(highest).fold(0.0, f64::max) * ROOM;
         let Some((low, high)) = curve.times_us().filter(|_| most > 0.0) else { return };
         let (top, bottom) = (self.y + 14.0, self.y + 14.0 + HEIGHT);
         let x = |per_s: f64| LEFT + (per_s / most).clamp(0.0, 1.0) * (RIGHT - LEFT);
         let times = Axis::between(low, high, 0.0);
         let y = |us: f64| bottom - times.place(us.clamp(low, high)) * HEIGHT;
-        if let Some(Interval { low, high }) = *interval {
+        if let Some(Interval { low, high }) = band {
             self.area((x(low), top), ((x(high) - x(low)).max(1.0), HEIGHT), BAND);
         }
         for us in times.round() {
@@ -442,7 +445,7 @@ impl Sheet {
             self.held((x(per_s), bottom + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), &label);
         }
         curve.limits_us.iter().for_each(|us| self.area((LEFT, y(*us) - 1.0), (RIGHT - LEFT, 2.0), WORSE));
-        per_s.iter().for_each(|per_s| self.area((x(*per_s) - 1.0, top), (2.0, HEIGHT), ONE));
+        line.iter().for_each(|per_s| self.area((x(*per_s) - 1.0, top), (2.0, HEIGHT), ONE));
         type Time = fn(&RatePoint) -> Option<f64>;
         let lines: [(&str, Time, Colour); 3] = [
             ("p50", |point| point.p50_us, EQUIVALENT),
@@ -458,7 +461,11 @@ impl Sheet {
             }
         }
         self.y = bottom + 24.0;
-        self.small("response time over requests per second; horizontal line: the SLO; vertical line and band: the capacity with its 95 % interval");
+        let vertical = match at_least {
+            true => "vertical line: what the capacity is at least",
+            false => "vertical line and band: the capacity with its 95 % interval",
+        };
+        self.small(&format!("response time over requests per second; horizontal line: the SLO; {vertical}"));
     }
 
     /// A line through these points, each of which is marked.

@@ -86,7 +86,7 @@ pub(super) fn other_processes(run: &Run<'_>) -> Vec<Seen> {
 }
 
 fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> Option<Seen> {
-    only_if(host.is_some() || !works_unseen(&record.header.plan, record.complete_trials()))?;
+    only_if(host.is_some() || !works_unseen(record.complete_trials()))?;
     let told = stretches.iter().filter_map(|stretch| Some((stretch.machine.of(host)?, stretch.wall_ns())));
     let (used_ns, wall_ns) =
         told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));

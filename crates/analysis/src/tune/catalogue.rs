@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use plan::Launcher;
+use plan::{Launcher, command_line};
 use serde::{Deserialize, Serialize};
 
 use super::SERVER_FILE;
@@ -196,16 +196,31 @@ impl Catalogue {
     /// What applies to a service. `folder` is where the files lie that some settings take.
     pub fn chosen(&self, facts: &Facts, wish: &Wish, folder: &Path) -> Chosen {
         let mut chosen = Chosen::default();
+        let mut names: Vec<&str> = Vec::new();
+        // What a first run is still to show makes no room for it.
+        let assumed = Facts {
+            logs: facts.logs.or(Some(true)),
+            compresses: facts.compresses.or(Some(true)),
+            ..facts.clone()
+        };
         let is_of = |item: &&Item| item.when.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
         for item in self.items.iter().filter(is_of) {
             let named = wish.only.contains(&item.name);
             if wish.without.contains(&item.name) || !named && !wish.only.is_empty() {
                 continue;
             }
-            let setting = item.when.lacks(facts, named).map_or_else(|| item.setting(facts, folder), Err);
-            let clash = |setting: &Setting| chosen.settings.iter().find_map(|other| setting.clash(other));
-            match setting.and_then(|setting| clash(&setting).map_or(Ok(setting), Err)) {
-                Ok(setting) => chosen.settings.push(setting),
+            let setting = item.when.lacks(&assumed, named).map_or_else(|| item.setting(facts, folder), Err);
+            let clash = |setting: &Setting| {
+                let mut others = chosen.settings.iter().zip(&names);
+                let (why, other) = others.find_map(|(of, name)| Some((setting.clash(of)?, *name)))?;
+                Some(format!("{why}; try it with {}", command_line(["--without", other].map(str::to_owned))))
+            };
+            let setting = setting.and_then(|setting| clash(&setting).map_or(Ok(setting), Err));
+            match setting.and_then(|setting| item.when.lacks(facts, named).map_or(Ok(setting), Err)) {
+                Ok(setting) => {
+                    chosen.settings.push(setting);
+                    names.push(&item.name);
+                }
                 Err(why) => chosen.skipped.push((item.name.clone(), why)),
             }
         }
@@ -429,6 +444,11 @@ mod tests {
         assert_eq!(names(&node(), &wish), ["processes", "backlog 4096"]);
         let wish = Wish { without: vec!["processes".into()], ..Wish::default() };
         assert!(!names(&node(), &wish).contains(&"processes".to_owned()));
+        // What excludes each other: how to try the other one is told before anything runs.
+        let chosen = Catalogue::built_in().chosen(&node(), &Wish::default(), Path::new("/x"));
+        let (_, why) = chosen.skipped.iter().find(|(name, _)| name == "log").unwrap();
+        assert!(why.ends_with("try it with --without processes"), "{why}");
+        assert!(names(&Facts { logs: Some(true), ..node() }, &wish).contains(&"log".to_owned()));
     }
 
     #[test]
@@ -442,9 +462,15 @@ mod tests {
         let heap = &chosen.settings[of..=of];
         let (text, _) = crate::tune::experiment(text, &base.variants[0], heap, &[vec![0], vec![1]]);
         assert!(text.contains("-Xmx1g -XX:MaxRAMPercentage=50"), "{text}");
-        let words = ["gunicorn", "-w", "4", "app:app"].map(str::to_owned).to_vec();
-        let gunicorn = Facts { runtime: Some(Runtime::Python), cores: 2, words, ..Facts::default() };
-        assert!(!names(&gunicorn, &Wish::default()).contains(&"workers".to_owned()));
+        let has_workers = |words: &[&str], env: &[&str]| {
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            let env = env.iter().map(|name| ((*name).to_owned(), "4".to_owned())).collect();
+            let gunicorn = Facts { runtime: Some(Runtime::Python), cores: 2, words, env, ..Facts::default() };
+            names(&gunicorn, &Wish::default()).contains(&"workers".to_owned())
+        };
+        assert!(has_workers(&["gunicorn", "app:app"], &[]));
+        assert!(!has_workers(&["gunicorn", "-w", "4", "app:app"], &[]));
+        assert!(!has_workers(&["gunicorn", "app:app"], &["WEB_CONCURRENCY"]));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use model::Metric;
 use stats::{Measured, ScreenLooks};
 
-use super::screening::{ALPHA, RACE_BLOCKS_MIN, Race, Screen, latency_pairs};
+use super::screening::{ALPHA, RACE_BLOCKS_MIN, Race, Screen, latency_pairs, told_by};
 use super::setting::Keep;
 use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort};
 use crate::only_if;
@@ -159,11 +159,14 @@ impl Tuning {
             }
             (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
             (Phase::Race(_), Outcome::Measured(figures, _)) => {
+                // As settings were screened, where the levels' cores were busy, too.
+                let per_core = self.per_core() && figures.iter().flatten().all(|figures| figures.per_core);
                 let mut figures = figures.into_iter();
                 let base = if self.has_limits() { figures.next().flatten() } else { None };
                 let came = |own: Option<Figures>| {
                     let own = own.as_ref();
-                    (self.better(own), own.zip(base.as_ref()).and_then(|(own, base)| self.excess(own, base)))
+                    let excess = own.zip(base.as_ref()).and_then(|(own, base)| self.excess(own, base));
+                    (self.better(own, per_core), excess)
                 };
                 let came: Vec<_> = figures.map(came).collect();
                 if let Some(race) = &mut self.race {
@@ -569,8 +572,9 @@ impl Tuning {
     }
 
     /// The logarithm of a figure, so that more is better.
-    fn better(&self, figures: Option<&Figures>) -> Option<f64> {
-        let log = figures?.value(self.spec.metric)?.ln();
+    fn better(&self, figures: Option<&Figures>, per_core: bool) -> Option<f64> {
+        let (source, sign) = told_by(self.spec.metric, per_core);
+        let log = sign * figures?.value(source)?.ln();
         Some(if self.spec.metric.wants_more() { log } else { -log })
     }
 

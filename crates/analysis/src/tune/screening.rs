@@ -56,13 +56,9 @@ impl Screen {
 
     /// The effects on a metric.
     pub fn screened(&self, metric: Metric) -> Option<Screened> {
-        // Per core-second it is the inverse of what a request costs.
-        let inverse = metric == Metric::Throughput && self.per_core == Some(true);
-        let source = if inverse { Metric::CpuPerRequest } else { metric };
+        let (source, sign) = told_by(metric, self.per_core == Some(true));
         let mut screened = stats::screened(self.blocks.get(&source)?)?;
-        if inverse {
-            screened.effects.iter_mut().flatten().for_each(|effect| effect.value = -effect.value);
-        }
+        screened.effects.iter_mut().flatten().for_each(|effect| effect.value *= sign);
         Some(screened)
     }
 
@@ -76,7 +72,8 @@ impl Screen {
 
     /// What pairs of these settings surely do to each other.
     pub fn interactions(&self, among: &[usize], metric: Metric) -> Vec<([usize; 2], f64)> {
-        let blocks = self.blocks.get(&metric).filter(|_| among.len() > 1);
+        let (source, sign) = told_by(metric, self.per_core == Some(true));
+        let blocks = self.blocks.get(&source).filter(|_| among.len() > 1);
         let Some(found) = blocks.and_then(|blocks| stats::interactions(blocks, among)) else {
             return Vec::new();
         };
@@ -84,8 +81,14 @@ impl Screen {
         let Ok(critical_t) = looks.map(|looks| looks.critical_t(1, found.freedom)) else { return Vec::new() };
         let sure = |effect: &Measured| effect.value.abs() > critical_t * effect.standard_error;
         let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
-        sure.map(|(pair, effect)| (pair, effect.value)).collect()
+        sure.map(|(pair, effect)| (pair, sign * effect.value)).collect()
     }
+}
+
+/// Whose logarithm tells of a metric, and with which sign: per core-second, throughput is the inverse of what a request costs.
+pub(crate) fn told_by(metric: Metric, per_core: bool) -> (Metric, f64) {
+    let inverse = per_core && metric == Metric::Throughput;
+    if inverse { (Metric::CpuPerRequest, -1.0) } else { (metric, 1.0) }
 }
 
 /// The rows of one block and their mirror images, for a metric; rows of which one side has no figure are left out.

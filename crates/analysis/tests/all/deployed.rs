@@ -38,6 +38,7 @@ fn deployed() -> Record {
             place: format!("kubernetes://prod/shop-{variant}"),
             address: format!("10.84.0.{variant}:80"),
             addresses: Vec::new(),
+            is_here: false,
             unseen: None,
             pods: pods.clone(),
         });
@@ -179,7 +180,7 @@ fn what_pods_of_this_machine_use_is_not_taken_for_other_programs() {
     all(&mut record, |slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns);
     assert_eq!(only(&record).0, "other_processes");
     for trial in trials(&mut record) {
-        trial.started.deployed.as_mut().expect("it was loaded").unseen = Some("its pods are here".into());
+        trial.started.deployed.as_mut().expect("it was loaded").is_here = true;
     }
     assert_eq!(said(&record).len(), 1, "{:?}", said(&record));
 }

@@ -4,7 +4,7 @@
 mod world;
 
 use model::Metric;
-use proofload_analysis::tune::{Figures, Outcome, Setting, Spec, Tuning};
+use proofload_analysis::tune::{Figures, Level, Outcome, Setting, Spec, Tuning};
 use world::World;
 
 fn world(percents: &[f64], budget_s: f64) -> World {
@@ -33,6 +33,31 @@ fn where_nothing_helps_nothing_is_advised() {
     let none = world(&[0.0; 11], 600.0);
     let advised = (0..100).filter(|seed| !none.tuned(*seed).set.is_empty()).count();
     assert!(advised <= 3, "{advised} of 100");
+}
+
+#[test]
+fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
+    let levels = ["fewer", "more"].map(|name| Level { name: name.into(), changes: Vec::new() });
+    let settings = vec![Setting { levels: levels.into(), ..Setting::default() }];
+    let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
+    let mut tuning = Tuning::new(Spec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 });
+    let mut noise = [0.99, 1.0, 1.013, 1.004, 0.997, 1.008, 0.992].into_iter().cycle();
+    let mut spent_s = 0.0;
+    while let Some(step) = tuning.next_step().unwrap().filter(|step| !step.confirms()) {
+        let mut figures = |level: usize| {
+            let (cpu_us, per_s) = [(100.0, 1000.0), (70.0, 1200.0), (80.0, 1500.0)][level];
+            let noise = noise.next().unwrap();
+            let values = [(Metric::CpuPerRequest, cpu_us * noise), (Metric::Throughput, per_s / noise)];
+            Figures { values: values.into(), per_core: true }
+        };
+        let block_s = 3.5 * step.rows.len() as f64;
+        spent_s += block_s;
+        let figures = step.rows.iter().map(|row| Some(figures(row[0]))).collect();
+        tuning.take(Outcome::Measured(figures, block_s), spent_s);
+    }
+    // Per core-second, the first costs less; more requests a second are made of processors that the load generator leaves.
+    assert!(tuning.per_core());
+    assert_eq!(tuning.chosen, [1]);
 }
 
 #[test]

@@ -148,7 +148,7 @@ impl Dispatcher<'_> {
         let turns = block.trials.len() > 1 && take_turns(&self.plan);
         let taken = || {
             let taken = Taken::of(block, turns, &self.writer.record().header.environment);
-            let by_others = if works_unseen(&self.plan, &block.trials) { 0.0 } else { taken.by_others };
+            let by_others = if works_unseen(&block.trials) { 0.0 } else { taken.by_others };
             Taken { by_others, ..taken }.why()
         };
         self.plan.design.drop_disturbed.then(taken).flatten().or_else(|| begun_apart(block))

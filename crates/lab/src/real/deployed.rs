@@ -20,7 +20,7 @@ use super::loading::{connect_timeout, host, requests, tls};
 use super::witness::{is_harmless, plain};
 use super::{RealEnvironment, hinted};
 use crate::environment::{Failure, Result};
-use crate::url::{Reached, reach, unseen, watched};
+use crate::url::{Reached, reach, unseen, watched, works_here};
 
 /// Between two looks at whether it is ready.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
@@ -63,7 +63,8 @@ impl Loaded {
 /// What is kept of it, without anything that was seen there.
 fn kept(service: &Service, place: String, address: &Address) -> record::Deployed {
     let (service, address) = (service.name.clone(), address.to_string());
-    record::Deployed { service, place, address, addresses: Vec::new(), unseen: None, pods: Vec::new() }
+    let (addresses, pods) = (Vec::new(), Vec::new());
+    record::Deployed { service, place, address, addresses, is_here: false, unseen: None, pods }
 }
 
 impl RealEnvironment {
@@ -102,10 +103,9 @@ impl RealEnvironment {
             return Ok(Err(failed(&refusal)));
         }
         let address = Address::Tcp(behind.address);
-        let are_here = have_pods_here(behind.pods.iter().map(|pod| pod.uid.as_str()));
-        let unseen = are_here.then(|| PODS_HERE.to_owned());
-        let kept =
-            record::Deployed { unseen, pods: behind.pods, ..kept(service, deployed.place(), &address) };
+        let is_here = have_pods_here(behind.pods.iter().map(|pod| pod.uid.as_str()));
+        let (unseen, pods) = (is_here.then(|| PODS_HERE.to_owned()), behind.pods);
+        let kept = record::Deployed { is_here, unseen, pods, ..kept(service, deployed.place(), &address) };
         Ok(Ok(Loaded { address, kept, cluster: Some(deployed), watched: None }))
     }
 
@@ -123,7 +123,8 @@ impl RealEnvironment {
         watched.iter().for_each(Watched::forget_peaks);
         let Reached { address, addresses } = reached;
         let (unseen, watched) = (watched.as_ref().err().cloned(), watched.ok());
-        let kept = record::Deployed { addresses, unseen, ..kept(service, url.origin(), &address) };
+        let is_here = watched.is_some() || works_here(&address);
+        let kept = record::Deployed { addresses, is_here, unseen, ..kept(service, url.origin(), &address) };
         Ok(Loaded { address, kept, cluster: None, watched })
     }
 

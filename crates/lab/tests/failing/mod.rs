@@ -121,7 +121,7 @@ fn a_treatment_that_is_not_applied_ends_the_run_after_the_first_warm_up() {
 fn a_worker_that_is_lost_ends_the_run_only_where_nothing_else_is_compared() {
     let (record, conclusion) = failing(long(2), Fault::LosesWorker(1), &[0.0, 0.4]);
     let EndReason::Void(why) = reason(&record) else { panic!("{:?}", record.ended) };
-    assert!(why.starts_with("level-1: api lost 1 worker in block 1"), "{why}");
+    assert!(why.starts_with("level-1: api lost 1 process in block 1"), "{why}");
     assert!(record.blocks.len() == 1 && conclusion.comparisons[0].outcome == Outcome::Invalid);
 
     let (record, conclusion) = failing(long(3), Fault::LosesWorker(1), &[0.0, 0.4, 0.4]);

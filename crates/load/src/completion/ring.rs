@@ -120,17 +120,21 @@ impl Ring {
         self.uring.submitter().register_files_update(index, &files).map(drop).map_err(errno)
     }
 
-    /// Ends every request on slot `index` and forgets its file. Late completions are still to come.
-    pub(super) fn forget(&mut self, index: u32) {
+    /// Ends every request on slot `index` and forgets its file. Late completions are still to come. `false`: one may go on, and what it
+    /// points to has to stay.
+    #[must_use]
+    pub(super) fn forget(&mut self, index: u32) -> bool {
         // What is queued for this socket must not go out on the slot's next one.
-        let _ = self.submit();
+        let handed_over = self.submit();
         let submitter = self.uring.submitter();
+        let cancelled = submitter.register_sync_cancel(None, CancelBuilder::fd(Fixed(index)).all());
         // Nothing to cancel is an error, and fine.
-        let _ = submitter.register_sync_cancel(None, CancelBuilder::fd(Fixed(index)).all());
+        let cancelled = matches!(cancelled.map_err(errno), Ok(()) | Err(Errno::NOENT));
         let _ = submitter.register_files_update(index, &[-1]);
         // They hold the file until their end has been worked off, which happens in a wait only.
         let now = Timespec::new();
         let _ = submitter.submit_with_args(1, &SubmitArgs::new().timespec(&now));
+        handed_over.is_ok() && cancelled
     }
 
     /// Asks to be told when slot `index` is connected, or has failed to.

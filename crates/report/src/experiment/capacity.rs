@@ -16,12 +16,15 @@ fn slo(record: &Record) -> String {
 
 /// What one variant bears; and whether there is a figure at all.
 fn holds(of: &Capacity, slo: &str) -> (bool, String) {
-    let least = if of.at_least { "at least " } else { "" };
     match (of.per_s, &of.interval, of.bracket) {
+        // Of what is known from below alone the upper end means nothing.
+        (Some(_), Some(interval), _) if of.at_least => {
+            (true, format!("at least {} with {slo}", rate(interval.low)))
+        }
         (Some(per_s), Some(interval), _) => {
             let low = rate(interval.low);
             let (low, high) = (low.trim_end_matches("/s"), rate(interval.high));
-            (true, format!("{least}{} (95 % CI {low} to {high}) with {slo}", rate(per_s)))
+            (true, format!("{} (95 % CI {low} to {high}) with {slo}", rate(per_s)))
         }
         (_, _, [Some(kept), Some(broken)]) => (
             false,
@@ -109,7 +112,8 @@ fn notes(of: &Capacity) -> Vec<String> {
         let behind = rate(overload.behind_per_s);
         format!("{}{recovers} from overload at {behind}", collapsed.unwrap_or_default())
     });
-    let longer = of.seconds_for_five_percent.map(|s| format!("±5 % would take about {}", span(s)));
+    let longer = of.seconds_for_five_percent.filter(|_| !of.at_least);
+    let longer = longer.map(|s| format!("±5 % would take about {}", span(s)));
     let first = (!first.is_empty()).then(|| first.join("; "));
     [unfailed, first, overload, longer].into_iter().flatten().collect()
 }

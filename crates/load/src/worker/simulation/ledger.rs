@@ -14,6 +14,7 @@ use super::book::{Book, Outcome};
 use super::server::Plan;
 use crate::Until;
 use crate::arena::{Choice, RequestSampler};
+use crate::check::FIRST_EVERY_NS;
 use crate::pacer::Pacer;
 use crate::worker::Settings;
 
@@ -32,6 +33,8 @@ pub(super) struct Ledger {
     pub(super) settings: Settings,
     sampler: RequestSampler,
     heads: u64,
+    /// How long slices were to last since the first response of one was sampled.
+    lasted_ns: u64,
     /// From when to when requests may be sent.
     window: Option<(u64, u64)>,
     /// Requests that may still be sent, where they are counted.
@@ -47,6 +50,7 @@ impl Ledger {
             settings: setting.settings.clone(),
             sampler: setting.sampler.clone(),
             heads: 0,
+            lasted_ns: 0,
             window: None,
             left: None,
         }
@@ -54,17 +58,20 @@ impl Ledger {
 
     pub(super) fn prepare(&mut self) {
         self.book = Book::new(self.book.contents.len());
-        self.heads = 0;
         let closed = |line: &&mut Line| matches!(line.state, State::Closed { .. });
         self.lines.iter_mut().filter(closed).for_each(Line::forgive);
     }
 
     pub(super) fn open_window(&mut self, started_ns: u64, until: Until) {
-        let (stop_ns, left) = match until {
-            Until::Elapsed(window) => (started_ns + window.as_nanos() as u64, None),
+        let (window_ns, left) = match until {
+            Until::Elapsed(window) => (window.as_nanos() as u64, None),
             Until::Requests(total) => (u64::MAX, Some(total)),
         };
-        (self.window, self.left) = (Some((started_ns, stop_ns)), left);
+        (self.window, self.left) = (Some((started_ns, started_ns.saturating_add(window_ns))), left);
+        self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
+        if self.lasted_ns >= FIRST_EVERY_NS {
+            (self.lasted_ns, self.heads) = (0, 0);
+        }
         if let Some(timetable) = &mut self.timetable {
             timetable.restart(started_ns, until);
         }
