@@ -92,7 +92,9 @@ test('load gives what was measured', async () => {
 });
 
 test('a failure is an error with the exit code and what was said', async () => {
+  process.env.CLICOLOR_FORCE = '1';
   const unknown = await proofload.load(url, { noSuchFlag: true }).catch((error) => error);
+  delete process.env.CLICOLOR_FORCE;
   assert.ok(unknown instanceof proofload.ProofloadError);
   assert.equal(unknown.exitCode, 2);
   assert.match(unknown.message, /--no-such-flag/);
