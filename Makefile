@@ -28,7 +28,7 @@ build: ## the binary proofload, optimised
 	cargo build --release --locked -p proofload
 
 dist: ## what a release has, for this machine's processor: target/packages (about 12 minutes)
-	scripts/setup web
+	npm ci --prefix web --no-audit --no-fund --loglevel=error
 	scripts/dist build
 	scripts/dist pack
 

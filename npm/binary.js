@@ -1,6 +1,6 @@
 // Where the binary is: in the package of this platform, which npm installs as an optional dependency.
 
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 /** Path of the binary. Throws an error that says what to do where there is none. */
@@ -10,13 +10,24 @@ export function binary() {
   const packages = Object.keys(optionalDependencies);
   const name = `@proofload/${platform}`;
   if (!packages.includes(name)) {
-    throw new Error(`proofload ${version} does not run on ${platform}: it measures with what only Linux has (/proc, control groups, io_uring)\n`
+    const why = process.platform === 'linux'
+      ? 'there is no binary for this processor'
+      : 'it measures with what only Linux has (/proc, control groups, io_uring)';
+    throw new Error(`proofload ${version} does not run on ${platform}: ${why}\n`
       + `hint: use a Linux machine, a container or a virtual machine; there are binaries for ${packages.map((one) => one.split('/')[1]).join(' and ')}`);
   }
+  let path;
   try {
-    return createRequire(import.meta.url).resolve(`${name}/proofload`);
+    path = createRequire(import.meta.url).resolve(`${name}/proofload`);
   } catch {
     throw new Error(`the package ${name} ${version}, which has the binary, is not installed\n`
       + 'hint: install proofload on the machine that runs it, and without --omit=optional');
   }
+  try {
+    accessSync(path, constants.X_OK);
+  } catch {
+    throw new Error(`${path} may not be executed\n`
+      + 'hint: install proofload on the machine that runs it; artifacts of CI and some copies lose that right, and `noexec` takes it');
+  }
+  return path;
 }

@@ -30,8 +30,8 @@ export interface Control {
 /** Loads a URL. */
 export function load(url: string, flags?: Flags, control?: Pick<Control, 'signal'>): Promise<Load>;
 
-/** Runs an experiment file. */
-export function run(file: string, flags?: Flags, control?: Control): Promise<Report>;
+/** Runs an experiment file. The report of one with `[measure]` is that of a load: `run<Load>(file)`. */
+export function run<Made extends Report | Load = Report>(file: string, flags?: Flags, control?: Control): Promise<Made>;
 
 /** Compares services by the commands that start them, or by their URLs; the first is the baseline. */
 export function compare(services: readonly string[], flags?: Flags, control?: Control): Promise<Report>;

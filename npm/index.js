@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { stripVTControlCharacters } from 'node:util';
 import { binary } from './binary.js';
 
 const MEANINGS = { 1: 'a limit fails', 4: 'the measurement is invalid', 5: 'a limit is inconclusive', 130: 'interrupted' };
@@ -92,7 +93,8 @@ function start(args, signal, read, result) {
       }
       if (code === 0 && report) return resolve(report);
       const exitCode = code ?? 128 + constants.signals[killedBy];
-      reject(new ProofloadError(exitCode, stderr, report, signal?.aborted ? { cause: signal.reason } : undefined));
+      // CLICOLOR_FORCE gives it colours in a pipe, too.
+      reject(new ProofloadError(exitCode, stripVTControlCharacters(stderr), report, signal?.aborted ? { cause: signal.reason } : undefined));
     });
   });
 }

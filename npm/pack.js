@@ -29,7 +29,8 @@ for (const [platform, binary] of binaries.map((one) => one.split('='))) {
   const [os, cpu] = platform.split('-');
   const name = `@proofload/${platform}`;
   const description = `The binary of proofload for ${platform}`;
-  const made = stage(platform, { name, version, description, license, repository, os: [os], cpu: [cpu] });
+  // Yarn would leave it in an archive, from which nothing can be executed.
+  const made = stage(platform, { name, version, description, license, repository, os: [os], cpu: [cpu], preferUnplugged: true });
   copyFileSync(binary, join(made, 'proofload'));
   chmodSync(join(made, 'proofload'), 0o755);
   pack(made);

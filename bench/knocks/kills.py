@@ -85,7 +85,7 @@ def signalled(name: str, setup: str, steps: tuple, must_end: tuple, command: str
 
 
 signalled("int", "SIGINT for a run", ((1.5, signal.SIGINT),), (INTERRUPTED,))
-signalled("int-twice", "SIGINT twice for a run", ((1.5, signal.SIGINT), (0.05, signal.SIGINT)), (INTERRUPTED,))
+signalled("int-twice", "SIGINT and SIGTERM for a run", ((1.5, signal.SIGINT), (0.05, signal.SIGTERM)), (INTERRUPTED,))
 signalled("int-at-once", "SIGINT as it starts", ((0.02, signal.SIGINT),), (INTERRUPTED, -signal.SIGINT))
 signalled("term", "SIGTERM for a run", ((1.5, signal.SIGTERM),), (INTERRUPTED,))
 signalled("hup", "SIGHUP for a run", ((1.5, signal.SIGHUP),), (INTERRUPTED,))

@@ -9,11 +9,11 @@ const args = process.argv.slice(2);
 let path;
 try {
   path = binary();
+  process.execve?.(path, [path, ...args], process.env);
 } catch (error) {
   console.error(`error: ${error.message}`);
   process.exit(6);
 }
-process.execve?.(path, [path, ...args], process.env);
 
 const child = spawn(path, args, { stdio: 'inherit' });
 // A terminal sends these to the binary too. It ends by them in its own time, and a second one would cut that short.

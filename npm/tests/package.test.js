@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,6 +74,15 @@ test('a platform without a binary is told what does not work there', () => {
   assert.match(stderr, /^error: proofload \S+ does not run on darwin-\w+: .*Linux.*\nhint: .*linux-/);
 });
 
+test('a binary that lost its right to be executed is named, with what to do', () => {
+  const path = join(home, 'node_modules/@proofload', `linux-${process.arch}`, 'proofload');
+  chmodSync(path, 0o644);
+  const { status, stderr } = spawnSync(process.execPath, [command, '--version'], { encoding: 'utf8' });
+  chmodSync(path, 0o755);
+  assert.equal(status, 6);
+  assert.match(stderr, /^error: .*proofload may not be executed\nhint: install /);
+});
+
 test('load gives what was measured', async () => {
   const before = served;
   const measured = await proofload.load(url, { duration: '500ms', connections: 4, header: ['A: 1', 'B: 2'], latency: undefined });
@@ -83,7 +92,9 @@ test('load gives what was measured', async () => {
 });
 
 test('a failure is an error with the exit code and what was said', async () => {
+  process.env.CLICOLOR_FORCE = '1';
   const unknown = await proofload.load(url, { noSuchFlag: true }).catch((error) => error);
+  delete process.env.CLICOLOR_FORCE;
   assert.ok(unknown instanceof proofload.ProofloadError);
   assert.equal(unknown.exitCode, 2);
   assert.match(unknown.message, /--no-such-flag/);
@@ -120,11 +131,12 @@ test('an error of onEvent stops the run and is what the promise is rejected with
 
 test('the types are those of what is printed', () => {
   writeFileSync(join(home, 'use.mts'), `
-    import { compare, load, ProofloadError, run } from 'proofload';
+    import { compare, load, type Load, ProofloadError, run } from 'proofload';
     const report = await run('experiment.toml', { explain: true }, {
       onEvent: (event) => { if (event.event === 'generator_lost') { const lost: string = event.generator; } },
     });
     const ratio: number | undefined = report.comparisons[0]?.estimate?.ratio;
+    const measured: Load = await run<Load>('measure.toml');
     const { throughput_per_s } = await load('http://127.0.0.1/', { expectStatus: [200, 404] }, { signal: AbortSignal.timeout(1) });
     compare(['a', 'b']).catch((error: ProofloadError) => error.exitCode);
     // @ts-expect-error: one command is not a list of them

@@ -1,13 +1,14 @@
-//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, the second does not wait. Ctrl-Z, which leaves the terminal as it was
+//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, a second does not wait. Ctrl-Z, which leaves the terminal as it was
 //! found. And a limit of file sizes, which is an error like any other.
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use anyhow::Context;
 use lab::Stop;
+use machine::clock::monotonic_ns;
 use machine::process::{field, text};
 use rustix::process::{getpgrp, getsid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
@@ -18,6 +19,10 @@ use crate::exit::INTERRUPTED;
 use crate::{live, print};
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// So soon after its first time a signal is an echo: npm, npx and `timeout` pass on what the terminal, or they themselves, have sent to
+/// all of us.
+const ECHO_NS: u64 = 500_000_000;
 
 /// Whether somebody hears of signals: see [`on_first`].
 static HEARD: AtomicBool = AtomicBool::new(false);
@@ -44,20 +49,24 @@ fn heeded() -> Vec<i32> {
     SIGNALS.into_iter().filter(is_heeded).collect()
 }
 
-/// Calls `stop` on the first signal, from a thread of its own; a second signal ends the program at once, and the wardens
+/// Calls `stop` on the first signal, from a thread of its own; a second one that is no echo ends the program at once, and the wardens
 /// clean up. What was ignored stays so.
 pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
     let armed = Arc::new(AtomicBool::new(false));
     let heeded = heeded();
     for &signal in &heeded {
         let armed = Arc::clone(&armed);
+        let first_ns = AtomicU64::new(0);
         let again = move || {
-            if armed.swap(true, Ordering::SeqCst) {
+            let now_ns = monotonic_ns();
+            let before = first_ns.compare_exchange(0, now_ns, Ordering::SeqCst, Ordering::SeqCst).err();
+            let is_echo = before.is_some_and(|before_ns| now_ns.saturating_sub(before_ns) < ECHO_NS);
+            if armed.swap(true, Ordering::SeqCst) && !is_echo {
                 live::leave();
                 exit(i32::from(INTERRUPTED));
             }
         };
-        // SAFETY: all that it does may be done in a signal handler: an atomic, `live::leave`, which says so of itself, and `_exit`.
+        // SAFETY: all that it does may be done in a signal handler: a clock, atomics, `live::leave`, which says so of itself, and `_exit`.
         unsafe { register(signal, again) }?;
     }
     let mut signals = Signals::new(&heeded)?;

@@ -154,8 +154,8 @@ fn who_does_not_wait_gets_the_terminal_back_as_it_was() {
     let Some(mut terminal) = Terminal::begin() else { return };
     terminal.shows("stop with what there is");
     let pid = terminal.proofload();
-    for _ in 0..2 {
-        signal(pid, "-TERM");
+    for impatient in ["-INT", "-TERM"] {
+        signal(pid, impatient);
         thread::sleep(Duration::from_millis(5));
     }
     terminal.is_left_well();
