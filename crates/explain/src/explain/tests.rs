@@ -314,6 +314,24 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
 }
 
 #[test]
+fn the_busiest_thread_tells_of_waiting_and_idling_beside_the_window_counts_for_nothing() {
+    let mut made = Made::new();
+    made.rounds(0, &[Worker::with(plain_service())]);
+    made.counters(0, 0.95, 10);
+    for capture in made.of(CaptureKind::Counters) {
+        let agents = &mut capture.services[0].processes[0].agents;
+        let mut primary = agents[0].clone();
+        // As where another thread took ten seconds to respond.
+        agents[0].counters.as_mut().expect("counters").loop_idle_ns = 10_000_000_000;
+        let idle = primary.counters.as_mut().expect("counters");
+        (idle.loop_active_ns, idle.loop_delay_p99_ns) = (1, 0);
+        agents.push(primary);
+    }
+    let waiting = made.explained(0.0).subjects[0].waiting.expect("it was counted");
+    assert!(near(waiting.loop_utilisation, 0.95) && near(waiting.loop_delay_p99_ms, 3.0), "{waiting:?}");
+}
+
+#[test]
 fn an_event_loop_is_idle_at_a_rate_because_nobody_asks() {
     let mut made = Made::new();
     for variant in [0, 1] {
