@@ -8,8 +8,8 @@
 //! and so have the first six numbers; threads of the pool come when they are first needed (seen with Node.js 20). A service that
 //! changes `--v8-pool-size` is not seen through by this.
 //!
-//! **By stack where there are symbols**, because V8's threads collect garbage and compile in turns. Without symbols `V8Worker` is taken as
-//! compiling; that may be wrong, and nothing tells.
+//! **By stack where there are symbols**, because V8's threads collect garbage and compile in turns. What nothing is known of is taken as
+//! garbage collection, which is what they do once a service is warm, whatever they are called; that may be wrong, and nothing tells.
 //!
 //! Decides nothing about cost.
 
@@ -108,7 +108,7 @@ pub(crate) fn of_thread<'a>(
         return Some(Kind::ThreadPool);
     }
     let is_v8 = name.contains("V8Worker") || name.contains("V8 Worker") || says(V8_LOOPS);
-    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Jit))
+    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Gc))
 }
 
 /// What a function and all that it calls are about.
@@ -176,6 +176,14 @@ mod tests {
         let found = classes(&process, &[103]);
         assert_eq!(found[12], Class::Other);
         assert_eq!((found[3], found[7], found[8]), (Class::JavaScript, Class::V8, Class::Pool));
+    }
+
+    #[test]
+    fn without_symbols_v8s_threads_are_the_same_whatever_the_version_calls_them() {
+        let unnamed = [("[unknown]", "node")];
+        let looped = [("node::PlatformWorkerThread", "node"), unnamed[0]];
+        assert_eq!(of_thread("V8Worker", unnamed.into_iter()), Some(Kind::Gc));
+        assert_eq!(of_thread("node", looped.into_iter()), Some(Kind::Gc));
     }
 
     #[test]
