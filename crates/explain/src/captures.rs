@@ -163,8 +163,9 @@ pub trait Source {
         None
     }
 
-    /// The source map that belongs to this absolute path of a script, inline ones included.
-    fn source_map(&self, _script: &str) -> Option<Vec<u8>> {
+    /// The source map that belongs to this absolute path of a script, and the absolute path of the file in which it stands, from which it
+    /// names its sources: for inline ones the script's own.
+    fn source_map(&self, _script: &str) -> Option<(Vec<u8>, String)> {
         None
     }
 }
