@@ -46,13 +46,14 @@ pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Clas
         _ => named(&thread.name),
     };
     let mut classes: Vec<Option<Class>> = process.threads.iter().map(first).collect();
-    let names_tell = classes.iter().any(|class| matches!(class, Some(Class::Pool | Class::V8)));
+    // libuv names its own and Node.js V8's. A distribution may pair a libuv that does with a Node.js that does not yet.
+    let [pool_is_named, v8_is_named] = [Class::Pool, Class::V8].map(|class| classes.contains(&Some(class)));
     let mut unnamed: Vec<usize> = (0..classes.len()).filter(|index| classes[*index].is_none()).collect();
     unnamed.sort_by_key(|index| process.threads[*index].id);
     for (place, index) in unnamed.into_iter().enumerate() {
         classes[index] = Some(match place {
-            _ if names_tell => Class::Other,
-            place if place < STARTED_FIRST => Class::V8,
+            place if place < STARTED_FIRST && !v8_is_named => Class::V8,
+            _ if pool_is_named || v8_is_named => Class::Other,
             _ => Class::Pool,
         });
     }
@@ -170,6 +171,10 @@ mod tests {
         assert_eq!(found[1..7], [Class::V8; 6]);
         assert_eq!(found[7..11], [Class::Pool; 4]);
         assert_eq!(found[11], Class::Profiler);
+        // Where only the pool's have a name of their own, V8's are still the first.
+        let mut renamed = names.clone();
+        renamed[7..11].fill("libuv-worker");
+        assert_eq!(classes(&process(&renamed), &[]), found);
         // A worker thread is none of these and moves nobody's place; nor do threads that ended.
         let mut process = process(&names);
         process.threads.push(ThreadUse { id: 0, name: "ended threads".into(), cpu_ns: 1, waited_ns: 0 });

@@ -182,6 +182,22 @@ fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
 }
 
 #[test]
+fn where_the_kernel_may_not_be_sampled_its_work_is_no_function_of_the_service() {
+    let mut made = Made::new();
+    let worker = Worker { tree: None, main_ns: Some(10_000_000), ..Worker::with(plain_service()) };
+    made.rounds(0, std::slice::from_ref(&worker));
+    made.native(0, &worker, &[(0, calls(&[&function("parse", "nginx", 0, Kind::Native)], 30.0))]);
+    for capture in &mut made.record.captures {
+        let process = &mut capture.services[0].processes[0];
+        process.agents.clear();
+        process.command = "nginx: worker process".into();
+    }
+    let subject = &made.explained(0.0).subjects[0];
+    let kinds: BTreeMap<Kind, f64> = subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
+    assert!(near(kinds[&Kind::Native], 30.0) && near(kinds[&Kind::Kernel], 70.0), "{kinds:?}");
+}
+
+#[test]
 fn an_agent_that_was_there_and_is_gone_is_lost() {
     let mut made = Made::new();
     made.counters(0, 0.5, 0);
