@@ -130,15 +130,14 @@ function execute(line) {
 }
 
 function hello() {
-  const { pid, ppid, execArgv, env } = proc;
+  const { pid, ppid, env } = proc;
   reported = role();
   return {
     v: 1, type: 'hello', pid, ppid, thread: threadId, role: reported,
     threadId: attempt(() => Number(basename(readlinkSync('/proc/thread-self')))) || null,
     clusterId: (reported === 'worker' && attempt(() => require('cluster').worker.id)) || null,
     pm2: (env.pm_id !== undefined && env.name) || null,
-    versions: { node, v8, uv, openssl }, ...settings(),
-    execArgv, main: main(), monotonicNs: String(now()),
+    versions: { node, v8, uv, openssl }, ...settings(), main: main(),
   };
 }
 

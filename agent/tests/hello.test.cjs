@@ -15,13 +15,11 @@ test('a service says which process and thread it is, its versions, and what is s
   const service = start(t, ['--no-warnings', fixture('server.cjs')], env);
   const { hello } = await lab.agent();
   const { node, v8, uv, openssl } = process.versions;
-  const { monotonicNs, ...rest } = hello;
-  assert.deepEqual(rest, {
+  assert.deepEqual(hello, {
     v: 1, type: 'hello', pid: service.pid, ppid: process.pid, thread: 0, role: 'service', threadId: service.pid, clusterId: null,
     pm2: null, versions: { node, v8, uv, openssl }, nodeEnv: 'production', uvThreadpoolSize: '7',
-    execArgv: ['--no-warnings'], main: fixture('server.cjs'),
+    main: fixture('server.cjs'),
   });
-  assert.ok(BigInt(monotonicNs) < process.hrtime.bigint(), 'the same clock as ours');
 });
 
 test('an ES module tells what it has set itself when it is armed', async (t) => {

@@ -13,8 +13,8 @@ use proofload_fuzz::parts;
 struct Map<'m>(&'m [u8]);
 
 impl Source for Map<'_> {
-    fn source_map(&self, _: &str) -> Option<Vec<u8>> {
-        Some(self.0.to_vec())
+    fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
+        Some((self.0.to_vec(), script.to_owned()))
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use ::explain::{Explanation, Interval, Source};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use model::text::percent_decoded;
 use record::{EXPLANATION, Record};
 use report::bytes;
 
@@ -130,21 +131,26 @@ impl Source for Files {
         Some(Path::new(folder)).filter(|folder| folder.is_absolute()).and_then(record::package_version)
     }
 
-    fn source_map(&self, script: &str) -> Option<Vec<u8>> {
-        let script = Path::new(script.strip_prefix("file://").unwrap_or(script));
-        let script = Some(script).filter(|script| script.is_absolute())?;
-        let text = plan::read_file(script, SCRIPT_BYTES_MAX).ok()?;
+    fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
+        let path = Some(Path::new(script)).filter(|path| path.is_absolute())?;
+        let text = plan::read_file(path, SCRIPT_BYTES_MAX).ok()?;
         let text = String::from_utf8_lossy(&text);
         let (_, named) = text.rsplit_once(MAPPING)?;
         let named = named.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '*')).next()?;
         match named.strip_prefix("data:") {
             Some(data) => {
                 let (form, data) = data.split_once(',')?;
-                form.ends_with(";base64").then(|| STANDARD.decode(data).ok())?
+                let map = STANDARD.decode(data).ok().filter(|_| form.ends_with(";base64"))?;
+                Some((map, script.to_owned()))
             }
             // Nothing is fetched from anywhere.
             None if named.is_empty() || named.contains("://") => None,
-            None => plan::read_file(&script.parent()?.join(named), MAP_BYTES_MAX).ok(),
+            None => {
+                // It is an address: it may have a query, and compilers write a blank as %20.
+                let file = percent_decoded(named.split(['?', '#']).next()?);
+                let file = path.parent()?.join(String::from_utf8(file).ok()?);
+                Some((plan::read_file(&file, MAP_BYTES_MAX).ok()?, file.to_str()?.to_owned()))
+            }
         }
     }
 }

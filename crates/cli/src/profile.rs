@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ::explain::{Explanation, Naming, Tree, Unit, flame};
 use clap::{Args, Subcommand};
+use model::quantity::micros;
 use plan::{Draft, DraftSource, DraftVariant, Plan, SERVICE};
 use record::EndReason;
 
@@ -229,6 +230,8 @@ pub struct Profile {
     pub tree: Tree,
     /// What its values are.
     pub unit: Unit,
+    /// How long it lasted, where it tells.
+    lasted_ns: Option<f64>,
 }
 
 /// Prints one.
@@ -237,7 +240,7 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
         let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
         return Err(Failed::usage(message).hint("this is read as a file with one profile").into());
     }
-    let Profile { name, tree, unit } = read(path)?;
+    let Profile { name, tree, unit, .. } = read(path)?;
     let out = form.out.as_deref();
     let text = match form.format {
         Form::Text => report::text(&::explain::profile(&name, &tree, unit), print::width_of(out)),
@@ -273,7 +276,11 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
     let naming = Naming { directory: "", source: &Files::of(Path::new(".")) };
     let cut = profile.cut(&naming);
     cut.notes.iter().for_each(|note| print::tell!("{name}: {}", note.text));
-    Ok(Profile { name, tree: cut.tree, unit: profile.unit() })
+    let lasted_ns = match &profile {
+        explain::Profile::Cpu(_) => Some(cut.covered_ns + cut.capped_ns),
+        explain::Profile::Heap(_) | explain::Profile::Native(_) => None,
+    };
+    Ok(Profile { name, tree: cut.tree, unit: profile.unit(), lasted_ns })
 }
 
 // `proofload profile diff A B`: two profiles compared, as tables and as a page.
@@ -318,6 +325,8 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     }
     if let Some([of_a, of_b]) = args.requests.as_deref() {
         (a, b) = (per_request(a, *of_a)?, per_request(b, *of_b)?);
+    } else {
+        tell_unlike(&a, &b);
     }
     let comparison = explain::compare_trees((&a.name, &a.tree), (&b.name, &b.tree));
     if let Some(page) = &args.html {
@@ -331,6 +340,21 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     };
     print::data(&text)?;
     Ok(0)
+}
+
+/// Profiles of which one lasted more than so many times as long as the other have hardly seen the same work.
+const ALIKE_MAX: f64 = 1.1;
+
+/// Tells where one of two profiles lasted longer, and nothing says how much work each saw.
+fn tell_unlike(a: &Profile, b: &Profile) {
+    let Some((of_a, of_b)) = a.lasted_ns.zip(b.lasted_ns) else { return };
+    if of_a.max(of_b) > ALIKE_MAX * of_a.min(of_b) {
+        let [of_a, of_b] = [of_a, of_b].map(|ns| micros(ns / 1e3));
+        let (a, b) = (&a.name, &b.name);
+        print::tell!(
+            "{a} lasts {of_a} and {b} {of_b}: what ran longer looks more expensive; with --requests A B values are per request"
+        );
+    }
 }
 
 /// The same per request: nanoseconds become microseconds, as in the profiles of records.

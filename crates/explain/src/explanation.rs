@@ -134,18 +134,18 @@ pub struct WorkerShare {
     pub profiled: bool,
 }
 
-/// Where requests wait, of a service in a variant; means over workers and rounds.
+/// Where requests wait, of a service in a variant: of its busiest worker where nothing else is said; means over rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
-    /// Share of time in which the event loop was busy, 0 to 1, of the busiest worker.
+    /// Share of the window in which the event loop was busy, 0 to 1.
     pub loop_utilisation: f64,
     /// How late the event loop's timers were, 99th percentile, in milliseconds.
     pub loop_delay_p99_ms: f64,
-    /// Time that a small task waited for a thread of libuv's pool, mean, in microseconds; `None` where not asked.
+    /// Time that a small task waited for a thread of libuv's pool, mean over all workers, in microseconds; `None` where not asked.
     pub pool_wait_us: Option<f64>,
     /// Time in garbage collection's pauses, share of the window, 0 to 1.
     pub gc_share: f64,
-    /// Time that its threads were ready to run and had no processor, share of the time that they ran.
+    /// Time that all its threads were ready to run and had no processor, share of the time that they ran.
     pub run_delay_share: f64,
 }
 

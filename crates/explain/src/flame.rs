@@ -32,15 +32,12 @@ struct Page {
 pub fn page(explanation: &Explanation, title: &str) -> String {
     let mut page = Page::default();
     let several = explanation.subjects.iter().any(|one| one.service != explanation.subjects[0].service);
-    let of = |variant: &str, service: &str| {
-        explanation.subjects.iter().find(|one| one.variant == variant && one.service == service)
-    };
     for (index, comparison) in explanation.comparisons.iter().enumerate() {
         page.body += &format!("<h2>{} vs {}</h2>\n", text(&comparison.variant), text(&comparison.baseline));
         let said = [Some(&comparison.reconciliation), comparison.story.as_ref(), comparison.waiting.as_ref()];
         page.body.extend(said.into_iter().flatten().map(|said| format!("<p>{}</p>\n", markup(&line(said)))));
-        for variant in explanation.subjects.iter().filter(|one| one.variant == comparison.variant) {
-            let Some(baseline) = of(&comparison.baseline, &variant.service) else { continue };
+        for variant in services(explanation, &comparison.variant) {
+            let Some(baseline) = counterpart(explanation, &comparison.baseline, variant) else { continue };
             let pair = format!("{} vs {}", variant.variant, baseline.variant);
             for ((one, unit), (other, _)) in trees(baseline).zip(trees(variant)) {
                 let title = titled(&pair, variant, several, unit);
@@ -78,6 +75,23 @@ pub fn page_of_trees(trees: &[(&str, &Tree)], unit: Unit, title: &str) -> String
         page.graph(&svg(tree, unit, name), name, trees.len() == 1);
     }
     page.finish(title, "FILE")
+}
+
+/// The services of a variant, its entry first.
+fn services<'e>(explanation: &'e Explanation, variant: &'e str) -> impl Iterator<Item = &'e Subject> {
+    explanation.subjects.iter().filter(move |one| one.variant == variant)
+}
+
+/// What a service of a variant is compared with in its baseline: the service of the same name; of two entries that are called
+/// otherwise, such as two servers behind which is the same application, the other.
+fn counterpart<'e>(explanation: &'e Explanation, baseline: &'e str, of: &'e Subject) -> Option<&'e Subject> {
+    let named = services(explanation, baseline).find(|one| one.service == of.service);
+    named.or_else(|| {
+        let is_entry = services(explanation, &of.variant).next()?.service == of.service;
+        let entry = services(explanation, baseline).next()?;
+        let is_taken = services(explanation, &of.variant).any(|one| one.service == entry.service);
+        (is_entry && !is_taken).then_some(entry)
+    })
 }
 
 fn trees(subject: &Subject) -> impl Iterator<Item = (&Tree, Unit)> {

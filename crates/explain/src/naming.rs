@@ -40,10 +40,10 @@ pub struct Naming<'a> {
     pub source: &'a dyn Source,
 }
 
-/// A script: where it is, and what it was made of.
+/// A script: where it is, and what it was made of, with the file that says so.
 struct Script {
     place: Place,
-    mapping: Option<Mapping>,
+    mapping: Option<(Mapping, String)>,
 }
 
 /// Names the functions of one profile.
@@ -85,11 +85,11 @@ impl<'a> Namer<'a> {
         if mapping.is_none() && call.column >= MINIFIED_COLUMN_MIN && script.place.kind != Kind::Core {
             self.minified.insert(script.place.shown());
         }
-        let Some((mapping, origin)) = mapping.and_then(|of| Some((of, of.origin(call.line, call.column)?)))
-        else {
+        let found = mapping.and_then(|(of, map)| Some((of, map, of.origin(call.line, call.column)?)));
+        let Some((mapping, map, origin)) = found else {
             return named(&script.place, &call.function, call.line);
         };
-        let place = self.placing.mapped(&script.place, origin.source);
+        let place = self.placing.mapped(map, origin.source);
         let function = mapping.function(call.line, call.column, &call.function);
         named(&place, function.unwrap_or(&call.function), origin.line)
     }
@@ -101,12 +101,12 @@ impl<'a> Namer<'a> {
             return call.is_javascript().then_some(line);
         }
         let script = self.script(&call.url);
-        let Some(mapping) = &script.mapping else {
+        let Some((mapping, map)) = &script.mapping else {
             // A file in one line would have all its time there.
             return (call.column < MINIFIED_COLUMN_MIN).then_some(line);
         };
         let origin = mapping.only_origin(line)?;
-        (self.placing.mapped(&script.place, origin.source).file == frame.file).then_some(origin.line)
+        (self.placing.mapped(map, origin.source).file == frame.file).then_some(origin.line)
     }
 
     fn script(&mut self, url: &str) -> Rc<Script> {
@@ -114,10 +114,10 @@ impl<'a> Namer<'a> {
             return Rc::clone(known);
         }
         let place = self.placing.of_script(url);
-        let bytes = place.path.as_deref().and_then(|path| self.placing.source.source_map(path));
-        let mapping = bytes.and_then(|bytes| {
+        let found = place.path.as_deref().and_then(|path| self.placing.source.source_map(path));
+        let mapping = found.and_then(|(bytes, map)| {
             let unreadable = |problem| self.unreadable.insert(format!("{} ({problem})", place.shown()));
-            Mapping::read(&bytes).map_err(unreadable).ok()
+            Some((Mapping::read(&bytes).map_err(unreadable).ok()?, map))
         });
         let script = Rc::new(Script { place, mapping });
         self.scripts.insert(url.into(), Rc::clone(&script));

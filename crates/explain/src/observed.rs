@@ -12,7 +12,8 @@
 //! believed, their amounts are not: each class of threads gets the CPU time that the kernel counted for it in the window of the CPU
 //! profile, spread as the native profile has it. V8's profiler does not see the kernel: its time is in the function that called, which is
 //! a native one or one of Node.js. So the kernel's share of the main thread's native samples is taken out of native functions first and
-//! then out of Node.js's own, never out of the service's, a framework's or a package's code, and stands below each as `(kernel)`.
+//! then out of Node.js's own, never out of the service's, a framework's or a package's code, and stands below each as `(kernel)`. Where
+//! the kernel's work may not be sampled, a service that is not of Node.js has as much of it as it used beyond its samples.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +103,7 @@ impl Sight<'_> {
         let (round, pid, cpu_ns) = (self.capture.round, process.pid, cpu_ns(process));
         let share = WorkerShare { round, pid, cpu_ns, ..WorkerShare::default() };
         let mut seen = ProcessTree { share, ..ProcessTree::default() };
-        if process.agents.is_empty() && !is_node(&process.command) {
+        if is_compiled(process) {
             self.compiled(process, &mut seen);
             return seen;
         }
@@ -234,6 +235,20 @@ impl Sight<'_> {
     }
 }
 
+/// Whether a process is not of Node.js, as far as that tells.
+fn is_compiled(process: &CapturedProcess) -> bool {
+    process.agents.is_empty() && !is_node(&process.command)
+}
+
+/// The kernel's work where it may not be sampled: what a process used in the same window beyond its samples, if none of them is of the
+/// kernel. Else its functions would have all of that.
+fn kernel_beside<'t>(samples: impl Iterator<Item = &'t Tree>, cpu_ns: u64) -> Tree {
+    let seen = together(samples);
+    let is_seen = seen.frames.iter().any(|frame| frame.kind == Kind::Kernel) || seen.nodes.is_empty();
+    let rest = if is_seen { 0.0 } else { cpu_ns as f64 - seen.total() };
+    tree::root("(kernel)", Kind::Kernel, rest)
+}
+
 /// Whether a Node.js is known to be older than what the agent can profile.
 fn is_too_old(agent: &AgentSeen) -> bool {
     let major = |version: &String| version.split('.').next()?.parse::<u32>().ok();
@@ -300,7 +315,13 @@ impl NativeSide {
                         of_class.graft(None, &without_waiting(&tree), |_| Some(1.0));
                     }
                     let trees = by_class.into_iter().map(|(class, made)| (class, made.tree()));
-                    side.by_process.insert(process.pid, trees.collect());
+                    let mut trees: BTreeMap<Class, Tree> = trees.collect();
+                    if is_compiled(process) {
+                        let kernel = kernel_beside(trees.values(), cpu_ns(process));
+                        let others = trees.entry(Class::Other).or_default();
+                        *others = together([&*others, &kernel]);
+                    }
+                    side.by_process.insert(process.pid, trees);
                 }
                 Err(problem) => problems.push(problem),
             }

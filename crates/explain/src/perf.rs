@@ -65,8 +65,8 @@ impl Sampler {
     /// (100 µs to 1 s; 1001 µs does not keep step with what happens every millisecond). Processes that they start are not sampled.
     ///
     /// # Errors
-    /// A process that is not there, or another user's; too few open files or too little memory for them; or the kernel does not allow
-    /// it ([`crate::perf::allowed`]).
+    /// None of the processes is there, or one is another user's; too few open files or too little memory for them; or the kernel does
+    /// not allow it ([`crate::perf::allowed`]).
     pub fn start(pids: &[u32], period: Duration) -> Result<Sampler, PerfError> {
         let period_ns = checked(period)?;
         let pids: Vec<u32> = pids.iter().copied().collect::<IndexSet<u32>>().into_iter().collect();
@@ -296,15 +296,15 @@ pub(crate) fn open(pids: &[u32], mode: Mode) -> Result<Opened, PerfError> {
 }
 
 fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
-    let mut all = BTreeSet::new();
-    for &pid in pids {
-        let threads = process::threads(pid);
-        if threads.is_empty() {
-            return Err(PerfError::new(format!("process {pid} cannot be sampled: it is not there"), ""));
+    let threads = |&pid: &u32| process::threads(pid).into_iter().map(move |tid| Thread { pid, tid });
+    let all: BTreeSet<Thread> = pids.iter().flat_map(threads).collect();
+    match pids.first() {
+        // A service may start processes that live for a moment. Where others are there, they are what is sampled.
+        Some(pid) if all.is_empty() => {
+            Err(PerfError::new(format!("process {pid} cannot be sampled: it is not there"), ""))
         }
-        all.extend(threads.into_iter().map(|tid| Thread { pid, tid }));
+        _ => Ok(all),
     }
-    Ok(all)
 }
 
 fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {

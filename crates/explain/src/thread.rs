@@ -8,8 +8,8 @@
 //! and so have the first six numbers; threads of the pool come when they are first needed (seen with Node.js 20). A service that
 //! changes `--v8-pool-size` is not seen through by this.
 //!
-//! **By stack where there are symbols**, because V8's threads collect garbage and compile in turns. Without symbols `V8Worker` is taken as
-//! compiling; that may be wrong, and nothing tells.
+//! **By stack where there are symbols**, because V8's threads collect garbage and compile in turns. What nothing is known of is taken as
+//! garbage collection, which is what they do once a service is warm, whatever they are called; that may be wrong, and nothing tells.
 //!
 //! Decides nothing about cost.
 
@@ -46,13 +46,14 @@ pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Clas
         _ => named(&thread.name),
     };
     let mut classes: Vec<Option<Class>> = process.threads.iter().map(first).collect();
-    let names_tell = classes.iter().any(|class| matches!(class, Some(Class::Pool | Class::V8)));
+    // libuv names its own and Node.js V8's. A distribution may pair a libuv that does with a Node.js that does not yet.
+    let [pool_is_named, v8_is_named] = [Class::Pool, Class::V8].map(|class| classes.contains(&Some(class)));
     let mut unnamed: Vec<usize> = (0..classes.len()).filter(|index| classes[*index].is_none()).collect();
     unnamed.sort_by_key(|index| process.threads[*index].id);
     for (place, index) in unnamed.into_iter().enumerate() {
         classes[index] = Some(match place {
-            _ if names_tell => Class::Other,
-            place if place < STARTED_FIRST => Class::V8,
+            place if place < STARTED_FIRST && !v8_is_named => Class::V8,
+            _ if pool_is_named || v8_is_named => Class::Other,
             _ => Class::Pool,
         });
     }
@@ -108,7 +109,7 @@ pub(crate) fn of_thread<'a>(
         return Some(Kind::ThreadPool);
     }
     let is_v8 = name.contains("V8Worker") || name.contains("V8 Worker") || says(V8_LOOPS);
-    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Jit))
+    is_v8.then(|| stack.clone().find_map(of_name).unwrap_or(Kind::Gc))
 }
 
 /// What a function and all that it calls are about.
@@ -170,12 +171,24 @@ mod tests {
         assert_eq!(found[1..7], [Class::V8; 6]);
         assert_eq!(found[7..11], [Class::Pool; 4]);
         assert_eq!(found[11], Class::Profiler);
+        // Where only the pool's have a name of their own, V8's are still the first.
+        let mut renamed = names.clone();
+        renamed[7..11].fill("libuv-worker");
+        assert_eq!(classes(&process(&renamed), &[]), found);
         // A worker thread is none of these and moves nobody's place; nor do threads that ended.
         let mut process = process(&names);
         process.threads.push(ThreadUse { id: 0, name: "ended threads".into(), cpu_ns: 1, waited_ns: 0 });
         let found = classes(&process, &[103]);
         assert_eq!(found[12], Class::Other);
         assert_eq!((found[3], found[7], found[8]), (Class::JavaScript, Class::V8, Class::Pool));
+    }
+
+    #[test]
+    fn without_symbols_v8s_threads_are_the_same_whatever_the_version_calls_them() {
+        let unnamed = [("[unknown]", "node")];
+        let looped = [("node::PlatformWorkerThread", "node"), unnamed[0]];
+        assert_eq!(of_thread("V8Worker", unnamed.into_iter()), Some(Kind::Gc));
+        assert_eq!(of_thread("node", looped.into_iter()), Some(Kind::Gc));
     }
 
     #[test]

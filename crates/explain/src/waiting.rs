@@ -11,9 +11,9 @@
 use std::collections::BTreeMap;
 
 use model::quantity::{micros, share};
-use model::{Capture, CaptureKind, CapturedService, NodeCounters, SliceKind};
+use model::{Capture, CaptureKind, CapturedService, SliceKind};
 
-use crate::captures::{Captures, counters, cpu_ns, find};
+use crate::captures::{Captures, busiest, counters, cpu_ns, find};
 use crate::explanation::mean;
 use crate::label::shown;
 use crate::{Interval, Waiting};
@@ -36,7 +36,8 @@ pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str)
     let rounds = captures.all(CaptureKind::Counters, variant).filter_map(|capture| {
         let seen = find(capture, service)?;
         let plain = captures.get(CaptureKind::Plain, variant, capture.round);
-        of_round(seen, plain.and_then(|plain| find(plain, service)).unwrap_or(seen))
+        let window_ns = capture.end_ns.saturating_sub(capture.start_ns).max(1) as f64;
+        of_round(seen, plain.and_then(|plain| find(plain, service)).unwrap_or(seen), window_ns)
     });
     let rounds: Vec<Waiting> = rounds.collect();
     let mean_of = |of: fn(&Waiting) -> f64| mean(rounds.iter().map(of)).unwrap_or(0.0);
@@ -49,29 +50,25 @@ pub(crate) fn of_service(captures: &Captures<'_>, variant: usize, service: &str)
     })
 }
 
-/// The same of one round.
-fn of_round(counted: &CapturedService, plain: &CapturedService) -> Option<Waiting> {
-    let all = counters(counted);
-    let mean_of = |of: &dyn Fn(&NodeCounters) -> f64| mean(all.iter().map(|one| of(one))).unwrap_or(0.0);
-    let waits = || all.iter().filter_map(|one| one.pool_wait);
+/// The same of one round. Threads count from when they are told to until they are told to stop, and one that responds late has the others
+/// wait: beside the window of load they are idle, so that what they did is held against that window and not against their own.
+fn of_round(counted: &CapturedService, plain: &CapturedService, window_ns: f64) -> Option<Waiting> {
+    let busiest = busiest(counted)?;
+    let waits = || counters(counted).filter_map(|one| one.pool_wait);
     let tasks = waits().map(|of| of.count as f64).sum::<f64>();
     let waited = waits().map(|of| of.total_ns as f64).sum::<f64>();
     let threads = || plain.processes.iter().flat_map(|process| &process.threads);
     let ran = threads().map(|thread| thread.cpu_ns as f64).sum::<f64>();
     let delayed = threads().map(|thread| thread.waited_ns as f64).sum::<f64>();
-    let paused = |one: &NodeCounters| one.gc.values().map(|pauses| pauses.total_ns as f64).sum::<f64>();
-    let active = all.iter().map(|one| one.loop_active_ns as f64 / window_ns(one));
+    let paused = busiest.gc.values().map(|pauses| pauses.total_ns as f64).sum::<f64>();
+    let part = |ns: f64| (ns / window_ns).min(1.0);
     Some(Waiting {
-        loop_utilisation: active.reduce(f64::max)?,
-        loop_delay_p99_ms: mean_of(&|one| one.loop_delay_p99_ns as f64 / 1e6),
+        loop_utilisation: part(busiest.loop_active_ns as f64),
+        loop_delay_p99_ms: busiest.loop_delay_p99_ns as f64 / 1e6,
         pool_wait_us: (tasks > 0.0).then(|| waited / tasks / 1e3),
-        gc_share: mean_of(&|one| paused(one) / window_ns(one)),
+        gc_share: part(paused),
         run_delay_share: if ran > 0.0 { delayed / ran } else { 0.0 },
     })
-}
-
-fn window_ns(one: &NodeCounters) -> f64 {
-    (one.loop_active_ns as f64 + one.loop_idle_ns as f64).max(1.0)
 }
 
 /// One variant, as far as its requests wait.

@@ -93,6 +93,14 @@ fn the_page_has_each_comparison_and_each_variant_with_its_services_and_memory() 
 }
 
 #[test]
+fn two_entries_are_compared_whatever_they_are_called() {
+    let mut explanation = simple();
+    explanation.subjects[0].service = "express".into();
+    let page = page(&explanation, "two servers");
+    assert!(page.contains("<summary>hash=pool vs hash=sync, api: CPU time per request"));
+}
+
+#[test]
 fn graphs_that_have_no_room_are_left_out_and_the_page_says_so() {
     let page = page(&vast(), "vast");
     assert!(page.len() < 3_100_000, "{} bytes", page.len());

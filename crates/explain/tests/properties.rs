@@ -11,8 +11,9 @@ use proptest::prelude::*;
 struct Nowhere;
 
 impl Source for Nowhere {
-    fn source_map(&self, _: &str) -> Option<Vec<u8>> {
-        Some(br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#.to_vec())
+    fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
+        let map = br#"{"version":3,"sources":["../src/a.ts"],"names":["x"],"mappings":"AAAAA;AACA"}"#;
+        Some((map.to_vec(), script.to_owned()))
     }
 }
 

@@ -140,6 +140,7 @@ fn a_program_that_ends_meanwhile_keeps_its_names_beside_one_that_lives() {
     assert_eq!(gone.to_string(), format!("process {} cannot be sampled: it is not there", first.pid()));
     let profiles = sampler.stop();
     assert_eq!(profiles.iter().map(|profile| profile.pid).collect::<Vec<_>>(), pids[..2]);
+    assert!(Sampler::start(&[first.pid(), second.pid()], PERIOD).is_ok(), "one of them is there");
     assert_accounts_for(&profiles[0], used_ns);
     for (profile, module) in profiles.iter().zip(["sha256sum", "gzip"]) {
         let in_module = |stack: &NativeStack| leaf(profile, stack).1;

@@ -9,6 +9,12 @@ pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::Monotonic)
 }
 
+/// Time since the machine started, suspended or not.
+#[cfg(target_os = "linux")]
+pub(crate) fn boot_ns() -> u64 {
+    read_ns(ClockId::Boottime)
+}
+
 /// CPU time of all threads that this process has or had.
 pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::ProcessCPUTime)

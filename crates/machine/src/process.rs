@@ -162,6 +162,19 @@ pub fn cpu_ns(pid: u32) -> Option<u64> {
     read.then_some(seconds * 1_000_000_000 + nanos)
 }
 
+/// Nothing: only Linux tells it of other processes.
+#[cfg(not(target_os = "linux"))]
+pub fn age(_pid: u32) -> Option<Duration> {
+    None
+}
+
+/// How long ago a process was started; `None` if it is gone.
+#[cfg(target_os = "linux")]
+pub fn age(pid: u32) -> Option<Duration> {
+    let started_ns = ticks_to_ns(Stat::read(pid)?.id.start_ticks);
+    Some(Duration::from_nanos(crate::clock::boot_ns().saturating_sub(started_ns)))
+}
+
 /// Clock ticks, in which `/proc` counts time, as nanoseconds.
 pub fn ticks_to_ns(ticks: u64) -> u64 {
     // SAFETY: takes no pointer and changes nothing.

@@ -411,7 +411,7 @@ impl Peer {
 //
 // It answers nobody, and lets nobody keep it: lines and connections have bounds.
 
-/// Longest line. A greeting has the flags of its process, which may be long.
+/// Longest line. A greeting has variables of its process, which may be long.
 const LINE_BYTES_MAX: usize = 256 << 10;
 /// Connections over the whole life of a service: as many workers and worker threads.
 const CONNECTIONS_MAX: usize = 1024;

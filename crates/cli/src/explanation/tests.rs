@@ -42,13 +42,22 @@ fn versions_and_source_maps_are_found_where_scripts_say() {
         "inline.js",
         format!("x()\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,{inline}\n"),
     );
+    fs::create_dir(folder.path().join("all maps")).expect("a folder");
+    write("all maps/app.js.map", "{}".into());
+    write("apart.js", "x()\n//# sourceMappingURL=all%20maps/app.js.map?1a2b\n".into());
     write("remote.js", "x()\n//# sourceMappingURL=https://example.com/app.js.map".into());
     write("none.js", "x()".into());
     let files = Files::of(folder.path());
     let version = files.version(&folder.path().display().to_string());
     assert_eq!((version.as_deref(), files.version("relative")), (Some("1.2.3"), None));
-    assert_eq!(files.source_map(&path("app.js")).as_deref(), Some(&b"{\"version\":3}"[..]));
-    assert!(files.source_map(&path("inline.js")).is_some_and(|map| map.ends_with(b"\"inline\":1}")));
+    // Each with the file that it stands in.
+    for (script, map, at) in [
+        ("app.js", "{\"version\":3}", "app.js.map"),
+        ("inline.js", "{\"version\":3,\"inline\":1}", "inline.js"),
+        ("apart.js", "{}", "all maps/app.js.map"),
+    ] {
+        assert_eq!(files.source_map(&path(script)), Some((map.as_bytes().to_vec(), path(at))));
+    }
     for name in ["remote.js", "none.js", "missing.js"] {
         assert_eq!(files.source_map(&path(name)), None, "{name}");
     }

@@ -182,6 +182,22 @@ fn a_service_without_the_agent_is_told_and_its_threads_are_counted() {
 }
 
 #[test]
+fn where_the_kernel_may_not_be_sampled_its_work_is_no_function_of_the_service() {
+    let mut made = Made::new();
+    let worker = Worker { tree: None, main_ns: Some(10_000_000), ..Worker::with(plain_service()) };
+    made.rounds(0, std::slice::from_ref(&worker));
+    made.native(0, &worker, &[(0, calls(&[&function("parse", "nginx", 0, Kind::Native)], 30.0))]);
+    for capture in &mut made.record.captures {
+        let process = &mut capture.services[0].processes[0];
+        process.agents.clear();
+        process.command = "nginx: worker process".into();
+    }
+    let subject = &made.explained(0.0).subjects[0];
+    let kinds: BTreeMap<Kind, f64> = subject.kinds.iter().map(|cost| (cost.what, cost.us.value)).collect();
+    assert!(near(kinds[&Kind::Native], 30.0) && near(kinds[&Kind::Kernel], 70.0), "{kinds:?}");
+}
+
+#[test]
 fn an_agent_that_was_there_and_is_gone_is_lost() {
     let mut made = Made::new();
     made.counters(0, 0.5, 0);
@@ -311,6 +327,24 @@ fn equal_cost_and_idle_loops_say_where_requests_wait() {
     assert_eq!(waiting(0.95, 4000, none), None);
     assert!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.1, high: 4.9 }).is_some());
     assert_eq!(waiting(0.3, 4000, Interval { value: 4.0, low: 3.0, high: 5.1 }), None);
+}
+
+#[test]
+fn the_busiest_thread_tells_of_waiting_and_idling_beside_the_window_counts_for_nothing() {
+    let mut made = Made::new();
+    made.rounds(0, &[Worker::with(plain_service())]);
+    made.counters(0, 0.95, 10);
+    for capture in made.of(CaptureKind::Counters) {
+        let agents = &mut capture.services[0].processes[0].agents;
+        let mut primary = agents[0].clone();
+        // As where another thread took ten seconds to respond.
+        agents[0].counters.as_mut().expect("counters").loop_idle_ns = 10_000_000_000;
+        let idle = primary.counters.as_mut().expect("counters");
+        (idle.loop_active_ns, idle.loop_delay_p99_ns) = (1, 0);
+        agents.push(primary);
+    }
+    let waiting = made.explained(0.0).subjects[0].waiting.expect("it was counted");
+    assert!(near(waiting.loop_utilisation, 0.95) && near(waiting.loop_delay_p99_ms, 3.0), "{waiting:?}");
 }
 
 #[test]

@@ -93,18 +93,16 @@ impl Placing<'_> {
         }
     }
 
-    /// The place of what a script was made of, as its source map says.
-    pub fn mapped(&mut self, script: &Place, source: &str) -> Place {
+    /// The place of what a script was made of, as the source map in this file says.
+    pub fn mapped(&mut self, map: &str, source: &str) -> Place {
         if let Some(path) = path_of(source) {
             return self.on_disk(normal(&path));
         }
         let address = source.split_once("://").map(|(_, rest)| rest);
         let relative = match address {
             // webpack://NAME/./src/a.ts, from the directory in which it was built.
-            Some(rest) => {
-                format!("{}/{}", self.directory, rest.split_once('/').map_or(rest, |(_, file)| file))
-            }
-            None => format!("{}/{source}", folder(script.path.as_deref().unwrap_or_default())),
+            Some(rest) => format!("{}/{}", self.directory, built_from(rest)),
+            None => format!("{}/{source}", folder(map)),
         };
         let mut place = self.on_disk(normal(&relative));
         if self.directory.is_empty() && address.is_some() {
@@ -128,6 +126,14 @@ impl Placing<'_> {
         }
         Place { path: Some(path.clone()), ..Place::of(&relative(&path, &self.directory), Kind::Application) }
     }
+}
+
+/// The file in `NAME/./src/a.ts?1a2b`. The name is that of the package that was built, which may have a scope, or nothing; behind the
+/// question mark stands what tells parts of one file apart, and differs from build to build.
+fn built_from(rest: &str) -> &str {
+    let rest = rest.split('?').next().unwrap_or(rest);
+    let name = if rest.starts_with('@') { 2 } else { 1 };
+    rest.splitn(name + 1, '/').nth(name).unwrap_or(rest)
 }
 
 /// Whether a file is what takes our own profiles.
@@ -296,6 +302,9 @@ mod tests {
             ("/srv/a.js", "", "/srv/a.js"),
         ] {
             assert_eq!(relative(path, folder), expected);
+        }
+        for rest in ["app/./src/a.ts", "/./src/a.ts", "@scope/app/./src/a.ts?1a2b"] {
+            assert_eq!(built_from(rest), "./src/a.ts");
         }
         assert_eq!(normal("/srv/dist/../src/./a.ts"), "/srv/src/a.ts");
         assert_eq!(normal("/../../a.ts"), "/a.ts");

@@ -30,12 +30,14 @@ impl Source for Disk {
         known.iter().find(|(path, _)| *path == folder).map(|(_, version)| (*version).to_owned())
     }
 
-    fn source_map(&self, script: &str) -> Option<Vec<u8>> {
-        match script {
-            "/srv/app/dist/a.min.js" => Some(minified()),
-            "/srv/app/dist/broken.js" => Some(b"{\"version\":3,\"mappings\":\"".to_vec()),
-            _ => None,
-        }
+    fn source_map(&self, script: &str) -> Option<(Vec<u8>, String)> {
+        let (map, folder) = match script {
+            "/srv/app/dist/a.min.js" => (minified(), "/srv/app/dist"),
+            "/srv/app/dist/apart.js" => (minified(), "/srv/app/maps/dist"),
+            "/srv/app/dist/broken.js" => (b"{\"version\":3,\"mappings\":\"".to_vec(), "/srv/app/dist"),
+            _ => return None,
+        };
+        Some((map, format!("{folder}/a.js.map")))
     }
 }
 
@@ -143,6 +145,9 @@ fn minified_code_is_named_as_it_was_written_where_there_is_a_map() {
     assert_eq!(shown(&frame), "handle | src/a.ts:3 | application");
     assert_eq!(namer.line(&call, &frame, 1), None, "all of the file is in this line");
     assert_eq!(namer.line(&call, &frame, 2), Some(10));
+    // A map names its sources from where it lies itself.
+    let apart = namer.name(&CallFrame::at("e", "/srv/app/dist/apart.js", 1, 10), None);
+    assert_eq!(shown(&apart), "handle | maps/src/a.ts:3 | application");
     assert!(namer.notes().is_empty());
 
     // Without one, it is told once, however many functions there are.

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use machine::process;
@@ -232,16 +233,23 @@ fn codes(pid: u32, maps: &str, binaries: &mut Binaries) -> Vec<Code> {
     codes
 }
 
-/// The file belongs to the process's user, or to root: in a folder that anybody may write to, others could put one there.
+/// Times of files are some milliseconds late, and starts of processes are told in hundredths of a second.
+const CLOCKS_APART: Duration = Duration::from_secs(1);
+
+/// The file belongs to the process's user, or to root: in a folder that anybody may write to, others could put one there. And it was
+/// written since the process was started: an earlier one of the same number may have left it, in containers as often as not.
 fn jit_names(pid: u32) -> Option<File> {
     // Its number as it knows it itself: in a container another than ours.
     let status = process::text(pid, "status");
     let own = process::field(&status, "NSpid").and_then(|numbers| numbers.split_ascii_whitespace().last());
     let own = own.map_or_else(|| pid.to_string(), str::to_owned);
     let file = open_regular(&format!("/proc/{pid}/root/tmp/perf-{own}.map"), libc::O_NOFOLLOW)?;
-    let owner = file.metadata().ok()?.uid();
+    let metadata = file.metadata().ok()?;
     let user = fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid());
-    (owner == 0 || Some(owner) == user).then_some(file)
+    let is_trusted = metadata.uid() == 0 || Some(metadata.uid()) == user;
+    // A time to come is none that has passed.
+    let untouched = metadata.modified().ok()?.elapsed().unwrap_or_default();
+    (is_trusted && untouched <= process::age(pid)? + CLOCKS_APART).then_some(file)
 }
 
 #[cfg(test)]
@@ -279,6 +287,18 @@ cut off
         }
         let modules: Vec<String> = binaries.into_values().map(|binary| binary.module).collect();
         assert_eq!(modules, ["node", "lib a.so"]);
+    }
+
+    #[test]
+    fn names_that_an_earlier_process_of_this_number_left_are_none_of_its_own() {
+        let pid = std::process::id();
+        let path = format!("/tmp/perf-{pid}.map");
+        let file = File::create(&path).unwrap();
+        let is_fresh = jit_names(pid).is_some();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let is_stale = jit_names(pid).is_none();
+        fs::remove_file(&path).unwrap();
+        assert!(is_fresh && is_stale);
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn a_profile_of_anybodys_is_printed_and_two_are_set_against_each_other() {
     assert!(folded.out.lines().any(|line| line.contains("handle") && line.ends_with('0')), "{folded}");
 
     let diff = profile(&place, &["diff", "a.cpuprofile", "b.cpuprofile", "--html", "diff.html"]);
-    diff.ends(0).prints(&["b.cpuprofile vs a.cpuprofile\n", "+300 ms of CPU time"]);
+    diff.ends(0).prints(&["b.cpuprofile vs a.cpuprofile\n", "+300 ms of CPU time"]).tells(&["--requests"]);
     let page = place.read("diff.html");
     assert!(page.contains("onerror") && !page.contains("<img src=x"), "a name is text in the page");
     // Per request the second did more work in less time.
