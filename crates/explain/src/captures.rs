@@ -140,9 +140,11 @@ pub fn loop_delay_us(record: &Record, variant: usize) -> Option<(f64, f64)> {
     let entry = &record.header.plan.variants.get(variant)?.entry;
     let captures = Captures::of(record);
     let of_rounds = |delay_ns: fn(&NodeCounters) -> u64| {
-        mean(captures.all(CaptureKind::Counters, variant).filter_map(|capture| {
-            Some(delay_ns(busiest(find(capture, entry)?)?) as f64 / 1e3)
-        }))
+        mean(
+            captures
+                .all(CaptureKind::Counters, variant)
+                .filter_map(|capture| Some(delay_ns(busiest(find(capture, entry)?)?) as f64 / 1e3)),
+        )
     };
     of_rounds(|one| one.loop_delay_p50_ns).zip(of_rounds(|one| one.loop_delay_p99_ns))
 }
