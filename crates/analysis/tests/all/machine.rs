@@ -120,21 +120,6 @@ fn in_turns(record: &mut Record) {
 }
 
 #[test]
-fn what_a_service_uses_that_runs_already_and_is_not_seen_is_no_others() {
-    let told_at = |url: &str| {
-        let mut record = sound();
-        all(&mut record, |slice| slice.machine.strangers_cpu_ns = 500_000_000 * 8 / 100);
-        for variant in &mut record.header.plan.variants {
-            let source = plan::Source::Url { url: url.parse().expect("a URL") };
-            variant.services = vec![Service { source, ..service(&variant.entry, &[], &[]) }];
-        }
-        trials(&mut record).for_each(|trial| trial.started.services.clear());
-        found(&record).iter().any(|(check, _)| *check == "other_processes")
-    };
-    assert!(!told_at("http://localhost:3000") && told_at("http://192.0.2.1:3000"));
-}
-
-#[test]
 fn what_slices_in_turns_tell_together_counts_once_and_blames_nobody_for_another() {
     // Of two slices in turns each tells what happened in the time of both: 8 % of one is 4 % of both.
     let mut record = sound();

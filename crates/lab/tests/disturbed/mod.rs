@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use analysis::{Outcome, conclude};
 use proofload_lab::{News, Taken};
-use record::{Block, EndReason, Environment, Event, MachineUse, Slice};
+use record::{Block, Deployed, EndReason, Environment, Event, MachineUse, Slice};
 
 use crate::environment::{Simulated, assert_in_budget, dropped, finished, found, plan, reason, run, watched};
 
@@ -103,24 +103,24 @@ fn on_a_machine_that_is_never_ours_blocks_count_once_dropping_them_does_not_help
 
 #[test]
 fn what_a_service_uses_that_runs_already_and_is_not_seen_is_no_disturbance() {
-    let dropped_at = |url: &str| {
-        let mut plan = plan(2);
-        for variant in &mut plan.variants {
-            variant.services.push(plan::Service {
-                name: variant.entry.clone(),
-                source: plan::Source::Url { url: url.parse().expect("a URL") },
-                ready: plan::Ready::Tcp,
-                ready_timeout: Duration::from_secs(1),
-                needs: Vec::new(),
-            });
-        }
+    let dropped_where = |is_here| {
+        let deployed = Deployed {
+            service: "api".to_owned(),
+            place: "http://localhost:3000".to_owned(),
+            address: "127.0.0.1:3000".to_owned(),
+            addresses: Vec::new(),
+            is_here,
+            unseen: None,
+            pods: Vec::new(),
+        };
         let mut environment = Simulated::new(2, &[0.0, 0.9]);
+        environment.deployed = Some(deployed);
         environment.machine = |_| MachineUse { strangers_cpu_ns: 1 << 40, ..stolen(0.0) };
-        dropped(&run(plan, 2, &mut environment).0)
+        dropped(&run(plan(2), 2, &mut environment).0)
     };
-    assert_eq!(dropped_at("http://localhost:3000"), [] as [u32; 0]);
+    assert_eq!(dropped_where(true), [] as [u32; 0]);
     // Of a service elsewhere nothing is at work here, so that it is others who disturb.
-    assert!(dropped_at("http://192.0.2.1:3000").starts_with(&[1, 2, 3]));
+    assert!(dropped_where(false).starts_with(&[1, 2, 3]));
 }
 
 fn with_cpus(cpus: usize) -> Environment {

@@ -13,9 +13,9 @@ use proofload_lab::{
 use rand::RngExt;
 use rand_pcg::Pcg64;
 use record::{
-    Capture, CaptureKind, CapturedService, ContractFailure, Counts, EndReason, Environment as Machine,
-    FailureKind, Generator, GeneratorPart, GeneratorUse, Header, MachineUse, OpenLoop, Prepared, Record,
-    ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+    Capture, CaptureKind, CapturedService, ContractFailure, Counts, Deployed, EndReason,
+    Environment as Machine, FailureKind, Generator, GeneratorPart, GeneratorUse, Header, MachineUse,
+    OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
 };
 use services::Preparing;
 use stats::Latencies;
@@ -93,6 +93,8 @@ pub struct Simulated {
     pub response_s: f64,
     /// Whether load comes from two generators that are processes of their own.
     pub generators: bool,
+    /// What runs already and is loaded.
+    pub deployed: Option<Deployed>,
     /// Variant, block, and the luck of its process.
     pub living: Vec<(usize, u32, f64)>,
     /// Services that are queues, by variant, and what draws their arrivals.
@@ -118,6 +120,7 @@ impl Simulated {
             gone: None,
             response_s: 0.005,
             generators: false,
+            deployed: None,
             living: Vec::new(),
             queues: Vec::new(),
             arriving: Pcg64::new(0, 0),
@@ -213,6 +216,7 @@ impl Environment for Simulated {
             start_s: 0.4,
             padding_bytes: start.padding_bytes,
             generator_cpus: vec![0],
+            deployed: self.deployed.clone(),
             ..TrialStarted::default()
         })
     }
