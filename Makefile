@@ -15,7 +15,7 @@ STUDIES += auth-capacity=9m reverse-proxy-capacity=6m
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build dist web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-tune check-macos test test-cluster fuzz sanitize miri deny
+.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-ramps truth-tune check-macos test test-cluster fuzz sanitize miri deny
 .PHONY: check check-slow
 
 help: ## this list
@@ -110,6 +110,12 @@ truth-simulated: ## how often intervals and verdicts are right on simulated nois
 truth-capacity: build ## how far capacities of services whose queue is known are off, 25 runs in about 80 minutes (needs Go)
 	mkdir -p $(TRUTH)
 	python3 bench/truth/capacity.py --proofload $(BINARY) --out $(TRUTH)/capacity.jsonl
+
+truth-ramps: ## what k6's breakpoint test and steps by vegeta find on the same queues, 40 runs in about an hour (needs Go)
+	mkdir -p $(TRUTH)
+	GOBIN=$(abspath target/bench-tools/bin) go install go.k6.io/k6@v1.8.1
+	GOBIN=$(abspath target/bench-tools/bin) go install github.com/tsenart/vegeta/v12@v12.13.0
+	PATH="$(abspath target/bench-tools/bin):$$PATH" python3 bench/truth/ramps.py --out $(TRUTH)/ramps.jsonl
 
 truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 9 hours
 	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl
