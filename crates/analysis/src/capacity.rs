@@ -96,7 +96,7 @@ pub enum LimitedBy {
 
 impl LimitedBy {
     /// Whether it is no limit of the service, so that it may bear more.
-    fn is_of_client(self) -> bool {
+    pub fn is_of_client(self) -> bool {
         matches!(self, LimitedBy::Client | LimitedBy::Connections)
     }
 }

@@ -144,7 +144,8 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     plan.design.explain = false;
     let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
     let course = Course::new(&name, file.text(), plan, Some(&directory));
-    let (record, result) = run::carry(Course { made_by: MadeBy::Calibrate, yes: args.yes, ..course })?;
+    let course = Course { made_by: MadeBy::Calibrate, budget_typed: true, yes: args.yes, ..course };
+    let (record, result) = run::carry(course)?;
     let conclusion = analysis::conclude(&record);
     // What is void prints instead of figures, never beside them.
     let calibration = Calibration::of(&record).filter(|_| !conclusion.is_void());

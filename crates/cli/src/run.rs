@@ -115,7 +115,9 @@ pub fn perform(
     // The worktree stays ours until the services have ended.
     let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
     check_time(&plan, flags)?;
+    let own = plan.design.budget;
     adjust(&mut plan, flags);
+    let budget_typed = plan.design.budget != own;
     limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
     if flags.dry_run {
         return dry_run::run(&plan, json);
@@ -126,7 +128,7 @@ pub fn perform(
     let course = Course::new(&name, experiment.text(), plan, Some(&directory));
     let made_by = if flags.slo.is_empty() { MadeBy::Run } else { MadeBy::CapacityOfFile };
     let (events, yes, prometheus) = (flags.events, flags.yes, flags.prometheus);
-    let (record, result) = carry(Course { made_by, events, yes, prometheus, ..course })?;
+    let (record, result) = carry(Course { made_by, budget_typed, events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
     let code = if nothing {
@@ -149,6 +151,8 @@ pub struct Course<'a> {
     pub experiment: &'a str,
     /// Which command repeats it.
     pub made_by: MadeBy,
+    /// Whether its budget is not that of the text.
+    pub budget_typed: bool,
     /// The experiment's text.
     pub text: String,
     /// The plan made of it.
@@ -169,8 +173,18 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     /// One that `run` repeats, measured and told to nobody else, on this machine unless somebody says otherwise.
     pub fn new(experiment: &'a str, text: String, plan: Plan, directory: Option<&'a Path>) -> Course<'a> {
-        let (made_by, captures_alone, events, yes, prometheus) = (MadeBy::Run, None, false, false, None);
-        Course { experiment, made_by, text, plan, directory, captures_alone, events, yes, prometheus }
+        Course {
+            experiment,
+            made_by: MadeBy::Run,
+            budget_typed: false,
+            text,
+            plan,
+            directory,
+            captures_alone: None,
+            events: false,
+            yes: false,
+            prometheus: None,
+        }
     }
 }
 
@@ -184,7 +198,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let remote_hosts = elsewhere::open(&course.plan)?;
     let plan = course.plan.clone();
     let mut header = header(course.experiment, course.plan, course.directory);
-    header.made_by = course.made_by;
+    (header.made_by, header.budget_typed) = (course.made_by, course.budget_typed);
     header.environment.hosts = remote_hosts.environments();
     let writer = match course.directory {
         Some(directory) => Writer::create(directory, header, &course.text).map_err(unwritable)?,
@@ -317,6 +331,7 @@ pub fn header(experiment: &str, plan: Plan, directory: Option<&Path>) -> Header 
         experiment: experiment.to_owned(),
         command: print::typed_command(),
         made_by: MadeBy::default(),
+        budget_typed: false,
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: Environment::look(&plan),
         plan,

@@ -148,7 +148,8 @@ pub fn count(number: u64) -> String {
 
 /// A noun with its number: `1 run`, `1,234 runs`.
 pub fn many(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+    let plural = if noun.ends_with('s') { "es" } else { "s" };
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { plural })
 }
 
 /// A figure with three significant digits, thousands set apart: `0.123`, `12.3`, `1,230`.

@@ -88,6 +88,9 @@ pub struct Header {
     /// What repeats it.
     #[serde(default)]
     pub made_by: MadeBy,
+    /// Whether its budget was typed, and is not that of the experiment's text.
+    #[serde(default)]
+    pub budget_typed: bool,
     /// Seed of every random choice of the run.
     pub seed: u64,
     /// The plan as it was run.

@@ -231,13 +231,12 @@ fn again(record: &Record) -> String {
 /// The command that repeats it with its seed, and with its budget where that was typed. That of a load, which has no file, is what was
 /// typed: its seed is among its flags, or the usual.
 pub(crate) fn repeat(record: &Record) -> String {
-    let Header { command, plan, seed, made_by, .. } = &record.header;
+    let Header { command, plan, seed, made_by, budget_typed, .. } = &record.header;
     if *made_by == MadeBy::Load {
         return plan::command_line(command.clone());
     }
-    let is_budget = |word: &String| word == "--quick" || word == "--budget" || word.starts_with("--budget=");
     let budget = format!(" --budget {}", plan::duration_text(plan.design.budget));
-    let budget = if command.iter().any(is_budget) { budget } else { String::new() };
+    let budget = if *budget_typed { budget } else { String::new() };
     format!("{}{budget} --seed {seed}", again(record))
 }
 

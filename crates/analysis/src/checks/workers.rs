@@ -2,6 +2,7 @@
 //!
 //! What each did is counted by the CPU time of processes, and not believed.
 
+use model::quantity::many;
 use model::{Quantity, evidence};
 use record::{Trial, WorkersLost};
 
@@ -55,7 +56,7 @@ pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (trial, WorkersLost { service, lost }) = hit.first()?;
     let (block, asked) = (trial.started.block, workers(trial, service));
     // Without workers it is the one process that somebody started again, or a container.
-    let processes = || format!("{} process{}", Quantity::count(*lost), if *lost == 1 { "" } else { "es" });
+    let processes = || many((*lost).into(), "process");
     let told = asked.map_or_else(processes, |of| format!("{lost} of {of} workers"));
     let evidence = evidence!("{service} lost {told} in block {block}; so it went in {trials} of its trials";
         trials = Quantity::count(hit.len() as u64));

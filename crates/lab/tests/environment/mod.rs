@@ -541,6 +541,7 @@ pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
         experiment: "simulated.toml".into(),
         command: vec!["proofload".into()],
         made_by: record::MadeBy::Run,
+        budget_typed: false,
         seed,
         plan,
         environment: Machine { cpus: 2, ..Machine::default() },

@@ -132,6 +132,9 @@ fn the_command_that_repeats_a_run_can_be_typed() {
     let mut record = kept();
     record.header.experiment = "my shop/a.toml".to_owned();
     assert_eq!(data(&record).repeat, "proofload run 'my shop/a.toml' --seed 11");
+    record.header.budget_typed = true;
+    assert!(data(&record).repeat.contains(" --budget "));
+    record.header.budget_typed = false;
     record.header.made_by = MadeBy::CapacityOfFile;
     assert_eq!(data(&record).repeat, "proofload capacity 'my shop/a.toml' --seed 11");
     record.header.made_by = MadeBy::Calibrate;
