@@ -12,9 +12,6 @@ use crate::Report;
 use crate::page::Ratio;
 use crate::plot::{self, Plot};
 
-/// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
-
 /// What became of a setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -146,7 +143,7 @@ impl Advice {
             ..Tried::default()
         });
         Advice {
-            advice_version: VERSION,
+            advice_version: 1,
             service: String::new(),
             metric: spec.metric,
             per_core: tuning.per_core(),
@@ -487,7 +484,7 @@ mod tests {
         let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
         let [first, second] = same;
         let advice = Advice {
-            advice_version: VERSION,
+            advice_version: 1,
             service: "node server.js".to_owned(),
             metric: Metric::Throughput,
             per_core: false,

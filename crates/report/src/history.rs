@@ -163,8 +163,7 @@ fn summary(listed: &Listed<'_>) -> (Tone, String) {
 
 fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
     let judged: Vec<(&Compared, Outcome)> = essentials.judged().collect();
-    let decided =
-        judged.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Invalid | Outcome::Inconclusive));
+    let decided = judged.iter().any(|(_, outcome)| outcome.is_decided());
     let void = || (Tone::Bad, format!("invalid {}", essentials.void.join(", ")).trim_end().to_owned());
     match judged.as_slice() {
         [] if !essentials.void.is_empty() => void(),
