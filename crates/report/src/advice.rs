@@ -292,8 +292,8 @@ impl Report for Advice {
         let title = format!("What makes {} faster?", self.service);
         let foot =
             format!("each figure is averaged over the other settings on and off; {}", span(self.seconds));
-        let metric = self.metric.row().title;
-        (!rows.is_empty()).then(|| Plot::of_effects(title, metric, self.margin, rows, vec![foot]))
+        let (metric, margin, foot) = (Some(self.metric.row().title), self.margin, vec![foot]);
+        (!rows.is_empty()).then(|| Plot { title, metric, rows, margin, curves: Vec::new(), foot })
     }
 }
 
