@@ -230,7 +230,7 @@ impl Gated<'_> {
     /// Workflow commands, a line each; none where all passes. `file` is the experiment file as the repository has it.
     pub fn annotations(&self, file: Option<&str>) -> String {
         if let Some((_, reason)) = &self.gate.unfit {
-            return command("error", &place(file, None), UNFIT, reason);
+            return command("error", (file, None), UNFIT, reason);
         }
         let of = |ruling, kind: &'static str| {
             self.of(ruling).take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
@@ -243,7 +243,7 @@ fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
     let title = format!("{}: {}", judgement.limit, verdict(judgement.ruling).1);
     let said = format!("{}: {}", judgement.name, seen(judgement));
     // A limit from a flag stands in no file.
-    command(kind, &place(file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
+    command(kind, (file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
 }
 
 /// What was measured, or why nothing was.
@@ -257,14 +257,10 @@ fn seen(judgement: &Judgement) -> String {
     }
 }
 
-fn place(file: Option<&str>, line: Option<u32>) -> String {
+fn command(kind: &str, (file, line): (Option<&str>, Option<u32>), title: &str, said: &str) -> String {
     let file = file.map(|file| format!("file={},", property(file))).unwrap_or_default();
     let line = line.map(|line| format!("line={line},")).unwrap_or_default();
-    format!("{file}{line}")
-}
-
-fn command(kind: &str, place: &str, title: &str, said: &str) -> String {
-    format!("::{kind} {place}title={}::{}\n", property(title), data(said))
+    format!("::{kind} {file}{line}title={}::{}\n", property(title), data(said))
 }
 
 /// As the runner's own toolkit escapes it (`escapeData` in actions/toolkit).
