@@ -250,10 +250,10 @@ pub(crate) fn is_first(text: &str) -> bool {
     TOOLS.iter().filter_map(|row| (row.begins)(text)).any(|beginning| beginning.first)
 }
 
-/// The tool whose output begins with this line, as far as can be told.
-pub(crate) fn begins(text: &str) -> Option<(Tool, Beginning)> {
-    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?)));
-    found().find(|(_, beginning)| beginning.certain).or_else(|| found().next())
+/// The tool whose output begins with this line, as far as can be told, and whether it can be no other's.
+pub(crate) fn begins(text: &str) -> Option<(Tool, bool)> {
+    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?.certain)));
+    found().find(|(_, certain)| *certain).or_else(|| found().next())
 }
 
 /// The tool that printed this line and nothing else, because it could not connect. `commanded` is the one whose command line
@@ -331,9 +331,9 @@ fn is_start(text: &str, draft: &mut Draft) -> bool {
 }
 
 /// Counts that stand with their names between others, such as `read 3, write 4` or `3 read, 4 write`.
-fn named_counts(text: &str, sign: char, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
+fn named_counts(text: &str, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
     text.split([',', ':']).filter_map(move |part| {
-        let (one, other) = part.trim().split_once(sign)?;
+        let (one, other) = part.trim().split_once(' ')?;
         let (name, count) = if count_first { (other, one) } else { (one, other) };
         Some((name, number::whole(count.trim())))
     })
