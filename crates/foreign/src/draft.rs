@@ -1,7 +1,8 @@
 //! A run while its lines come in. It must not know which tool prints what; that is for `tools`.
 
 use crate::number::{self, Lone};
-use crate::run::{Quantile, Run, Tool};
+use crate::run::{Quantile, Run};
+use crate::tools::Tool;
 
 /// More quantiles than any tool prints.
 const QUANTILES_MAX: usize = 64;

@@ -233,7 +233,7 @@ impl Code for Check {
 
 impl Row {
     /// What it finds: a finding for each grade that a case of it has.
-    fn findings(&self, of: &Sight<'_>) -> impl Iterator<Item = Found> {
+    fn findings(&self, of: &Sight<'_>) -> Vec<Found> {
         let mut seen: Vec<(Grade, Case)> = match self.look {
             Look::All(look) => look(of),
             Look::Run(look) => {
@@ -254,7 +254,7 @@ impl Row {
             };
             Found { finding: Finding::new(self.check, seen[0].0, self.statement, remedy), cases }
         };
-        seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect::<Vec<_>>().into_iter()
+        seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect()
     }
 }
 

@@ -31,7 +31,6 @@ pub use mix::{Choice, Kind, LeftOut, Mix, Span};
 pub use run::{Failures, Latency, Lines, Load, Quantile, Run};
 pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
 pub use tools::Tool;
-pub use traffic::Asked;
 
 use model::Grade;
 

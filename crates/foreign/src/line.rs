@@ -26,14 +26,10 @@ fn without_escapes(raw: &str) -> String {
     while let Some(at) = rest.find(['\u{1b}', '[', '\u{8}']) {
         let (before, found) = rest.split_at(at);
         out.push_str(before);
-        rest = match after_sequence(found) {
-            Some(after) => after,
-            None => {
-                let mut chars = found.chars();
-                out.extend(chars.next().filter(|c| *c == '['));
-                chars.as_str()
-            }
-        };
+        rest = after_sequence(found).unwrap_or_else(|| {
+            out.extend(found.chars().next().filter(|c| *c == '['));
+            &found[1..]
+        });
     }
     out + rest
 }
@@ -110,11 +106,9 @@ fn without_stamp(text: &str) -> &str {
 
 fn is_container(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let named = name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_alphabetic());
     let numbered = name.ends_with(|c: char| c.is_ascii_digit()) && name.contains(['-', '_']);
-    numbered
-        && name.len() <= 40
-        && name.chars().all(plain)
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+    named && numbered && name.chars().all(plain)
 }
 
 /// Takes off the marks of quotes in Markdown and mail.

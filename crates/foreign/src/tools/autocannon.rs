@@ -52,11 +52,8 @@ pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
     if draft.run.load.threads.is_some() || draft.run.has_figures() {
         return None;
     }
-    let counted = |noun: &str| {
-        text.split_once(' ')
-            .is_some_and(|(count, rest)| number::whole(count).is_some() && rest.starts_with(noun))
-    };
-    if !(counted("connection") || is_table(text)) {
+    let counted = text.split_once(" connection").is_some_and(|(count, _)| number::whole(count).is_some());
+    if !counted && !is_table(text) {
         return None;
     }
     draft.run.tool = Tool::Autocannon;

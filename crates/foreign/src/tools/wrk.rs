@@ -249,12 +249,12 @@ impl Asked<'_> {
         let (tool, threads, connections) = (self.tool.name(), self.threads, self.connections);
         let opened = connections - connections % threads;
         let fewer = format!(
-            "Asked for {connections} connections, {tool} opens {opened}, a multiple of its {threads} threads, whatever it \
-             prints."
+            "Asked for {connections} connections, {tool} opens {opened}, a multiple of its {threads} \
+             threads, whatever it prints."
         );
         let many = format!(
-            "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours does tens of \
-             thousands of requests a second: -t 1 leaves more to the service."
+            "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours \
+             does tens of thousands of requests a second: -t 1 leaves more to the service."
         );
         [(opened < connections, When::Always, fewer), (true, When::ProcessorsBelow(threads), many)]
     }
