@@ -14,7 +14,7 @@ pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
-use model::{Code, Evidence, FAILED_SHARE_MAX, Grade};
+use model::{Code, Evidence, FAILED_SHARE_MAX, Finding, Grade};
 use serde::Serialize;
 
 use crate::group::Group;
@@ -46,22 +46,19 @@ pub struct Case {
     pub evidence: Evidence,
 }
 
-/// A finding: its evidence is what the check says of all cases.
-pub type Finding = model::Finding<Check>;
-
 /// The result of one check that found something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What was found, and what to do.
-    pub finding: Finding,
+    /// What was found, and what to do; its evidence is what the check says of all cases.
+    pub finding: Finding<Check>,
     /// Where, with the figures; at least one.
     pub cases: Vec<Case>,
 }
 
 impl std::ops::Deref for Found {
-    type Target = Finding;
+    type Target = Finding<Check>;
 
-    fn deref(&self) -> &Finding {
+    fn deref(&self) -> &Finding<Check> {
         &self.finding
     }
 }

@@ -74,14 +74,11 @@ fn plain_spaces(text: &str) -> String {
     let digit = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(char::is_ascii_digit);
     let mut out = String::with_capacity(text.len());
     for (at, c) in chars.iter().enumerate() {
-        let narrow = matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}');
-        if narrow && digit(at.checked_sub(1)) && digit(Some(at + 1)) {
-            continue;
-        }
+        let in_number = || digit(at.checked_sub(1)) && digit(Some(at + 1));
         match c {
             '\u{feff}' | '\u{200b}' => {}
-            '\t' => out.push(' '),
-            _ if narrow => out.push(' '),
+            '\u{a0}' | '\u{202f}' | '\u{2009}' if in_number() => {}
+            '\t' | '\u{a0}' | '\u{202f}' | '\u{2009}' => out.push(' '),
             c => out.push(*c),
         }
     }

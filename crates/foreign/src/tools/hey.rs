@@ -25,12 +25,7 @@ pub static HEY: Row = Row {
     counts_timeouts: true,
     rate_of: RateOf::Requests,
     divides: Divides::RequestsByConnections,
-    ..usual(
-        Tool::Hey,
-        "hey",
-        |text| if text == "Summary:" { Beginning::FIRST_OF_SEVERAL } else { None },
-        take,
-    )
+    ..usual(Tool::Hey, "hey", |text| Beginning::FIRST_OF_SEVERAL.filter(|_| text == "Summary:"), take)
 };
 
 /// What oha prints. `Summary:` is hey's too, and the line after it tells.
@@ -49,12 +44,7 @@ pub static OHA: Row = Row {
     counts_timeouts: true,
     rate_of: RateOf::Requests,
     json: Some((from_json, &["\"successRate\"", "\"summary\""])),
-    ..usual(
-        Tool::Oha,
-        "oha",
-        |text| if text.starts_with("Success rate:") { Beginning::LATER } else { None },
-        take,
-    )
+    ..usual(Tool::Oha, "oha", |text| Beginning::LATER.filter(|_| text.starts_with("Success rate:")), take)
 };
 
 /// What oha says of requests under way when `-z` ends; they are no fault of the service.
