@@ -281,9 +281,10 @@ pub(crate) fn json_tool(text: &str) -> Option<Tool> {
     TOOLS.iter().find(wrote).map(|row| row.tool)
 }
 
-/// The keys of an object in a JSON value.
-fn keys_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v String> {
-    value.get(key).and_then(Value::as_object).into_iter().flat_map(|map| map.keys())
+/// The counts of an object in a JSON value, by their names.
+fn counts_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v str, u64)> {
+    let counts = value.get(key).and_then(Value::as_object).into_iter().flatten();
+    counts.map(|(name, count)| (name.as_str(), count_at(count, &[]).unwrap_or(0)))
 }
 
 /// The run of a JSON value, once its quantiles are read: those of `times` whose keys name them, each in so many microseconds.
