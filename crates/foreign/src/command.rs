@@ -11,16 +11,12 @@ pub const COMMAND_CHARS_MAX: usize = 400;
 /// A tool's name further back in a line is not looked for.
 const WORDS_MAX: usize = 60;
 
-/// A command line that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// The tool.
     pub tool: Tool,
     /// The line, from the tool's name on.
     pub text: String,
-    /// The address.
     pub url: Option<String>,
-    /// What it asks for.
     pub load: Load,
 }
 

@@ -121,7 +121,6 @@ impl Headings {
         self.stack.iter().all(|heading| heading.level == LEVEL_BARE)
     }
 
-    /// Their texts.
     pub fn path(&self) -> Vec<String> {
         self.stack.iter().map(|heading| heading.text.clone()).collect()
     }

@@ -234,7 +234,6 @@ impl Tool {
         }
     }
 
-    /// Whether the two print the same, so that only a command line tells them apart.
     pub(crate) fn prints_as(self, other: Tool) -> bool {
         let printer = |tool: Tool| tool.row().prints_as.unwrap_or(tool);
         printer(self) == printer(other)
@@ -263,12 +262,10 @@ pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
     TOOLS.iter().find(|row| (row.fails_alone)(text, named(row.tool))).map(|row| row.tool)
 }
 
-/// Puts a line into the run under way.
 pub(crate) fn take(text: &str, draft: &mut Draft) -> Taken {
     (draft.run.tool.row().take)(text, draft)
 }
 
-/// The run that a JSON value is, if a tool wrote it.
 pub(crate) fn from_json(value: &Value) -> Option<Run> {
     let mut run = TOOLS.iter().find_map(|row| (row.json?.0)(value))?;
     run.json = true;

@@ -42,7 +42,7 @@ fn begins(text: &str) -> Option<Beginning> {
 }
 
 /// A row of its tables.
-pub fn is_table(text: &str) -> bool {
+fn is_table(text: &str) -> bool {
     let cells = cells(text);
     matches!(cells.first(), Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))) && cells.len() >= 4
 }
