@@ -121,7 +121,7 @@ const FACTOR: &str = "source";
 
 impl Plan {
     /// The same plan with every directory of the working tree as it is at the commit. What is read from files, templates
-    /// that is, stays as it is here: [`crate::plan_of`] reads that too.
+    /// that is, stays as it is here: [`crate::parse_at`] reads that too.
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
         let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);

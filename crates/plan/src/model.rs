@@ -1,6 +1,6 @@
 //! The checked plan: what the lab runs, with every default filled in and nothing left to doubt.
 //!
-//! Made only by [`crate::read`]; kept as JSON in the record, so every type here is also a format.
+//! Made only by [`crate::parse`]; kept as JSON in the record, so every type here is also a format.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Experiment files made from flags: what they look like, that they are the plan they say, and how their problems are told.
 
-use proofload_plan::{Draft, DraftSource, DraftVariant, Setting, read};
+use proofload_plan::{Draft, DraftSource, DraftVariant, Setting};
 
-use crate::{here, names};
+use crate::{here, names, read_file};
 
 fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
     let variant = |(name, command): &(Option<&str>, &str)| DraftVariant {
@@ -38,7 +38,7 @@ fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("experiment.toml");
     std::fs::write(&path, &written.text).unwrap();
-    let plan = read(&path).unwrap();
+    let plan = read_file(&path).unwrap();
     assert_eq!(plan, written.plan(folder.path(), None).unwrap());
     assert_eq!(names(&plan), ["NODE_ENV=development", "NODE_ENV=production"]);
     assert_eq!(plan.comparisons.len(), 1);
