@@ -8,7 +8,7 @@ use clap::Args;
 use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use toml::Value;
 
-use crate::exit::Failed;
+use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, print, records, run};
@@ -78,16 +78,13 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 impl CompareArgs {
     /// Refuses flags about what an experiment file says itself.
     pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
-        let given = [
+        let given = exit::given(&[
             (!self.named.is_empty(), "--name"),
             (self.container, "--container"),
             (self.port.is_some(), "--port"),
             (self.save.is_some(), "--save"),
-        ];
-        match given.iter().find(|(is_given, _)| *is_given) {
-            Some((_, flag)) => Err(said_by(file, flag)),
-            None => self.asked.check_file(file),
-        }
+        ]);
+        given.map_or_else(|| self.asked.check_file(file), |flag| Err(said_by(file, flag)))
     }
 }
 

@@ -82,6 +82,11 @@ pub fn fail(error: anyhow::Error) -> u8 {
     failed.code
 }
 
+/// The first of these flags that was given.
+pub fn given<'f>(flags: &[(bool, &'f str)]) -> Option<&'f str> {
+    flags.iter().find(|(is_given, _)| *is_given).map(|(_, flag)| *flag)
+}
+
 /// The exit code of a record, however it is looked at.
 pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
     match record.end() {

@@ -162,7 +162,7 @@ pub fn drafted(draft: &Draft, folder: &Path) -> Result<(Written, Plan), Failed> 
 }
 
 fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<Plan, Failed> {
-    written.plan(folder, against).map_err(|problems| {
+    plan::parse_at(&written.text, folder, against).map_err(|problems| {
         for problem in &problems {
             let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
             print::coloured(&one(place, problem));

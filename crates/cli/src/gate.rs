@@ -54,13 +54,12 @@ impl Flags {
 
     /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
-        let given = [
+        exit::given(&[
             (self.max_regression.is_some(), "--max-regression"),
             (!self.limits.is_empty(), "--limit"),
             (self.allow_open, "--allow-open"),
             (self.no_github, "--no-github"),
-        ];
-        given.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
+        ])
     }
 
     /// These flags, where they ask for a gate. To tell nobody of it asks for none.
@@ -91,13 +90,6 @@ impl Flags {
             }
         }
         settings
-    }
-
-    /// The limits that they set for a plan.
-    fn entries(&self, plan: &Plan) -> Vec<GateEntry> {
-        let regression = self.max_regression.map(|share| plan::max_regression(&plan.design, share));
-        let limits = self.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
-        regression.into_iter().flatten().chain(limits).collect()
     }
 }
 
@@ -154,7 +146,9 @@ pub fn tell(gated: &Gated<'_>) {
 /// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin
 /// is what a change for the worse may have.
 pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
-    for entry in flags.entries(plan) {
+    let regression = flags.max_regression.map(|share| plan::max_regression(&plan.design, share));
+    let limits = flags.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
+    for entry in regression.into_iter().flatten().chain(limits) {
         // A record has the limits of the flags that it was made with.
         if !plan.gate.iter().any(|known| known.limit == entry.limit && known.of.is_none()) {
             plan.gate.push(entry);

@@ -77,7 +77,7 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
             .hint("name an experiment, a record or a profile, or put a command behind `--`: proofload profile --help")
             .into());
     };
-    if is_experiment(what) {
+    if what.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
         return experiment(what, &args.start, &args.form);
     }
     args.start.refused_for(what)?;
@@ -93,10 +93,6 @@ fn is_record(what: &Path) -> bool {
     // The file in a record's folder that begins it stands for it.
     let is_header = what.file_name().is_some_and(|name| name == "record.json");
     what.is_dir() || is_header || !what.exists() && word
-}
-
-fn is_experiment(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
 fn record(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
@@ -141,12 +137,12 @@ pub struct StartArgs {
 impl StartArgs {
     /// Refuses flags that are for what is started, where nothing is.
     pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
-        let given = [
-            ("--rounds", self.rounds.is_some()),
-            ("--seed", self.seed.is_some()),
-            ("--record", self.record.is_some()),
-        ];
-        let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        let given = exit::given(&[
+            (self.rounds.is_some(), "--rounds"),
+            (self.seed.is_some(), "--seed"),
+            (self.record.is_some(), "--record"),
+        ]);
+        let Some(flag) = given else { return Ok(()) };
         let message = format!("{flag}: nothing is started for {}", what.display());
         Err(Failed::usage(message).hint("it is for experiments (.toml) and commands"))
     }

@@ -274,9 +274,8 @@ pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
 
 /// Refuses flags about the time that a comparison may take, where nothing is compared.
 fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), Failed> {
-    let given = [(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")];
-    match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, flag)) if plan.measure.is_some() && flags.slo.is_empty() => {
+    match exit::given(&[(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")]) {
+        Some(flag) if plan.measure.is_some() && flags.slo.is_empty() => {
             let message = format!("{flag}: the experiment has [measure], and takes as long as that says");
             Err(Failed::usage(message).hint("say it there, as `duration` or `requests`"))
         }
