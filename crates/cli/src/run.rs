@@ -197,9 +197,22 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let deployed = elsewhere::deployed(&course.plan, course.yes)?;
     let remote_hosts = elsewhere::open(&course.plan)?;
     let plan = course.plan.clone();
-    let mut header = header(course.experiment, course.plan, course.directory);
-    (header.made_by, header.budget_typed) = (course.made_by, course.budget_typed);
-    header.environment.hosts = remote_hosts.environments();
+    let created = record::now();
+    let mut machines = Environment::look(&plan);
+    machines.hosts = remote_hosts.environments();
+    let header = Header {
+        version: record::VERSION,
+        proofload: env!("CARGO_PKG_VERSION").to_owned(),
+        order: course.directory.and_then(|directory| records::order(directory, &created)),
+        created,
+        experiment: course.experiment.to_owned(),
+        command: print::typed_command(),
+        made_by: course.made_by,
+        budget_typed: course.budget_typed,
+        seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
+        environment: machines,
+        plan: course.plan,
+    };
     let writer = match course.directory {
         Some(directory) => Writer::create(directory, header, &course.text).map_err(unwritable)?,
         None => Writer::nowhere(header, &course.text),
@@ -317,24 +330,6 @@ fn drop_unmeasured(plan: &mut Plan) {
 pub fn quick_budget(variants: usize, open: bool) -> Duration {
     let variant_s = if open { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
     Duration::from_secs(QUICK_MIN_S.max(variant_s * variants as u64))
-}
-
-/// What is known before anything starts.
-pub fn header(experiment: &str, plan: Plan, directory: Option<&Path>) -> Header {
-    let created = record::now();
-    Header {
-        version: record::VERSION,
-        proofload: env!("CARGO_PKG_VERSION").to_owned(),
-        order: directory.and_then(|directory| records::order(directory, &created)),
-        created,
-        experiment: experiment.to_owned(),
-        command: print::typed_command(),
-        made_by: MadeBy::default(),
-        budget_typed: false,
-        seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
-        environment: Environment::look(&plan),
-        plan,
-    }
 }
 
 /// Whether the record can name its folder and those of the plan, which takes UTF-8.
