@@ -69,7 +69,6 @@ pub struct CompareArgs {
     pub against: AgainstArgs,
 }
 
-/// Runs the comparison.
 pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let settings = response_times(args).into_iter().collect();
     carry(args, &Aim { least: 2, settings, name: "compare", question: None })
@@ -108,7 +107,6 @@ fn response_times(args: &CompareArgs) -> Option<Setting> {
     metrics(&quantiles)
 }
 
-/// The metrics of the verdict, where there are any.
 fn metrics(names: &[String]) -> Option<Setting> {
     let from = format!("--metric {}", names.join(" --metric "));
     one_or_many(&["design", "metric"], names.iter().cloned().map(Value::String).collect(), from)
@@ -229,7 +227,6 @@ fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> 
     Ok(DraftVariant { name: name.map(str::to_owned), source, from })
 }
 
-/// The keys of all flags.
 fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Result<Vec<Setting>, Failed> {
     let mut settings = args.asked.settings()?;
     let flags = &args.flags;

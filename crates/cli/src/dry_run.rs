@@ -26,7 +26,6 @@ const LISTED_MAX: usize = 8;
 /// Spreads of the blocks' log-ratios that are assumed where none is known: a quiet machine, a usual one, a noisy one.
 const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 
-/// Prints the plan, as text or as JSON.
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     let told = match json {
         true => model::text::json(serde_json::to_string_pretty(&plan.masked())?),
@@ -48,7 +47,6 @@ fn check_ports(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The plan in words.
 pub fn describe(plan: &Plan) -> String {
     let mut out = format!("{}\n\n", plan.question.as_deref().unwrap_or(&plan.name));
     if let Some(against) = &plan.against {
@@ -189,7 +187,6 @@ fn sent(load: &Load) -> String {
     shared.collect::<Vec<_>>().join(", ")
 }
 
-/// Every metric that gets a verdict.
 fn judged_by(design: &Design) -> String {
     let metric = |metric: Metric| {
         let row = metric.row();

@@ -76,7 +76,6 @@ impl Experiment {
         })
     }
 
-    /// Its text, for the record.
     pub fn text(&self) -> String {
         match &self.text {
             Text::Read(text) => text.clone(),

@@ -93,7 +93,6 @@ fn profiles_bytes(record: &Record) -> f64 {
 
 /// The largest profile that is read. Half an hour of a busy process at a sample a millisecond has less.
 pub const PROFILE_BYTES_MAX: u64 = 512 << 20;
-/// The largest script and source map.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 const MAP_BYTES_MAX: u64 = 128 << 20;
 /// What a script says in front of the place of its source map.
@@ -106,7 +105,6 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of this folder.
     pub fn of(directory: &Path) -> Files {
         Files { directory: directory.to_owned() }
     }

@@ -47,7 +47,6 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Those that give these limits and no more.
     pub fn of(limits: &[Limit]) -> Flags {
         Flags { max_regression: None, limits: limits.to_vec(), allow_open: false, no_github: true }
     }
@@ -93,7 +92,6 @@ impl Flags {
     }
 }
 
-/// Opens the record, holds the limits against it, and prints what they came to.
 pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let record = records::opened(&args.record)?;
     let mut plan = record.header.plan.clone();
@@ -194,7 +192,6 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
     Err(Failed::usage(format!("{limit}{what}")).hint(hint))
 }
 
-/// The exit code of a gate.
 pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
     match (&gated.gate.unfit, gated.gate.ruling()) {
         (Some((Unfit::Failed, _)), _) => exit::of_record(gated.record, conclusion),

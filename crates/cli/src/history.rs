@@ -88,7 +88,6 @@ Examples:
 
 Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machines were to be compared; 6 the folder of records cannot be read.";
 
-/// Does what the arguments ask for.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
     match &args.what {
         None => list(&args.list),
@@ -242,7 +241,6 @@ struct CompareArgs {
     form: FormArgs,
 }
 
-/// Opens both and prints what may be said of them.
 pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     // Where there is no folder of records nobody knows how much runs differ.
@@ -280,7 +278,6 @@ struct TrendArgs {
     csv: bool,
 }
 
-/// Joins the experiment's records of one machine, and prints them.
 fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     let history = gathered()?;
     known(&history, &args.experiment)?;

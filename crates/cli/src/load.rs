@@ -67,7 +67,6 @@ pub struct LoadArgs {
     theirs: Vec<String>,
 }
 
-/// Runs the load and prints the result.
 pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
@@ -313,7 +312,6 @@ impl Watch {
         Watch { plan, done: 0, waiting: None, bar }
     }
 
-    /// Takes in what just happened.
     fn show(&mut self, update: &Update<'_>) {
         self.waiting = None;
         match update.news {

@@ -52,7 +52,6 @@ pub struct MixArgs {
     with_values: bool,
 }
 
-/// Writes the mix file.
 pub fn run(args: &MixArgs) -> anyhow::Result<u8> {
     print::absent(&args.out)?;
     let choice =

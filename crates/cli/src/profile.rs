@@ -63,7 +63,6 @@ Profiling slows a service: profiles come from separate trials, and the report st
 
 Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should be; 3 a service failed; 4 no profile could be taken; 6 Proofload could not do its own part; 130 interrupted.";
 
-/// Does what the arguments ask for.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     if let Some(Two::Diff(two)) = &args.two {
         return compared(two);
@@ -230,7 +229,6 @@ pub struct Profile {
     lasted_ns: Option<f64>,
 }
 
-/// Prints one.
 fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
         let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
@@ -308,7 +306,6 @@ Two profiles are comparable if they saw the same work: as many requests, or the 
 
 There is no interval, and two processes that do the same differ by several per cent. `proofload run FILE --explain` captures several of each, and has one.";
 
-/// Prints the difference.
 fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let is_json = args.form.is_json()?;
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);

@@ -92,7 +92,6 @@ pub struct RunFlags {
     pub slo: Vec<Limit>,
 }
 
-/// Runs the experiment.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
         return Err(Failed::usage(format!("{flag} goes with --gate")).into());
@@ -401,7 +400,6 @@ pub fn end_orphans(secrets: &Secrets) {
     }
 }
 
-/// A record that cannot be written.
 pub fn unwritable(error: WriteError) -> Failed {
     let (hint, code) = match &error {
         WriteError::Occupied { .. } => {

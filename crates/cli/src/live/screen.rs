@@ -117,7 +117,6 @@ impl Screen {
         self.say(text);
     }
 
-    /// Has the view end.
     pub fn end(&self) {
         self.lock().drawn = false;
         self.wake();
@@ -256,9 +255,7 @@ pub enum Wish {
     /// Nothing but to go on.
     #[default]
     None,
-    /// That the run waits.
     Pause,
-    /// That it stops.
     Stop,
 }
 
@@ -267,9 +264,7 @@ pub enum Wish {
 pub struct Shown {
     /// Whether keys are heard at all.
     pub keys: bool,
-    /// What is to be done.
     pub wish: Wish,
-    /// Whether the services' logs are shown.
     pub logs: bool,
     /// Whether it is shown what the keys do.
     pub help: bool,

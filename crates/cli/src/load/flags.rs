@@ -20,7 +20,6 @@ use crate::exit::{self, Failed};
 use crate::experiment;
 use crate::print::{AmountArgs, FormArgs};
 
-/// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:
   Throughput, in 10 s; then response times at 60 % of it, with limits:
@@ -261,7 +260,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// What is spoken.
     pub fn protocol(&self) -> Protocol {
         if self.http2 {
             Protocol::Http2 { streams: self.streams.unwrap_or(STREAMS) }
