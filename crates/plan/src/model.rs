@@ -511,19 +511,3 @@ fn delay_text(delay: Duration) -> String {
         format!("{} µs", delay.as_micros())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_reads_well() {
-        let text = |bits: Option<u64>, us: Option<u64>| {
-            Network { rate_bit_per_s: bits, delay: us.map(Duration::from_micros) }.to_string()
-        };
-        assert_eq!(text(Some(20_000_000), Some(5_000)), "20 Mbit/s, 5 ms each way");
-        assert_eq!(text(Some(1_500_000), None), "1.5 Mbit/s each way");
-        assert_eq!(text(None, Some(250)), "250 µs each way");
-        assert_eq!(text(Some(8_000), Some(0)), "8 kbit/s, 0 ms each way");
-    }
-}
