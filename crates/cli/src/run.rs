@@ -401,19 +401,15 @@ pub fn end_orphans(secrets: &Secrets) {
 }
 
 pub fn unwritable(error: WriteError) -> Failed {
-    let (hint, code) = match &error {
-        WriteError::Occupied { .. } => {
-            ("name another folder with --out, or with --record of `proofload profile`", exit::USAGE)
-        }
-        _ if error.is_disk_full() => {
-            let hint = "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
-                        `proofload report`";
-            (hint, exit::SELF)
-        }
-        _ => {
-            let hint = "choose a folder you may write to with --out, or with --record of `proofload profile`";
-            (hint, exit::SELF)
-        }
+    let is_occupied = matches!(error, WriteError::Occupied { .. });
+    let code = if is_occupied { exit::USAGE } else { exit::SELF };
+    let hint = if is_occupied {
+        "name another folder with --out, or with --record of `proofload profile`"
+    } else if error.is_disk_full() {
+        "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
+         `proofload report`"
+    } else {
+        "choose a folder you may write to with --out, or with --record of `proofload profile`"
     };
     Failed::new(code, &error).hint(hint)
 }
