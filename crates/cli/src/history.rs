@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, panic, thread};
 
@@ -458,28 +458,21 @@ fn concluded(record: &Record) -> Found {
 fn on_all_processors<T: Send, R: Send>(
     all: Vec<T>,
     work: &(impl Fn(T) -> R + Sync),
-    seen: &mut dyn FnMut(usize),
+    seen: &mut (dyn FnMut(usize) + Send),
 ) -> Vec<R> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(all.len());
-    let (queue, (sender, receiver)) = (Mutex::new(all.into_iter()), mpsc::channel());
+    let (queue, done) = (Mutex::new(all.into_iter()), Mutex::new((Vec::new(), seen)));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                while let Some(one) = next() {
-                    let _ = sender.send(work(one));
-                }
-            });
+    let work_on = || {
+        while let Some(one) = next() {
+            let made = work(one);
+            let (all, seen) = &mut *done.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(made);
+            seen(all.len());
         }
-        drop(sender);
-        let mut done = Vec::new();
-        for one in receiver {
-            done.push(one);
-            seen(done.len());
-        }
-        done
-    })
+    };
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work_on))));
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// Shows how many records are read: nothing, unless it takes long enough to wonder.

@@ -48,7 +48,7 @@ pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use outside::{open_file, read_file, read_given, read_text};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
 pub use problem::{Problem, ReadError, Refused, did_you_mean};
-pub use request::{STREAMS, mix};
+pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, veiled};
 pub use url::{Place, Url};

@@ -363,18 +363,13 @@ mod requests {
         only: Request,
     }
 
-    #[derive(Serialize)]
-    struct Written<'a> {
-        requests: &'a [Request],
-    }
-
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Request>, D::Error> {
         let kept = Kept::deserialize(deserializer)?;
         Ok(if kept.requests.is_empty() { vec![kept.only] } else { kept.requests })
     }
 
     pub(super) fn serialize<S: Serializer>(requests: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
-        Written { requests }.serialize(serializer)
+        BTreeMap::from([("requests", requests)]).serialize(serializer)
     }
 }
 

@@ -25,7 +25,8 @@ const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600
 pub const STREAMS: u32 = 10;
 /// A report has a line for each of them, and each thread of the generator histograms.
 const REQUESTS_MAX: usize = 32;
-const NAME_CHARS_MAX: usize = 40;
+/// Of a request's name.
+pub const NAME_CHARS_MAX: usize = 40;
 const LIST: [&str; 2] = ["load", "requests"];
 
 /// The engine frames requests and keeps connections itself: these fields would contradict it.
