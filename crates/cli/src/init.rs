@@ -114,9 +114,9 @@ fn running(folder: &Path) -> String {
 fn tell_next(run: &str, service: &Service, seen: Option<&Seen>) {
     if let Some(Seen { status, port, found }) = seen {
         let heeds = if found.is_some() { ", whatever PORT says" } else { ", as PORT said" };
-        let status = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
-        print::tell!("started once: it listens on {port}{heeds}, and GET / gets {status}");
-        if status != "status 200" {
+        let gets = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
+        print::tell!("started once: it listens on {port}{heeds}, and GET / gets {gets}");
+        if *status != Some(200) {
             print::talk(
                 "name a path that responds with 200 as load.path, or the status you expect as expect.status",
             );
