@@ -239,14 +239,6 @@ fn spread(arrivals: Process) -> &'static str {
     }
 }
 
-/// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
-fn blocks_guess(plan: &Plan) -> u32 {
-    let guess = SecondsGuess::of(plan);
-    let rest_s = plan.design.budget.as_secs_f64() - guess.until(1);
-    let fit = 1 + (rest_s / guess.block_s).max(0.0) as u32;
-    plan.design.blocks.map_or(fit, |blocks| blocks.min(fit))
-}
-
 /// Tells of a budget that looks too small for a verdict. It is a guess, so the run goes on.
 pub fn warn_of_budget(plan: &Plan) {
     let budget_s = plan.design.budget.as_secs_f64();
@@ -260,7 +252,11 @@ pub fn warn_of_budget(plan: &Plan) {
 }
 
 fn looks(plan: &Plan) -> String {
-    let most = blocks_guess(plan);
+    // Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
+    let guess = SecondsGuess::of(plan);
+    let rest_s = plan.design.budget.as_secs_f64() - guess.until(1);
+    let fit = 1 + (rest_s / guess.block_s).max(0.0) as u32;
+    let most = plan.design.blocks.map_or(fit, |blocks| blocks.min(fit));
     if plan.comparisons.is_empty() {
         let blocks = plan.design.blocks.unwrap_or(lab::BLOCKS_AIM).min(most);
         return format!("there are {blocks}, for nothing is compared");

@@ -387,6 +387,10 @@ type Found = Result<Box<Essentials>, String>;
 
 /// Gathers them. Whatever summaries say, what is given back is what lies there now.
 pub fn gather(root: &Path) -> io::Result<Gathered> {
+    let summarised = |folder: Folder| {
+        let found: Option<Found> = folder.summary(&made_by());
+        (folder, found)
+    };
     let summaries = on_all_processors(Folder::all(root)?, &summarised, &mut |_| ());
     let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());
     let stale: Vec<Folder> = stale.into_iter().map(|(folder, _)| folder).collect();
@@ -426,11 +430,6 @@ fn entry(folder: Folder, found: Found) -> Entry {
         name: folder.name,
         found,
     }
-}
-
-fn summarised(folder: Folder) -> (Folder, Option<Found>) {
-    let found = folder.summary(&made_by());
-    (folder, found)
 }
 
 /// Reads a record and keeps its summary; beside what does not open none is kept, for that is no folder of ours.
