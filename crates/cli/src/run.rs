@@ -406,8 +406,8 @@ pub fn unwritable(error: WriteError) -> Failed {
     let hint = if is_occupied {
         "name another folder with --out, or with --record of `proofload profile`"
     } else if error.is_disk_full() {
-        "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
-         `proofload report`"
+        "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens \
+         with `proofload report`"
     } else {
         "choose a folder you may write to with --out, or with --record of `proofload profile`"
     };
