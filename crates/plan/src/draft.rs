@@ -286,7 +286,6 @@ impl Written {
     }
 }
 
-/// The question that several variants make.
 fn question(names: &[String]) -> Option<String> {
     match names {
         [] | [_] => None,

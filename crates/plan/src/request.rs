@@ -32,7 +32,6 @@ const LIST: [&str; 2] = ["load", "requests"];
 /// The engine frames requests and keeps connections itself: these fields would contradict it.
 const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
 
-/// The load of a variant on this entry.
 pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Load {
     let timeout = site.within(&["load", "timeout"], load.timeout, TIMEOUT);
     if let Some(threads) = load.threads.filter(|threads| *threads > load.connections) {
@@ -398,7 +397,6 @@ fn judge_header(
     }
 }
 
-/// The link of a variant's load.
 fn network(site: &mut Site<'_>, written: Option<file::Network>) -> Option<Network> {
     let file::Network { rate, delay } = written?;
     if rate.is_none() && delay.is_none() && site.source.complete {

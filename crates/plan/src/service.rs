@@ -257,7 +257,6 @@ fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
     }
 }
 
-/// Reports what does not go together.
 fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
     let launcher = service.launcher;
     if service.pmx.is_some() && !launcher.is_pm2() {
@@ -287,7 +286,6 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
     }
 }
 
-/// As how many processes it serves.
 fn workers(service: &file::Service) -> Option<Workers> {
     match service.launcher {
         Launcher::Exec => service.workers,
