@@ -69,7 +69,6 @@ Columns:
 
 Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a machine was not reached, or cannot have or run the program.";
 
-/// Looks at each machine, and prints.
 pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     let is_json = args.form.is_json()?;
     let program = args.program.as_deref().map_or_else(Program::own, Program::at)?;
@@ -90,7 +89,6 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     Ok(failed.iter().map(|failed| failed.code).min().unwrap_or(0))
 }
 
-/// Prints the hash of this program's own file.
 pub fn print_own_sha256() -> u8 {
     let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256()));
     if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
@@ -111,14 +109,11 @@ fn looked_at(args: &HostsArgs, program: &Program) -> Vec<Seen> {
     args.destinations.chunks(TOGETHER).flat_map(together).collect()
 }
 
-/// A machine that was asked for.
 struct Seen {
-    /// As it was asked for.
     destination: String,
     there: Result<There, Error>,
 }
 
-/// What is on a machine.
 struct There {
     /// What its shell says.
     facts: Facts,
@@ -126,7 +121,6 @@ struct There {
     round_trip: Option<Duration>,
     /// Its clock against ours; `None` where the program is not.
     clock: Option<ClockOffset>,
-    /// Whether the program was copied just now.
     copied: bool,
     /// What was taken away, where that was asked for.
     removed: Option<Removed>,
@@ -261,7 +255,6 @@ fn removed(all: &[Seen]) -> String {
     text
 }
 
-/// Everything, for other programs.
 fn json_of(seen: &Seen) -> Value {
     let there = match &seen.there {
         Ok(there) => there,
