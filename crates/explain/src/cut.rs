@@ -294,7 +294,7 @@ fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames:
         Some(made.place(place, frame))
     };
     if let Some((kind, name)) = about.and_then(|kind| Some((kind, thread::root(kind)?))) {
-        place = go(None, &Frame::without_file(name, kind));
+        place = go(None, &Frame::new(name, "", 0, kind));
     }
     for (native, frame) in of_stack {
         about = about.or_else(|| thread::of_function(&native.name, &native.module));

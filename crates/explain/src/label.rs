@@ -113,13 +113,7 @@ mod tests {
 
     #[test]
     fn a_name_steers_no_terminal() {
-        let mut frame = Frame {
-            function: "\u{1b}[2Jx\u{202e}y".into(),
-            file: "a\nb.js".into(),
-            line: 3,
-            kind: Kind::Application,
-            package: None,
-        };
+        let mut frame = Frame::new("\u{1b}[2Jx\u{202e}y", "a\nb.js", 3, Kind::Application);
         assert_eq!(frame.in_sentence(), "\u{fffd}[2Jx\u{fffd}y (a\u{fffd}b.js:3)");
         frame.function = "f".repeat(1000);
         assert!(frame.in_sentence().chars().count() < 140);

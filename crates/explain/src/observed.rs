@@ -17,13 +17,14 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use model::quantity::share;
 use model::{AgentSeen, Capture, CapturedProcess, CapturedService, ThreadUse};
 
 use crate::captures::{Profiles, cpu_ns};
 use crate::doubt::{DoubtKind, Note};
 use crate::thread::{Class, classes, is_node};
-use crate::tree::{self, Builder, below, together, without_waiting};
+use crate::tree::{self, below, together, without_waiting};
 use crate::{Frame, Kind, Node, Tree, Window, WorkerShare};
 
 /// Part of a service's CPU time from which on a process that nobody saw into is worth a doubt, and any process worth a line.
@@ -118,8 +119,7 @@ impl Sight<'_> {
                 Err(note) => seen.notes.push(note),
             }
         }
-        let known: Vec<u32> = process.agents.iter().filter_map(|agent| agent.thread_id).collect();
-        let classes = classes(process, &[known, javascript.clone()].concat());
+        let classes = classes(process, &javascript);
         let ns = |class: Class| {
             let of = process.threads.iter().zip(&classes).filter(|(_, one)| **one == class);
             of.map(|(thread, _)| thread.cpu_ns).fold(0, u64::saturating_add)
@@ -133,7 +133,7 @@ impl Sight<'_> {
         for (class, name, kind) in HELPERS {
             let (shape, ns) = (self.native.of(process.pid, class), ns(class));
             parts.push(match shape.filter(|_| ns > 0) {
-                Some(shape) => helpers(&Frame::without_file(name, kind), spread(shape, ns), class),
+                Some(shape) => helpers(&Frame::new(name, "", 0, kind), spread(shape, ns), class),
                 None => tree::root(name, kind, ns as f64),
             });
         }
@@ -240,6 +240,22 @@ fn is_compiled(process: &CapturedProcess) -> bool {
     process.agents.is_empty() && !is_node(&process.command)
 }
 
+/// What the threads of a process did, by what they are there for.
+fn by_class(process: &CapturedProcess, threads: IndexMap<u32, Tree>) -> BTreeMap<Class, Tree> {
+    let classes = classes(process, &[]);
+    let mut trees: BTreeMap<Class, Vec<Tree>> = BTreeMap::new();
+    for (thread, tree) in threads {
+        let place = process.threads.iter().position(|one| one.id == thread);
+        let class = place.map_or(Class::Other, |place| classes[place]);
+        trees.entry(class).or_default().push(without_waiting(&tree));
+    }
+    if is_compiled(process) {
+        let kernel = kernel_beside(trees.values().flatten(), cpu_ns(process));
+        trees.entry(Class::Other).or_default().push(kernel);
+    }
+    trees.into_iter().map(|(class, trees)| (class, together(&trees))).collect()
+}
+
 /// The kernel's work where it may not be sampled: what a process used in the same window beyond its samples, if none of them is of the
 /// kernel. Else its functions would have all of that.
 fn kernel_beside<'t>(samples: impl Iterator<Item = &'t Tree>, cpu_ns: u64) -> Tree {
@@ -304,24 +320,7 @@ impl NativeSide {
             match profiles.native(file, &service.directory) {
                 Ok((threads, notes)) => {
                     problems.extend(notes);
-                    let javascript: Vec<u32> =
-                        process.agents.iter().filter_map(|agent| agent.thread_id).collect();
-                    let classes = classes(process, &javascript);
-                    let mut by_class: BTreeMap<Class, Builder> = BTreeMap::new();
-                    for (thread, tree) in threads {
-                        let place = process.threads.iter().position(|one| one.id == thread);
-                        let class = place.map_or(Class::Other, |place| classes[place]);
-                        let of_class = by_class.entry(class).or_default();
-                        of_class.graft(None, &without_waiting(&tree), |_| Some(1.0));
-                    }
-                    let trees = by_class.into_iter().map(|(class, made)| (class, made.tree()));
-                    let mut trees: BTreeMap<Class, Tree> = trees.collect();
-                    if is_compiled(process) {
-                        let kernel = kernel_beside(trees.values(), cpu_ns(process));
-                        let others = trees.entry(Class::Other).or_default();
-                        *others = together([&*others, &kernel]);
-                    }
-                    side.by_process.insert(process.pid, trees);
+                    side.by_process.insert(process.pid, by_class(process, threads));
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -363,7 +362,7 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
     });
     let mut made = tree.clone();
     let kernel = made.frames.len();
-    made.frames.push(Frame::without_file("(kernel)", Kind::Kernel));
+    made.frames.push(Frame::new("(kernel)", "", 0, Kind::Kernel));
     for index in 0..tree.nodes.len() {
         let node = &mut made.nodes[index];
         let factor = match tree.frames.get(node.frame).map(|frame| frame.kind) {

@@ -107,9 +107,9 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A function of which nothing is known but its name and whose code it is.
-    pub(crate) fn without_file(name: &str, kind: Kind) -> Frame {
-        Frame { function: name.into(), file: String::new(), line: 0, kind, package: None }
+    /// A function of no package.
+    pub(crate) fn new(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
+        Frame { function: function.into(), file: file.into(), line, kind, package: None }
     }
 }
 
@@ -354,7 +354,7 @@ pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
 /// A tree of one function, which has no caller and calls nothing; empty where the value is none.
 pub(crate) fn root(name: &str, kind: Kind, value: f64) -> Tree {
     let node = Node { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
-    scaled(&Tree { frames: vec![Frame::without_file(name, kind)], nodes: vec![node] }, |_| 1.0)
+    scaled(&Tree { frames: vec![Frame::new(name, "", 0, kind)], nodes: vec![node] }, |_| 1.0)
 }
 
 /// A tree whose nodes have the factors given by `factor`; places at which and below which nothing is left are gone.
@@ -386,10 +386,6 @@ pub(crate) fn without_waiting(tree: &Tree) -> Tree {
 mod tests {
     use super::*;
 
-    fn frame(name: &str, kind: Kind) -> Frame {
-        Frame { file: "a.js".into(), line: 1, ..Frame::without_file(name, kind) }
-    }
-
     fn tree(nodes: &[(usize, Option<usize>, f64)]) -> Tree {
         let node = |(frame, parent, self_value): &(usize, Option<usize>, f64)| Node {
             frame: *frame,
@@ -403,7 +399,7 @@ mod tests {
             ("c", Kind::Core),
             ("(idle)", Kind::Waiting),
         ];
-        let frames = frames.map(|(name, kind)| frame(name, kind)).to_vec();
+        let frames = frames.map(|(name, kind)| Frame::new(name, "a.js", 1, kind)).to_vec();
         Tree { frames, nodes: nodes.iter().map(node).collect() }
     }
 
