@@ -89,11 +89,10 @@ impl Work<'_> {
         let whose = format!("{service} in {}", captures.name(variant));
         let named = several.then_some(service);
         let observed = self.observed(variant, service, &whose);
-        let rounds: Vec<Tree> = observed.iter().map(|(_, one)| one.per_request()).collect();
-        for ((round, _), tree) in observed.iter().zip(&rounds) {
-            add(&mut self.costs(variant).cpu, *round, tree, named);
+        let rounds: Vec<Tree> = observed.iter().map(Observed::per_request).collect();
+        for (one, tree) in observed.iter().zip(&rounds) {
+            add(&mut self.costs(variant).cpu, one.round, tree, named);
         }
-        let observed: Vec<Observed> = observed.into_iter().map(|(_, one)| one).collect();
         self.missing(variant, service, &whose);
         let heap = self.heap(variant, service, &whose, named);
         let plain = captures.uses(CaptureKind::Plain, variant, service);
@@ -117,8 +116,8 @@ impl Work<'_> {
         subject
     }
 
-    /// What profiles of CPU saw of a service, by round; rounds that ran without a response are a doubt.
-    fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<(u32, Observed)> {
+    /// What profiles of CPU saw of a service; rounds that ran without a response are a doubt.
+    fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<Observed> {
         let captures = self.captures;
         let mut observed = Vec::new();
         for capture in captures.all(CaptureKind::Cpu, variant) {
@@ -141,7 +140,7 @@ impl Work<'_> {
             let mut one = sight.observe();
             let notes = problems.into_iter().chain(std::mem::take(&mut one.notes));
             notes.for_each(|note| self.doubts.add(whose, note));
-            observed.push((round, one));
+            observed.push(one);
         }
         observed
     }

@@ -39,6 +39,7 @@ const NODE_MAJOR_MIN: u32 = 18;
 /// What was seen of one service in one window.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
+    pub round: u32,
     /// Successful responses of the window.
     pub requests: u64,
     /// CPU time of the service by the kernel's accounting, without the profiler's own threads, in nanoseconds.
@@ -69,29 +70,25 @@ pub(crate) struct ProcessTree {
 
 /// Where an observation is made.
 pub(crate) struct Sight<'a> {
-    /// The window.
     pub capture: &'a Capture,
-    /// The service in it.
     pub service: &'a CapturedService,
     /// What the kernel's sampling saw of the same trial.
     pub native: &'a NativeSide,
     /// The same service in other windows of the same trial, for what they counted then.
     pub others: Vec<&'a CapturedService>,
-    /// Gives profiles.
     pub profiles: &'a dyn Profiles,
 }
 
 impl Sight<'_> {
-    /// Everything that is seen.
     pub fn observe(&self) -> Observed {
         let seen: Vec<ProcessTree> =
             self.service.processes.iter().map(|process| self.process(process)).collect();
         let profiler_ns = seen.iter().map(|process| process.profiler_ns).fold(0, u64::saturating_add);
-        let counted_ns = self.service.cpu_ns.saturating_sub(profiler_ns) as f64;
         let shown = |of: &&ProcessTree| of.share.profiled || self.share(of.share.cpu_ns) >= PROCESS_SHARE_MIN;
         Observed {
+            round: self.capture.round,
             requests: self.capture.requests,
-            cpu_ns: counted_ns,
+            cpu_ns: self.service.cpu_ns.saturating_sub(profiler_ns) as f64,
             tree: without_waiting(&together(seen.iter().map(|process| &process.tree))),
             samples: seen.iter().filter_map(|process| process.samples).reduce(u64::saturating_add),
             shares: seen.iter().filter(shown).map(|of| of.share.clone()).collect(),
