@@ -25,11 +25,9 @@ pub(crate) struct Use {
     pub per_s: f64,
 }
 
-/// The captures of a record.
 #[derive(Debug)]
 pub(crate) struct Captures<'a> {
     captures: BTreeMap<(CaptureKind, usize, u32), &'a Capture>,
-    /// The record that they are of.
     pub record: &'a Record,
 }
 
@@ -42,7 +40,6 @@ impl<'a> Captures<'a> {
         Captures { captures: keyed.collect(), record }
     }
 
-    /// One window.
     pub fn get(&self, kind: CaptureKind, variant: usize, round: u32) -> Option<&'a Capture> {
         self.captures.get(&(kind, variant, round)).copied()
     }
@@ -84,7 +81,6 @@ impl<'a> Captures<'a> {
         all.filter_map(move |(_, capture)| find(capture, service))
     }
 
-    /// The name of a variant.
     pub fn name(&self, variant: usize) -> &'a str {
         &self.record.header.plan.variants[variant].name
     }

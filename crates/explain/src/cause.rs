@@ -33,7 +33,6 @@ pub const PROPOSED_SHARE_MIN: f64 = 0.05;
 /// What a story is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case<'a> {
-    /// The difference that profiles see.
     pub of: &'a Comparison,
     /// Costs per request of either.
     pub trees: (&'a Tree, &'a Tree),

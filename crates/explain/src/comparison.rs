@@ -33,9 +33,8 @@ pub(crate) type Rounds = BTreeMap<u32, Tree>;
 pub(crate) struct Difference {
     /// As profiles see it; nothing is said yet of what was measured, and no cause.
     pub comparison: Comparison,
-    /// Mean of the baseline.
+    /// Means of both sides.
     pub baseline: Tree,
-    /// Mean of the variant.
     pub variant: Tree,
     /// How many rounds they have in common.
     pub common: usize,
@@ -159,12 +158,10 @@ pub const TAX_TOLD: f64 = 0.10;
 /// Tax from which on it is a doubt.
 pub const TAX_DOUBTED: f64 = 0.30;
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reconciled {
     /// Profiled ÷ measured, where there is a difference.
     pub share: Option<f64>,
-    /// In one line.
     pub line: String,
     /// Whether a cause may be told.
     pub sound: bool,

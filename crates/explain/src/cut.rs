@@ -162,7 +162,6 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
     (made, places)
 }
 
-/// Time by place of a profile, within a window.
 #[derive(Default)]
 struct Spent {
     /// Of each place itself, in nanoseconds.

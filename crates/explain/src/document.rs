@@ -403,7 +403,6 @@ fn indented(tree: &Tree, call: &Call) -> Cell {
     Cell::Text(format!("{}{chain}{name}", "  ".repeat(call.depth)))
 }
 
-/// One profile vs another.
 fn compared(of: &Comparison, unit: Unit) -> [Table; 3] {
     [
         kinds(of, unit, &[]),
@@ -533,7 +532,6 @@ fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>)
     explanation.subjects.iter().filter(|subject| subject.variant == *variant).find_map(caller)
 }
 
-/// Where requests wait.
 fn waiting(explanation: &Explanation) -> Table {
     let figures =
         ["event loop busy", "timers late, p99", "for a pool thread", "GC pauses", "for a processor"];

@@ -46,7 +46,6 @@ struct Script {
     mapping: Option<(Mapping, String)>,
 }
 
-/// Names the functions of one profile.
 pub(crate) struct Namer<'a> {
     placing: Placing<'a>,
     scripts: HashMap<Box<str>, Rc<Script>>,

@@ -52,11 +52,9 @@ pub(crate) struct Observed {
     pub processes: Vec<ProcessTree>,
     /// Those of them that are worth a line.
     pub shares: Vec<WorkerShare>,
-    /// What is the matter with it.
     pub notes: Vec<Note>,
 }
 
-/// What was seen of one process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTree {
     /// Its part of the work, for people.
@@ -182,7 +180,6 @@ impl Sight<'_> {
         Ok((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
     }
 
-    /// A process that is not of Node.js.
     fn compiled(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
         let native = self.native.of_process(process.pid).map(|tree| spread(&tree, seen.share.cpu_ns));
         seen.share.profiled = native.is_some();

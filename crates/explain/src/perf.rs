@@ -43,7 +43,6 @@ mod symbols;
 
 /// The shortest period: below, samples cost more than what they sample.
 const PERIOD_MIN_NS: u64 = 100_000;
-/// The longest.
 const PERIOD_MAX_NS: u64 = 1_000_000_000;
 /// Samples of a CPU between two readings of its ring, at most.
 const READ_EVERY: u32 = 100;

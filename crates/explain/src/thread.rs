@@ -22,7 +22,6 @@ use crate::read::MADE;
 /// Threads that Node.js starts for V8 and the inspector before it runs anything.
 const STARTED_FIRST: usize = 6;
 
-/// What a thread is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// It runs JavaScript: the main thread, or a worker thread that an agent spoke for.
@@ -33,7 +32,6 @@ pub(crate) enum Class {
     V8,
     /// V8's profiler.
     Profiler,
-    /// Anything else.
     Other,
 }
 

@@ -39,7 +39,6 @@ pub enum Kind {
 /// How a kind is shown.
 pub(crate) struct KindRow {
     pub kind: Kind,
-    /// Its name for people.
     pub name: &'static str,
     /// Its colour in flame graphs: red, green, blue.
     pub fill: [u8; 3],
@@ -68,7 +67,6 @@ impl Kind {
         self.row().name
     }
 
-    /// How it is shown.
     pub(crate) const fn row(self) -> &'static KindRow {
         &KINDS[self as usize]
     }
@@ -270,7 +268,6 @@ impl Builder {
         known.unwrap_or_else(|| self.frames.insert_full(frame.clone()).0)
     }
 
-    /// A function by its number.
     pub fn frame_at(&self, number: usize) -> Option<&Frame> {
         self.frames.get_index(number)
     }
@@ -324,7 +321,6 @@ impl Builder {
         }
     }
 
-    /// The tree.
     pub fn tree(self) -> Tree {
         Tree { frames: self.frames.into_iter().collect(), nodes: self.nodes }
     }

@@ -12,7 +12,6 @@ const BYTES_MAX: usize = 256 << 20;
 /// The most mappings of a file. A bundle of 10 MB has about one million.
 const TOKENS_MAX: usize = 8_000_000;
 
-/// A map that was read.
 #[derive(Debug, Default)]
 pub(super) struct Mapping {
     /// In order of place.
@@ -21,7 +20,6 @@ pub(super) struct Mapping {
     names: Vec<Option<String>>,
 }
 
-/// Where code was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Origin<'a> {
     /// The file as the map calls it.

@@ -86,7 +86,6 @@ impl Event {
         self.control(ENABLE, 0)
     }
 
-    /// Samples no more.
     pub(crate) fn disable(&self) -> io::Result<()> {
         self.control(DISABLE, 0)
     }
@@ -211,7 +210,6 @@ impl Drop for Ring {
     }
 }
 
-/// Size of a page of memory.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: takes no pointer and changes nothing.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

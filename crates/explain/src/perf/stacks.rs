@@ -24,9 +24,7 @@ const OTHER: &str = "(other)";
 /// A thread of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Thread {
-    /// Its process.
     pub pid: u32,
-    /// Its own number.
     pub tid: u32,
 }
 
@@ -124,7 +122,6 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Reads the names of all that was seen in these processes.
     pub fn read(tally: &Tally, spaces: &mut [Space], binaries: Binaries) -> Names {
         let mut wanted: HashMap<Origin, BTreeSet<u64>> = HashMap::new();
         for space in &*spaces {

@@ -121,12 +121,10 @@ pub(crate) struct Calls {
 pub(crate) struct CallNode {
     /// Index of its function.
     pub call: u32,
-    /// Its caller.
     pub parent: Option<u32>,
 }
 
 impl Calls {
-    /// The number of a function.
     pub fn number(&mut self, frame: CallFrame) -> u32 {
         self.functions.insert_full(frame).0 as u32
     }
@@ -152,7 +150,6 @@ pub struct CpuProfile {
     pub(crate) end_us: i64,
     /// Whether the samples are sums and not moments: then their distances say nothing of how regularly they were taken.
     pub(crate) summed: bool,
-    /// What is wrong with it.
     pub(crate) notes: Vec<Note>,
 }
 
