@@ -13,10 +13,7 @@ pub(crate) enum Record {
         chain: Vec<u64>,
     },
     /// So many samples did not fit in, before one of this process.
-    Lost {
-        pid: u32,
-        count: u64,
-    },
+    Lost { pid: u32, count: u64 },
     /// The kernel held an event back because it sampled too often.
     Throttled,
     /// The rest of the bytes are no records.
