@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexSet;
 use model::{Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, ProfileFile};
 use record::Record;
 
@@ -69,7 +68,7 @@ impl<'a> Captures<'a> {
         let captures = captures.into_iter().flat_map(|kind| self.all(kind, variant));
         let names = captures.flat_map(|capture| &capture.services).map(|service| service.service.as_str());
         let entry = &self.record.header.plan.variants[variant].entry;
-        let mut names: Vec<&str> = names.collect::<IndexSet<_>>().into_iter().collect();
+        let mut names = model::distinct(names);
         // Stable: the others stay in the order of their start.
         names.sort_by_key(|name| *name != entry);
         names

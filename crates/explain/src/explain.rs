@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexSet;
 use model::quantity::{micros, share};
 use model::{Absence, CaptureKind, CapturedService, Missing};
 use record::Record;
@@ -58,7 +57,7 @@ pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn 
     work.versions();
     // Both variants have to have been profiled.
     let asked = record.header.plan.comparisons.iter();
-    let pairs: IndexSet<(usize, usize)> = asked.map(|asked| (asked.baseline, asked.candidate)).collect();
+    let pairs = model::distinct(asked.map(|asked| (asked.baseline, asked.candidate)));
     let comparisons =
         pairs.into_iter().filter_map(|pair| work.comparison(pair, measured, &subjects)).collect();
     Explanation { version: VERSION, rounds, subjects, comparisons, doubts: work.doubts.finish() }

@@ -18,7 +18,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use indexmap::IndexSet;
 use machine::clock::monotonic_ns;
 use machine::{Rights, Texts, process};
 
@@ -65,7 +64,7 @@ impl Sampler {
     /// None of the processes is there, or one is another user's; too few open files or too little memory for them; or the kernel does
     /// not allow it ([`crate::perf::allowed`]).
     pub fn start(pids: &[u32]) -> Result<Sampler, PerfError> {
-        let pids: Vec<u32> = pids.iter().copied().collect::<IndexSet<u32>>().into_iter().collect();
+        let pids = model::distinct(pids.iter().copied());
         let mode = granted()?;
         let (events, rings, names) = open(&pids, mode)?;
         let mut binaries = Binaries::default();
