@@ -43,8 +43,6 @@ pub const GAP_US_MIN: i64 = 1000;
 pub const LINES_SHARE_MIN: f64 = 0.8;
 /// Gaps below this share of the window are not worth a note.
 const GAP_SHARE_NOTED: f64 = 0.01;
-/// As many intervals are looked at to find the usual one.
-const LOOKED_AT_MAX: usize = 1 << 20;
 /// Fewer samples than this tell nothing of what is usual.
 const USUAL_SAMPLES_MIN: usize = 20;
 
@@ -242,9 +240,8 @@ fn longest_us(profile: &CpuProfile) -> Option<i64> {
     if summed || between.len() < USUAL_SAMPLES_MIN {
         return None;
     }
-    let stride = between.len().div_ceil(LOOKED_AT_MAX);
-    let looked_at = between.step_by(stride).map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us));
-    Some(usual_us(looked_at)?.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
+    let usual_us = usual_us(between.map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us)))?;
+    Some(usual_us.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
 }
 
 /// How V8 names functions of JavaScript for `perf`, before a colon.

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 
 use indexmap::IndexSet;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::{ReadError, bounded, parsed};
 use crate::doubt::Note;
@@ -175,15 +174,13 @@ pub(crate) struct Tick {
 #[serde(rename_all = "camelCase")]
 struct CpuFile<'a> {
     #[serde(borrow)]
-    nodes: Option<Vec<RawNode<'a>>>,
+    nodes: Vec<RawNode<'a>>,
     samples: Option<Vec<u32>>,
     /// V8 writes whole microseconds, other tools do not.
     time_deltas: Option<Vec<f64>>,
     #[serde(default)]
     start_time: f64,
     end_time: Option<f64>,
-    /// The format before 2016.
-    head: Option<IgnoredAny>,
     /// Ours: the samples are sums.
     #[serde(default)]
     summed: bool,
@@ -211,14 +208,6 @@ impl CpuProfile {
     /// sense, and told as a note when it is cut.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let file: CpuFile<'_> = parsed(CPU, bytes)?;
-        let Some(nodes) = file.nodes else {
-            let old = file.head.is_some();
-            let problem = if old { "has a tree instead of nodes, as before 2016" } else { "has no nodes" };
-            return Err(ReadError::unusable(
-                CPU,
-                format!("{problem}: save it again with a current DevTools"),
-            ));
-        };
         let Some(ids) = file.samples else {
             return Err(ReadError::unusable(CPU, "has no samples: nothing tells when a function ran"));
         };
@@ -232,7 +221,7 @@ impl CpuProfile {
             summed: file.summed,
             notes: Vec::new(),
         };
-        let places = profile.arrange(&nodes);
+        let places = profile.arrange(&file.nodes);
         let moments = profile.moments(file.time_deltas, ids.len());
         let node = |id| places.get(id).copied().unwrap_or(NO_NODE);
         let samples = ids.iter().zip(moments).map(|(id, at_us)| Sample { at_us, node: node(id) });
