@@ -71,7 +71,6 @@ impl Why {
         blocks.push(Block::Folded("Functions, packages and waiting".to_owned(), tables));
         blocks.push(Block::Lines(self.method));
         blocks.push(Block::Findings(self.doubts, None));
-        blocks.retain(|block| !block.is_empty());
         blocks
     }
 }
@@ -191,13 +190,11 @@ pub fn difference(comparison: &Comparison, unit: Unit) -> Document {
     let (value, interval) = unit.difference(&comparison.profiled_us);
     let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
     let line = format!("{value}{interval} of {}", unit.of_what());
-    let tables = compared(comparison, unit).into_iter().map(Block::Table);
-    let mut blocks = vec![Block::Paragraph(Tone::Plain, line)];
-    blocks.extend(tables.filter(|table| !table.is_empty()));
-    if blocks.len() == 1 {
-        blocks.push(Block::Paragraph(Tone::Plain, "no function differs".to_owned()));
-    }
-    Document::new(shown(&heading(comparison)), blocks)
+    let tables = compared(comparison, unit);
+    let is_equal = tables.iter().all(|table| table.rows.is_empty());
+    let remark = if is_equal { "no function differs" } else { "" };
+    let texts = [line, remark.to_owned()].map(|text| Block::Paragraph(Tone::Plain, text));
+    Document::new(shown(&heading(comparison)), texts.into_iter().chain(tables.map(Block::Table)))
 }
 
 /// The same for programs.
