@@ -60,7 +60,7 @@ pub struct Asked {
 pub struct Granted {
     /// Whether it may be had.
     pub granted: bool,
-    /// Why not.
+    /// Why not, where it may not.
     pub reason: Option<String>,
 }
 

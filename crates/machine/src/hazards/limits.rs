@@ -89,12 +89,11 @@ pub(super) fn conntrack(facts: &Facts) -> Told {
 }
 
 pub(super) fn link(facts: &Facts) -> Told {
-    let link = facts.asked.link.as_ref()?;
-    match &link.reason {
-        Some(reason) if !link.granted => {
+    match &facts.asked.link.as_ref()?.reason {
+        Some(reason) => {
             told(Note, format!("none can be made: {reason}"), "experiments over loopback work all the same")
         }
-        _ => fine("`load.network` may be used"),
+        None => fine("`load.network` may be used"),
     }
 }
 
@@ -102,11 +101,9 @@ pub(super) fn link(facts: &Facts) -> Told {
 const PARANOID_FINE: i64 = 1;
 
 pub(super) fn io_uring(facts: &Facts) -> Told {
-    let answer = facts.asked.io_uring.as_ref()?;
-    if answer.granted {
+    let Some(reason) = &facts.asked.io_uring.as_ref()?.reason else {
         return fine("granted: the load engine uses it");
-    }
-    let reason = answer.reason.as_deref().unwrap_or("refused");
+    };
     let evidence = format!("not to be had, so the load engine uses epoll: {reason}");
     let effect = "the generator takes more CPU time for the same load; it counts the same";
     let remedy = if facts.rights.io_uring_disabled.unwrap_or(0) > 0 {
@@ -134,10 +131,9 @@ pub(super) fn accounts(facts: &Facts) -> Told {
 pub(super) fn profiles(facts: &Facts) -> Told {
     const RUN: &str = "sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0";
     let strict = facts.rights.perf_event_paranoid.is_some_and(|paranoid| paranoid > PARANOID_FINE);
-    if let Some(refused) = facts.asked.stacks.as_ref().filter(|stacks| !stacks.granted) {
-        let evidence = refused.reason.clone().unwrap_or_else(|| "no native profiles".to_owned());
+    if let Some(refusal) = facts.asked.stacks.as_ref().and_then(|stacks| stacks.reason.clone()) {
         let effect = "--explain has JavaScript in full all the same; of compiled code and of the kernel it has CPU time by thread alone";
-        return told(Note, evidence, if strict { by(effect, RUN) } else { effect.into() });
+        return told(Note, refusal, if strict { by(effect, RUN) } else { effect.into() });
     }
     let (paranoid, hidden) = (facts.rights.perf_event_paranoid?, facts.rights.kptr_restrict.unwrap_or(0));
     let evidence = format!("perf_event_paranoid {paranoid}, kptr_restrict {hidden}");
