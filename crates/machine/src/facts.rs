@@ -91,12 +91,6 @@ impl Facts {
             ..Facts::default()
         }
     }
-
-    /// Processors' worth of CPU time that this process may use, in all.
-    pub fn usable(&self) -> Option<f64> {
-        let allowed = self.processors.allowed.or(self.processors.online)? as f64;
-        Some(self.processors.group.quota.as_ref().map_or(allowed, |quota| quota.processors.min(allowed)))
-    }
 }
 
 impl Granted {

@@ -105,8 +105,9 @@ const CORES_APART: usize = 3;
 
 /// Enough of them, for a generator and services that do not press each other.
 fn processors(facts: &Facts) -> Told {
-    let usable = facts.usable()?;
     let seen = &facts.processors;
+    let all = seen.allowed.or(seen.online)? as f64;
+    let usable = seen.group.quota.as_ref().map_or(all, |quota| quota.processors.min(all));
     let online = seen.online.map(|online| count(online as u64)).unwrap_or_default();
     let allowed = seen.allowed.filter(|allowed| Some(*allowed) != seen.online);
     let allowed = allowed.map(|allowed| format!(", {} of them allowed to us", count(allowed as u64)));

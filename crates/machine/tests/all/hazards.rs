@@ -178,7 +178,6 @@ fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_be
         ("profiles", Note, |facts| {
             facts.asked.stacks = refused("a filter of system calls refuses it; allow it")
         }),
-        ("profiles", Fine, |facts| facts.asked.stacks = Some(Granted { granted: true, reason: None })),
         ("io_uring", Note, |facts| facts.asked.io_uring = refused("Operation not permitted")),
         ("accounts", Note, |facts| facts.asked.group_writable = Some(false)),
         ("programs", Note, |facts| facts.asked.programs.push(("nginx".into(), None))),
