@@ -12,11 +12,10 @@
 //! **Gaps.** A sampler that is held up, a thread that has to wait for its turn, or a machine whose host takes the processor away leave
 //! intervals of many times the usual length. Nobody can tell what ran then, if anything did; to give it all to the function that ran last
 //! would make that one as expensive as the machine is busy. An interval counts for at most [`GAP_INTERVALS`] times the usual one, which
-//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Compared with the kernel's
-//! account of the thread, a service hashing passwords beside three times as many busy threads as there were processors used 5.5, 5.2,
-//! 4.9 and 6.4 s of CPU time in four runs. Its profiles had 5.7, 5.2, 4.9 and 7.8 s in this way; all intervals in full were twice that
-//! (12.9 s in the first run, 11.2 s in the last), and with five times the usual one for a gap it was 7.8 and 8.9 s. Where no two
-//! samples in a row are of the same place, somebody has put equal ones together, and nothing is capped.
+//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Of a service that hashed
+//! passwords beside three times as many busy threads as there were processors, profiles had 5.7, 5.2, 4.9 and 7.8 s in this way where the
+//! kernel counted 5.5, 5.2, 4.9 and 6.4 s; all intervals in full were twice that. Where no two samples in a row are of the same place,
+//! somebody has put equal ones together, and nothing is capped.
 //!
 //! **Lines.** V8 counts samples by line for the profile as a whole, without their times. They are used where the window has at
 //! least [`LINES_SHARE_MIN`] of the samples of a place, in proportion; a place of which it has fewer has no lines.

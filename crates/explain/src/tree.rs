@@ -231,16 +231,13 @@ impl Tree {
     }
 
     /// The same tree upside down, as a heavy table shows it: functions that took something are roots, and below each stand its
-    /// callers, at most `callers` of them on each path. The sum is the same: what a function took is the total of its root.
+    /// callers, at most `callers` of them on each path; without lines. The sum is the same: what a function took is the total of its root.
     pub fn bottom_up(&self, callers: usize) -> Tree {
         let mut made = Builder::default();
         let numbers: Vec<usize> = self.frames.iter().map(|frame| made.frame(frame)).collect();
         for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.self_value != 0.0) {
             let Some(frame) = numbers.get(node.frame) else { continue };
             let mut place = made.place(None, *frame);
-            for (line, value) in &node.lines {
-                made.add_line(place, *line, *value);
-            }
             let above = std::iter::successors(self.caller(index), |caller| self.caller(*caller));
             for caller in above.take(callers) {
                 if let Some(frame) = numbers.get(self.nodes[caller].frame) {
