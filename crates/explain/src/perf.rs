@@ -288,11 +288,8 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
 }
 
 fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
-    let cpus = |Thread { pid, tid }: &Thread| {
-        let status = process::text(*pid, &format!("task/{tid}/status"));
-        process::parse_list(process::field(&status, "Cpus_allowed_list").unwrap_or_default())
-    };
-    let cpus: BTreeSet<usize> = threads.iter().flat_map(cpus).collect();
+    // A thread's number leads to its own files, too.
+    let cpus: BTreeSet<usize> = threads.iter().flat_map(|thread| process::cpus(thread.tid)).collect();
     // All events of a CPU send to the ring of the first.
     let mut by_cpu: BTreeMap<usize, (Ring, Vec<Event>)> = BTreeMap::new();
     for thread in threads {
