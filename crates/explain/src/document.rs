@@ -207,8 +207,6 @@ fn works(kind: &Kind) -> bool {
     *kind != Kind::Waiting
 }
 
-// The tables: of what a variant or a profile spends, and of what differs.
-
 /// Rows of tables in a report.
 const FUNCTIONS_MAX: usize = 8;
 const PACKAGES_MAX: usize = 5;
