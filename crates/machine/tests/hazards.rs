@@ -3,10 +3,10 @@
 use model::Grade;
 use proofload_machine::{Asked, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
 
-const BARE_METAL: &str = include_str!("../kept/bare-metal.txt");
-const VIRTUAL: &str = include_str!("../kept/virtual.txt");
-const CONTAINER_V1: &str = include_str!("../kept/container-v1.txt");
-const CONTAINER_V2: &str = include_str!("../kept/container-v2.txt");
+const BARE_METAL: &str = include_str!("kept/bare-metal.txt");
+const VIRTUAL: &str = include_str!("kept/virtual.txt");
+const CONTAINER_V1: &str = include_str!("kept/container-v1.txt");
+const CONTAINER_V2: &str = include_str!("kept/container-v2.txt");
 
 const CPU: &str = "/sys/devices/system/cpu";
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
