@@ -377,7 +377,12 @@ impl HeapProfile {
     /// # Errors
     /// If it is cut off, not JSON, not a tree of calls, larger than 64 MB, or deeper than some 200 calls.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
-        let bytes = bounded(HEAP, bytes, HEAP_BYTES_MAX)?;
+        if bytes.len() > HEAP_BYTES_MAX {
+            let problem =
+                format!("too large, at most {HEAP_BYTES_MAX}; capture for a shorter time, or less often");
+            return Err(ReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
+        }
+        let bytes = bounded(HEAP, bytes)?;
         if levels(bytes) > LEVELS_MAX {
             let problem = format!("more than {LEVELS_MAX} levels deep: sample stacks of fewer calls");
             return Err(ReadError::unusable(HEAP, problem));
