@@ -252,13 +252,12 @@ impl Work<'_> {
         let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
         let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
         let reconciled = reconcile(measured.as_ref(), &found.comparison.profiled_us, &taxes);
-        let seen = |costs: &VariantCosts| (costs.counted_us > 0.0).then(|| costs.seen_us / costs.counted_us);
-        let codings = (coding(captures, baseline), coding(captures, variant));
+        let seen = |costs: &VariantCosts| costs.seen_us / costs.counted_us;
         let story = story(&Case {
             of: &found.comparison,
             trees: (&found.baseline, &found.variant),
             seen: (seen(before), seen(after)),
-            codings: (codings.0.as_deref(), codings.1.as_deref()),
+            codings: (coding(captures, baseline), coding(captures, variant)),
             sound: reconciled.sound,
         });
         let cpu_us = subjects.iter().filter(|one| one.variant == names.0).map(|one| one.cpu_us.value).sum();
