@@ -13,7 +13,7 @@
 
 use model::quantity::{micros, share};
 
-use crate::comparison::{EXPLAINED_MAX, EXPLAINED_MIN};
+use crate::comparison::is_sound;
 use crate::label::{has_part, shown};
 use crate::{Change, Comparison, Frame, Kind, Subject, Tree};
 use topic::Found;
@@ -201,8 +201,7 @@ fn moved_crypto(case: &Case<'_>) -> Option<String> {
     // Where the difference is no smaller than what moved, it is the difference that is to be explained.
     let mostly = case.of.profiled_us.value.abs() < MOVED_SHARE_MIN * main.abs();
     // Profiles have to have seen enough of both variants to be believed without a difference to compare them with.
-    let seen = |seen: f64| (EXPLAINED_MIN..=EXPLAINED_MAX).contains(&seen);
-    if !(large && moved && mostly && seen(case.seen.0) && seen(case.seen.1)) {
+    if !(large && moved && mostly && is_sound(case.seen.0) && is_sound(case.seen.1)) {
         return None;
     }
     let (before_name, after_name) = (shown(&case.of.baseline), shown(&case.of.variant));

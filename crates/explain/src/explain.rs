@@ -10,7 +10,9 @@ use record::Record;
 
 use crate::captures::{Captures, Opened, Profiles, Source, find};
 use crate::cause::{Case, story};
-use crate::comparison::{EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, reconcile};
+use crate::comparison::{
+    EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, is_sound, reconcile,
+};
 use crate::cost::{mean_tree, seen, tax};
 use crate::doubt::{DoubtKind, Doubts, Note};
 use crate::label::shown;
@@ -251,14 +253,14 @@ impl Work<'_> {
         let measured = told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
         let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
         let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
-        let reconciled = reconcile(measured.as_ref(), &found.comparison.profiled_us, &taxes);
+        let (part, reconciliation) = reconcile(measured.as_ref(), found.comparison.profiled_us.value, &taxes);
         let seen = |costs: &VariantCosts| costs.seen_us / costs.counted_us;
         let story = story(&Case {
             of: &found.comparison,
             trees: (&found.baseline, &found.variant),
             seen: (seen(before), seen(after)),
             codings: (coding(captures, baseline), coding(captures, variant)),
-            sound: reconciled.sound,
+            sound: part.is_some_and(is_sound),
         });
         let cpu_us = subjects.iter().filter(|one| one.variant == names.0).map(|one| one.cpu_us.value).sum();
         let waiting = measured.and_then(|us| waiting::sentence(captures, (baseline, variant), &us, cpu_us));
@@ -273,9 +275,9 @@ impl Work<'_> {
         }
         Some(Comparison {
             measured_us: measured.unwrap_or(Interval::exactly(0.0)),
-            explained_share: reconciled.share,
+            explained_share: part,
             heap: heap.unwrap_or_default(),
-            reconciliation: reconciled.line,
+            reconciliation,
             story,
             waiting,
             ..found.comparison
