@@ -143,9 +143,7 @@ pub struct CpuProfile {
     pub(crate) ticks: Vec<Tick>,
     /// In order of time.
     pub(crate) samples: Vec<Sample>,
-    /// When it was started, CLOCK_MONOTONIC in microseconds as Node.js has it on Linux.
-    pub(crate) start_us: i64,
-    /// When it was stopped.
+    /// When it was stopped, CLOCK_MONOTONIC in microseconds as Node.js has it on Linux.
     pub(crate) end_us: i64,
     /// Whether the samples are sums and not moments: then their distances say nothing of how regularly they were taken.
     pub(crate) summed: bool,
@@ -155,7 +153,7 @@ pub struct CpuProfile {
 /// What ran at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// On the clock of the profile's start.
+    /// On the clock of the profile's end.
     pub at_us: i64,
     /// The place; [`NO_NODE`] where the profile has none.
     pub node: u32,
@@ -216,13 +214,12 @@ impl CpuProfile {
             ticks: Vec::new(),
             samples: Vec::new(),
             // A cast of a float ends at the bounds of its type.
-            start_us: file.start_time.round() as i64,
             end_us: file.end_time.map_or(i64::MIN, |time| time.round() as i64),
             summed: file.summed,
             notes: Vec::new(),
         };
         let places = profile.arrange(&file.nodes);
-        let moments = profile.moments(file.time_deltas, ids.len());
+        let moments = profile.moments(file.start_time.round() as i64, file.time_deltas, ids.len());
         let node = |id| places.get(id).copied().unwrap_or(NO_NODE);
         let samples = ids.iter().zip(moments).map(|(id, at_us)| Sample { at_us, node: node(id) });
         profile.samples = samples.collect();
@@ -250,19 +247,19 @@ impl CpuProfile {
     }
 
     /// The moments of so many samples.
-    fn moments(&mut self, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
+    fn moments(&mut self, start_us: i64, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
         let deltas = deltas.unwrap_or_else(|| {
             if samples > 0 {
                 self.notes.push(Note::remark("no times between samples: taken as evenly spread"));
             }
-            let span = self.end_us.saturating_sub(self.start_us).max(0);
+            let span = self.end_us.saturating_sub(start_us).max(0);
             vec![(span / samples.max(1) as i64) as f64; samples]
         });
         if deltas.len() != samples {
             let text = format!("and {} times between them: the rest is left out", deltas.len());
             self.notes.push(Note::remark(format!("{samples} samples {text}")));
         }
-        let mut at = self.start_us;
+        let mut at = start_us;
         let moment = |us: f64| {
             at = at.saturating_add(us.round() as i64);
             at
