@@ -183,9 +183,6 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
 
 // Native stacks of services in a window of load: sampled by `explain::perf`, written where the record keeps profiles.
 
-/// A little more than a millisecond of CPU time, so as not to keep step with what happens every one.
-const PERIOD: Duration = Duration::from_micros(1001);
-
 /// Begins to sample stacks of all processes here, where they are what is captured.
 ///
 /// # Errors
@@ -202,7 +199,7 @@ fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<
         let hint = error.hint().map(|hint| format!("; {hint}"));
         format!("no native stacks: {error}{}", hint.unwrap_or_default())
     };
-    Sampler::start(&pids, PERIOD).map(Some).map_err(refused)
+    Sampler::start(&pids).map(Some).map_err(refused)
 }
 
 /// Writes the stacks of a service's processes; what cannot be written is missing.
