@@ -234,25 +234,3 @@ pub(crate) fn end_connect(socket: &OwnedFd) -> Result<(), Errno> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_have_the_causes_that_they_are_counted_under() {
-        let denied = Cause::OsError(OsError(Errno::ACCESS.raw_os_error()));
-        for (errno, expected) in [
-            (Errno::CONNREFUSED, Cause::Refused),
-            (Errno::CONNRESET, Cause::Reset),
-            (Errno::PIPE, Cause::Reset),
-            (Errno::TIMEDOUT, Cause::Timeout),
-            (Errno::ADDRNOTAVAIL, Cause::AddressExhausted),
-            (Errno::NETUNREACH, Cause::Unreachable),
-            (Errno::HOSTUNREACH, Cause::Unreachable),
-            (Errno::ACCESS, denied),
-        ] {
-            assert_eq!(cause(errno), expected);
-        }
-    }
-}

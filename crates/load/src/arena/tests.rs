@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rand_pcg::rand_core::Rng;
-
 use super::*;
 use crate::{Users, Values};
 use proptest::collection::vec;
@@ -90,29 +88,6 @@ fn a_seed_means_the_same_requests_for_ever_and_each_thread_others() {
     assert_eq!(drawn(42, 1), drawn(42, 1));
     assert_ne!(drawn(42, 1), drawn(42, 0));
     assert_ne!(drawn(42, 1), drawn(43, 1));
-}
-
-#[test]
-fn where_there_is_no_choice_no_word_is_drawn() {
-    let words = |requests: &[Request]| {
-        let mut sampler = sampler(requests, 1, 0);
-        let mut generator = sampler.rng.clone();
-        (0..10).for_each(|_| {
-            sampler.draw();
-        });
-        let words = std::iter::repeat_with(|| {
-            let here = generator == sampler.rng;
-            generator.next_u64();
-            here
-        });
-        words.take(30).position(|here| here).expect("two words a draw at most")
-    };
-    assert_eq!(words(&[get("/", 3)]), 0);
-    assert_eq!(words(&[Request { values: values(1), ..get("/{id}", 3) }]), 0);
-    assert_eq!(words(&[Request { values: values(2), ..get("/{id}", 3) }]), 10);
-    assert_eq!(words(&[get("/a", 1), get("/b", 1)]), 10);
-    let both = Request { values: values(2), ..get("/{id}", 1 << 31) };
-    assert_eq!(words(&[both, get("/b", 1)]), 20);
 }
 
 #[test]
@@ -206,16 +181,4 @@ proptest! {
             prop_assert!((share - expected).abs() < 1e-12, "{} for {} of {}", share, weight, total);
         }
     }
-}
-
-#[test]
-fn words_from_end_to_end_draw_what_the_marks_say() {
-    let table = AliasTable::new(&[6, 3, 1]);
-    let words = (0..3000u64).map(|index| index * (u64::MAX / 3000));
-    let mut counts = [0; 3];
-    words.for_each(|word| counts[table.pick(word)] += 1);
-    assert_eq!(counts, [1800, 900, 300]);
-    let largest = AliasTable::new(&[u32::MAX; 1000]);
-    assert_eq!((largest.pick(0), largest.pick(u64::MAX)), (0, 999));
-    assert_eq!(AliasTable::new(&[7]).pick(u64::MAX), 0);
 }

@@ -3,7 +3,7 @@
 //! Whatever breaks the protocol costs the connection, as [`Cause::Malformed`]; what concerns one stream costs that stream.
 //! Source: RFC 9113.
 
-mod frame;
+pub(crate) mod frame;
 mod hearing;
 mod hpack;
 #[cfg(any(test, fuzzing))]

@@ -135,16 +135,6 @@ fn what_are_no_json_lines_is_refused_with_its_place() {
     }
 }
 
-#[test]
-fn more_rows_than_the_limit_are_refused_at_the_first_of_them() {
-    let mut text = b"a\n".to_vec();
-    text.extend(b"1\n".repeat(ROWS_MAX));
-    assert_eq!(Values::csv(&text).unwrap().rows(), ROWS_MAX);
-    text.extend(b"1\n");
-    let error = Values::csv(&text).unwrap_err().to_string();
-    assert_eq!(error, "line 10000002: there are more than 10000000 rows; use fewer");
-}
-
 /// Bytes that mean something to a reader, and some that do not.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     const WORDS: [&str; 5] = ["\u{feff}", "\"a\"", "\\u", "null", "{\"a\":1}\n"];

@@ -246,25 +246,6 @@ fn expected(connections: u32, process: Process) -> (Latencies, u64) {
 }
 
 #[test]
-fn connections_are_opened_one_after_the_other_before_a_window() {
-    let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 1 });
-    let settings = Settings { opening_gap_ns: 250_000, ..settings };
-    let sampler = RequestSampler::new(settings.arena.clone(), 1, 0);
-    let mut worker = Worker::new(settings, sampler, None, 1_000);
-    worker.prepare(0, None);
-    let mut reopened = |now_ns| {
-        let (mut from, mut count) = (0, 0);
-        while let Some((index, act)) = worker.overdue(from, now_ns) {
-            assert_eq!(act, Action::Reopen);
-            worker.connecting(index, now_ns);
-            (from, count) = (index + 1, count + 1);
-        }
-        count
-    };
-    assert_eq!([0, 10_000_000, 15_000_000].map(&mut reopened), [40, 40, 0]);
-}
-
-#[test]
 fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
     for process in [Process::Constant, Process::Poisson] {
         for connections in [16, 2500] {

@@ -6,12 +6,9 @@ use std::fs::File;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use model::Counts;
-use proofload_load::{
-    Address, Contract, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until,
-};
+use proofload_load::{Contract, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until};
 use tempfile::TempDir;
 
 use crate::server::{Port, wait_until};
@@ -127,15 +124,12 @@ fn loaded(flags: &[&str], secure: bool, request: Request, status: u16) -> (Count
     let server = Nghttpd::start(flags, secure);
     let tls = Tls { server_name: "proofload.test".into(), trust: Trust::Anything, resumption: true };
     let spec = LoadSpec {
-        connections: CONNECTIONS,
         threads: 2,
         protocol: Protocol::Http2 { streams: STREAMS },
         tls: secure.then_some(tls),
-        timeout: Duration::from_secs(20),
-        connect_timeout: Duration::from_secs(20),
         contract: Contract { status: vec![status], ..Contract::default() },
-        driver: DriverChoice::Auto,
-        ..LoadSpec::new(Address::Tcp(server.port.address), vec![request])
+        requests: vec![request],
+        ..crate::spec(server.port.address, CONNECTIONS, DriverChoice::Auto)
     };
     let mut generator = Generator::start(spec).unwrap();
     let slice = generator.run(Until::Requests(REQUESTS));

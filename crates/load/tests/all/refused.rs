@@ -8,7 +8,7 @@ use proofload_load::{Arrivals, LoadSpec, Process, Rate, Until};
 
 use crate::network::{Host, with_hosts};
 use crate::server::{Port, Server, wait_until};
-use crate::{Load, errors, for_both_drivers, only, open_loop, spec, within};
+use crate::{Load, errors, for_both_drivers, only, spec, within};
 
 const LATE: Duration = Duration::from_millis(300);
 
@@ -30,38 +30,6 @@ fn a_listener_that_is_late_is_waited_for() {
         assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
         load.assert_backed_off(&slice);
     });
-}
-
-/// The connect phase is over before anybody listens: the window runs all the same, and who can joins.
-#[test]
-fn connections_join_a_window_that_began_without_them() {
-    for_both_drivers(|driver| {
-        let port = Port::keep();
-        let connect_timeout = Duration::from_millis(50);
-        let mut load = Load::start(LoadSpec { connect_timeout, ..spec(port.address, 2, driver) });
-        ends_when_served(&mut load, || {
-            std::thread::sleep(LATE);
-            Server::well(port.listen())
-        });
-    });
-}
-
-/// Runs a slice without an end of its own until the peer that `appear` brings has answered something.
-fn ends_when_served(load: &mut Load, appear: impl FnOnce() -> Server + Send) {
-    let interrupt = load.generator.interrupt();
-    let (slice, peer) = std::thread::scope(|scope| {
-        let late = scope.spawn(move || {
-            let peer = appear();
-            wait_until("requests come", || peer.requests() >= 10 && peer.accepted() == 2);
-            interrupt.stop();
-            peer
-        });
-        (load.run(Until::Elapsed(Duration::from_secs(20))), late.join().unwrap())
-    });
-    assert_eq!((slice.connections_alive_at_start, slice.connections_opened), (0, 2));
-    assert!(only(&slice, Phase::Connect, Cause::Refused) >= 2);
-    assert!(slice.successful >= 10 && slice.sent == peer.requests(), "{slice:?}");
-    load.assert_backed_off(&slice);
 }
 
 #[test]
@@ -159,28 +127,5 @@ fn a_socket_that_meets_itself_has_been_refused() {
             let _ = load.well(10);
             assert_eq!(peer.requests(), 10);
         });
-    });
-}
-
-/// In open loop what was due while nobody listened was never sent, and is in the percentiles at its age.
-#[test]
-fn what_was_due_while_nobody_listened_is_not_forgotten() {
-    for_both_drivers(|driver| {
-        let port = Port::keep();
-        let (window, connect_timeout) = (Duration::from_millis(200), Duration::from_millis(50));
-        let arrivals = Arrivals::Open { rate: Rate::Constant(200.0), process: Process::Constant, seed: 1 };
-        let mut load = Load::start(LoadSpec { arrivals, connect_timeout, ..spec(port.address, 2, driver) });
-        let slice = load.run(Until::Elapsed(window));
-        assert_eq!(
-            (slice.due(), slice.sent, open_loop(&slice).unsent, open_loop(&slice).queued),
-            (40, 0, 40, 40)
-        );
-        only(&slice, Phase::Connect, Cause::Refused);
-        load.assert_backed_off(&slice);
-        let oldest = open_loop(&slice).response.quantile(1.0).unwrap();
-        assert!(!oldest.is_exact() && oldest.ns() >= 198_000_000, "{oldest:?}");
-
-        let _peer = Server::well(port.listen());
-        let _ = load.well(20);
     });
 }
