@@ -456,18 +456,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_pieces_of_long_bodies_wait_for_a_share_of_the_latency() {
-        let us = |in_flight, latency_ns, body_bytes| {
-            closed_loop(in_flight, Some(Means { latency_ns, body_bytes })).us
-        };
-        assert_eq!((closed_loop(64, None).us, us(64, 8_000_000, 12), us(400, 8_000_000, 12)), (20, 20, 100));
-        assert_eq!(
-            (us(64, 1_600_000, 134_000), us(64, 8_000_000, 134_000), us(8, 100_000, 134_000)),
-            (50, 100, 20)
-        );
-    }
-
-    #[test]
     fn buffers_go_round_and_none_lies_in_another() {
         let mut buffers = Buffers::new(BYTES).unwrap();
         for turn in 0..3 * COUNT {

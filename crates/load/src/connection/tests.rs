@@ -189,17 +189,6 @@ fn get() -> Request {
     Request::new("GET", "/", "proofload.test")
 }
 
-/// A second response to the last request comes about as late after the first as the slowest one took.
-#[test]
-fn a_slice_listens_for_twice_as_long_as_the_slowest_response_took() {
-    let mut bench = Bench::new(&get(), Protocol::default(), None, (Cut::Whole, 1));
-    bench.load();
-    bench.now_ns += 40 * MS;
-    bench.hear(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    assert!((79 * MS..=80 * MS).contains(&bench.worker.listen_ns(10_000 * MS)));
-    assert_eq!(bench.worker.listen_ns(1_000 * MS), 50 * MS, "a twentieth of the window at most");
-}
-
 /// A contract that nothing can break.
 fn anything() -> Option<Contract> {
     Some(Contract { status: (100..600).collect(), ..Contract::default() })

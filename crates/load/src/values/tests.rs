@@ -158,20 +158,4 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn csv_that_a_writer_wrote_is_what_it_wrote(rows in vec((any::<String>(), any::<String>()), 1..20)) {
-        let mut writer = ::csv::Writer::from_writer(Vec::new());
-        writer.write_record(["a", "b"]).unwrap();
-        let mut line = 2;
-        let mut expected = Rows::new();
-        for (a, b) in rows {
-            writer.write_record([&a, &b]).unwrap();
-            let breaks = a.matches('\n').count() + b.matches('\n').count();
-            expected.push((line, vec![a, b]));
-            line += 1 + breaks as u32;
-        }
-        let values = Values::csv(&writer.into_inner().unwrap()).unwrap();
-        prop_assert_eq!(table(&values), expected);
-    }
 }

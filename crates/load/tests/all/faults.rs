@@ -4,15 +4,13 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::{Cause, Phase};
 use proofload_load::{DriverChoice, LoadSpec, Until};
 
-use crate::server::{
-    self, Response, Server, end, hold, read, read_to_end, reset, respond, response, wait_until,
-};
+use crate::server::{self, Response, Server, end, hold, read, read_to_end, reset, respond, response};
 use crate::{Load, errors, for_both_drivers, only, spec, with_body, within};
 
 /// More than the buffers of two sockets hold.
@@ -98,31 +96,6 @@ fn requests_sent_into_a_closing_connection_are_counted() {
         );
         // Every connection is good for one respond, and the next one comes at once: no second of waiting anywhere.
         assert!(slice.reconnects >= slice.successful - 4, "{slice:?}");
-    });
-}
-
-/// Reset between two slices: nothing was under way, so nothing is lost, and the connections are there again.
-#[test]
-fn idle_connections_that_are_reset_lose_no_request() {
-    for_both_drivers(|driver| {
-        let (slice_is_over, resets) = (Arc::new(Barrier::new(3)), Arc::new(AtomicU64::new(0)));
-        let (turn, count) = (slice_is_over.clone(), resets.clone());
-        let peer = Server::faulty(server::listen(), move |mut stream| {
-            respond(&mut stream, &response(200, ""));
-            turn.wait();
-            reset(stream);
-            count.fetch_add(1, Ordering::SeqCst);
-        });
-        let mut load = Load::start(spec(peer.address, 2, driver));
-        let _ = load.well(2);
-        peer.heal();
-        slice_is_over.wait();
-        wait_until("both are reset", || resets.load(Ordering::SeqCst) == 2);
-
-        let after = load.run(Until::Requests(10));
-        assert_eq!((only(&after, Phase::Idle, Cause::Reset), after.sent, after.successful), (2, 10, 10));
-        assert_eq!((after.connections_opened, after.reconnects, after.connections_alive_at_start), (2, 2, 2));
-        assert_eq!((peer.accepted(), peer.requests()), (4, 10));
     });
 }
 

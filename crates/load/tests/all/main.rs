@@ -12,7 +12,6 @@ mod fetch;
 mod network;
 mod nghttpd;
 mod nginx;
-mod protocols;
 mod refused;
 mod server;
 mod slices;

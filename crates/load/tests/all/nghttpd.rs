@@ -33,8 +33,6 @@ struct Told {
     /// Responses and streams that were reset, by whom: the server, and we.
     ended: u64,
     resets: (u64, u64),
-    /// Of one connection, the most that were open at once.
-    at_once: usize,
 }
 
 impl Nghttpd {
@@ -101,8 +99,6 @@ impl Told {
                 told.requests += 1;
                 told.connections.insert(stream.0.clone());
                 open.insert(stream.clone());
-                let here = open.iter().filter(|other| other.0 == stream.0).count();
-                told.at_once = told.at_once.max(here);
             } else if sent && line.trim().starts_with("; END_STREAM") && open.remove(&stream) {
                 told.ended += 1;
             }
@@ -143,18 +139,17 @@ fn loaded(flags: &[&str], secure: bool, request: Request, status: u16) -> (Count
 
 #[test]
 fn what_nghttp2_served_is_what_was_sent_whatever_its_settings() {
-    for (flags, most) in [
-        (&[][..], STREAMS),
-        (&["-m", "1"], 1),
-        (&["-m", "3", "-b", "200"], 3),
-        (&["--no-content-length", "--trailer", "x-sum: 5"], STREAMS),
-        (&["-c", "0", "--encoder-header-table-size", "0"], STREAMS),
+    for flags in [
+        &[][..],
+        &["-m", "1"],
+        &["-m", "3", "-b", "200"],
+        &["--no-content-length", "--trailer", "x-sum: 5"],
+        &["-c", "0", "--encoder-header-table-size", "0"],
     ] {
         for secure in [false, true] {
             let (slice, told) = loaded(flags, secure, get("/long"), 200);
             assert_eq!(slice.body_bytes, REQUESTS * LONG_BYTES as u64, "{flags:?}");
             assert_eq!((told.ended, told.resets), (REQUESTS, (0, 0)), "{flags:?}");
-            assert!(told.at_once <= most as usize, "{flags:?}: {} streams at once", told.at_once);
         }
     }
 }

@@ -395,13 +395,6 @@ fn a_server_that_never_takes_any_does_not_keep_a_load_for_ever() {
 
 #[test]
 fn who_never_says_settings_never_opens() {
-    for greeting in [&b""[..], &[0, 0, 0]] {
-        let mut bench = Bench::new(&get(), TEN, None, (Cut::Whole, 1));
-        bench.hear(greeting);
-        bench.pass(CONNECT_TIMEOUT_NS);
-        assert!(!bench.has_socket, "and waits before it comes again");
-        assert_eq!(bench.books(), "opened 0, connect timeout x 1");
-    }
     let greeted = |bytes: &[u8]| {
         for_all_cuts(|cut| {
             let mut bench = Bench::new(&get(), TEN, None, (cut, 1));
