@@ -63,7 +63,6 @@ fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
     Patience { several: 64, us: us.clamp(20, 100) }
 }
 
-/// See the module's text.
 pub(crate) struct Completion {
     // The order matters: the ring is dropped before the memory its requests point to.
     ring: Ring,
@@ -227,7 +226,6 @@ impl Completion {
         }
     }
 
-    /// Bytes, an end or an error have arrived.
     fn received(&mut self, worker: &mut Worker, tag: Tag, event: &cqueue::Entry) {
         let (index, now_ns) = (tag.index as usize, self.now_ns);
         self.sockets[index].receiving = cqueue::more(event.flags());
@@ -371,7 +369,6 @@ const BYTES: usize = 16 * 1024;
 /// request costs 0.76 of what it does with 16 KiB.
 const BYTES_FRAMED: usize = 64 * 1024;
 
-/// See the module's text.
 struct Buffers {
     /// The ring's entries, a page of their own, then the buffers.
     memory: NonNull<c_void>,
@@ -421,7 +418,6 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.buffer(id), count) }
     }
 
-    /// Gives buffer `id` back to the kernel.
     fn give_back(&mut self, id: u16) {
         let address = self.buffer(id) as u64;
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();

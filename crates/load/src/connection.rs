@@ -36,7 +36,6 @@ const BACKOFF_FIRST_NS: u64 = 10_000_000;
 /// Waiting time that repeated failures lead to, at most.
 const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 
-/// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Without a socket; may be opened from the given time on.
@@ -45,7 +44,6 @@ pub(crate) enum Stage {
     Connecting { since_ns: u64 },
     /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
     Securing { since_ns: u64, phase: Phase },
-    /// Its user logs in.
     LoggingIn,
     /// Can carry requests.
     Open,
@@ -63,7 +61,6 @@ pub(crate) enum Effect {
     Lost,
 }
 
-/// See the module's text.
 pub(crate) struct Connection {
     pub(crate) stage: Stage,
     /// What is spoken; before the first time that it is open a session that nothing is asked of.
@@ -79,7 +76,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A closed connection.
     pub(crate) fn new(settings: &Settings) -> Connection {
         Connection {
             stage: Stage::Closed { retry_ns: 0 },
@@ -113,7 +109,6 @@ impl Connection {
         self.early.is_some() || self.session.in_flight() > 0
     }
 
-    /// When the time of whatever it waits for is up.
     pub(crate) fn due_ns(&self, settings: &Settings) -> Option<u64> {
         match self.stage {
             Stage::Closed { retry_ns } if settings.fresh => (retry_ns > 0).then_some(retry_ns),
@@ -135,7 +130,6 @@ impl Connection {
         self.opening_ns = now_ns;
     }
 
-    /// The socket is connected.
     pub(crate) fn connected(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let Stage::Connecting { since_ns } = self.stage else { return Effect::None };
         recorder.tally.counts.connect.record(recorder.now_ns - since_ns);
@@ -187,7 +181,6 @@ impl Connection {
         Effect::Free
     }
 
-    /// A request begins; what is to be written follows by [`output`](Self::output).
     pub(crate) fn begin(&mut self, request: InFlight, arena: &RequestArena) {
         match self.stage {
             Stage::Open => self.session.begin(request, arena),
@@ -195,7 +188,6 @@ impl Connection {
         }
     }
 
-    /// What is to be written next, if anything.
     pub(crate) fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
         match (&self.tls, self.stage) {
             (Some(tls), _) => tls.output(),
@@ -204,7 +196,6 @@ impl Connection {
         }
     }
 
-    /// So many bytes of the output were written.
     pub(crate) fn wrote(&mut self, count: usize, arena: &RequestArena) {
         match &mut self.tls {
             Some(tls) => {
@@ -215,17 +206,14 @@ impl Connection {
         }
     }
 
-    /// What was said to be written was not.
     pub(crate) fn unwrote(&mut self) {
         self.session.unwrote();
     }
 
-    /// How many of the next bytes the kernel may throw away; 0: they must be read.
     pub(crate) fn skippable(&self) -> u64 {
         if self.tls.is_none() { self.session.skippable() } else { 0 }
     }
 
-    /// Bytes have arrived.
     pub(crate) fn received(&mut self, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
         let Some(mut tls) = self.tls.take() else { return self.read(bytes, recorder) };
         let effect = self.decrypt(&mut tls, bytes, recorder);
@@ -264,13 +252,11 @@ impl Connection {
         }
     }
 
-    /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
     pub(crate) fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> Effect {
         let effect = self.session.skipped(count, recorder);
         self.noted(effect, recorder)
     }
 
-    /// The peer has ended the connection.
     pub(crate) fn ended(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         if !self.carries_requests() {
             return self.failed(Cause::ClosedEarly, recorder);
@@ -410,7 +396,7 @@ impl Connection {
 
 // A request under way: which one it is, its times, and what its response is held against.
 
-/// See the module's text. Times but `first_byte_ns` are absolute.
+/// Times but `first_byte_ns` are absolute.
 pub(crate) struct InFlight {
     pub(crate) choice: Choice,
     pub(crate) sent_ns: u64,
@@ -430,7 +416,6 @@ impl InFlight {
         InFlight { choice, sent_ns, intended_ns, first_byte_ns: None, breach: None, content: None, own: None }
     }
 
-    /// What is written.
     pub(crate) fn bytes<'a>(&'a self, arena: &'a RequestArena) -> &'a [u8] {
         match &self.own {
             Some(own) => &own.bytes,
@@ -438,12 +423,10 @@ impl InFlight {
         }
     }
 
-    /// Whether its user logs in by it.
     fn is_log_in(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.step.is_some())
     }
 
-    /// Bytes of its response have arrived.
     pub(crate) fn received(&mut self, now_ns: u64) {
         self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
     }

@@ -30,7 +30,6 @@ const CODED_LIMIT_BYTES: u64 = 64 << 20;
 /// The most codings that are undone, one within the other. One is usual; more than two have no use.
 const CODINGS_LIMIT: usize = 4;
 
-/// What a response contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// SHA-256 of the decoded bytes.
@@ -74,7 +73,6 @@ impl Plain {
 }
 
 impl ContentReader {
-    /// A reader for the response with this head.
     pub(crate) fn of(head: &Head<'_>) -> ContentReader {
         let codings: Vec<_> = values(head, "content-encoding").collect();
         ContentReader::with_limit(&codings, CODED_LIMIT_BYTES)

@@ -33,13 +33,11 @@ pub(crate) trait Driver {
     /// Waits for events, at most `wait_ns`, and handles them. False when there may be more of them already.
     fn turn(&mut self, worker: &mut Worker, wait_ns: u64) -> bool;
 
-    /// Writes the output of connection `index`.
     fn write(&mut self, worker: &mut Worker, index: usize) -> Action;
 
     /// Makes a socket for connection `index` and begins to connect it; that it is connected shows as an event.
     fn connect(&mut self, index: usize) -> Result<(), Errno>;
 
-    /// Closes the socket of connection `index`.
     fn close(&mut self, index: usize);
 
     /// The sockets that there are.
@@ -68,7 +66,6 @@ pub(crate) trait Driver {
         }
     }
 
-    /// Opens connection `index`.
     fn open(&mut self, worker: &mut Worker, index: usize) -> Action {
         let now_ns = clock::monotonic_ns();
         worker.connecting(index, now_ns);

@@ -110,7 +110,6 @@ impl Law {
     }
 }
 
-/// Goes on by so many arrivals.
 fn grow(count: &mut f64, arrivals: u32, rng: &mut Pcg64Mcg) {
     for _ in 0..arrivals {
         // 53 bits: every double in [0, 1) that is a multiple of 2⁻⁵³. 1 − u is never 0.

@@ -33,7 +33,6 @@ const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventF
 const INTEREST: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
-/// See the module's text.
 pub(crate) struct Readiness {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,

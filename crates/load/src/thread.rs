@@ -53,9 +53,7 @@ pub(crate) enum Command {
 pub(crate) enum Report {
     /// Once: it is pinned and ready, or why not.
     Started(Result<(), LoadError>),
-    /// The connect phase is over.
     Prepared,
-    /// The slice is over.
     Done(Box<Counts>),
 }
 
@@ -72,7 +70,6 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Published {
-    /// Complete responses.
     pub(crate) completed: AtomicU64,
     /// All of it. Nobody touches it unless it is watched.
     pub(crate) seen: Mutex<Option<Box<Counts>>>,

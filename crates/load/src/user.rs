@@ -64,7 +64,6 @@ impl Own {
     }
 }
 
-/// See the module's text.
 pub(crate) struct User {
     settings: Arc<UserSettings>,
     /// Unlike every other's of the load: the row of values by which it logs in.
@@ -182,7 +181,6 @@ impl User {
     }
 }
 
-/// The value of a field of a response.
 fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Result<Cow<'a, str>, String> {
     match field {
         ResponseField::Header(wanted) => {

@@ -25,13 +25,11 @@ pub(crate) struct TlsSettings {
     pub(crate) name: ServerName<'static>,
 }
 
-/// Why a handshake or a record failed.
 pub(super) struct TlsError {
     pub(super) cause: Cause,
     pub(super) text: String,
 }
 
-/// See the module's text.
 pub(super) struct Tls {
     pub(super) session: UnbufferedClientConnection,
     /// Received, and to be read with what follows: a record or a message of the handshake that has not ended.
@@ -169,7 +167,6 @@ fn error(error: rustls::Error) -> TlsError {
 
 // What went wrong with TLS, in words that say what to do about it.
 
-/// An error as it is reported.
 fn text(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(error) => certificate(error),

@@ -15,7 +15,6 @@ use model::{Cause, Phase};
 /// A body beyond this length is better thrown away by the kernel than copied to the engine.
 const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
 
-/// See [`Row`].
 pub(super) const ROW: Row = Row {
     name: "HTTP/1.1",
     alpn: "http/1.1",
@@ -26,7 +25,6 @@ pub(super) const ROW: Row = Row {
     begin: |lanes, _| Box::new(Http1 { lanes, ..Http1::default() }),
 };
 
-/// See the module's text.
 #[derive(Default)]
 struct Http1 {
     /// Requests in flight, at most.
@@ -100,7 +98,6 @@ impl Session for Http1 {
         self.requests.len()
     }
 
-    /// When the time of the oldest request is up.
     fn due_ns(&self, settings: &Settings) -> Option<u64> {
         self.requests.front().map(|request| request.sent_ns + settings.timeout_ns)
     }
@@ -117,7 +114,6 @@ impl Session for Http1 {
         Some(&request.bytes(arena)[self.written_bytes..])
     }
 
-    /// At most what [`output`](Self::output) has shown; all of it or a part.
     fn wrote(&mut self, count: usize, arena: &RequestArena) {
         let Some(request) = self.requests.get(self.written) else { return };
         self.piece_from = self.written_bytes;
@@ -130,7 +126,6 @@ impl Session for Http1 {
         }
     }
 
-    /// The last piece, which was the rest of the only request, was not written after all.
     fn unwrote(&mut self) {
         (self.written, self.written_bytes) = (0, self.piece_from);
     }
@@ -191,7 +186,6 @@ impl Session for Http1 {
         self.lose(Cause::ClosedEarly, recorder)
     }
 
-    /// Nothing more will come.
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
         if self.requests.is_empty() {
             return recorder.error(Phase::Idle, cause);

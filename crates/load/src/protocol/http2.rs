@@ -47,7 +47,6 @@ const UNREAD_ANSWERS_MAX: u32 = 1000;
 /// How much of requests' bodies is made ready ahead of the socket.
 const UPLOAD_AHEAD_BYTES: usize = 1 << 18;
 
-/// See [`Row`].
 pub(super) const ROW: Row = Row {
     name: "HTTP/2",
     alpn: "h2",
@@ -58,7 +57,6 @@ pub(super) const ROW: Row = Row {
     begin: |lanes, tls| Box::new(Http2::new(lanes, tls)),
 };
 
-/// See the module's text.
 #[derive(Default)]
 struct Http2 {
     /// Requests in flight, at most, if the server allows as many.
@@ -148,7 +146,6 @@ struct Stream {
     upload: Range<usize>,
     window: i64,
     status: u16,
-    /// The final head has come.
     has_head: bool,
     length: Option<u64>,
     body_bytes: u64,

@@ -22,7 +22,6 @@ const ENTRY_BYTES: usize = 32;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undecodable;
 
-/// A name and a value.
 #[derive(Debug)]
 struct Entry {
     text: Vec<u8>,
