@@ -40,8 +40,7 @@ const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 pub(crate) enum Stage {
     /// Without a socket; may be opened from the given time on.
     Closed { retry_ns: u64 },
-    /// Opening since the given time.
-    Connecting { since_ns: u64 },
+    Connecting,
     /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
     Securing { since_ns: u64, phase: Phase },
     LoggingIn,
@@ -96,7 +95,7 @@ impl Connection {
             Stage::Closed { retry_ns } => {
                 usize::from(settings.fresh && retry_ns <= now_ns && self.early.is_none())
             }
-            Stage::Connecting { .. } | Stage::Securing { .. } | Stage::LoggingIn => 0,
+            Stage::Connecting | Stage::Securing { .. } | Stage::LoggingIn => 0,
         }
     }
 
@@ -113,7 +112,7 @@ impl Connection {
         match self.stage {
             Stage::Closed { retry_ns } if settings.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
-            Stage::Connecting { .. } | Stage::Securing { .. } => {
+            Stage::Connecting | Stage::Securing { .. } => {
                 // A request that begins with its connection has no more time than others.
                 let early_ns =
                     self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
@@ -126,13 +125,15 @@ impl Connection {
     /// A socket is being connected.
     pub(crate) fn open(&mut self, now_ns: u64) {
         debug_assert!(matches!(self.stage, Stage::Closed { .. }));
-        self.stage = Stage::Connecting { since_ns: now_ns };
+        self.stage = Stage::Connecting;
         self.opening_ns = now_ns;
     }
 
     pub(crate) fn connected(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        let Stage::Connecting { since_ns } = self.stage else { return Effect::None };
-        recorder.tally.counts.connect.record(recorder.now_ns - since_ns);
+        if self.stage != Stage::Connecting {
+            return Effect::None;
+        }
+        recorder.tally.counts.connect.record(recorder.now_ns - self.opening_ns);
         match &recorder.settings.tls {
             Some(tls) => {
                 self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Tls };
@@ -273,13 +274,13 @@ impl Connection {
                 self.session.failed(cause, recorder);
                 return Effect::Lost;
             }
-            Stage::Connecting { .. } => Phase::Connect,
+            Stage::Connecting => Phase::Connect,
             Stage::Securing { phase, .. } => phase,
             Stage::Closed { .. } => Phase::Idle,
         };
         match self.early.take() {
             Some(request) => recorder.fail(&request, phase, cause),
-            None => recorder.error(phase, cause),
+            None => recorder.tally.error(phase, cause),
         }
         Effect::Lost
     }
@@ -306,7 +307,7 @@ impl Connection {
     /// The socket is gone. A connection that has carried a response may be opened again at once; where that fails, or it
     /// carries none either, the wait doubles from 10 ms to 1 s.
     pub(crate) fn close(&mut self, now_ns: u64) {
-        if matches!(self.stage, Stage::Connecting { .. } | Stage::Securing { .. }) {
+        if matches!(self.stage, Stage::Connecting | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
         }
         self.stage = Stage::Closed { retry_ns: now_ns + self.backoff_ns };
@@ -430,11 +431,6 @@ impl InFlight {
     pub(crate) fn received(&mut self, now_ns: u64) {
         self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
     }
-
-    /// Whether its response's content has to be seen.
-    pub(crate) fn is_sampled(&self) -> bool {
-        self.content.is_some()
-    }
 }
 
 /// A request reads its response.
@@ -534,11 +530,6 @@ impl Recorder<'_> {
         if !request.is_log_in() {
             self.tally.leave_unfinished(request, self.now_ns);
         }
-    }
-
-    /// Something went wrong that cost no request.
-    pub(crate) fn error(&mut self, phase: Phase, cause: Cause) {
-        self.tally.error(phase, cause);
     }
 }
 

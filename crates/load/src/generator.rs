@@ -35,17 +35,9 @@ pub struct Generator {
     shared: Arc<Shared>,
 }
 
-/// Ends slices early; see [`Generator::interrupt`].
+/// Shows how far a slice has come, and ends slices early; see [`Generator::handle`].
 #[derive(Debug, Clone)]
-pub struct Interrupt {
-    shared: Arc<Shared>,
-}
-
-/// Shows how far a slice has come; see [`Generator::progress`].
-#[derive(Debug, Clone)]
-pub struct Progress {
-    shared: Arc<Shared>,
-}
+pub struct Handle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Thread {
@@ -68,7 +60,8 @@ impl Generator {
         let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
         ensure_descriptors(spec.connections, spec.threads)?;
         let spec = Arc::new(spec);
-        let shared = Arc::new(Shared::new(spec.threads));
+        let threads = (0..spec.threads).map(|_| Published::default()).collect();
+        let shared = Arc::new(Shared { threads, ..Shared::default() });
         let (threads, connections) = (Vec::new(), spec.connections);
         let mut generator =
             Generator { threads, connections, arrivals: spec.arrivals, shared: shared.clone() };
@@ -143,14 +136,9 @@ impl Generator {
         }
     }
 
-    /// A handle by which another thread, or a signal's, can end the running slice and all later ones.
-    pub fn interrupt(&self) -> Interrupt {
-        Interrupt { shared: self.shared.clone() }
-    }
-
-    /// A handle by which another thread can see how far the running slice is.
-    pub fn progress(&self) -> Progress {
-        Progress { shared: self.shared.clone() }
+    /// By which another thread can see how far the running slice is, and end it with all later ones.
+    pub fn handle(&self) -> Handle {
+        Handle(self.shared.clone())
     }
 
     /// Request r belongs to connection r % connections, and that to thread c % threads; in open loop to thread r % threads.
@@ -164,27 +152,25 @@ impl Generator {
     }
 }
 
-impl Interrupt {
+impl Handle {
     /// Ends the running slice within about a tenth of a second, and every later one at once.
     pub fn stop(&self) {
-        self.shared.interrupted.store(true, Ordering::Relaxed);
+        self.0.interrupted.store(true, Ordering::Relaxed);
     }
-}
 
-impl Progress {
     /// Complete responses in this slice so far; up to 50 ms old.
     pub fn done(&self) -> u64 {
-        self.shared.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
+        self.0.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
     }
 
     /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and has each thread
     /// copy its histograms: for a look every few seconds.
     pub fn so_far(&self) -> Option<Counts> {
-        self.shared.watched.store(true, Ordering::Relaxed);
+        self.0.watched.store(true, Ordering::Relaxed);
         std::thread::sleep(PUBLISHED);
-        self.shared.watched.store(false, Ordering::Relaxed);
+        self.0.watched.store(false, Ordering::Relaxed);
         let seen = |thread: &Published| thread.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.shared.threads.iter().filter_map(seen).map(|counts| *counts).reduce(merged)
+        self.0.threads.iter().filter_map(seen).map(|counts| *counts).reduce(merged)
     }
 }
 
@@ -196,7 +182,7 @@ fn merged(mut one: Counts, other: Counts) -> Counts {
 
 impl Drop for Generator {
     fn drop(&mut self) {
-        self.interrupt().stop();
+        self.handle().stop();
         for thread in &mut self.threads {
             thread.commands = None;
         }
@@ -295,7 +281,8 @@ const RESERVE: u64 = 32;
 /// It is left alone otherwise: processes started later inherit it, and a service should not run under another limit
 /// only because a load has begun before.
 pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), LoadError> {
-    let needed = open_files() + u64::from(connections) + u64::from(threads) + RESERVE;
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
+    let needed = open + u64::from(connections) + u64::from(threads) + RESERVE;
     let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
     // No limit at all is `None`.
     if soft.is_none_or(|soft| needed <= soft) {
@@ -310,10 +297,6 @@ pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), L
         }
         _ => Ok(()),
     }
-}
-
-fn open_files() -> u64 {
-    std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64)
 }
 
 // What a spec cannot ask for, refused before anything starts: what is wrong, the value and the limit.
@@ -335,11 +318,6 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         let problem = format!("{threads} threads for {connections} connections, from 1 to {connections}");
         return refuse("load.threads", problem);
     }
-    if let Some(Lanes { first, of }) = spec.lanes
-        && first.checked_add(threads).is_none_or(|end| end > of)
-    {
-        return refuse("load.lanes", format!("{threads} threads from lane {first} on, of {of} lanes"));
-    }
     let (lanes, (field, what)) = (protocol.lanes(), protocol::row(protocol).lanes);
     if !(1..=LANES_MAX).contains(&lanes) {
         return refuse(field, format!("{lanes} {what}, from 1 to {LANES_MAX}"));
@@ -350,12 +328,6 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         return refuse("load.rate", problem);
     }
     check_users(spec)?;
-    if spec.timeout.is_zero() {
-        return refuse("load.timeout", "0 is too short for any response");
-    }
-    if spec.connect_timeout.is_zero() {
-        return refuse("load.connect_timeout", "0 is too short for any connection");
-    }
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),
         Address::Unix(path) => check_socket(spec, path),
@@ -384,14 +356,10 @@ fn check_users(spec: &LoadSpec) -> Result<(), LoadError> {
 /// What its requests say, once they are rendered.
 fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError> {
     let row = protocol::row(spec.protocol);
-    match arena.variants().find(|(_, bytes)| !(row.has_form)(bytes)) {
-        None => Ok(()),
-        Some((endpoint, _)) => {
-            let problem =
-                format!("{endpoint:?} cannot be sent over {}: it needs a host that is one", row.name);
-            refuse("load.requests", problem)
-        }
-    }
+    let formless = arena.variants().find(|(_, bytes)| !(row.has_form)(bytes));
+    let Some((endpoint, _)) = formless else { return Ok(()) };
+    let problem = format!("{endpoint:?} cannot be sent over {}: it needs a host that is one", row.name);
+    refuse("load.requests", problem)
 }
 
 /// Each source is of the target's family and one of this machine's addresses.
@@ -420,10 +388,8 @@ fn check_socket(spec: &LoadSpec, path: &Path) -> Result<(), LoadError> {
         return refuse("load.sources", problem);
     }
     if bytes.is_empty() || bytes.contains(&0) {
-        return refuse(
-            "load.address",
-            format!("{:?} is no path of a unix socket", path.display().to_string()),
-        );
+        let problem = format!("{:?} is no path of a unix socket", path.display().to_string());
+        return refuse("load.address", problem);
     }
     if bytes.len() > SOCKET_PATH_BYTES_MAX {
         let problem = format!(

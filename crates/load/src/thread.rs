@@ -75,12 +75,6 @@ pub(crate) struct Published {
     pub(crate) seen: Mutex<Option<Box<Counts>>>,
 }
 
-impl Shared {
-    pub(crate) fn new(threads: u32) -> Shared {
-        Shared { threads: (0..threads).map(|_| Published::default()).collect(), ..Shared::default() }
-    }
-}
-
 struct Thread {
     index: usize,
     timeout_ns: u64,

@@ -170,7 +170,7 @@ impl Worker {
     }
 
     pub(crate) fn is_connecting(&self, index: usize) -> bool {
-        matches!(self.connections[index].stage, Stage::Connecting { .. })
+        self.connections[index].stage == Stage::Connecting
     }
 
     pub(crate) fn output(&self, index: usize) -> Option<&[u8]> {
@@ -489,7 +489,7 @@ impl Worker {
             let busy = connection.leave(&mut recorder);
             match connection.stage {
                 Stage::Open if busy => self.alive -= 1,
-                Stage::Connecting { .. } | Stage::Securing { .. } | Stage::LoggingIn => {}
+                Stage::Connecting | Stage::Securing { .. } | Stage::LoggingIn => {}
                 Stage::Open | Stage::Closed { .. } => continue,
             }
             connection.abandon();

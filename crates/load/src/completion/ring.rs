@@ -106,10 +106,7 @@ impl Ring {
     }
 
     pub(super) fn submit(&mut self) -> Result<(), Errno> {
-        match self.uring.submitter().submit() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(errno(error)),
-        }
+        self.uring.submitter().submit().map(drop).map_err(errno)
     }
 
     /// Makes `socket` the file of slot `index`.

@@ -48,7 +48,7 @@ impl Http1 {
     /// Bytes that nobody asked for. Some servers take leave of an idle connection with 408 (RFC 9110, section 15.5.9): that is its end.
     fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
-        recorder.error(Phase::Idle, if is_farewell { Cause::Closed } else { Cause::Malformed });
+        recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { Cause::Malformed });
         Effect::Lost
     }
 
@@ -133,7 +133,8 @@ impl Session for Http1 {
     fn skippable(&self) -> u64 {
         // With pipelining a request may begin while this is still on: what follows the end is then its response. A sampled one is read in
         // full.
-        let is_alone = self.lanes == 1 && self.requests.front().is_some_and(|request| !request.is_sampled());
+        let is_alone =
+            self.lanes == 1 && self.requests.front().is_some_and(|request| request.content.is_none());
         match self.reader.skippable() {
             many if is_alone && many >= SKIP_WORTHWHILE_BYTES => many,
             _ => 0,
@@ -177,7 +178,7 @@ impl Session for Http1 {
 
     fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> Effect {
         if self.requests.is_empty() {
-            recorder.error(Phase::Idle, Cause::Closed);
+            recorder.tally.error(Phase::Idle, Cause::Closed);
             return Effect::Lost;
         }
         if !cut && self.reader.end() {
@@ -188,7 +189,7 @@ impl Session for Http1 {
 
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
         if self.requests.is_empty() {
-            return recorder.error(Phase::Idle, cause);
+            return recorder.tally.error(Phase::Idle, cause);
         }
         let _ = self.lose(cause, recorder);
     }

@@ -294,7 +294,7 @@ impl Http2 {
             }
             (None, Some(leaving)) if self.streams.is_empty() => {
                 if leaving == Leaving::WithError {
-                    recorder.error(Phase::Idle, Cause::Closed);
+                    recorder.tally.error(Phase::Idle, Cause::Closed);
                 }
                 Effect::Lost
             }
@@ -389,7 +389,7 @@ impl Session for Http2 {
         if self.streams.is_empty() {
             // Nothing was owed.
             let cause = if cause == Cause::ClosedEarly { Cause::Closed } else { cause };
-            return recorder.error(Phase::Idle, cause);
+            return recorder.tally.error(Phase::Idle, cause);
         }
         for stream in self.streams.drain(..) {
             recorder.fail(&stream.request, stream.phase(), cause);
@@ -401,7 +401,7 @@ impl Session for Http2 {
     fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let Recorder { now_ns, settings, .. } = *recorder;
         if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
-            recorder.error(Phase::Idle, Cause::Timeout);
+            recorder.tally.error(Phase::Idle, Cause::Timeout);
             return Effect::Lost;
         }
         let under_way = self.streams.len();

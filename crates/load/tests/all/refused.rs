@@ -78,7 +78,7 @@ fn a_service_that_restarts_under_load() {
 
 /// A slice that ends when another server has answered in the place of the first one.
 fn restarted(load: &mut Load, port: &Port, first: Server) -> Counts {
-    let interrupt = load.generator.interrupt();
+    let interrupt = load.generator.handle();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             wait_until("requests come", || first.requests() >= 50);

@@ -41,7 +41,7 @@ fn an_interrupt_ends_the_slice_and_leaves_nothing_out() {
         for arrivals in [Arrivals::Closed, open] {
             let server = Server::start(|_| Response::Hang(vec![]));
             let mut load = Load::start(LoadSpec { arrivals, ..spec(server.address, 3, driver) });
-            let interrupt = load.generator.interrupt();
+            let interrupt = load.generator.handle();
             let stopper = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(100));
                 interrupt.stop();
