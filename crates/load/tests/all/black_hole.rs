@@ -1,12 +1,11 @@
 //! A network that loses packets, or knows no way: silence where no response would come, and an error where it says so.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::{Cause, OsError, Phase};
-use proofload_load::{Address, Until};
+use proofload_load::Until;
 
-use crate::network::{NOBODY, Network, with_hosts};
+use crate::network::{Network, with_hosts};
 use crate::server::Server;
 use crate::{Load, LoadSpec, only, spec};
 
@@ -18,21 +17,15 @@ fn who_answers_no_syn_is_given_up() {
         network.lose_packets();
         let connect_timeout = Duration::from_millis(100);
         let there = LoadSpec { connect_timeout, ..spec(peer.address, 2, driver) };
-        // Nobody answers at this address at all, not even with where it is.
-        let nowhere = LoadSpec { address: Address::Tcp(SocketAddr::from((NOBODY, 80))), ..there.clone() };
         network.client.run(|| {
-            // As many attempts time out as there is time for, one after the other on each connection.
-            let silent = |load: &mut Load| {
-                let slice = load.run(Until::Elapsed(Duration::from_millis(300)));
-                assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
-                let timeouts = only(&slice, Phase::Connect, Cause::Timeout);
-                let most = load.connections * (load.took.as_nanos() / connect_timeout.as_nanos()) as u64;
-                assert!((load.connections..=most).contains(&timeouts), "{timeouts} of {most}: {slice:?}");
-                load.assert_backed_off(&slice);
-            };
-            silent(&mut Load::start(nowhere));
             let mut load = Load::start(there);
-            silent(&mut load);
+            let slice = load.run(Until::Elapsed(Duration::from_millis(300)));
+            assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
+            // As many attempts time out as there is time for, one after the other on each connection.
+            let timeouts = only(&slice, Phase::Connect, Cause::Timeout);
+            let most = load.connections * (load.took.as_nanos() / connect_timeout.as_nanos()) as u64;
+            assert!((load.connections..=most).contains(&timeouts), "{timeouts} of {most}: {slice:?}");
+            load.assert_backed_off(&slice);
             // So many requests cannot be waited for: it is over when no connection has come in the time for one.
             let slice = load.run(Until::Requests(10));
             assert_eq!((slice.sent, slice.connections_opened, slice.connections_alive), (0, 0, 0));
