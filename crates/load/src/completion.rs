@@ -53,14 +53,9 @@ const SKIP_BYTES_MAX: u64 = 1 << 20;
 /// in flight is at most a sixteenth of the mean latency. A long body comes in many pieces, and a piece may wait for more of them for a
 /// thirty-second of it. docs/decisions/0006-completions.md links what more and less of it cost.
 fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
-    let us_by_count = in_flight / 4;
-    let us = match so_far {
-        Some(means) if means.body_bytes >= LONG_BODY_BYTES => {
-            us_by_count.max((means.latency_ns / 32_000) as u32)
-        }
-        _ => us_by_count,
-    };
-    Patience { several: 64, us: us.clamp(20, 100) }
+    let of_long = so_far.filter(|means| means.body_bytes >= LONG_BODY_BYTES);
+    let us = of_long.map_or(0, |means| (means.latency_ns / 32_000) as u32);
+    Patience { several: 64, us: us.max(in_flight / 4).clamp(20, 100) }
 }
 
 pub(crate) struct Completion {

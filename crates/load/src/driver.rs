@@ -107,7 +107,9 @@ pub(crate) trait Driver {
             from = index + 1;
             connects += usize::from(worker.is_connecting(index) && !was_connecting);
             if connects == CONNECTS_MAX {
-                return worker.put_off(now_ns);
+                // The walk goes on with the next one.
+                worker.next_due_ns = worker.next_due_ns.min(now_ns);
+                return;
             }
         }
     }

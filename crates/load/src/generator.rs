@@ -41,10 +41,10 @@ pub struct Handle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Thread {
-    /// Taken on drop: without it the thread ends.
-    commands: Option<Sender<Command>>,
+    /// Without it the thread ends.
+    commands: Sender<Command>,
     reports: Receiver<Report>,
-    handle: Option<JoinHandle<()>>,
+    handle: JoinHandle<()>,
 }
 
 impl Generator {
@@ -183,22 +183,15 @@ fn merged(mut one: Counts, other: Counts) -> Counts {
 impl Drop for Generator {
     fn drop(&mut self) {
         self.handle().stop();
-        for thread in &mut self.threads {
-            thread.commands = None;
-        }
-        for thread in &mut self.threads {
-            if let Some(handle) = thread.handle.take() {
-                // A thread that panicked has said so already, and a destructor is no place to say it again.
-                let _ = handle.join();
-            }
-        }
+        let handles: Vec<_> = self.threads.drain(..).map(|thread| thread.handle).collect();
+        // A thread that panicked has said so already, and a destructor is no place to say it again.
+        handles.into_iter().for_each(|handle| drop(handle.join()));
     }
 }
 
 impl Thread {
     fn tell(&self, command: Command) {
-        let commands = self.commands.as_ref().expect("taken on drop only");
-        commands.send(command).expect("a load thread has panicked");
+        self.commands.send(command).expect("a load thread has panicked");
     }
 
     fn next(&self) -> Report {
@@ -233,7 +226,7 @@ fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<Thread, Loa
     let (spec, ends) = (spec.clone(), (commands_end, reports_end));
     let named = std::thread::Builder::new().name(format!("load-{index}"));
     let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(no_thread)?;
-    Ok(Thread { commands: Some(commands), reports, handle: Some(handle) })
+    Ok(Thread { commands, reports, handle })
 }
 
 // One load for several generators: what each of them does. [`model::Counts::merge`] makes one of what they counted.

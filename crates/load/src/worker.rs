@@ -538,11 +538,6 @@ impl Worker {
         }
     }
 
-    /// A driver that did not walk to the end says so, and will be asked to go on at `now_ns`.
-    pub(crate) fn put_off(&mut self, now_ns: u64) {
-        self.next_due_ns = self.next_due_ns.min(now_ns);
-    }
-
     fn expire(&mut self, index: usize, now_ns: u64) -> Action {
         match self.connections[index].stage {
             Stage::Closed { .. } if self.settings.fresh => {
