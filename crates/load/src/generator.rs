@@ -320,29 +320,9 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     {
         return refuse("load.rate", problem);
     }
-    check_users(spec)?;
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),
-        Address::Unix(path) => check_socket(spec, path),
-    }
-}
-
-/// A connection is a user: it has to be kept. Who thinks does one thing after the other.
-fn check_users(spec: &LoadSpec) -> Result<(), LoadError> {
-    let users = &spec.users;
-    if !spec.keep_alive && (users.cookies || !users.first.is_empty()) {
-        let problem = "a user is a connection, and each request would open another; keep connections";
-        return refuse("load.keep_alive", problem);
-    }
-    match (users.think, spec.arrivals) {
-        (Some(_), Arrivals::Open { .. }) => refuse(
-            "load.think",
-            "at a rate requests are due whatever users wait for: the rate has their think times in it; leave one out",
-        ),
-        (Some(_), Arrivals::Closed) if spec.protocol.lanes() > 1 || !spec.keep_alive => {
-            refuse("load.think", "a user who thinks has one connection, and one request under way on it")
-        }
-        _ => Ok(()),
+        Address::Unix(path) => check_socket(path),
     }
 }
 
@@ -374,12 +354,8 @@ fn check_sources(spec: &LoadSpec, target: SocketAddr) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn check_socket(spec: &LoadSpec, path: &Path) -> Result<(), LoadError> {
+fn check_socket(path: &Path) -> Result<(), LoadError> {
     let bytes = path.as_os_str().as_bytes();
-    if let Some(source) = spec.sources.first() {
-        let problem = format!("{source} for the unix socket {}: sources are for TCP", path.display());
-        return refuse("load.sources", problem);
-    }
     if bytes.is_empty() || bytes.contains(&0) {
         let problem = format!("{:?} is no path of a unix socket", path.display().to_string());
         return refuse("load.address", problem);

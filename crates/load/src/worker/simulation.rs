@@ -262,9 +262,6 @@ fn requests_that_are_due_take_connections_in_turn() {
 /// How long an interrupted slice waits for what is in flight.
 const INTERRUPTED_DRAIN_NS: u64 = 10_000_000;
 
-/// When a slice is interrupted, if it is: so long after its start.
-type Interrupt = Option<u64>;
-
 /// How many connections are open, on which both must agree.
 fn alive(driver: &Driver) -> u32 {
     let open = driver.ledger.lines.iter().filter(|line| line.state == State::Open).count();
@@ -304,8 +301,8 @@ fn slice(driver: &mut Driver, closely: bool) -> Counts {
     slice
 }
 
-/// The window and the drain. Returns when the window was over.
-fn send(driver: &mut Driver, until: Until, interrupt: Interrupt) -> u64 {
+/// The window and the drain, with an interrupt so long after the start. Returns when the window was over.
+fn send(driver: &mut Driver, until: Until, interrupt: Option<u64>) -> u64 {
     let started_ns = driver.now_ns;
     driver.worker.open_window(started_ns, until);
     driver.ledger.open_window(started_ns, until);
