@@ -83,13 +83,6 @@ fn responses_are_whole_however_frames_are_cut() {
     assert!(books.ends_with(&format!("decoded {page}")), "{books}");
 }
 
-/// A part of it may be what a server has said.
-#[test]
-fn a_host_that_is_none_is_the_servers_to_refuse() {
-    let request = Request { headers: vec![("Host".into(), "a b".into())], ..get() };
-    assert_eq!(heard_for(&request, 1, &[&hello(1)]), "opened 1, 200 x 1, bytes 5, decoded 5");
-}
-
 #[test]
 fn an_interim_response_is_the_first_byte() {
     let mut bench = ten(1);
