@@ -29,9 +29,7 @@ const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Generator {
     threads: Vec<Thread>,
-    connections: u32,
-    /// In open loop requests are dealt in turn to threads, as arrivals are, and not to connections.
-    arrivals: Arrivals,
+    spec: Arc<LoadSpec>,
     shared: Arc<Shared>,
 }
 
@@ -62,9 +60,7 @@ impl Generator {
         let spec = Arc::new(spec);
         let threads = (0..spec.threads).map(|_| Published::default()).collect();
         let shared = Arc::new(Shared { threads, ..Shared::default() });
-        let (threads, connections) = (Vec::new(), spec.connections);
-        let mut generator =
-            Generator { threads, connections, arrivals: spec.arrivals, shared: shared.clone() };
+        let mut generator = Generator { threads: Vec::new(), spec: spec.clone(), shared: shared.clone() };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
             let tls = tls.as_ref().map(|tls| tls.for_thread(resume));
@@ -120,7 +116,7 @@ impl Generator {
         let mut counts = self.threads.iter().map(Thread::counts).reduce(merged).unwrap_or_default();
         let buckets = &mut counts.successful_per_100_ms;
         buckets.resize(buckets.len().max(counts.window_ns.div_ceil(BUCKET_NS) as usize), 0);
-        if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.arrivals) {
+        if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.spec.arrivals) {
             open.rate_per_s = rate.mean(counts.window_ns as f64 / 1e9);
         }
         counts
@@ -143,10 +139,10 @@ impl Generator {
 
     /// Request r belongs to connection r % connections, and that to thread c % threads; in open loop to thread r % threads.
     fn requests_of(&self, thread: usize, total: u64) -> u64 {
-        if self.arrivals != Arrivals::Closed {
+        if self.spec.arrivals != Arrivals::Closed {
             return dealt(total, self.threads.len() as u64, thread as u64);
         }
-        let connections = u64::from(self.connections);
+        let connections = u64::from(self.spec.connections);
         let mine = (thread as u64..connections).step_by(self.threads.len());
         mine.map(|connection| dealt(total, connections, connection)).sum()
     }
