@@ -137,11 +137,8 @@ pub(crate) fn make(
         return Ok(Box::new(driver));
     }
     let driver = Readiness::new(route, connections).map_err(no_thread)?;
-    driver.probe().map_err(|errno| {
-        LoadError::System(format!(
-            "Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2: {errno}"
-        ))
-    })?;
+    let needed = "Linux 5.11 or newer is needed, or a sandbox forbids its epoll_pwait2";
+    driver.probe().map_err(|errno| LoadError::System(format!("{needed}: {errno}")))?;
     Ok(Box::new(driver))
 }
 

@@ -170,6 +170,7 @@ impl Thread {
         };
         let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
         let route = Route { address: spec.address.clone(), sources: spec.sources.clone() };
+        let rendered = (settings.arena.clone(), settings.is_plain());
         Ok(Thread {
             index: index as usize,
             timeout_ns: settings.timeout_ns,
@@ -177,12 +178,7 @@ impl Thread {
             run_delay_ns: None,
             ticked_boot_ns: 0,
             halted_ns: 0,
-            driver: driver::make(
-                spec.driver,
-                route,
-                (settings.arena.clone(), settings.is_plain()),
-                connections as usize,
-            )?,
+            driver: driver::make(spec.driver, route, rendered, connections as usize)?,
             worker: Worker::new(settings, sampler, pacer, connections),
             shared,
             commands,

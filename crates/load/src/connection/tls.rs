@@ -74,10 +74,8 @@ impl Tls {
         let taken = self.process(bytes, &mut read)?;
         self.partial.extend_from_slice(&bytes[taken..]);
         if self.partial.len() > PARTIAL_BYTES_MAX {
-            return Err(TlsError {
-                cause: Cause::Tls,
-                text: "a message of the handshake is too long".into(),
-            });
+            let text = "a message of the handshake is too long".into();
+            return Err(TlsError { cause: Cause::Tls, text });
         }
         Ok(())
     }
@@ -157,12 +155,9 @@ fn missing(bytes: &[u8]) -> usize {
     end + HEADER_BYTES - bytes.len()
 }
 
-fn error(error: rustls::Error) -> TlsError {
-    let cause = match error {
-        rustls::Error::InvalidCertificate(_) => Cause::Certificate,
-        _ => Cause::Tls,
-    };
-    TlsError { cause, text: text(&error) }
+fn error(error: Error) -> TlsError {
+    let is_of_certificate = matches!(error, Error::InvalidCertificate(_));
+    TlsError { cause: if is_of_certificate { Cause::Certificate } else { Cause::Tls }, text: text(&error) }
 }
 
 // What went wrong with TLS, in words that say what to do about it.
