@@ -1,5 +1,5 @@
-//! Servers that end connections, reset them, respond with nonsense, or read too slowly or not at all what is long to write, in every
-//! phase.
+//! Servers that end or reset a connection while it is written to, or read too slowly or not at all what is long to write. What goes wrong
+//! with responses comes among good ones in `worlds`.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,74 +8,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use model::{Cause, Phase};
-use proofload_load::{DriverChoice, LoadSpec, Until};
+use proofload_load::{LoadSpec, Until};
 
-use crate::server::{self, Response, Server, end, hold, read, read_to_end, reset, respond, response};
+use crate::server::{self, Response, Server, end, hold, read, reset, response};
 use crate::{Load, errors, for_both_drivers, only, spec, with_body, within};
 
 /// More than the buffers of two sockets hold.
 const LONG_BYTES: usize = 16 << 20;
 
-/// A way in which a server fails every request: what it does, how long the request's body is, and what it must be counted as.
-type Fault = (&'static str, usize, (Phase, Cause), fn(TcpStream));
-
-/// Responds with this, and goes on as told: nothing but the end of the connection can tell.
-fn cut(mut stream: TcpStream, bytes: &[u8], then: fn(TcpStream)) {
-    respond(&mut stream, bytes);
-    then(stream);
-}
-
-fn long() -> Vec<u8> {
-    response(200, &"x".repeat(300_000))
-}
-
-/// Short responses that end, are reset or are nonsense come among good ones in `worlds`.
-const FAULTS: [Fault; 5] = [
-    ("ends while the request is written", LONG_BYTES, (Phase::Send, Cause::ClosedEarly), |stream| {
+#[test]
+fn a_server_that_leaves_while_a_long_request_is_written() {
+    let ends: fn(TcpStream) = |stream| {
         read(&stream, 100_000);
         end(&stream);
         hold(stream);
-    }),
-    ("ends after half of a long body", 0, (Phase::Body, Cause::ClosedEarly), |stream| {
-        cut(stream, &long()[..150_000], |stream| {
-            end(&stream);
-            read_to_end(&stream);
-        });
-    }),
-    ("resets while the request is written", LONG_BYTES, (Phase::Send, Cause::Reset), |stream| {
+    };
+    let resets: fn(TcpStream) = |stream| {
         read(&stream, 100_000);
         reset(stream);
-    }),
-    ("resets when part of a short request was read", 0, (Phase::Head, Cause::Reset), |stream| {
-        read(&stream, 10);
-        reset(stream);
-    }),
-    ("resets within a long body", 0, (Phase::Body, Cause::Reset), |stream| {
-        cut(stream, &long()[..100_000], reset);
-    }),
-];
+    };
+    for_both_drivers(|driver| {
+        for (script, cause) in [(ends, Cause::ClosedEarly), (resets, Cause::Reset)] {
+            let server = Server::faulty(server::listen(), script);
+            let mut load = Load::start(with_body(spec(server.address, 2, driver), vec![b'x'; LONG_BYTES]));
+            let broken = load.run(Until::Elapsed(Duration::from_millis(150)));
+            assert_eq!(errors(&broken), [(Phase::Send, cause, broken.sent)]);
+            assert!(broken.sent >= 2 && broken.broken == broken.sent, "{broken:?}");
+            load.assert_backed_off(&broken);
 
-#[test]
-fn each_way_of_failing_has_its_name() {
-    for_both_drivers(|driver| FAULTS.iter().for_each(|fault| meet(driver, *fault)));
-}
-
-/// Sends to a server with this fault for a while, and to the same one when it is well again.
-fn meet(driver: DriverChoice, (name, body_bytes, (phase, cause), script): Fault) {
-    let server = Server::faulty(server::listen(), script);
-    let mut load = Load::start(with_body(spec(server.address, 2, driver), vec![b'x'; body_bytes]));
-
-    let broken = load.run(Until::Elapsed(Duration::from_millis(150)));
-    assert_eq!(errors(&broken), [(phase, cause, broken.sent)], "{name}");
-    assert!(broken.sent >= 2 && broken.broken == broken.sent, "{name}: {broken:?}");
-    load.assert_backed_off(&broken);
-
-    server.heal();
-    let well = load.run(Until::Requests(6));
-    // What was opened when the first slice was all but over is still held by the fault.
-    let held = u64::from(broken.connections_alive);
-    assert!(well.broken <= held && well.successful == 6 - well.broken, "{name}: {well:?}");
-    assert_eq!(well.reconnects, well.connections_opened, "{name}");
+            server.heal();
+            let well = load.run(Until::Requests(6));
+            // What was opened when the first slice was all but over is still held by the fault.
+            let held = u64::from(broken.connections_alive);
+            assert!(well.broken <= held && well.successful == 6 - well.broken, "{cause}: {well:?}");
+            assert_eq!(well.reconnects, well.connections_opened, "{cause}");
+        }
+    });
 }
 
 /// Neither side has erred: the server ends a connection that it takes for idle while a request is on its way to it.
