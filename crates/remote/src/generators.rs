@@ -63,7 +63,7 @@ impl GeneratorAgent {
             };
             Failed::new(blame, error.to_string())
         })?;
-        if !self.control.watch(generator.interrupt()) {
+        if !self.control.watch(generator.handle()) {
             return Err(Failed::new(Blame::Cancelled, "it ends"));
         }
         self.generator = Some(generator);

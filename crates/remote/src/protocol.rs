@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use load::{Interrupt, LoadSpec, Until};
+use load::{Handle, LoadSpec, Until};
 use machine::clock::monotonic_ns;
 use model::Counts;
 use plan::Service;
@@ -303,7 +303,7 @@ struct Wishes {
     is_over: bool,
     is_timed_out: bool,
     is_cancelled: bool,
-    load: Option<Interrupt>,
+    load: Option<Handle>,
 }
 
 impl Control {
@@ -318,7 +318,7 @@ impl Control {
     }
 
     /// From now on the end interrupts this load. False where the end came before.
-    pub fn watch(&self, load: Interrupt) -> bool {
+    pub fn watch(&self, load: Handle) -> bool {
         let mut wishes = self.wishes();
         wishes.load = Some(load);
         !wishes.is_over
@@ -327,13 +327,13 @@ impl Control {
     fn cancel(&self) {
         let mut wishes = self.wishes();
         wishes.is_cancelled = true;
-        wishes.load.iter().for_each(Interrupt::stop);
+        wishes.load.iter().for_each(Handle::stop);
     }
 
     fn end(&self, is_timed_out: bool) {
         let mut wishes = self.wishes();
         (wishes.is_over, wishes.is_timed_out) = (true, wishes.is_timed_out || is_timed_out);
-        wishes.load.iter().for_each(Interrupt::stop);
+        wishes.load.iter().for_each(Handle::stop);
     }
 }
 

@@ -159,7 +159,7 @@ fn ran(
 ) -> Result<(Counts, Vec<GeneratorPart>)> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
-            stop.watch(generator.interrupt(), generator.progress());
+            stop.watch(generator.handle());
             Ok((generator.run(until), Vec::new()))
         }
         (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until),
