@@ -171,7 +171,7 @@ impl Capacity {
     fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
-        let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
+        let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s));
         let (per_s, interval) = told.unzip();
         let per_s = per_s.or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();

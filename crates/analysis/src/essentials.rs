@@ -229,13 +229,13 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
 fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
     let blocks = logs.len() as u32;
     let value = mean(logs.iter().copied())?.exp();
-    let estimate = plain_t(blocks, LEVEL).and_then(|t| Estimate::of(logs, t));
+    let estimate = plain_t(blocks, LEVEL).map(|t| Estimate::of(logs, t));
     let standard_error = match &estimate {
-        Ok(estimate) => Some(estimate.sd_log / f64::from(blocks).sqrt()),
-        Err(stats::Error::NoSpread { .. }) => Some(0.0),
-        Err(_) => None,
+        Some(Ok(estimate)) => Some(estimate.sd_log / f64::from(blocks).sqrt()),
+        Some(Err(stats::Error::NoSpread { .. })) => Some(0.0),
+        Some(Err(_)) | None => None,
     };
-    let interval = estimate.ok().map(|estimate| (estimate.low, estimate.high));
+    let interval = estimate.and_then(Result::ok).map(|estimate| (estimate.low, estimate.high));
     Some(Figure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
 }
 

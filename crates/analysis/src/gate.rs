@@ -274,8 +274,7 @@ impl Bench<'_> {
         let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
         let blocks = counts.len() as u32;
         let level = self.rule.as_ref().map(|rule| rule.level(blocks));
-        let wilson = level.and_then(|level| stats::wilson(failed, due, level).ok().flatten());
-        let wilson = wilson.ok_or_else(no_requests)?;
+        let wilson = level.and_then(|level| stats::wilson(failed, due, level)).ok_or_else(no_requests)?;
         let shares = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64);
         let over_blocks =
             self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));

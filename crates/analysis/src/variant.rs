@@ -126,7 +126,7 @@ impl Variant {
             requests,
             failed,
             failed_share: per(failed, requests),
-            failed_interval: stats::wilson(failed, requests, FAILED_LEVEL).ok().flatten(),
+            failed_interval: stats::wilson(failed, requests, FAILED_LEVEL),
             timed_out: sum(|slice| slice.counts.timed_out),
             errors: errors.map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect(),
             status: counted(slices.iter().flat_map(|slice| &slice.counts.status).map(|(of, n)| (*of, *n))),

@@ -1,6 +1,6 @@
 //! Why a number could not be given. Callers decide what to do about it; nothing here panics or prints.
 
-/// What made an estimate, a test, a plan of looks or a stored histogram impossible.
+/// What made an estimate impossible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// Fewer blocks than the question needs.
@@ -33,19 +33,4 @@ pub enum Error {
         /// The point estimate.
         ratio: f64,
     },
-    /// Something else that the method does not take; the text says what.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl Error {
-    /// A number outside of the range of its kind.
-    pub(crate) fn outside(what: &str, value: f64, range: &str) -> Error {
-        Error::Refused(format!("{what} is {value}, not {range}"))
-    }
-
-    /// A block with another number of values than the design has.
-    pub(crate) fn cells(block: usize, cells: usize, expected: usize) -> Error {
-        Error::Refused(format!("block {block} has {cells} values, the design has {expected}"))
-    }
 }

@@ -6,7 +6,6 @@
 //!
 //! Must not: allocate while recording, invent samples ("correction" for coordinated omission), know about time.
 
-use crate::Error;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -211,8 +210,8 @@ impl Latencies {
     /// Reads what [`Latencies::encode`] wrote; an empty text stands for no samples. What is read is packed.
     ///
     /// # Errors
-    /// [`Error::Refused`] when a text is not base64, not a V2 histogram, damaged, or of another layout than ours.
-    pub fn decode(hdr: &str, censored: &str) -> Result<Self, Error> {
+    /// When a text is not base64, not a V2 histogram, damaged, or of another layout than ours: what is wrong with it.
+    pub fn decode(hdr: &str, censored: &str) -> Result<Self, String> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
         Ok(Self { exact: Table::Packed(exact), censored: Table::Packed(censored) })
     }

@@ -9,10 +9,9 @@
 //!
 //! Must not: see data. Which rule holds is settled before the first block.
 
-use crate::looks::check_comparisons;
+use crate::looks::shared;
 use crate::{
-    ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Error, Looks, SEQUENCE_G, critical_t_at, plain_t,
-    sequence_t,
+    ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks, SEQUENCE_G, critical_t_at, plain_t, sequence_t,
 };
 
 /// When an experiment looks, and how far a result must then be from nothing.
@@ -41,28 +40,19 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// A look after every block, for so many comparisons.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn each_block(comparisons: u32, ended: Option<u32>) -> Result<Rule, Error> {
-        Ok(Rule::EachBlock { looks: Looks::new(comparisons)?, ended })
+    /// A look after every block, for so many comparisons; `None` outside 1 to [`COMPARISONS_MAX`].
+    pub fn each_block(comparisons: u32, ended: Option<u32>) -> Option<Rule> {
+        Some(Rule::EachBlock { looks: Looks::new(comparisons)?, ended })
     }
 
-    /// One look at the end.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn once(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Once { comparisons: check_comparisons(comparisons)? })
+    /// One look at the end; likewise.
+    pub fn once(comparisons: u32) -> Option<Rule> {
+        Some(Rule::Once { comparisons: shared(comparisons)? })
     }
 
-    /// The confidence sequence of an old record.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn sequence(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Sequence { comparisons: check_comparisons(comparisons)? })
+    /// The confidence sequence of an old record; likewise.
+    pub fn sequence(comparisons: u32) -> Option<Rule> {
+        Some(Rule::Sequence { comparisons: shared(comparisons)? })
     }
 
     /// Comparisons that share the error rate.
@@ -119,12 +109,12 @@ impl Rule {
         let alpha = ALPHA / f64::from(self.comparisons());
         match self {
             Rule::EachBlock { looks, .. } => looks.end_t(blocks),
-            Rule::Once { .. } if blocks >= BLOCKS_MIN => plain_t(blocks, 1.0 - alpha).ok(),
+            Rule::Once { .. } if blocks >= BLOCKS_MIN => plain_t(blocks, 1.0 - alpha),
             Rule::Once { .. } => None,
             // What was asked for then is asked of a run of today.
-            Rule::Planned(_) => Looks::new(self.comparisons()).ok()?.end_t(blocks),
+            Rule::Planned(_) => Looks::new(self.comparisons())?.end_t(blocks),
             Rule::Sequence { .. } if blocks < self.least() => None,
-            Rule::Sequence { .. } => sequence_t(blocks, SEQUENCE_G, alpha).ok()?,
+            Rule::Sequence { .. } => sequence_t(blocks, SEQUENCE_G, alpha),
         }
     }
 }
@@ -156,18 +146,14 @@ impl PlannedLooks {
     pub(crate) const BLOCKS_MIN: u32 = 6;
 
     /// The plan of a run that settled on at most `blocks_max` blocks, in which `comparisons` comparisons share 5 % (Bonferroni). It ends
-    /// with the largest number of blocks not above that in the table.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] below six, [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`].
-    pub fn plan(blocks_max: u32, comparisons: u32) -> Result<Self, Error> {
-        check_comparisons(comparisons)?;
+    /// with the largest number of blocks not above that in the table. `None` below six blocks, and outside 1 to [`COMPARISONS_MAX`].
+    pub fn plan(blocks_max: u32, comparisons: u32) -> Option<Self> {
+        let comparisons = shared(comparisons)?;
         let fits = |(last, of, _): &(u32, u32, f64)| *last <= blocks_max && *of >= comparisons;
         // The last of those that fit, with the fewest comparisons: rows rise in both.
-        let best = rows().filter(fits).max_by_key(|(last, of, _)| (*last, COMPARISONS_MAX - *of));
         let (last, _, constant) =
-            best.ok_or(Error::TooFewBlocks { blocks: blocks_max, least: Self::BLOCKS_MIN })?;
-        Ok(Self { last, comparisons, constant })
+            rows().filter(fits).max_by_key(|(last, of, _)| (*last, COMPARISONS_MAX - *of))?;
+        Some(Self { last, comparisons, constant })
     }
 
     /// How many looks there were at the most.
@@ -184,7 +170,7 @@ impl PlannedLooks {
     pub fn critical_t(&self, blocks: u32) -> Option<f64> {
         let share = f64::from(blocks) / f64::from(self.last);
         let within = (Self::BLOCKS_MIN..=self.last).contains(&blocks);
-        within.then(|| critical_t_at(self.constant * share.powf(SHAPE), blocks).ok()).flatten()
+        within.then(|| critical_t_at(self.constant * share.powf(SHAPE), blocks))?
     }
 }
 
@@ -202,10 +188,8 @@ mod tests {
     #[test]
     fn old_records_keep_their_boundaries() {
         let t = |last, comparisons, blocks| {
-            PlannedLooks::plan(last, comparisons)
-                .ok()?
-                .critical_t(blocks)
-                .map(|t| (t * 100.0).round() / 100.0)
+            let t = PlannedLooks::plan(last, comparisons)?.critical_t(blocks)?;
+            Some((t * 100.0).round() / 100.0)
         };
         let thirty = [6, 10, 11, 15, 22, 30].map(|blocks| t(31, 1, blocks));
         assert_eq!(thirty, [6.42, 3.71, 3.48, 2.94, 2.5, 2.25].map(Some));
