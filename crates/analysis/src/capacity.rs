@@ -162,13 +162,9 @@ impl Searched {
     }
 }
 
-/// What each variant bears.
-pub(crate) fn all(record: &Record, searched: &[Searched]) -> Vec<Capacity> {
-    searched.iter().enumerate().map(|(variant, searched)| Capacity::of(record, variant, searched)).collect()
-}
-
 impl Capacity {
-    fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
+    /// What a variant bears.
+    pub(crate) fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
         let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s));
@@ -200,11 +196,6 @@ impl Capacity {
         let remedy = "what misses the limit does not follow the rate, so no rate is its capacity; allow a longer time, or more requests that \
                       miss it: a lower quantile such as p90, or a larger share of failures";
         Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
-    }
-
-    /// The same without what is void.
-    pub(crate) fn voided(self, is_void: bool) -> Capacity {
-        if is_void { Capacity { per_s: None, interval: None, ..self } } else { self }
     }
 
     /// The point of the curve nearest to a share of the capacity.

@@ -156,16 +156,19 @@ pub fn conclude(record: &Record) -> Conclusion {
         None => checks::all(record, &blocks),
     };
     findings.extend(aa.as_ref().and_then(comparison::aa_finding));
-    let capacities = capacity::all(record, &searched);
+    let mut capacities: Vec<Capacity> =
+        searched.iter().enumerate().map(|(variant, of)| Capacity::of(record, variant, of)).collect();
     findings.extend(capacities.iter().enumerate().filter_map(|(variant, of)| of.finding(variant)));
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
-    let is_void = |variant| findings.iter().any(|finding| finding.voids(variant, variant));
-    let capacities = capacities.into_iter().enumerate().map(|(variant, of)| of.voided(is_void(variant)));
-    let capacities = capacities.collect();
+    for (variant, of) in capacities.iter_mut().enumerate() {
+        if findings.iter().any(|finding| finding.voids(variant, variant)) {
+            (of.per_s, of.interval) = (None, None);
+        }
+    }
     Conclusion {
         blocks: record.blocks_kept(),
         blocks_dropped: record.blocks.iter().filter_map(DroppedBlock::of).collect(),

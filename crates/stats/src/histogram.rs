@@ -164,11 +164,6 @@ impl Latencies {
         Some((nth(all.into_iter(), rank)?, high))
     }
 
-    /// The smallest latency, or `None` when there are no samples.
-    pub fn min(&self) -> Option<Quantile> {
-        self.quantile(0.0)
-    }
-
     /// The largest latency, or `None` when there are no samples; never exact when something was censored.
     pub fn max(&self) -> Option<Quantile> {
         self.quantile(1.0)

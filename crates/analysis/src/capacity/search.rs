@@ -339,7 +339,12 @@ impl Pilot {
             [None, Some(high)] => {
                 Some((high.rate * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high.rate > RATE_LEAST_PER_S)
             }
-            [Some(_), Some(_)] => self.crossing().filter(|_| !self.is_enough()),
+            [Some(low), Some(high)] => {
+                // The first two ends are no steps between.
+                let between = self.tried.len().saturating_sub(self.ends());
+                let is_enough = between >= STEPS_BETWEEN || high.rate / low.rate < 1.01;
+                self.crossing().filter(|_| !is_enough)
+            }
         }
     }
 
@@ -347,13 +352,6 @@ impl Pilot {
     fn is_doubtful(&self, high: Tried, low: Option<Tried>) -> bool {
         let tries = self.tried.iter().filter(|tried| tried.rate == high.rate).count();
         tries < 2 && high.rate > RATE_LEAST_PER_S && (low.is_none() || self.tried.len() <= self.ends())
-    }
-
-    fn is_enough(&self) -> bool {
-        let [Some(low), Some(high)] = self.bracket() else { return false };
-        // The first two ends are no steps between.
-        let between = self.tried.len().saturating_sub(self.ends());
-        between >= STEPS_BETWEEN || high.rate / low.rate < 1.01
     }
 
     /// How many steps it took until both ends were there.
