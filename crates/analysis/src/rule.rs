@@ -6,7 +6,7 @@
 
 use plan::LookRule;
 use record::{EndReason, Record};
-use stats::{Estimate, PlannedLooks, Rule};
+use stats::{Estimate, Rule};
 
 /// The number of blocks that an old record is taken to have planned which never settled one.
 const PLANNED_BLOCKS: u32 = 30;
@@ -26,7 +26,7 @@ pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
         LookRule::Once | LookRule::Always => rule_of(design.looks, members),
         LookRule::Planned => {
             let blocks = record.blocks_planned.or(design.blocks).unwrap_or(PLANNED_BLOCKS);
-            PlannedLooks::plan(blocks, count(members)).map(Rule::Planned)
+            Rule::planned(blocks, count(members))
         }
     }
 }

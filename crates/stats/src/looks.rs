@@ -41,7 +41,6 @@ const TABLE: &str = include_str!("looks.csv");
 /// The boundary of every look, and of the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looks {
-    comparisons: u32,
     look: f64,
     ends: Vec<f64>,
 }
@@ -59,12 +58,7 @@ impl Looks {
         };
         // The lines rise, and where a number has none the next larger one has a higher boundary.
         let (look, ends) = TABLE.lines().filter(|line| !line.starts_with('#')).find_map(row)?;
-        Some(Self { comparisons, look, ends })
-    }
-
-    /// Comparisons that share the error rate.
-    pub fn comparisons(&self) -> u32 {
-        self.comparisons
+        Some(Self { look, ends })
     }
 
     /// The critical t of the look after `blocks` blocks; `None` below [`BLOCKS_MIN`] and above [`BLOCKS_MAX`].
