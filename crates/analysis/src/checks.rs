@@ -257,11 +257,6 @@ impl<'a> Variant<'a> {
         total(&self.slices, of)
     }
 
-    /// Time under load, drains included, in nanoseconds; at least 1.
-    fn wall_ns(&self) -> f64 {
-        wall_ns(&self.slices)
-    }
-
     /// Names of its services, in the order in which they were started.
     fn services(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let started = self.trials.first().map(|trial| trial.started.services.as_slice());
@@ -298,6 +293,7 @@ pub fn works_unseen<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> bool {
     trials.into_iter().any(|trial| trial.started.services.is_empty() && is_here(trial))
 }
 
+/// Time under load, drains included, in nanoseconds; at least 1.
 fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }

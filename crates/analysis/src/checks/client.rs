@@ -9,7 +9,7 @@ use stats::Latencies;
 
 use super::run::blocks_min;
 use super::saturation::{generator_share, most, services_limited};
-use super::{Run, Seen, Variant, either, few, only_if, warning};
+use super::{Run, Seen, Variant, either, few, only_if, wall_ns, warning};
 use crate::capacity::has_connections;
 use crate::variant::{mean, merged};
 
@@ -38,7 +38,7 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     let record = run.record;
     let (generator, share) = busiest(&variant.slices);
     only_if(share > GENERATOR_SHARE_MAX)?;
-    let busy = variant.sum(Slice::services_cpu_ns) as f64 / variant.wall_ns();
+    let busy = variant.sum(Slice::services_cpu_ns) as f64 / wall_ns(&variant.slices);
     // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
     // not the client's either.
     let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
@@ -145,7 +145,7 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     let processors = services.len().max(generator.len()).max(1) as f64;
     let taken = run.variants.iter().map(|variant| {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
-        (used_ns / (variant.wall_ns() * processors), variant.name())
+        (used_ns / (wall_ns(&variant.slices) * processors), variant.name())
     });
     let most = taken.max_by(|(one, _), (other, _)| one.total_cmp(other)).filter(|(share, _)| *share > 0.0);
     let told =
