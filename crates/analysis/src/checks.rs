@@ -168,7 +168,6 @@ fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// What the checks look at.
 struct Run<'a> {
     record: &'a Record,
     plan: &'a Plan,

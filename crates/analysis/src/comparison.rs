@@ -167,7 +167,7 @@ impl Judge<'_> {
             candidate: asked.candidate,
             metric,
             without_spread: match found {
-                Some(Err(Error::NoSpread { ratio, .. })) => Some(ratio),
+                Some(Err(Error::NoSpread { ratio })) => Some(ratio),
                 _ => None,
             },
             ratio_so_far: ratios.clone().filter(|_| rule::may_look(self.record)).and_then(mean).map(f64::exp),

@@ -218,9 +218,7 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
     let of = |(variant, metric): (usize, Metric)| {
         let found = figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)?;
-        // As the report has it: widened, for windows are finite.
-        let bias = conclusion.capacities.get(variant).filter(|_| metric == Metric::Capacity);
-        let bias = bias.map_or(1.0, |of| of.bias);
+        let bias = conclusion.bias(metric, variant);
         Some(Figure { interval: found.interval.map(|(low, high)| (low / bias, high * bias)), ..found })
     };
     shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()

@@ -238,14 +238,7 @@ impl Bench<'_> {
         };
         let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
         let at_least = values.iter().any(|value| value.at_least);
-        // As the report has it: widened, for windows are finite.
-        let widened = |measured: Measured| match metric {
-            Metric::Capacity => {
-                self.conclusion.capacities.get(index).map_or(measured, |of| measured.widened(of.bias))
-            }
-            _ => measured,
-        };
-        match self.estimate(&logs).map(widened) {
+        match self.estimate(&logs).map(|measured| measured.widened(self.conclusion.bias(metric, index))) {
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the time-out.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {

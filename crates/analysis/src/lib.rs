@@ -112,6 +112,12 @@ impl Conclusion {
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
     }
 
+    /// By which factor the interval of a variant's figure is wider on either side: windows of a capacity are finite.
+    pub(crate) fn bias(&self, metric: Metric, variant: usize) -> f64 {
+        let capacity = self.capacities.get(variant).filter(|_| metric == Metric::Capacity);
+        capacity.map_or(1.0, |of| of.bias)
+    }
+
     /// Whether one forbids conclusions about this variant.
     pub fn voids(&self, variant: usize) -> bool {
         self.findings.iter().any(|finding| finding.voids(variant, variant))

@@ -214,7 +214,6 @@ pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &S
     complete(record, index).flat_map(Trial::measured)
 }
 
-/// A sum over slices.
 pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
     slices.iter().map(|slice| of(slice)).sum()
 }

@@ -76,7 +76,7 @@ fn interval(one: &Group, other: &Group) -> Result<Sides, String> {
     let logs = |group: &Group| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
     match stats::welch(&logs(one), &logs(other), LEVEL) {
         Ok(welch) => Ok(Sides::Interval(welch)),
-        Err(stats::Error::TooFewBlocks { .. }) => Err(too_few(one, other)),
+        Err(stats::Error::TooFewBlocks) => Err(too_few(one, other)),
         Err(stats::Error::NoSpread { .. }) => {
             Err("all runs of a side are alike to the last digit, so their spread is not known".to_owned())
         }

@@ -4,13 +4,8 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// Fewer blocks than the question needs.
-    #[error("{blocks} blocks are too few, at least {least}")]
-    TooFewBlocks {
-        /// Blocks there are.
-        blocks: u32,
-        /// Blocks it takes.
-        least: u32,
-    },
+    #[error("too few blocks")]
+    TooFewBlocks,
     /// A log ratio is infinite or not a number, mostly because a trial measured zero.
     #[error("block {index}: the log ratio is {value}, not a finite number")]
     NotFinite {
@@ -20,10 +15,8 @@ pub enum Error {
         value: f64,
     },
     /// Every block gave the same ratio, so that nothing is known about its spread.
-    #[error("all {blocks} blocks gave the ratio {ratio}: without spread there is no interval")]
+    #[error("all blocks gave the ratio {ratio}: without spread there is no interval")]
     NoSpread {
-        /// Blocks there are.
-        blocks: u32,
         /// The ratio they all gave.
         ratio: f64,
     },

@@ -231,7 +231,6 @@ fn reopened(variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-/// A note where nobody's identity was checked.
 pub(super) fn certificates_unchecked(run: &Run<'_>) -> Option<Seen> {
     let unchecked = |variant: &&Variant<'_>| variant.plan.load.tls.as_ref().is_some_and(|tls| tls.insecure);
     let insecure = run.variants.iter().filter(unchecked).map(|variant| (variant.index, variant.name()));

@@ -92,7 +92,6 @@ fn judged<'a>(run: &'a Run<'_>, variant: &Variant<'_>) -> Option<&'a Waiting> {
     run.waiting(variant.index)
 }
 
-/// That both sides of a comparison wait for the same.
 pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let (baseline, candidate) = (run.waiting(asked.baseline)?, run.waiting(asked.candidate)?);
     let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);

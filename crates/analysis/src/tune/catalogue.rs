@@ -113,13 +113,9 @@ struct When {
     program: Vec<String>,
     /// This file is in its folder.
     file: Option<String>,
-    /// Memory may come in huge pages.
     huge_pages: bool,
-    /// It writes log lines as it serves.
     logs: bool,
-    /// Its responses are compressed.
     compresses: bool,
-    /// It is loaded by TLS.
     tls: bool,
     /// Other versions of Node.js are installed.
     versions: bool,

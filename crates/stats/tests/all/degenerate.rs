@@ -14,8 +14,8 @@ const OUTSIDE: [f64; 5] = [0.0, 1.0, -0.5, 95.0, f64::NAN];
 
 #[test]
 fn an_estimate_needs_two_finite_blocks_that_differ() {
-    assert_eq!(Estimate::of(&[], 2.0), Err(Error::TooFewBlocks { blocks: 0, least: 2 }));
-    assert_eq!(Estimate::of(&[0.1], 2.0), Err(Error::TooFewBlocks { blocks: 1, least: 2 }));
+    assert_eq!(Estimate::of(&[], 2.0), Err(Error::TooFewBlocks));
+    assert_eq!(Estimate::of(&[0.1], 2.0), Err(Error::TooFewBlocks));
     let zero_throughput = (0.0_f64 / 100.0).ln();
     let error = Estimate::of(&[0.1, zero_throughput], 2.0);
     assert_eq!(error, Err(Error::NotFinite { index: 1, value: f64::NEG_INFINITY }));
@@ -29,7 +29,7 @@ fn an_estimate_needs_two_finite_blocks_that_differ() {
 fn equal_blocks_have_a_ratio_and_no_interval() {
     // Bytes per response, the same in every block; the mean of equal numbers may be off by a rounding.
     let d = [(134_054.0_f64 / 9_321.0).ln(); 7];
-    let Err(Error::NoSpread { blocks: 7, ratio }) = Estimate::of(&d, 2.5) else { panic!("no spread") };
+    let Err(Error::NoSpread { ratio }) = Estimate::of(&d, 2.5) else { panic!("no spread") };
     assert!((ratio - 134_054.0 / 9_321.0).abs() < 1e-9);
     assert_eq!(lag1(&d), None);
 }
