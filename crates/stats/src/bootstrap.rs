@@ -23,7 +23,7 @@ const PURPOSE: [u8; 8] = *b"resample";
 /// Source: Efron 1979; Hall, *The Bootstrap and Edgeworth Expansion*, 1992, section 3.6. A resample of nothing but equal
 /// blocks has s* = 0 and t* = ±∞, which is kept: leaving it out would make the interval too narrow.
 ///
-/// `None` unless 0 < `level` < 1, for a number of resamples, below six blocks, with a value that is not finite, when all blocks gave one
+/// `None` unless 0 < `level` < 1, for too few or many resamples, below six blocks, with a value that is not finite, when all blocks gave one
 /// ratio, and when an end is infinite (many blocks alike, or a level that so few resamples cannot reach).
 pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Option<Interval> {
     let mut draws = resampling.draws(PURPOSE)?;

@@ -50,8 +50,8 @@ pub struct Change {
 /// there and each side is tested by itself. Fewer than ten points cannot have so small a p-value, and three after a
 /// change need nine before it: of n points there are only so many orders.
 ///
-/// `None` above [`CHANGE_POINTS_MAX`], for a value that is not finite, a standard error that is no finite number of at least 0, and for a
-/// number of resamples.
+/// `None` above [`CHANGE_POINTS_MAX`], for a value that is not finite, a standard error that is no finite number of at least 0, and for too
+/// few or many resamples.
 pub fn changes(points: &[Measured], resampling: Resampling) -> Option<Vec<Change>> {
     let is_sound = |point: &Measured| {
         point.value.is_finite() && point.standard_error.is_finite() && point.standard_error >= 0.0

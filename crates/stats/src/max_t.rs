@@ -30,7 +30,7 @@ const ROUNDING: f64 = 1e-12;
 /// Source: Westfall & Young, *Resampling-Based Multiple Testing*, 1993; flips: Fisher 1935; that what was seen is one of the drawn:
 /// Phipson & Smyth 2010.
 ///
-/// `None` also for a number of resamples, for no candidate or more than [`COMPARISONS_MAX`], when rows differ in length, and with a value
+/// `None` also for too few or many resamples, for no candidate or more than [`COMPARISONS_MAX`], when rows differ in length, and with a value
 /// that is not finite.
 pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Option<f64> {
     let blocks = u32::try_from(log_ratios.len()).ok().filter(|blocks| *blocks >= JOINT_BLOCKS_MIN)?;

@@ -36,7 +36,7 @@ pub struct Band {
 /// additions: 30 blocks of 4,000 cells are 1 MB, and 1,000 draws of them took 35 to 80 ms on a busy machine, most of it for
 /// reading the blocks.
 ///
-/// `None` below six blocks, unless each share is within 0 to 1, for a number of resamples, and for an empty block.
+/// `None` below six blocks, unless each share is within 0 to 1, for too few or many resamples, and for an empty block.
 pub fn quantile_bands(
     blocks: &[Latencies],
     quantiles: &[f64],
