@@ -16,7 +16,7 @@ use stats::capacity::{widened, widening};
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
 use crate::metric::Sample;
 use crate::only_if;
-use crate::variant::{complete, geometric_mean, mean, slices, total, trials};
+use crate::variant::{complete, due_and_failed, geometric_mean, mean, slices, total, trials};
 
 mod search;
 
@@ -320,7 +320,7 @@ fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
 impl RatePoint {
     fn of(point: &[Shared<'_>]) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
-        let (due, failed) = (total(&slices, |of| of.counts.due()), total(&slices, |of| of.counts.failed()));
+        let (due, failed) = due_and_failed(&slices);
         let quantile = |q: f64| {
             let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
             quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)

@@ -302,6 +302,9 @@ fn is_one_of(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }
 
+/// Things that are named at the most, where nobody wants more or fewer.
+pub(crate) const NAMED_MAX: usize = 3;
+
 /// The first few of several things, and how many more there are: `a; b; 3 more`.
 pub(crate) fn few(all: impl IntoIterator<Item = impl Into<String>>, most: usize, between: &str) -> String {
     let mut all: Vec<String> = all.into_iter().map(Into::into).collect();

@@ -96,8 +96,6 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
     ways
 }
 
-/// Variants that are named before the others are only counted.
-const NAMED_MAX: usize = 3;
 /// Fewer responses than this may be those of a cache that is not filled yet.
 const RESPONSES_MIN: u64 = 20;
 
@@ -163,7 +161,7 @@ fn in_words(finding: &Finding) -> String {
 fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
     let names = record.header.plan.variants.iter().map(|variant| &variant.name);
     let told = |(name, of): (&String, &Option<NoSuccess>)| Some(format!("{name}: {}", of.as_ref()?.answer));
-    checks::few(names.zip(failed).filter_map(told), NAMED_MAX, "; ")
+    checks::few(names.zip(failed).filter_map(told), checks::NAMED_MAX, "; ")
 }
 
 /// One way to fail.

@@ -6,7 +6,7 @@
 use model::quantity::{count, many};
 use model::{Check, Grade};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
-use record::{EndReason, Record, Slice, Trial};
+use record::{EndReason, Record, Trial};
 use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
@@ -242,7 +242,8 @@ impl Bench<'_> {
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the time-out.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
-                Ok(Measured::at_least(&values.iter().map(|value| value.value).collect::<Vec<_>>()))
+                let least = values.iter().map(|value| value.value).fold(f64::INFINITY, f64::min);
+                Ok(Measured { blocks: values.len() as u32, ..Measured::exact(least).unbounded() })
             }
             found => found,
         }
@@ -257,18 +258,13 @@ impl Bench<'_> {
     /// over blocks, which knows that failures come in bursts and nothing of a share of 0.
     fn failed(&self, index: usize) -> Found {
         self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
-        let sums = |trial: &Trial| {
-            let slices: Vec<&Slice> = trial.measured().collect();
-            let of = |of: fn(&Slice) -> u64| variant::total(&slices, of);
-            (of(|slice| slice.counts.failed()), of(|slice| slice.counts.due()))
-        };
+        let sums = |trial: &Trial| variant::due_and_failed(&trial.measured().collect::<Vec<_>>());
         let counts: Vec<(u64, u64)> = variant::complete(self.record, index).map(sums).collect();
-        let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
+        let (due, failed) = counts.iter().fold((0, 0), |(due, failed), more| (due + more.0, failed + more.1));
         let blocks = counts.len() as u32;
-        let level = self.rule.as_ref().map(|rule| rule.level(blocks));
-        let wilson = level.and_then(|level| stats::wilson(failed, due, level));
+        let wilson = self.rule.as_ref().and_then(|rule| stats::wilson(failed, due, rule.level(blocks)));
         let wilson = wilson.ok_or_else(|| inconclusive(NO_REQUESTS))?;
-        let shares = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64);
+        let shares = counts.iter().map(|(due, failed)| *failed as f64 / (*due).max(1) as f64);
         let over_blocks =
             self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
         let (low, high) = over_blocks.flatten().map_or((wilson.low, wilson.high), |blocks| {
@@ -419,12 +415,6 @@ impl Measured {
     /// The same with the interval wider by a factor on either side.
     fn widened(self, factor: f64) -> Measured {
         Measured { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
-    }
-
-    /// What each of these blocks' values is at least.
-    fn at_least(values: &[f64]) -> Measured {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        Measured { blocks: values.len() as u32, high: None, ..Measured::exact(least) }
     }
 
     /// Pass or fail where the whole interval is on one side.

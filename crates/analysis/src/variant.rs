@@ -218,6 +218,11 @@ pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
     slices.iter().map(|slice| of(slice)).sum()
 }
 
+/// Requests of these slices that were due, and those of them that failed.
+pub(crate) fn due_and_failed(slices: &[&Slice]) -> (u64, u64) {
+    (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()))
+}
+
 /// A variant's trials in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
 pub(crate) fn trials(record: &Record, variant: usize) -> impl Iterator<Item = &Trial> {
     let blocks = record.blocks.iter().filter(|block| block.dropped.is_none());

@@ -12,7 +12,7 @@ use stats::capacity::{
 };
 
 use crate::only_if;
-use crate::variant::{complete, few_merged, mean, total};
+use crate::variant::{complete, due_and_failed, few_merged, mean, total};
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
 const FIRST_SHARE: f64 = 0.7;
@@ -115,11 +115,6 @@ impl Clause {
         let points = near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
         slope(&points.collect::<Vec<_>>(), expected)
     }
-}
-
-/// Requests of these slices that were due, and those of them that failed.
-fn due_and_failed(slices: &[&Slice]) -> (u64, u64) {
-    (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()))
 }
 
 /// A quantile of the time to a successful response, in seconds, over all requests that were due; infinite where fewer succeeded.

@@ -8,7 +8,7 @@ use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches, stretches_beside};
 use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
-use crate::variant::slices;
+use crate::variant::{due_and_failed, slices};
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
@@ -102,7 +102,7 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let told = || format!("{refused} connections found no local port free (EADDRNOTAVAIL)");
     let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
-    let (failed, due) = (total(&slices, |of| of.counts.failed()), total(&slices, |of| of.counts.due()));
+    let (due, failed) = due_and_failed(&slices);
     let failed = failed as f64 / due.max(1) as f64;
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
                   keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
