@@ -29,8 +29,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 const TAIL_SAMPLES: f64 = 10.0;
 
 /// A quantile (or extreme, or mean) in nanoseconds, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
     /// Known, to the histogram's three digits.
     Exact(u64),
