@@ -219,12 +219,6 @@ impl<C> Finding<C> {
         Finding::new(check, Grade::Fine, evidence, "")
     }
 
-    /// The same with the command that does what the remedy says.
-    #[must_use]
-    pub fn by(self, command: impl Into<Cow<'static, str>>) -> Finding<C> {
-        Finding { remedy: self.remedy.by(command), ..self }
-    }
-
     /// The same about these variants alone.
     #[must_use]
     pub fn about(self, variants: impl Into<Vec<usize>>) -> Finding<C> {

@@ -168,11 +168,6 @@ fn held_up(held: &Held, variants: &[&Variant<'_>]) -> Seen {
     either(held.is_void(), evidence, remedy).about(about)
 }
 
-fn asks_to_close(load: &plan::Load) -> bool {
-    let mut headers = load.requests.iter().flat_map(|request| &request.headers);
-    !load.keep_alive || headers.any(|(name, value)| says_close(name, value))
-}
-
 fn says_close(name: &str, value: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
@@ -216,10 +211,9 @@ fn reopened(variant: &Variant<'_>) -> Option<Seen> {
     let beyond = variant.sum(|slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
     let opened = variant.sum(|slice| slice.counts.connections_opened);
     let answered = variant.sum(|slice| slice.counts.responses);
-    let little = answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64;
-    if little || asks_to_close(&variant.plan.load) {
-        return None;
-    }
+    only_if(answered >= RESPONSES_MIN && beyond as f64 > CHURN_SHARE_MAX * answered as f64)?;
+    let mut headers = variant.plan.load.requests.iter().flat_map(|request| &request.headers);
+    only_if(variant.plan.load.keep_alive && !headers.any(|(name, value)| says_close(name, value)))?;
     let witnesses = variant.trials.iter().flat_map(|trial| &trial.started.witnesses);
     let closes = witnesses.flat_map(|witness| &witness.headers).any(|(name, value)| says_close(name, value));
     let closes = if closes { "; it responds with `connection: close`" } else { "" };
