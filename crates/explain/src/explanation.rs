@@ -219,8 +219,7 @@ impl Interval {
     pub fn over(values: impl IntoIterator<Item = f64>) -> Interval {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        let interval =
-            stats::plain_t(rounds, LEVEL).ok().and_then(|critical_t| MeanInterval::of(&values, critical_t));
+        let interval = stats::plain_t(rounds, LEVEL).and_then(|t| MeanInterval::of(&values, t));
         match interval {
             Some(MeanInterval { value, low, high }) => Interval { value, low, high },
             // One round, or rounds that are all alike.

@@ -74,7 +74,7 @@ pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Compa
 fn interval(one: &Group, other: &Group) -> Result<stats::Welch, String> {
     let logs = |group: &Group| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
     stats::welch(&logs(one), &logs(other), LEVEL).map_err(|error| match error {
-        stats::Error::TooFewBlocks { .. } => too_few(one, other),
+        stats::Error::TooFewBlocks => too_few(one, other),
         stats::Error::NoSpread { .. } => {
             "all runs of a side are alike to the last digit, so their spread is not known".to_owned()
         }

@@ -190,7 +190,7 @@ fn assumption(of: &Assumption) -> Line {
         Standing::Unchecked => (Tone::Faint, "unchecked"),
         Standing::Supported => (Tone::Faint, "supported"),
     };
-    Line { tone, detail: of.evidence.clone(), ..Line::new(word, &of.statement) }
+    Line { tone, detail: of.evidence.clone(), ..Line::new(word, of.statement) }
 }
 
 /// Whose own words tell why the run failed.

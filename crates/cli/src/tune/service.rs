@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use ::explain::Kind;
-use analysis::tune::{Facts, LIBRARIES_SOUGHT, Runtime};
+use analysis::tune::{Catalogue, Facts, Runtime};
 use plan::{Draft, DraftSource, DraftVariant, Launcher, NodeCommand, Plan, SERVICE, Service, Setting};
 use record::Record;
 
@@ -170,8 +170,8 @@ fn is_installed(program: &str) -> bool {
 }
 
 fn libraries() -> Vec<PathBuf> {
-    let names = LIBRARIES_SOUGHT.iter();
-    let found = names.flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
+    let catalogue = Catalogue::built_in();
+    let found = catalogue.libraries().flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
     found.filter(|path| path.exists()).collect()
 }
 

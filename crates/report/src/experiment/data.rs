@@ -181,7 +181,7 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
     let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
     let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
     let band = |index: usize| {
-        let Band { low_ns, high, .. } = bands.as_ref().ok()?.get(index)?;
+        let Band { low_ns, high, .. } = bands.as_ref()?.get(index)?;
         Some(BandUs { low: us(*low_ns), high: high.is_exact().then(|| us(high.ns())) })
     };
     let quantile = |(index, share): (usize, &f64)| {
