@@ -292,7 +292,6 @@ impl ServicesAgent {
         Ok(ServicesResponse::Stopped { stopped, log: log.encoded() })
     }
 
-    /// Services first, or the machine: what is nearest to the load comes nearest to it.
     fn view(&mut self, first: First, spin: bool) -> HostView {
         let spin_ns = if spin { spin_ns() } else { None };
         let sampled = (first == First::Services).then(|| self.sample());

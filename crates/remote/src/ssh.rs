@@ -248,11 +248,6 @@ impl Destination {
             .help("as ssh takes it: a name of ~/.ssh/config, user@host, or ssh://user@host:port"))
     }
 
-    /// As `ssh` takes it.
-    fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// As people know it, with `ssh://` before it, whether or not it is one.
     fn name(&self) -> String {
         let plain: String = self.0.chars().take(BYTES_MAX).flat_map(char::escape_debug).collect();

@@ -182,11 +182,6 @@ impl Fleet {
         self.members.iter().map(|member| member.offset)
     }
 
-    /// How wrong the agreed begin is at most for the worst of them, in nanoseconds.
-    pub fn clock_error_ns_max(&self) -> u64 {
-        self.members.iter().map(|member| member.offset.error_ns).max().unwrap_or(0)
-    }
-
     /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
     fn dealt(&self, until: Until) -> Vec<Until> {
         let Until::Requests(total) = until else { return vec![until; self.takers.len()] };
@@ -213,7 +208,8 @@ impl Fleet {
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
-        let lead_ns = LEAD_MIN_NS + 4 * self.clock_error_ns_max();
+        let clock_error_ns = self.clocks().map(|offset| offset.error_ns).max().unwrap_or(0);
+        let lead_ns = LEAD_MIN_NS + 4 * clock_error_ns;
         let start_ns = monotonic_ns() + lead_ns;
         let longest = match until {
             Until::Elapsed(window) => {
@@ -222,7 +218,7 @@ impl Fleet {
             // How long requests take is the service's matter.
             Until::Requests(_) => Duration::MAX,
         };
-        let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
+        let offsets: Vec<ClockOffset> = self.clocks().collect();
         let waited = self
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());

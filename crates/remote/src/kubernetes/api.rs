@@ -194,11 +194,8 @@ impl Namespace {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Response, Error> {
-        let body = body.map(Value::to_string);
-        let exchanged = self
-            .proxy
-            .connect()
-            .and_then(|stream| exchange(stream, method, path, body.as_deref().map(str::as_bytes)));
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let exchanged = self.proxy.connect().and_then(|stream| exchange(stream, method, path, &body));
         exchanged.map_err(|error| self.unreachable(format!("{what}: {error}")))
     }
 
@@ -278,28 +275,21 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Response {
-    pub status: u16,
-    pub body: Vec<u8>,
+struct Response {
+    status: u16,
+    body: Vec<u8>,
 }
 
-/// Sends a request, with a body of JSON if there is one, and reads the whole response.
-pub(super) fn exchange(
-    mut stream: UnixStream,
-    method: &str,
-    path: &str,
-    body: Option<&[u8]>,
-) -> io::Result<Response> {
+/// Sends a request, with a body of JSON unless that is empty, and reads the whole response.
+fn exchange(mut stream: UnixStream, method: &str, path: &str, body: &str) -> io::Result<Response> {
     let deadline = Instant::now() + RESPONSE_MAX;
     stream.set_write_timeout(Some(RESPONSE_MAX))?;
-    let body = body.unwrap_or_default();
-    let head = format!(
+    let request = format!(
         "{method} {path} HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n",
+         Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body)?;
+    stream.write_all(request.as_bytes())?;
     let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -470,7 +460,7 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(response).unwrap();
         theirs.shutdown(std::net::Shutdown::Write).unwrap();
-        exchange(ours, "POST", "/api", Some(b"{}"))
+        exchange(ours, "POST", "/api", "{}")
     }
 
     #[test]

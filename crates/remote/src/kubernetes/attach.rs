@@ -276,19 +276,14 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     }
     let config: Value = serde_json::from_slice(&view.stdout)
         .map_err(|error| unusable(format!("kubectl config view: {error}")))?;
-    let own = || Cluster {
-        server: format!("https://{}", std::env::var("KUBERNETES_SERVICE_HOST").unwrap_or_default()),
-        namespace: fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned()),
-    };
-    let is_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    match cluster_of(&config, context)? {
-        Some(cluster) => Ok(cluster),
-        None if is_pod => Ok(own()),
-        None => Err(Error::new(
-            "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod",
-        )
-        .help("KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one")),
+    if let Some(cluster) = cluster_of(&config, context)? {
+        return Ok(cluster);
     }
+    let none = "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod";
+    let hint = "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one";
+    let server = std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
+    let namespace = fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned());
+    Ok(Cluster { server: format!("https://{server}"), namespace })
 }
 
 /// `None` where it has no contexts at all and none is asked for. What a kubeconfig leaves out, or gives as null, is empty.

@@ -55,7 +55,7 @@ impl Connection {
     ) -> io::Result<Connection> {
         let process = channel.process();
         let Channel { name, input, output, keeper } = channel;
-        let input = Arc::new(Input::new(input));
+        let input = Arc::new(Input(Mutex::new(Some(input))));
         heartbeat.include(&input);
         let listen = move || listen(BufReader::new(output), number, &to);
         std::thread::Builder::new().name(format!("responses-{number}")).spawn(listen)?;
@@ -99,10 +99,6 @@ type Writer = Box<dyn Write + Send>;
 pub(crate) struct Input(Mutex<Option<Writer>>);
 
 impl Input {
-    pub fn new(writer: Writer) -> Input {
-        Input(Mutex::new(Some(writer)))
-    }
-
     pub fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -315,7 +311,7 @@ mod tests {
     fn all_get_heartbeats_but_one_that_is_written_to_and_none_is_kept_open() {
         let piped = || {
             let (output, input) = io::pipe().unwrap();
-            (Arc::new(Input::new(Box::new(input))), BufReader::new(output))
+            (Arc::new(Input(Mutex::new(Some(Box::new(input))))), BufReader::new(output))
         };
         let line = |of: &mut BufReader<io::PipeReader>| {
             let mut line = String::new();

@@ -180,7 +180,8 @@ impl RemoteHost {
     }
 }
 
-fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
+/// That nothing more is known of a machine, and why.
+pub(super) fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
     Error::new(format!("{host}: {reason}")).by(Blame::Lost(host.to_owned()))
 }
 
