@@ -475,13 +475,12 @@ impl Dispatcher<'_> {
         (self.watch)(&Update { elapsed_s, left_s, news });
     }
 
-    /// Seconds that are told to be left, at the most; of captures about.
+    /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more; of
+    /// captures about.
     fn told_left_s(&mut self) -> f64 {
-        self.captures_left_s.unwrap_or_else(|| self.most_left_s())
-    }
-
-    /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more.
-    fn most_left_s(&mut self) -> f64 {
+        if let Some(left_s) = self.captures_left_s {
+            return left_s;
+        }
         let left_s = self.left_s().max(0.0);
         let kept = self.blocks_kept();
         let planned = self.writer.record().blocks_planned.filter(|blocks| *blocks > kept);

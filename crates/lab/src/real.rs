@@ -192,7 +192,7 @@ impl Environment for RealEnvironment {
             .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
             .map_err(|error| self::services::failed_as(Failure::Preparation, error))?;
         // Kept in mind for the services that will be started.
-        self.values.extend(::services::prepared_placeholders([(step.name.as_str(), made.path.as_path())]));
+        self.values.insert(format!("prepare.{}", step.name), made.path.display().to_string());
         let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
         Ok(Prepared { name, key, made: made.made, seconds, bytes: made.bytes })
     }
@@ -216,7 +216,7 @@ impl Environment for RealEnvironment {
         let address = loaded.as_ref().map(|loaded| loaded.address.clone()).or(entry);
         let address =
             address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        self.compare_clocks()?;
+        self.elsewhere.as_mut().map_or(Ok(()), Elsewhere::compare_clocks)?;
         if loaded.is_some() {
             self.await_answers(variant, &address)?;
         }
@@ -314,7 +314,7 @@ fn division(plan: &Plan, cpus: &[usize]) -> Division {
     }
     let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
     let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
-    let apart = ::services::divide(cpus, Some(asked), ::services::siblings);
+    let apart = ::services::divide(cpus, asked, ::services::siblings);
     match plan.design.cpus {
         Cpus::Separate => apart,
         Cpus::Shared => apart.shared(cpus),

@@ -451,10 +451,8 @@ fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
 fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
     let mut buffer = [0; 16 << 10];
     let read = stream.read(&mut buffer);
-    if read
-        .as_ref()
-        .is_err_and(|error| [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()))
-    {
+    let passes = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+    if read.as_ref().is_err_and(passes) {
         return;
     }
     book.change(|book| {

@@ -44,7 +44,7 @@ pub use marker::{end_orphans, orphans};
 pub use message::{Exit, Leftover, Stopped};
 pub use network::{Network, Visit, can_be_made as networks_can_be_made};
 pub use ports::{Ports, check_address};
-pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below, placeholders as prepared_placeholders};
+pub use prepare::{Cache, Place, Prepared, Preparing, bytes_below};
 pub use probe::reach_socket;
 pub use running::{Running, start};
 pub use sample::{CpuSource, ProcessCpu, ProcessInfo, ProcessThreads, Sample};

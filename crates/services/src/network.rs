@@ -74,7 +74,7 @@ impl Network {
         let netem = delay.filter(|_| has_netem(&client));
         let relay = match delay.filter(|_| netem.is_none()) {
             Some(delay) => {
-                let ends = [client.within(|| open_tap(DEVICE))??, services.within(|| open_tap(DEVICE))??];
+                let ends = [client.within(open_tap)??, services.within(open_tap)??];
                 Some(relay(ends, delay, cpus)?)
             }
             None => {
@@ -94,7 +94,7 @@ impl Network {
             let quiet = format!("/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6");
             let _ = host.within(|| fs::write(quiet, "1"));
             host.run("ip", &end_of_link(near, far))?;
-            let queues = queues(DEVICE, link.rate_bit_per_s, netem);
+            let queues = queues(link.rate_bit_per_s, netem);
             if !queues.is_empty() {
                 host.run("tc", &queues)?;
             }
@@ -306,8 +306,8 @@ fn enter(namespace: &File) -> rustix::io::Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
 }
 
-/// Makes the device `name` in the calling thread's network namespace. It is gone when the descriptor is closed.
-fn open_tap(name: &str) -> Result<OwnedFd, Error> {
+/// Makes the device in the calling thread's network namespace. It is gone when the descriptor is closed.
+fn open_tap() -> Result<OwnedFd, Error> {
     let refused = |error: io::Error| refused("/dev/net/tun", error);
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let tap = open_file("/dev/net/tun", flags, Mode::empty()).map_err(|error| refused(error.into()))?;
@@ -316,7 +316,7 @@ fn open_tap(name: &str) -> Result<OwnedFd, Error> {
         ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: (libc::IFF_TAP | libc::IFF_NO_PI) as i16 },
     };
     // The last byte stays 0.
-    for (to, from) in wanted.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+    for (to, from) in wanted.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(DEVICE.bytes()) {
         *to = from as libc::c_char;
     }
     // SAFETY: TUNSETIFF reads an ifreq and writes the device's name into it; this one lives until the call is over.
@@ -342,15 +342,15 @@ const LATE_PER_S: u64 = 1000;
 const QUEUED_PER_S: u64 = 4;
 const LIMIT_BYTES_MIN: u64 = 64 << 10;
 
-/// Lines for `tc` that give `device` a rate and, by netem, a delay; empty for neither.
-fn queues(device: &str, rate_bit_per_s: Option<u64>, netem: Option<Duration>) -> String {
+/// Lines for `tc` that give the device a rate and, by netem, a delay; empty for neither.
+fn queues(rate_bit_per_s: Option<u64>, netem: Option<Duration>) -> String {
     let delay = netem.map(|delay| format!("netem delay {}us limit {QUEUE_FRAMES}", delay.as_micros()));
     match (delay, rate_bit_per_s.map(bucket)) {
         (None, None) => String::new(),
-        (Some(one), None) | (None, Some(one)) => format!("qdisc add dev {device} root {one}\n"),
+        (Some(one), None) | (None, Some(one)) => format!("qdisc add dev {DEVICE} root {one}\n"),
         (Some(delay), Some(bucket)) => format!(
-            "qdisc add dev {device} root handle 1: {delay}\n\
-             qdisc add dev {device} parent 1:1 handle 10: {bucket}\n"
+            "qdisc add dev {DEVICE} root handle 1: {delay}\n\
+             qdisc add dev {DEVICE} parent 1:1 handle 10: {bucket}\n"
         ),
     }
 }
@@ -484,6 +484,6 @@ mod tests {
         assert_eq!(bucket(1_000_000_000), "tbf rate 1000000000bit burst 125000 limit 31250000");
         // Both are 32-bit numbers in the kernel.
         assert_eq!(bucket(10_000_000_000), "tbf rate 10000000000bit burst 1250000 limit 312500000");
-        assert_eq!(queues("link0", None, None), "");
+        assert_eq!(queues(None, None), "");
     }
 }

@@ -185,11 +185,6 @@ pub fn bytes_below(path: &Path) -> u64 {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_below(&entry.path())).sum()
 }
 
-/// The placeholders by which services find data: `prepare.NAME` and its folder.
-pub fn placeholders<'a>(made: impl IntoIterator<Item = (&'a str, &'a Path)>) -> BTreeMap<String, String> {
-    made.into_iter().map(|(name, path)| (format!("prepare.{name}"), path.display().to_string())).collect()
-}
-
 // The cache's folder: where it is, who may make something in it, what is left in it by the dead.
 //
 // It keeps folders whole; it must not know how they are made.

@@ -81,11 +81,6 @@ impl RealEnvironment {
         }
     }
 
-    /// Gets generators elsewhere ready for a trial to come.
-    pub(super) fn compare_clocks(&mut self) -> Result<()> {
-        self.elsewhere.as_mut().map_or(Ok(()), |elsewhere| elsewhere.compare_clocks())
-    }
-
     /// Has the connections of a trial closed, so that a service that waits for that can end at once.
     pub(super) fn unload(&mut self, loader: Loader) {
         match (loader, &mut self.elsewhere) {

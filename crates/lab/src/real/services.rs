@@ -60,6 +60,7 @@ impl RealEnvironment {
         ports: &Ports,
         mut placement: Placement,
     ) -> Result<ServiceHandle> {
+        let no_agent = |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
         placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
         placement.cpus.clone_from(&self.division.services);
         placement.values.extend(self.values.clone());
@@ -222,10 +223,6 @@ pub(super) fn last_words(tail: &str) -> String {
     }
     let lines: String = tail.lines().map(|line| format!("\n    {line}")).collect();
     format!("\n  its last output:{lines}")
-}
-
-fn no_agent(error: std::io::Error) -> Failure {
-    Failure::Service(format!("the agent's folder cannot be made: {error}"))
 }
 
 /// How the names of a trial's logs begin.
