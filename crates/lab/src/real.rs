@@ -309,15 +309,14 @@ fn division(plan: &Plan, cpus: &[usize]) -> Division {
     let left_open = plan.measure.is_some() && plan.loads_running();
     if left_open || plan.generators.local == 0 {
         let services = if left_open { Vec::new() } else { cpus.to_vec() };
-        let (generator, idle) = (Vec::new(), Vec::new());
-        return Division { generator, services, idle, shared: false, core_shared: false };
+        return Division { generator: Vec::new(), services, shared: false };
     }
     let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
     let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
     let apart = ::services::divide(cpus, asked, ::services::siblings);
     match plan.design.cpus {
         Cpus::Separate => apart,
-        Cpus::Shared => apart.shared(cpus),
+        Cpus::Shared => Division { services: cpus.to_vec(), shared: true, ..apart },
     }
 }
 
