@@ -77,15 +77,11 @@ pub fn again(wanted: &mut Wanted<'_>, places: &[usize]) -> Result<Vec<Channel>, 
     opened(door.into_iter().collect(), wanted)
 }
 
-/// Where channels come from.
+/// Where channels come from; of pods also how long their cluster may not answer.
 enum Door {
     Here(String, Command),
     Ssh(String),
-    /// Pods, and how long their cluster may not answer.
-    Pods {
-        cluster: Kubernetes,
-        away_max: Duration,
-    },
+    Pods { cluster: Kubernetes, away_max: Duration },
 }
 
 fn doors(wanted: &Wanted<'_>) -> Vec<Door> {

@@ -51,12 +51,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What an agent is asked to capture, as the order for it has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)]
 pub enum Wanted {
     /// Stacks of JavaScript, one in so many microseconds.
-    Cpu {
-        /// Microseconds between two.
-        interval_us: u32,
-    },
+    Cpu { interval_us: u32 },
     /// What was allocated and still lives, sampled.
     Heap,
     /// Counters of Node.js.
