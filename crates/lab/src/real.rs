@@ -358,7 +358,12 @@ impl RealEnvironment {
         let asked: Vec<PendingView<'_>> =
             asked.collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
         let after = (first == First::Machine).then(|| (self.look(), self.tcp(loaded)));
-        let samples = self.sample();
+        let here = |service: &mut ServiceHandle| match service {
+            ServiceHandle::Here(running) => Some(running.sample()),
+            ServiceHandle::There(_) => None,
+        };
+        let services = self.living.iter_mut().flat_map(|living| &mut living.services);
+        let samples: Vec<Option<Sample>> = services.map(here).collect();
         let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
         let finish = |view: PendingView<'_>| Ok((view.host().to_owned(), view.finish()?));
         let hosts: BTreeMap<String, HostView> =
@@ -388,17 +393,8 @@ impl RealEnvironment {
         hosts
     }
 
-    /// What every living service here has used so far, in the order of [`RealEnvironment::living`]; `None` of those elsewhere.
-    fn sample(&mut self) -> Vec<Option<Sample>> {
-        let services = self.living.iter_mut().flat_map(|living| &mut living.services);
-        let sampled = services.map(|service| match service {
-            ServiceHandle::Here(running) => Some(running.sample()),
-            ServiceHandle::There(_) => None,
-        });
-        sampled.collect()
-    }
-
-    /// The same with those elsewhere, as their machines saw them. One that ended there is a failure, and told by nothing else.
+    /// What every living service has used so far: those here by these samples, in the order of [`RealEnvironment::living`], those elsewhere
+    /// as their machines saw them. One that ended there is a failure, and told by nothing else.
     fn joined(
         &mut self,
         samples: Vec<Option<Sample>>,

@@ -15,7 +15,7 @@ use machine::clock::monotonic_ns;
 use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
 use crate::Channel;
-use crate::generators::{ClockOffset, Ping};
+use crate::generators::ClockOffset;
 use crate::protocol::{
     Connection, Failed, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request,
     Response, VERSION, other_version,
@@ -304,7 +304,7 @@ impl Fleet {
     }
 
     fn compare_clocks_of(&mut self, group: &[usize]) {
-        let mut pings: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
+        let mut offsets: BTreeMap<usize, ClockOffset> = BTreeMap::new();
         for number in 0..PINGS {
             let send = |index: &usize| {
                 let sent_ns = monotonic_ns();
@@ -315,18 +315,17 @@ impl Fleet {
             let waited = group.iter().copied().collect();
             self.gather(waited, SILENCE_MAX, &|| false, |index, member, response| match response {
                 Response::Pong { ping, clock_ns } if ping == number => {
-                    let ping = Ping { sent_ns: sent_ns[&index], clock_ns, received_ns: member.last_ns };
-                    pings.entry(index).or_default().push(ping);
+                    let offset = ClockOffset::of(sent_ns[&index], clock_ns, member.last_ns);
+                    let best = offsets.entry(index).or_insert(offset);
+                    if offset.error_ns < best.error_ns {
+                        *best = offset;
+                    }
                     true
                 }
                 _ => false,
             });
         }
-        for (index, pings) in pings {
-            if let Some(offset) = ClockOffset::of(&pings) {
-                self.members[index].offset = offset;
-            }
-        }
+        offsets.into_iter().for_each(|(index, offset)| self.members[index].offset = offset);
     }
 
     fn none_lost(&mut self) -> Result<(), Vec<FleetError>> {
