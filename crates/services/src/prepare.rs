@@ -198,7 +198,8 @@ const LOCK: &str = ".lock";
 /// A folder in which prepared data is kept from run to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {
-    folder: PathBuf,
+    /// Where it is; it need not exist.
+    pub folder: PathBuf,
 }
 
 impl Cache {
@@ -213,17 +214,7 @@ impl Cache {
         let message =
             "no folder to keep prepared data in: neither XDG_CACHE_HOME nor HOME is an absolute path";
         let missing = || Error::new(message).help("set XDG_CACHE_HOME to a folder for caches");
-        base.map(|base| Self::at(base.join("proofload"))).ok_or_else(missing)
-    }
-
-    /// In this folder, which need not exist.
-    pub fn at(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
-    /// Where it is.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+        base.map(|base| Self { folder: base.join("proofload") }).ok_or_else(missing)
     }
 
     pub(crate) fn create(&self) -> Result<(), Error> {

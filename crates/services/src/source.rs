@@ -42,7 +42,7 @@ impl Source {
     pub fn find(plan: &Plan, reference: &str, building: &Building, cache: &Cache) -> Result<Source, Error> {
         let (repository, mut notes) = repository_of(plan)?;
         let commit = resolve(&repository, reference)?;
-        let (stat, untracked, uncommitted) = changes(&repository, &commit, cache.folder())?;
+        let (stat, untracked, uncommitted) = changes(&repository, &commit, &cache.folder)?;
         let mut against = Against {
             reference: reference.to_owned(),
             worktree: worktree::folder(cache).join(worktree::key(&shared_folder(&repository)?, &commit)),

@@ -444,8 +444,6 @@ objects! {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -473,12 +471,5 @@ mod tests {
             assert!(answered(cut).unwrap_err().to_string().contains("cut off"));
         }
         assert!(answered(b"SSH-2.0-OpenSSH\r\n\r\n").unwrap_err().to_string().contains("no HTTP"));
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_that_comes_is_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = parsed(&bytes);
-        }
     }
 }

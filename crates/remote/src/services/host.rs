@@ -254,15 +254,8 @@ impl Responses {
 impl Drop for RemoteHost {
     fn drop(&mut self) {
         self.connection.end();
-        let deadline = Instant::now() + END_PATIENCE;
-        let responses = self.responses();
+        let mut responses = self.responses();
         // Until the channel ends: then the other side has gone, and so has everything below it.
-        while responses.lost.is_none() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match responses.messages.recv_timeout(left).map(|message| message.response) {
-                Ok(Ok(Some(_))) => {}
-                Ok(_) | Err(_) => break,
-            }
-        }
+        while responses.next(END_PATIENCE, || false).is_ok() {}
     }
 }

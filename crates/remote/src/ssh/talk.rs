@@ -88,7 +88,7 @@ impl Talk {
     /// Logs in and has the script run there. Its first answer is not read yet.
     pub(super) fn begin(destination: Destination, program: &Program) -> Result<Talk, Error> {
         let mark = format!("pl{:016x}", RandomState::new().build_hasher().finish());
-        let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256());
+        let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256);
         let failed = |source: io::Error| {
             destination
                 .error(format!("ssh cannot be started: {source}"))

@@ -41,7 +41,7 @@ struct Owner {
 
 /// Where worktrees are kept.
 pub(super) fn folder(cache: &Cache) -> PathBuf {
-    cache.folder().join(FOLDER)
+    cache.folder.join(FOLDER)
 }
 
 /// Name of the folder of a commit of a repository: it begins with the commit, for whoever looks at a path.
@@ -76,7 +76,7 @@ impl Source {
     /// # Errors
     /// Where git cannot, or the cache cannot be written.
     pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
-        let cache = Cache::at(folder(cache));
+        let cache = Cache { folder: folder(cache) };
         cache.create()?;
         let path = self.against.worktree.clone();
         let key = path.file_name().unwrap_or_default().to_string_lossy();
@@ -159,7 +159,7 @@ fn remove_marks(worktree: &Path) {
 
 /// Removes those that were not used for longest, where nobody uses them now.
 fn remove_old(cache: &Cache) {
-    let entries = fs::read_dir(cache.folder()).into_iter().flatten().flatten();
+    let entries = fs::read_dir(&cache.folder).into_iter().flatten().flatten();
     let entries = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(OWNER));
     let used = |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
     let mut owners: Vec<(SystemTime, PathBuf)> = entries.filter_map(used).collect();
