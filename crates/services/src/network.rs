@@ -71,7 +71,9 @@ impl Network {
         can_be_made()?;
         let (client, services) = (Host::new()?, Host::new()?);
         let delay = link.delay.filter(|delay| !delay.is_zero());
-        let netem = delay.filter(|_| has_netem(&client));
+        // Whether the kernel can delay packets by itself; tried on loopback, where it is taken off again.
+        let tried = "qdisc add dev lo root netem delay 1ms\nqdisc del dev lo root";
+        let netem = delay.filter(|_| client.run("tc", tried).is_ok());
         let relay = match delay.filter(|_| netem.is_none()) {
             Some(delay) => {
                 let ends = [client.within(open_tap)??, services.within(open_tap)??];
@@ -193,11 +195,6 @@ fn end_of_link((address, mac): (Ipv4Addr, &str), (far, far_mac): (Ipv4Addr, &str
          link set {DEVICE} up\n\
          neighbour add {far} lladdr {far_mac} dev {DEVICE} nud permanent\n"
     )
-}
-
-/// Whether the kernel can delay packets by itself; tried on loopback, where it is taken off again.
-fn has_netem(host: &Host) -> bool {
-    host.run("tc", "qdisc add dev lo root netem delay 1ms\nqdisc del dev lo root").is_ok()
 }
 
 /// The kernel refused something.

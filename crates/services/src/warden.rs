@@ -286,7 +286,7 @@ impl Warden {
         let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
         // Before anybody hears that it is over, and after the last look at the files in it.
         self.scratch = None;
-        let (output_bytes, output_dropped_bytes) = self.output.finish();
+        let (output_bytes, output_dropped_bytes) = self.output.log.finish();
         self.group.as_ref().map(marker::remove_group);
         let (killed, mut leftovers) = self.ending.result();
         leftovers.extend(containers);

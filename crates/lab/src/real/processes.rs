@@ -103,7 +103,7 @@ pub(super) fn watched(
         service: service.to_owned(),
         pid: watched.pid(),
         port,
-        cpus: watched.cpus(),
+        cpus: machine::process::cpus(watched.pid()),
         cpu_source: cpu_source(CpuSource::Processes).to_owned(),
         processes: kept(&watched.sight(&[]), &Watch::default(), secrets),
         ..ServiceStarted::default()

@@ -111,7 +111,10 @@ impl RealEnvironment {
         let watched = loaded.as_ref().and_then(Loaded::watched);
         let lost = services.iter().filter_map(|service| Some((service.name(), service.workers_lost().ok()?)));
         let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
-        let workers_lost = lost.filter_map(|(service, lost)| workers_lost(service, lost)).collect();
+        // Who goes on with fewer workers, or with new ones, is not what was to be measured.
+        let lost = lost.filter(|(_, lost)| *lost > 0);
+        let workers_lost =
+            lost.map(|(service, lost)| WorkersLost { service: service.to_owned(), lost }).collect();
         let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = at_services(network.as_ref(), look);
@@ -210,11 +213,6 @@ pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<()> {
         service.name(),
         last_words(&tail)
     )))
-}
-
-/// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
-fn workers_lost(service: &str, lost: u32) -> Option<WorkersLost> {
-    (lost > 0).then(|| WorkersLost { service: service.to_owned(), lost })
 }
 
 pub(super) fn last_words(tail: &str) -> String {

@@ -427,14 +427,10 @@ impl Member {
         Member { connection, offset, generator, last_ns: monotonic_ns(), lost: None, alive: true }
     }
 
-    pub fn name(&self) -> String {
-        self.generator.name.clone()
-    }
-
     pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> GeneratorPart {
         let lag = counts.open.as_ref().and_then(|open| open.schedule_lag.quantile(0.99));
         GeneratorPart {
-            name: self.name(),
+            name: self.generator.name.clone(),
             // Where it runs is known to who asked for it.
             here: false,
             late_ns,
@@ -476,7 +472,7 @@ impl Member {
     pub fn lose(&mut self, what: String, is_refusal: bool) {
         // What comes of one that is lost already is the same loss again.
         if std::mem::take(&mut self.alive) {
-            self.lost = Some(FleetError { generator: self.name(), what, is_refusal });
+            self.lost = Some(FleetError { generator: self.generator.name.clone(), what, is_refusal });
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Output {
     buffer: Vec<u8>,
     /// Files that are read as well, and how far each has been.
     followed: Vec<(PathBuf, u64)>,
-    log: Log,
+    pub log: Log,
 }
 
 impl Output {
@@ -96,11 +96,6 @@ impl Output {
     pub fn tail(&mut self) -> String {
         self.drain();
         self.log.tail()
-    }
-
-    /// Completes the log: bytes in all, and bytes dropped.
-    pub fn finish(self) -> (u64, u64) {
-        self.log.finish()
     }
 }
 
