@@ -125,9 +125,7 @@ impl<'a> Dispatcher<'a> {
             search: None,
         }
     }
-}
 
-impl Dispatcher<'_> {
     fn carry_through(&mut self) -> Result<(), LabError> {
         let outcome = self.blocks().or_else(|failure| match failure {
             Failure::GeneratorsLost(lost) => Err(self.without(&lost)?),

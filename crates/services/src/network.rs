@@ -55,8 +55,10 @@ const NOBODY: u16 = 1;
 pub struct Network {
     /// First, so that it has let go of its taps before their hosts are gone.
     _relay: Option<Lasting>,
-    client: Host,
-    services: Host,
+    /// Where the client is.
+    pub client: Host,
+    /// Where the services are.
+    pub services: Host,
     /// The shortest round trip that was measured when it was made.
     pub round_trip: Duration,
 }
@@ -109,23 +111,6 @@ impl Network {
     /// Where the entry must listen to be reached by the client.
     pub fn address(&self) -> IpAddr {
         IpAddr::V4(SERVICES)
-    }
-
-    /// Takes the calling thread to where the client is, until the visit is dropped. Threads, processes and sockets made
-    /// meanwhile stay there.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn visit_client(&self) -> Result<Visit, Error> {
-        self.client.visit()
-    }
-
-    /// The same to where the services are.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn visit_services(&self) -> Result<Visit, Error> {
-        self.services.visit()
     }
 
     /// The shortest of some round trips, once packets arrive at all.
@@ -218,7 +203,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace that lives as long as this value, and as what was made in it.
 #[derive(Debug)]
-struct Host(File);
+pub struct Host(File);
 
 /// Where a command is that sets up networks.
 fn find(command: &str) -> Result<PathBuf, Error> {
@@ -231,7 +216,7 @@ fn find(command: &str) -> Result<PathBuf, Error> {
 
 impl Host {
     /// A new one, with its loopback up.
-    pub fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self, Error> {
         let refused = |error: std::io::Error| refused("a network namespace", error);
         // A thread of its own, so that the caller's is where it was.
         let made = thread::Builder::new().name("network".to_owned()).spawn(|| {
@@ -245,7 +230,10 @@ impl Host {
         Ok(host)
     }
 
-    /// Takes the calling thread there until the visit is dropped.
+    /// Takes the calling thread there until the visit is dropped. Threads, processes and sockets made meanwhile stay there.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
     pub fn visit(&self) -> Result<Visit, Error> {
         let home = File::open(OWN).map_err(|error| refused(OWN, error))?;
         enter(&self.0).map_err(|error| refused("entering a network namespace", error))?;
@@ -253,13 +241,13 @@ impl Host {
     }
 
     /// Does `job` there.
-    pub fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
+    fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
         let _there = self.visit()?;
         Ok(job())
     }
 
     /// Runs a command there on lines of its batch language.
-    pub fn run(&self, command: &str, lines: &str) -> Result<(), Error> {
+    fn run(&self, command: &str, lines: &str) -> Result<(), Error> {
         let path = find(command)?;
         let refused = |reason: String| refused(format!("{command} {lines:?}"), reason);
         let batch = || {

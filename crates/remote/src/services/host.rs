@@ -119,9 +119,11 @@ impl RemoteHost {
     /// # Errors
     /// If the machine is lost.
     pub fn view(&self, first: First, spin: bool) -> Result<PendingView<'_>, Error> {
-        let responses = self.responses();
+        let mut responses = self.responses();
         self.send(&Request::Services(ServicesRequest::View { first, spin }))?;
-        Ok(PendingView { host: self, responses, is_finished: false })
+        // Where another machine is lost nobody waits for what this one saw.
+        responses.unwanted += 1;
+        Ok(PendingView { host: self, responses })
     }
 
     /// The number of the next service.
@@ -189,7 +191,6 @@ pub(super) fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
 pub struct PendingView<'a> {
     host: &'a RemoteHost,
     responses: MutexGuard<'a, Responses>,
-    is_finished: bool,
 }
 
 impl PendingView<'_> {
@@ -203,20 +204,13 @@ impl PendingView<'_> {
     /// # Errors
     /// If the machine is lost.
     pub fn finish(mut self) -> Result<HostView, Error> {
-        self.is_finished = true;
+        self.responses.unwanted -= 1;
         match self.responses.next(PATIENCE, || false) {
             Ok(Response::Services(ServicesResponse::Viewed(view))) => Ok(*view),
             Ok(Response::Failed(failed)) => Err(self.host.failed(failed)),
             Ok(_) => Err(self.host.lost(OTHER_RESPONSE)),
             Err(reason) => Err(self.host.lost(reason)),
         }
-    }
-}
-
-impl Drop for PendingView<'_> {
-    /// Where another machine is lost nobody waits for what this one saw.
-    fn drop(&mut self) {
-        self.responses.unwanted += u32::from(!self.is_finished);
     }
 }
 
