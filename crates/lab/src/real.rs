@@ -149,7 +149,6 @@ impl RealEnvironment {
     }
 }
 
-/// The living trial of a variant.
 fn living_of(living: &mut [Living], variant: usize) -> Result<&mut Living> {
     let found = living.iter_mut().find(|living| living.variant == variant);
     found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))

@@ -30,7 +30,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 const LOOK_LATER_EACH: Duration = Duration::from_millis(2);
 /// How often a cancellation is looked for meanwhile.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How many connections are made at once.
 const ATTACHED_AT_ONCE: usize = 50;
 
 /// What is added to the program's arguments: a pod's stdin is open whether or not anybody ever attaches, and when we die before that it

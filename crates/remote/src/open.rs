@@ -169,7 +169,6 @@ struct Work {
     path: Option<PathBuf>,
     /// Read by the first thread that needs it, so that a caller who cancels does not wait for it.
     program: OnceLock<Result<Program, Error>>,
-    /// Whether there are hosts among the doors.
     has_hosts: bool,
     /// The place of the pods among the doors.
     pods: Option<usize>,

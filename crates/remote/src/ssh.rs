@@ -358,7 +358,6 @@ pub struct Kept {
 }
 
 impl Facts {
-    /// Takes in one thing that was said.
     fn learn(&mut self, said: Line) {
         let Line { what, text } = said;
         match what.as_str() {
@@ -401,7 +400,6 @@ impl Facts {
         available_kib.is_none_or(|kib| kib.saturating_mul(1024) >= program.bytes)
     }
 
-    /// That there is none.
     fn full(&self, to: &Destination, program: &Program) -> Error {
         let room = if self.room.is_empty() { "df says nothing" } else { &self.room };
         let (folder, bytes) = (&self.folder, program.bytes);

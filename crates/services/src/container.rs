@@ -359,7 +359,6 @@ fn output(words: &[String]) -> Result<String, String> {
     machine::answer_of(Command::new(program).args(arguments), PATIENCE)
 }
 
-/// The engine's program.
 fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
     let engines = wanted.map_or(vec![Engine::Docker, Engine::Podman], |wanted| vec![wanted]);
     let path = search_path(None);

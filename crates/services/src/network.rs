@@ -240,7 +240,6 @@ impl Host {
         Ok(Visit { home, _of_this_thread: PhantomData })
     }
 
-    /// Does `job` there.
     fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
         let _there = self.visit()?;
         Ok(job())

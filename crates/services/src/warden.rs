@@ -49,7 +49,6 @@ enum Source {
     Output,
 }
 
-/// Everything the warden knows.
 struct Warden {
     spec: Spec,
     orders: Orders,
@@ -320,7 +319,6 @@ fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Fai
 /// Longest line taken. An environment may be large, and files made from templates; what is larger than this is a fault.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// Lines from Proofload.
 #[derive(Default)]
 struct Orders {
     pending: Vec<u8>,

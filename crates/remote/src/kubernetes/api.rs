@@ -50,7 +50,6 @@ pub(super) const OF_SERVICES: Rights = Rights {
 /// A namespace of a cluster, with the rights that are needed there.
 #[derive(Debug, Clone)]
 pub(super) struct Namespace {
-    /// Its name.
     pub name: String,
     server: String,
     rights: &'static Rights,
@@ -230,7 +229,6 @@ impl Namespace {
         }
     }
 
-    /// That rights are missing here.
     fn forbidden(&self, what: &str) -> Error {
         let (namespace, role) = (&self.name, self.rights.role);
         let apply = format!("kubectl apply --namespace {namespace} --filename {role}");
@@ -273,7 +271,6 @@ const BODY_BYTES_MAX: usize = 128 << 20;
 const HEADERS_MAX: usize = 64;
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What came back.
 #[derive(Debug, PartialEq, Eq)]
 struct Response {
     status: u16,
@@ -310,7 +307,6 @@ fn exchange(mut stream: UnixStream, method: &str, path: &str, body: &str) -> io:
     }
 }
 
-/// That nothing came in time.
 pub(super) fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, format!("nothing came within {} s", RESPONSE_MAX.as_secs()))
 }

@@ -46,7 +46,6 @@ const WRITE_MAX: Duration = Duration::from_secs(3);
 const PIECE_BYTES: usize = 64 << 10;
 /// Nodes send pieces of some kilobytes.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// How much of a program's stderr is kept.
 const STDERR_BYTES_MAX: usize = 2048;
 /// When we look why a pod ended, each time after the last: its node reports that within a second or two. Few times, because
 /// many may end together.
@@ -87,7 +86,6 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// Attaches to a pod.
 pub(super) fn attach(
     namespace: &Namespace,
     pod: &str,

@@ -28,7 +28,6 @@ pub(crate) struct Connection {
     _keeper: Mutex<Box<dyn Any + Send>>,
 }
 
-/// Something that came.
 #[derive(Debug)]
 pub(crate) struct Message {
     /// The number that its reader was given.

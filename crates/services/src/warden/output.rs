@@ -154,7 +154,6 @@ pub(super) const RING_BYTES: usize = 64 << 10;
 const TAIL_LINES: usize = 20;
 const TAIL_LINE_CHARS: usize = 300;
 
-/// The output so far.
 pub(super) struct Log {
     file: File,
     head_bytes: u64,
