@@ -247,12 +247,12 @@ fn shown(folder: &Path) -> &str {
 
 /// Root of the working tree that a plan's services lie in, and notes on what is not in it.
 fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
-    let places = places(plan);
     let entry = plan.variants.first().and_then(|variant| variant.services.last());
     let directory = entry.and_then(|service| Some(service.command()?.directory.clone())).unwrap_or_default();
     let mut roots = Vec::new();
-    for (what, directory) in &places {
-        roots.push((what, directory, root_of(directory)?));
+    // Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
+    for (directory, names) in grouped(runs(plan).map(|(name, directory, _)| (directory, name))) {
+        roots.push((distinct(names).join(", "), directory, root_of(directory)?));
     }
     let of_entry = roots.iter().find(|(_, of, _)| **of == directory).and_then(|(_, _, root)| root.clone());
     let any = || roots.iter().find_map(|(_, _, root)| root.clone());
@@ -290,13 +290,6 @@ fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
         }
     }
     Ok((root, notes))
-}
-
-/// Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
-fn places(plan: &Plan) -> Vec<(String, PathBuf)> {
-    let places = grouped(runs(plan).map(|(name, directory, _)| (directory, name)));
-    let told = |(directory, names): (&PathBuf, Vec<String>)| (distinct(names).join(", "), directory.clone());
-    places.into_iter().map(told).collect()
 }
 
 /// Root of the working tree that a directory lies in, if it does.

@@ -349,8 +349,7 @@ impl Proxy {
         let mut line = String::new();
         if !ready.is_ok_and(|ready| ready > 0) || !stdout.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
             drop(stop);
-            let why = format!("kubectl proxy does not start: {}", last(&errors.lines()));
-            return Err(unusable(why));
+            return Err(unusable(format!("kubectl proxy does not start: {}", last(&errors.lines()))));
         }
         let inode = OpenOptions::new().read(true).custom_flags(OFlags::PATH.bits().cast_signed()).open(&path);
         let socket = inode.map_err(not_started)?;
