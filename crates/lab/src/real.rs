@@ -44,15 +44,6 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The folder of logs in that of a record.
 const LOGS: &str = "logs";
 
-/// What this program is when it is started once more.
-#[derive(Debug, Clone)]
-pub struct Helpers {
-    /// The guard of a service.
-    pub warden: Warden,
-    /// A generator, by the arguments that make it one: here and on other machines.
-    pub generate: &'static [&'static str],
-}
-
 /// Starts real services, on this machine and on others, and loads them.
 pub struct RealEnvironment {
     plan: Arc<Plan>,
@@ -104,9 +95,15 @@ struct Living {
 }
 
 impl RealEnvironment {
-    /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s.
-    pub fn new(plan: Plan, helpers: Helpers, record: PathBuf, stop: Stop) -> RealEnvironment {
-        let Helpers { warden, generate } = helpers;
+    /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s. `generate` are the arguments
+    /// that make this program a generator, here and on other machines.
+    pub fn new(
+        plan: Plan,
+        warden: Warden,
+        generate: &'static [&'static str],
+        record: PathBuf,
+        stop: Stop,
+    ) -> RealEnvironment {
         let plan = Arc::new(plan);
         let cpus = ::services::cpus_allowed();
         let division = division(&plan, &cpus);
