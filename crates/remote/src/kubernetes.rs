@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use self::api::{Namespace, OF_GENERATORS};
 use self::attach::attach;
 pub use self::deployed::{Behind, Deployed};
-use self::pods::{Barrier, CONTAINER, PodView, Step};
+use self::pods::{Barrier, PodView, Step};
 use crate::{Channel, Error};
 
 /// How often pods are looked at, for few of them.
@@ -136,7 +136,7 @@ fn all_attached(
 }
 
 fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, Error> {
-    let (input, output, connection) = attach(&job.namespace, &pod.name, CONTAINER)?;
+    let (input, output, connection) = attach(&job.namespace, &pod.name)?;
     let name = format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node);
     // Of what keeps it the connection ends first.
     Ok(Channel::new(name, input, output, (connection, Arc::clone(job))))

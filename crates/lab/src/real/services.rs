@@ -16,8 +16,6 @@ use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name_of, hinted, proce
 use crate::environment::{Failure, Result, Start};
 use crate::reached::{Machine, REACH_PATIENCE};
 
-type Addresses = BTreeMap<String, IpAddr>;
-
 impl RealEnvironment {
     /// Starts all services of a variant, those that are needed first. `entry` is where the entry must listen if it runs here.
     pub(super) fn start_services(
@@ -75,7 +73,7 @@ impl RealEnvironment {
     }
 
     /// Where each service listens: on loopback, unless somebody asks for it from another machine, or the plan says where.
-    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<Addresses> {
+    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<BTreeMap<String, IpAddr>> {
         let told = |service: &Service| service.command().and_then(|command| command.address);
         let address = |service: &Service| match (told(service), service.host()) {
             (Some(address), _) => Ok(address),

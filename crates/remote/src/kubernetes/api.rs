@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::kubernetes::attach::{Cluster, Proxy, cluster};
-use crate::kubernetes::pods;
+use crate::kubernetes::pods::{self, CONTAINER};
 use crate::{Blame, Error};
 
 /// What has to be allowed in a namespace, and the file that allows it.
@@ -159,10 +159,10 @@ impl Namespace {
         self.list("the endpoints of the Service", &format!("{slices}?labelSelector={of_it}"))
     }
 
-    /// A connection to `kubectl proxy`, and the path there at which a pod's container is attached to.
-    pub fn attach_point(&self, pod: &str, container: &str) -> Result<(UnixStream, String), Error> {
+    /// A connection to `kubectl proxy`, and the path there at which our container of a pod is attached to.
+    pub fn attach_point(&self, pod: &str) -> Result<(UnixStream, String), Error> {
         let pod = format!("{}/{pod}", self.path("/api/v1", "pods"));
-        let path = format!("{pod}/attach?container={container}&stdin=true&stdout=true&stderr=true");
+        let path = format!("{pod}/attach?container={CONTAINER}&stdin=true&stdout=true&stderr=true");
         let stream = self.proxy.connect().map_err(|error| self.unreachable(error.to_string()))?;
         Ok((stream, path))
     }

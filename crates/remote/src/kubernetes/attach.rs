@@ -86,13 +86,9 @@ struct Shared {
     closed: AtomicBool,
 }
 
-pub(super) fn attach(
-    namespace: &Namespace,
-    pod: &str,
-    container: &str,
-) -> Result<(Input, Output, Hold), Error> {
+pub(super) fn attach(namespace: &Namespace, pod: &str) -> Result<(Input, Output, Hold), Error> {
     const WHAT: &str = "to be attached to";
-    let (stream, path) = namespace.attach_point(pod, container)?;
+    let (stream, path) = namespace.attach_point(pod)?;
     let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
