@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
 use crate::source::Source;
@@ -30,13 +30,6 @@ pub struct Worktree {
     /// Whether it was checked out just now; otherwise it was found.
     pub made: bool,
     _lock: Lock,
-}
-
-/// What is kept beside a worktree.
-#[derive(Default, Serialize, Deserialize)]
-struct Owner {
-    /// `None`: its path is not UTF-8 and cannot be kept. Git is then asked in the worktree itself.
-    repository: Option<String>,
 }
 
 /// Where worktrees are kept.
@@ -130,9 +123,9 @@ impl Source {
 
     fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
-        let owner = Owner { repository: self.against.repository.to_str().map(str::to_owned) };
-        let text = serde_json::to_string(&owner).unwrap_or_default();
-        fs::write(&path, text).map_err(|error| unusable(&path, &error))
+        // Without it, where its path is not UTF-8, git is asked in the worktree itself.
+        let owner = json!({ "repository": self.against.repository.to_str() });
+        fs::write(&path, owner.to_string()).map_err(|error| unusable(&path, &error))
     }
 }
 
@@ -169,8 +162,8 @@ fn remove_old(cache: &Cache) {
         let key = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Ok(Some(_lock)) = Lock::try_take(cache, &key) else { continue };
         let text = fs::read_to_string(path).unwrap_or_default();
-        let owner: Owner = serde_json::from_str(&text).unwrap_or_default();
-        discard(owner.repository.as_ref().map_or(worktree.as_path(), Path::new), &worktree);
+        let owner: Value = serde_json::from_str(&text).unwrap_or_default();
+        discard(owner["repository"].as_str().map_or(worktree.as_path(), Path::new), &worktree);
     }
 }
 
