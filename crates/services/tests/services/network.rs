@@ -63,10 +63,6 @@ fn rate(mut to: impl Read, mut from: impl Write + Send) -> f64 {
 fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
     for delay in [None, Some(5)] {
         let Some(network) = network("a link carries its rate", Some(20_000_000), delay) else { return };
-        let least = Duration::from_millis(delay.unwrap_or_default() * 2);
-        assert!(network.round_trip >= least, "{:?}", network.round_trip);
-        // A machine that is busy for this long at each of three round trips is none to measure on.
-        assert!(network.round_trip < least + Duration::from_millis(250), "{:?}", network.round_trip);
         let (address, listener) = listen(&network);
         for to_client in [true, false] {
             let client = connect(&network, address);
@@ -132,7 +128,8 @@ fn services_of_a_link_are_started_seen_and_answer_the_client() {
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(begin.elapsed() >= Duration::from_millis(80), "two round trips");
+    let took = begin.elapsed();
+    assert!((Duration::from_millis(80)..Duration::from_secs(5)).contains(&took), "two round trips: {took:?}");
     let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
     assert_eq!(namespace(entry.pid), namespace(origin.pid));
     assert_ne!(namespace(entry.pid), namespace(std::process::id()));
