@@ -161,6 +161,7 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
 }
 
 /// What the threads that open have in common.
+#[derive(Default)]
 struct Work {
     doors: Mutex<VecDeque<(usize, Door)>>,
     arguments: &'static [&'static str],
@@ -191,8 +192,7 @@ impl Work {
             arguments: wanted.arguments,
             run: wanted.run.to_owned(),
             path: wanted.generators.program.clone(),
-            program: OnceLock::new(),
-            over: AtomicBool::new(false),
+            ..Work::default()
         });
         for _ in 0..threads {
             let (work, to) = (Arc::clone(&work), to.clone());
@@ -343,16 +343,7 @@ mod tests {
 
     #[test]
     fn who_cancels_waits_for_the_thread_that_takes_pods_away_and_for_no_other() {
-        let work = Work {
-            doors: Mutex::default(),
-            arguments: &[],
-            run: String::new(),
-            path: None,
-            program: OnceLock::new(),
-            has_hosts: false,
-            pods: Some(1),
-            over: AtomicBool::new(false),
-        };
+        let work = Work { pods: Some(1), ..Work::default() };
         let (to, news) = channel();
         let (began, is_gone) = (Instant::now(), AtomicBool::new(false));
         work.cancel(&news, |place| place == 0);

@@ -28,6 +28,7 @@ impl RealEnvironment {
         let ports = self.ports(variant)?;
         let name = file_name_of(&self.plan.variants, start.variant);
         let mut services = Vec::with_capacity(variant.services.len());
+        let cancelled = || self.stop.is_requested();
         for service in &variant.services {
             let log = format!("{}-{name}-{}.log", place(start), service.name);
             let mut placement = Placement::new(self.record.join(LOGS).join(log));
@@ -36,9 +37,17 @@ impl RealEnvironment {
             placement.addresses.clone_from(&addresses);
             placement.values = self.plan.secrets.asked_by_service(service);
             services.push(match service.host() {
-                None => self.start_here(start, service, &ports, placement)?,
+                None => {
+                    let no_agent =
+                        |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
+                    placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
+                    placement.cpus.clone_from(&self.division.services);
+                    placement.values.extend(self.values.clone());
+                    let running = services::start(&self.warden, service, &ports, &placement, &cancelled);
+                    ServiceHandle::Here(Box::new(running.map_err(failed)?))
+                }
                 Some(host) => {
-                    let (machine, cancelled) = (&self.machine(host)?.host, || self.stop.is_requested());
+                    let machine = &self.machine(host)?.host;
                     let remote = RemoteService::start(machine, service, &ports, &placement, &cancelled);
                     let remote = remote.map_err(|error| failed_at(error, &[&service.name]))?;
                     ServiceHandle::There(Box::new(remote))
@@ -49,23 +58,6 @@ impl RealEnvironment {
         let entry = services.last().filter(|_| self.plan.generators.local > 0);
         entry.map_or(Ok(()), check_reach)?;
         Ok(services)
-    }
-
-    fn start_here(
-        &self,
-        start: Start,
-        service: &Service,
-        ports: &Ports,
-        mut placement: Placement,
-    ) -> Result<ServiceHandle> {
-        let no_agent = |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
-        placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
-        placement.cpus.clone_from(&self.division.services);
-        placement.values.extend(self.values.clone());
-        let cancelled = || self.stop.is_requested();
-        let running =
-            services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
-        Ok(ServiceHandle::Here(Box::new(running)))
     }
 
     fn machine(&self, host: &str) -> Result<&Machine> {
