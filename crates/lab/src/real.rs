@@ -358,13 +358,21 @@ impl RealEnvironment {
             ServiceHandle::Here(running) => Some(running.sample()),
             ServiceHandle::There(_) => None,
         };
-        let services = self.living.iter_mut().flat_map(|living| &mut living.services);
-        let samples: Vec<Option<Sample>> = services.map(here).collect();
+        let living = self.living.iter_mut().flat_map(|living| &mut living.services);
+        let samples: Vec<Option<Sample>> = living.map(here).collect();
         let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
         let finish = |view: PendingView<'_>| Ok((view.host().to_owned(), view.finish()?));
         let hosts: BTreeMap<String, HostView> =
             asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
-        let mut services = self.joined(samples, &hosts)?;
+        let (mut samples, mut services) = (samples.into_iter(), Vec::new());
+        for living in &mut self.living {
+            for service in &mut living.services {
+                // One that ended elsewhere is a failure, and told by nothing else.
+                let sample = samples.next().flatten().map_or_else(|| seen_there(service, &hosts), Ok)?;
+                let (variant, host) = (living.variant, service.host().map(str::to_owned));
+                services.push(Sampled { variant, service: service.name().to_owned(), host, sample });
+            }
+        }
         services.extend(watched);
         let (machine, mut tcp) = after.unwrap_or_else(|| {
             let tcp = self.tcp(loaded);
@@ -387,25 +395,6 @@ impl RealEnvironment {
             }
         }
         hosts
-    }
-
-    /// What every living service has used so far: those here by these samples, in the order of [`RealEnvironment::living`], those elsewhere
-    /// as their machines saw them. One that ended there is a failure, and told by nothing else.
-    fn joined(
-        &mut self,
-        samples: Vec<Option<Sample>>,
-        seen: &BTreeMap<String, HostView>,
-    ) -> Result<Vec<Sampled>> {
-        let mut samples = samples.into_iter();
-        let mut joined = Vec::with_capacity(samples.len());
-        for living in &mut self.living {
-            for service in &mut living.services {
-                let sample = samples.next().flatten().map_or_else(|| seen_there(service, seen), Ok)?;
-                let (variant, host) = (living.variant, service.host().map(str::to_owned));
-                joined.push(Sampled { variant, service: service.name().to_owned(), host, sample });
-            }
-        }
-        Ok(joined)
     }
 
     fn look(&self) -> Option<Look> {
