@@ -204,18 +204,13 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Tells what follows from all blocks so far, and whether the run ends with it.
+    /// Tells what follows from all blocks so far, and whether the run ends with it: by the stop rule at a look, else for want of time.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
         self.tell(News::Progress(Progress::Concluded(&conclusion)));
-        match analysis::void_for_good(&conclusion) {
-            Some(why) => Some(EndReason::Void(why)),
-            None => self.end_now(&conclusion),
+        if let Some(why) = analysis::void_for_good(&conclusion) {
+            return Some(EndReason::Void(why));
         }
-    }
-
-    /// Whether the run ends after this block: by the stop rule at a look, else for want of time.
-    fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
         let kept = self.blocks_kept();
         let rule = analysis::rule(self.writer.record());
         let searched = self.search.as_ref().map(|search| search.blocks);
@@ -225,12 +220,12 @@ impl<'a> Dispatcher<'a> {
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         let decided =
-            || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion);
+            || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), &conclusion);
         if rule.is_some_and(|rule| rule.is_look(kept)) {
             if decided() {
                 return Some(EndReason::Decided);
             }
-            self.let_go(conclusion);
+            self.let_go(&conclusion);
         }
         if kept >= last {
             return Some(EndReason::LastLook);
