@@ -219,10 +219,8 @@ impl<'a> Dispatcher<'a> {
             let enough = self.plan.design.blocks.or(searched).unwrap_or(BLOCKS_AIM);
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
-        let decided =
-            || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), &conclusion);
         if rule.is_some_and(|rule| rule.is_look(kept)) {
-            if decided() {
+            if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), &conclusion) {
                 return Some(EndReason::Decided);
             }
             self.let_go(&conclusion);

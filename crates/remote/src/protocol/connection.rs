@@ -103,10 +103,7 @@ impl Input {
     }
 
     fn send(&self, request: &Request) -> io::Result<()> {
-        match self.lock().as_mut() {
-            Some(writer) => write(writer.as_mut(), request),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
+        self.lock().as_mut().map_or(Ok(()), |writer| write(writer.as_mut(), request))
     }
 
     /// Sends a heartbeat, unless a request is being sent right now, which says as much for however long that takes.
