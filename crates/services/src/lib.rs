@@ -39,7 +39,6 @@ pub use agent::{Agent, AgentHost, Arming, Role, Take, Wanted};
 pub use command::{check_command, check_directory, is_inherited};
 pub use cpus::{Division, cpus_allowed, divide, give_up_real_time, siblings};
 pub use error::{Blame, Error};
-pub use machine::process::ProcessId;
 pub use marker::{end_orphans, orphans};
 pub use message::{Exit, Leftover, Stopped};
 pub use network::{Network, Visit, can_be_made as networks_can_be_made};

@@ -30,13 +30,6 @@ pub struct Behind {
     pub selector: String,
 }
 
-impl Behind {
-    /// The pods that requests go to.
-    pub fn ready(&self) -> impl Iterator<Item = &PodSeen> {
-        self.pods.iter().filter(|pod| pod.ready)
-    }
-}
-
 impl Deployed {
     /// Finds a Service's cluster and namespace, and whether all that is needed is allowed there.
     ///
@@ -67,7 +60,7 @@ impl Deployed {
 
     /// Why a Service cannot be loaded that this was seen of; `None` where it can.
     pub fn refusal(&self, behind: &Behind) -> Option<Error> {
-        if behind.ready().next().is_some() {
+        if behind.pods.iter().any(|pod| pod.ready) {
             return None;
         }
         let names: Vec<&str> = behind.pods.iter().map(|pod| pod.name.as_str()).collect();
