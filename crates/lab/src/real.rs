@@ -361,9 +361,10 @@ impl RealEnvironment {
         let living = self.living.iter_mut().flat_map(|living| &mut living.services);
         let samples: Vec<Option<Sample>> = living.map(here).collect();
         let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
-        let finish = |view: PendingView<'_>| Ok((view.host().to_owned(), view.finish()?));
+        let finish =
+            |(host, view): (&Arc<RemoteHost>, PendingView<'_>)| Ok((host.name().to_owned(), view.finish()?));
         let hosts: BTreeMap<String, HostView> =
-            asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
+            hosts.iter().zip(asked).map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
         let (mut samples, mut services) = (samples.into_iter(), Vec::new());
         for living in &mut self.living {
             for service in &mut living.services {

@@ -194,11 +194,6 @@ pub struct PendingView<'a> {
 }
 
 impl PendingView<'_> {
-    /// The machine.
-    pub fn host(&self) -> &str {
-        self.host.name()
-    }
-
     /// Waits for it.
     ///
     /// # Errors
