@@ -101,7 +101,7 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// From a ping that was sent, and whose response came, then by our clock, and that was answered then by theirs.
+    /// From when a ping was sent and its response came, by our clock, and when it was answered, by theirs.
     fn of(sent_ns: u64, clock_ns: u64, received_ns: u64) -> ClockOffset {
         let middle = (i128::from(sent_ns) + i128::from(received_ns)) / 2;
         let error_ns = received_ns.saturating_sub(sent_ns).div_ceil(2);

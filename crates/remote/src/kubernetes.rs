@@ -60,7 +60,7 @@ pub fn open(
     let job = Arc::new(Job { namespace, name });
     let made = job.namespace.create(&manifest)?;
     // Without it one pod that fails would end all others, or be replaced by one that we are not attached to.
-    if made.spec.backoff_limit_per_index != Some(0) {
+    if made["spec"]["backoffLimitPerIndex"] != 0 {
         return Err(Error::new(
             "the cluster's Kubernetes is too old: it does not know backoffLimitPerIndex of a Job",
         )

@@ -84,8 +84,8 @@ impl Namespace {
                 "spec": { "resourceAttributes": attributes },
             });
             let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-            match self.send::<AccessReview>("a review of rights", "POST", path, Some(&review)) {
-                Ok(review) if review.status.allowed => {}
+            match self.send::<Value>("a review of rights", "POST", path, Some(&review)) {
+                Ok(review) if review["status"]["allowed"] == true => {}
                 Ok(_) => missing.push(right(verb, group, resource, subresource)),
                 // Without the right to ask, what is refused later says what is missing.
                 Err(error) if *error.blame() == Blame::Rights => return Ok(()),
@@ -95,7 +95,7 @@ impl Namespace {
         if missing.is_empty() { Ok(()) } else { Err(self.forbidden(&missing.join(", "))) }
     }
 
-    pub fn create(&self, job: &Value) -> Result<Job, Error> {
+    pub fn create(&self, job: &Value) -> Result<Value, Error> {
         self.send("the Job", "POST", &self.path("/apis/batch/v1", "jobs"), Some(job))
     }
 
@@ -132,8 +132,8 @@ impl Namespace {
     pub fn refusal(&self, job: &str) -> Result<Option<String>, Error> {
         let of_job = format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
         let path = format!("{}?fieldSelector={}", self.path("/api/v1", "events"), encoded(&of_job));
-        let events: Vec<Event> = self.list("events", &path)?;
-        Ok(events.into_iter().filter_map(|event| event.message).next_back())
+        let events: Vec<Value> = self.list("events", &path)?;
+        Ok(events.iter().rev().find_map(|event| Some(event["message"].as_str()?.to_owned())))
     }
 
     /// A Service by its name; `None` where there is none.
@@ -373,12 +373,6 @@ objects! {
         annotations: BTreeMap<String, String>,
         deletion_timestamp: Option<String>,
     }
-    /// The response to a SelfSubjectAccessReview.
-    AccessReview { status: Access, }
-    Access { allowed: bool, }
-    Job { spec: JobSpec, }
-    JobSpec { backoff_limit_per_index: Option<u32>, }
-    Event { message: Option<String>, }
     Pod { metadata: Metadata, spec: PodSpec, status: PodStatus, }
     PodSpec { node_name: String, }
     PodStatus {
