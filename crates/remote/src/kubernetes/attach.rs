@@ -64,7 +64,6 @@ pub(super) struct Input {
 /// A program's stdout. Where the program is lost, reading is an error with the reason.
 pub(super) struct Output {
     socket: WebSocket<Wire>,
-    wire: Wire,
     /// What was read of stdout and not passed on.
     piece: Bytes,
     stderr: Vec<u8>,
@@ -113,7 +112,7 @@ pub(super) fn attach(namespace: &Namespace, pod: &str) -> Result<(Input, Output,
         Input { socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)), half_closes };
     let (namespace, pod) = (namespace.clone(), pod.to_owned());
     let (piece, stderr) = (Bytes::new(), Vec::new());
-    let output = Output { socket, wire: wire.clone(), piece, stderr, namespace, pod };
+    let output = Output { socket, piece, stderr, namespace, pod };
     Ok((input, output, Hold(wire)))
 }
 
@@ -208,7 +207,7 @@ impl Read for Output {
 impl Output {
     /// The end, which is an error where we did not ask for it.
     fn end(&self) -> io::Result<usize> {
-        let is_closed = || self.wire.0.closed.load(Ordering::SeqCst);
+        let is_closed = || self.socket.get_ref().0.closed.load(Ordering::SeqCst);
         if is_closed() {
             return Ok(0);
         }
