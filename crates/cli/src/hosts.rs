@@ -75,7 +75,7 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     let all = looked_at(args, &program);
     let text = if is_json {
         text::json(json!({
-            "program": { "sha256": program.sha256(), "bytes": program.bytes() },
+            "program": { "sha256": program.sha256, "bytes": program.bytes },
             "hosts": all.iter().map(json_of).collect::<Vec<_>>(),
         }))
     } else if args.remove {
@@ -90,7 +90,7 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
 }
 
 pub fn print_own_sha256() -> u8 {
-    let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256()));
+    let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256));
     if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
 }
 
@@ -129,14 +129,14 @@ struct There {
 fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There, Error> {
     let mut login = Login::to(destination, program)?;
     if args.remove {
-        let facts = login.facts().clone();
+        let facts = login.facts.clone();
         let removed = Some(login.remove()?);
         return Ok(There { facts, round_trip: None, clock: None, copied: false, removed });
     }
     let round_trip = Some(login.round_trip()?);
     let mut watch = CopyWatch::default();
     let copied = args.put && login.put(&mut |copied| watch.show(copied))?;
-    let facts = login.facts().clone();
+    let facts = login.facts.clone();
     let clock = if facts.state == State::There { clock_of(login)? } else { None };
     Ok(There { facts, round_trip, clock, copied, removed: None })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::explain::Explanation;
 use clap::Args;
-use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
+use lab::{LabError, RealEnvironment, Stop, Update};
 use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
 use report::{Measured, Report};
@@ -217,8 +217,8 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
         None => Writer::nowhere(header, &course.text),
     };
     let directory = writer.record().directory.clone();
-    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
-    let mut environment = RealEnvironment::new(plan, helpers, directory, stop);
+    let warden = services::Warden::of_this_program(WARDEN);
+    let mut environment = RealEnvironment::new(plan, warden, &[REMOTE_AGENT], directory, stop);
     (environment.remote_hosts, environment.deployed) = (remote_hosts, deployed);
     Ok((writer, environment))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use lab::{CaptureSpec, Environment, Failure, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start};
+use lab::{CaptureSpec, Environment, Failure, RealEnvironment, RemoteHosts, SliceSpec, Start};
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
 
@@ -42,7 +42,7 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     let remote_hosts = RemoteHosts::open(&plan, &mut |host| {
         let channel = remote::here(host, place.proofload(&["remote-agent"]))?;
         numbers.insert(host.to_owned(), channel.process().expect("it is a child"));
-        Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
+        Ok((channel, Some("127.0.0.1".parse().expect("an address"))))
     });
     let remote_hosts = remote_hosts.expect("both are there");
     let environments = remote_hosts.environments();

@@ -224,9 +224,6 @@ fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
 // One service in one window, as the record has it: what its threads used, what its agents reported, and what is missing. Pure but for
 // the questions to agents that have answered already.
 
-/// Of a program's name.
-const NODE: &str = "node";
-
 /// An agent that was to capture, and its result.
 type Outcome = (Agent, Taken);
 type Taken = Result<Take, String>;
@@ -245,7 +242,7 @@ struct Observation<'a> {
 
 /// Whether a process runs Node.js, by the file that it runs.
 fn is_node(process: &ProcessThreads) -> bool {
-    process.program == NODE || process.program == "nodejs"
+    matches!(process.program.as_str(), "node" | "nodejs")
 }
 
 impl Observation<'_> {
