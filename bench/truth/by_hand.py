@@ -86,5 +86,4 @@ def wrk_rate(port: int, seconds: int) -> float:
 
 
 if __name__ == "__main__":
-    asked = parse_options()
-    sys.exit(command(lambda: study(asked)))
+    sys.exit(command(study, parse_options()))

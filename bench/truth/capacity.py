@@ -49,12 +49,17 @@ def parse_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def built(folder: str) -> Path:
+    """The program of targets/queue, in this folder. Raises `Failed`."""
+    queue = Path(folder) / "queue"
+    if subprocess.run(["go", "build", "-o", queue, "."], cwd=ROOT / "targets" / "queue", check=False).returncode != 0:
+        raise Failed("targets/queue cannot be built: is Go installed?")
+    return queue
+
+
 def study(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
-        queue = Path(folder) / "queue"
-        built = subprocess.run(["go", "build", "-o", queue, "."], cwd=ROOT / "targets" / "queue", check=False)
-        if built.returncode != 0:
-            raise Failed("targets/queue cannot be built: is Go installed?")
+        queue = built(folder)
 
         def attempt(step: Step) -> dict:
             file = Path(folder) / f"{step.number}.toml"
@@ -92,4 +97,4 @@ def table(lines: list) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(command(lambda: study(parse_options())))
+    sys.exit(command(study, parse_options()))

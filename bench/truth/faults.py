@@ -97,17 +97,15 @@ def run(proofload: str, fault: Fault, step: Step, seed: int) -> dict:
             raise Failed(f"proofload ended with {code}: {errors[-500:].strip()}")
         # Whether a process that was to outlive its trial was ended.
         prevented = {} if left is None else {PREVENTED: not left}
-        return {**reported(output, record), "exit": code, **prevented}
+        report, events = report_and_events(output, record)
+        findings = [[finding["check"], finding["grade"], finding["evidence"]] for finding in report["findings"]]
+        return {**kept(report, events), "findings": findings, "exit": code, **prevented}
 
 
 def planted_beside(what: Optional[str], known: dict) -> AbstractContextManager:
-    if what == STALE_SERVER:
-        return beside.stale_servers(Path(known["@folder"]) / "ports")
-    if what == PORT_TAKEN:
-        return beside.stale_server(known["@port"])
-    if what == BUSY_LOOPS:
-        return beside.busy_loops()
-    return nullcontext()
+    begin = {STALE_SERVER: lambda: beside.stale_servers(Path(known["@folder"]) / "ports"),
+             PORT_TAKEN: lambda: beside.stale_server(known["@port"]), BUSY_LOOPS: beside.busy_loops}
+    return begin.get(what, nullcontext)()
 
 
 def filled(value: object, known: dict) -> object:
@@ -124,18 +122,10 @@ def filled(value: object, known: dict) -> object:
     return value
 
 
-def reported(output: str, record: Path) -> dict:
-    """The report, with the evidence of its findings."""
-    report, events = report_and_events(output, record)
-    findings = [[finding["check"], finding["grade"], finding["evidence"]] for finding in report["findings"]]
-    return {**kept(report, events), "findings": findings}
-
-
 def reason(errors: str) -> str:
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("error")), lines[-1] if lines else "no message")
 
 
 if __name__ == "__main__":
-    asked = parse_options()
-    sys.exit(command(lambda: study(asked)))
+    sys.exit(command(study, parse_options()))

@@ -10,13 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
 
-from capacity import SERVICES as ALL
-from reuse import ROOT, Failed, free_port
+from capacity import SERVICES as ALL, built
+from reuse import Failed, connect, free_port, started
 from study import Step, add_options, command, conduct, in_rounds, read
 
 LIMIT_MS = 50
@@ -80,20 +79,16 @@ def parse_options() -> argparse.Namespace:
 
 
 def study(options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory(prefix="bench-truth-") as name:
-        folder = Path(name)
-        built = subprocess.run(["go", "build", "-o", folder / "queue", "."], cwd=ROOT / "targets" / "queue", check=False)
-        if built.returncode != 0:
-            raise Failed("targets/queue cannot be built: is Go installed?")
+    with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
+        queue = built(folder)
 
         def attempt(step: Step) -> dict:
             service, search = step.effect.split(" by ")
             port = free_port()
-            process = subprocess.Popen([folder / "queue"], env={**os.environ, **SERVICES[service].settings, "PORT": str(port)})
+            process = subprocess.Popen([queue], env={**os.environ, **SERVICES[service].settings, "PORT": str(port)})
             try:
-                url = f"http://127.0.0.1:{port}/"
-                ready(url)
-                return {"per_s": SEARCHES[search](url, folder)}
+                started("targets/queue", lambda: connect(port), process)
+                return {"per_s": SEARCHES[search](f"http://127.0.0.1:{port}/", Path(folder))}
             finally:
                 process.terminate()
                 process.wait()
@@ -101,16 +96,6 @@ def study(options: argparse.Namespace) -> None:
         seconds = {f"{service} by {search}": RAMP_S for service in options.services for search in options.by}
         conduct(options.out, in_rounds("ramps", seconds, options.count, options.seed), attempt)
     print(table(read(options.out)))
-
-
-def ready(url: str) -> None:
-    for _ in range(100):
-        try:
-            urllib.request.urlopen(url, timeout=1).read()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise Failed(f"{url} does not respond")
 
 
 def table(lines: list) -> str:
@@ -126,4 +111,4 @@ def table(lines: list) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(command(lambda: study(parse_options())))
+    sys.exit(command(study, parse_options()))

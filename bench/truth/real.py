@@ -56,5 +56,4 @@ def study(options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    asked = parse_options()
-    sys.exit(command(lambda: study(asked)))
+    sys.exit(command(study, parse_options()))

@@ -49,13 +49,13 @@ def add_proofload(parser: argparse.ArgumentParser) -> None:
                         help="the proofload to try [target/release/proofload]")
 
 
-def command(study: Callable) -> int:
-    """Runs `study()`, ends what it started on SIGTERM, and turns errors into an exit code."""
+def command(study: Callable, options: argparse.Namespace) -> int:
+    """Runs `study(options)`, ends what it started on SIGTERM, and turns errors into an exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if len(os.sched_getaffinity(0)) < 2:
             raise Failed("two processors are needed: one for the service, one for the client")
-        study()
+        study(options)
     except (Failed, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -61,7 +61,6 @@ class GoingOn(unittest.TestCase):
         self.assertEqual(STEPS[1].seed(7), study.Step("by-hand", "none", 1, 99).seed(7))
         self.assertEqual(len({step.seed(base) for step in STEPS for base in (7, 8)}), 6)
 
-
     def test_rounds_have_every_effect_once(self):
         steps = study.in_rounds("planted", {"spin-2": 270, "memory": 40}, 4, 1)
         self.assertEqual([step.number for step in steps], [0, 0, 1, 1, 2, 2, 3, 3])

@@ -196,7 +196,7 @@ def pair(args, name, number):
             process.stop()
 
 
-def main():
+def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_proofload(parser)
     parser.add_argument("--service", default="planted", help="a folder below targets/")
@@ -207,8 +207,7 @@ def main():
                         help="load both processes of every pair at once on one core, which shows the processes and hides the host")
     parser.add_argument("--only", nargs="*", default=list(TREATMENTS), help="treatments")
     parser.add_argument("--seed", type=int, default=20261121)
-    args = parser.parse_args()
-    return command(lambda: study(args))
+    return parser.parse_args()
 
 
 def study(args):
@@ -222,4 +221,4 @@ def study(args):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(study, parse_options()))

@@ -1,4 +1,4 @@
-//! Any bytes, cut in any way, against the response reader: `crates/load/src/reader/pieces.rs` says what must hold. It
+//! Any bytes, cut in any way, against the response reader: `crates/load/src/reader/tests/pieces.rs` says what must hold. It
 //! must not know what a response is.
 //!
 //! An input is `M C (LL HH)* BYTES`: the method is HEAD where M is odd; C modulo 8 places to cut at follow, two bytes

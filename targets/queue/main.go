@@ -5,8 +5,6 @@
 //	DISTRIBUTION  exponential, constant, or pauses: exponential, and one
 //	              request of 500 takes 25 ms more                        [exponential]
 //	LINE          requests that may wait; more get 503                   [no limit]
-//	STICKS        once so many wait, service takes twice as long until
-//	              nobody waits: it does not recover by itself            [never]
 //
 // For exponential service and one server the p99 of the time in the system is ln(100) / (µ − λ), so that its capacity within a limit is known.
 package main
@@ -24,13 +22,11 @@ import (
 )
 
 type queue struct {
-	mutex   sync.Mutex
-	draw    func() float64
-	free    []time.Time // when each server is done with what it has
-	ends    []time.Time // of what waits or is served
-	line    int
-	sticks  int
-	isStuck bool
+	mutex sync.Mutex
+	draw  func() float64
+	free  []time.Time // when each server is done with what it has
+	ends  []time.Time // of what waits or is served
+	line  int
 }
 
 func number(name string, otherwise float64) float64 {
@@ -63,7 +59,7 @@ func newQueue() *queue {
 		log.Fatalf("DISTRIBUTION=%q: not exponential, constant or pauses", kind)
 	}
 	servers := max(1, int(number("SERVERS", 1)))
-	return &queue{draw: draw, free: make([]time.Time, servers), line: int(number("LINE", 1e9)), sticks: int(number("STICKS", 1e9))}
+	return &queue{draw: draw, free: make([]time.Time, servers), line: int(number("LINE", 1e9))}
 }
 
 // join is when the request is done; false where the line is full.
@@ -71,14 +67,8 @@ func (queue *queue) join(now time.Time) (time.Time, bool) {
 	queue.mutex.Lock()
 	defer queue.mutex.Unlock()
 	queue.ends = slices.DeleteFunc(queue.ends, func(end time.Time) bool { return !end.After(now) })
-	waiting := len(queue.ends) - len(queue.free)
-	if waiting >= queue.line {
+	if len(queue.ends)-len(queue.free) >= queue.line {
 		return now, false
-	}
-	queue.isStuck = waiting >= queue.sticks || queue.isStuck && waiting > 0
-	service := queue.draw()
-	if queue.isStuck {
-		service *= 2
 	}
 	first := 0
 	for server, free := range queue.free {
@@ -90,7 +80,7 @@ func (queue *queue) join(now time.Time) (time.Time, bool) {
 	if queue.free[first].After(now) {
 		begin = queue.free[first]
 	}
-	end := begin.Add(time.Duration(service * 1e9))
+	end := begin.Add(time.Duration(queue.draw() * 1e9))
 	queue.free[first] = end
 	queue.ends = append(queue.ends, end)
 	return end, true

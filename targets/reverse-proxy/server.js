@@ -41,8 +41,8 @@ function startProxy(settings) {
   server.on('connect', (req, socket) => refuse(socket, 405));
   server.on('upgrade', (req, socket) => refuse(socket, 501));
 
-  const { port, host, reusePort } = settings;
-  server.listen({ port, host, backlog: BACKLOG, ...(reusePort ? { reusePort } : {}) }, () => {
+  const { port, host } = settings;
+  server.listen({ port, host, backlog: BACKLOG }, () => {
     console.log(`listening on http://${host}:${server.address().port}`);
   });
   return () => stopProxy(server, pool);

@@ -12,13 +12,10 @@
 //   RESPONSE_TIMEOUT_MS  without a byte from the origin                              60000
 //   CLIENT_TIMEOUT_MS    without a byte on a client's connection                     75000
 //   HEAD_BYTES           of a request or a response, without its body                16384
-//   REUSE_PORT           1: each process accepts by itself (Node.js 23.1, Linux)     0
-
-const REUSE_PORT_SINCE = [23, 1];
 
 class SettingError extends Error {}
 
-function readSettings(env, nodeVersion = process.versions.node) {
+function readSettings(env) {
   return {
     port: readNumber(env, 'PORT', 3000, 0, 65_535),
     host: (env.HOST ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1'),
@@ -30,7 +27,6 @@ function readSettings(env, nodeVersion = process.versions.node) {
     responseTimeoutMs: readNumber(env, 'RESPONSE_TIMEOUT_MS', 60_000, 1, 3_600_000),
     clientTimeoutMs: readNumber(env, 'CLIENT_TIMEOUT_MS', 75_000, 1, 3_600_000),
     headBytes: readNumber(env, 'HEAD_BYTES', 16_384, 256, 1_048_576),
-    reusePort: readReusePort(env.REUSE_PORT, nodeVersion),
   };
 }
 
@@ -51,17 +47,6 @@ function readOrigin(text) {
 function readPrefix(text) {
   if (!/^(\/[A-Za-z0-9._~-]+)*\/?$/.test(text)) throw new SettingError(`PREFIX: ${text} is not a path such as /api`);
   return text.replace(/\/$/, '');
-}
-
-function readReusePort(text, nodeVersion) {
-  if (text === undefined || text === '0') return false;
-  if (text !== '1') throw new SettingError(`REUSE_PORT: ${text} is neither 0 nor 1`);
-  const [major, minor] = nodeVersion.split('.').map(Number);
-  const [majorMin, minorMin] = REUSE_PORT_SINCE;
-  if (major < majorMin || (major === majorMin && minor < minorMin)) {
-    throw new SettingError(`REUSE_PORT: Node.js ${nodeVersion} cannot, at least ${majorMin}.${minorMin} is needed`);
-  }
-  return true;
 }
 
 module.exports = { SettingError, readSettings };

@@ -104,11 +104,7 @@ const LEAST_SHARE = 0.001;
 let frames = 0;
 
 /** A chart that keeps itself up to date. With a `view` it leaves out variants that are hidden; `toggle` is a button that changes it. */
-export function chartOf(view: View | null, make: (on: boolean) => Chart, toggle?: Toggle): HTMLElement {
-  return new Frame(view, make, toggle).host;
-}
-
-class Frame {
+export class Frame {
   readonly host = element('div', { class: 'plot' });
   readonly #key = `plot-${(frames += 1)}`;
   readonly #legend = element('ul', { class: 'plot-legend' });

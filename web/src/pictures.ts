@@ -1,7 +1,7 @@
 // A picture with its heading, what must be known to read it, and the same as a table. Where there are several of a kind one is
 // chosen. It must not know what the figures are.
 
-import { chartOf, type Chart, type Toggle } from './chart';
+import { Frame, type Chart, type Toggle } from './chart';
 import { element, paragraph, present } from './elements';
 import type { Table } from './model';
 import { tableOf } from './tables';
@@ -26,8 +26,8 @@ export function pictureOf(picture: Picture): HTMLElement {
 }
 
 function contentOf({ heading, notes, chart, toggle, view, table = () => figuresOf(chart(false)) }: Picture): HTMLElement[] {
-  const drawn = chartOf(view ?? null, chart, toggle);
-  return [element('div', { class: 'chart' }, drawn), ...notes.map((note) => paragraph(note, 'note')), behind(heading, table)];
+  const { host } = new Frame(view ?? null, chart, toggle);
+  return [element('div', { class: 'chart' }, host), ...notes.map((note) => paragraph(note, 'note')), behind(heading, table)];
 }
 
 /** A row for each column of a chart, a column for each line. */

@@ -1,12 +1,14 @@
 //! `cargo xtask`: chores of this repository that are programs of their own, so that they are read, tested and run
 //! like the rest. It only reads arguments and prints; it must not hold a rule, and nothing shipped may use it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 mod seeds;
 mod tidy;
 
+/// The folder above this crate's own.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const USAGE: &str = "\
 usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default this repository)
        cargo xtask seeds FOLDER     what the tests know as seeds, in a folder for each fuzz target";
@@ -14,7 +16,7 @@ usage: cargo xtask tidy [FOLDER]    the house rules over the tree (by default th
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["tidy"] => run_tidy(&repository_root()),
+        ["tidy"] => run_tidy(Path::new(ROOT)),
         ["tidy", folder] if !folder.starts_with('-') => run_tidy(Path::new(folder)),
         ["seeds", folder] if !folder.starts_with('-') => write_seeds(Path::new(folder)),
         ["help" | "--help" | "-h"] => {
@@ -47,9 +49,4 @@ fn write_seeds(folder: &Path) -> ExitCode {
 fn failed(what: &str) -> ExitCode {
     eprintln!("{what}");
     ExitCode::from(2)
-}
-
-/// The folder above this crate's own.
-fn repository_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 #[path = "../../crates/load/tests/responses/cases.rs"]
 mod cases;
 
+use crate::ROOT;
 use cases::Case;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Longer responses are about limits, which fuzzing sets lower; as seeds they would only be slow.
 const RESPONSE_BYTES_MAX: usize = 2000;
 /// A transcript is fed in pieces of one byte more than this.

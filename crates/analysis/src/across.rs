@@ -86,7 +86,7 @@ fn half_width(sessions: &[&Essentials], variant: &str, metric: Metric, level: f6
     let of_it = figures.filter(|figure| figure.variant == variant && figure.metric == metric);
     let logs: Vec<f64> = of_it.map(|figure| figure.value.ln()).collect();
     let width = || {
-        let t = stats::plain_t(logs.len() as u32, level).ok()?;
+        let t = stats::plain_t(logs.len() as u32, level)?;
         let mean = stats::MeanInterval::of(&logs, t)?;
         // That of a mean of n is t s/√n; of a difference of two it is t s √2.
         Some((mean.high - mean.value) * (2.0 * logs.len() as f64).sqrt())

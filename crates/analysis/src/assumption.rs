@@ -29,7 +29,7 @@ pub struct Assumption {
     /// Stable name, for example `blocks_independent`.
     pub name: &'static str,
     /// What is assumed, as a clause: "the machine does not favour one variant".
-    pub statement: String,
+    pub statement: &'static str,
     /// How well it stands.
     pub standing: Standing,
     /// What the record shows, or how it could be checked.
@@ -56,10 +56,7 @@ pub(crate) fn all(record: &Record, comparisons: &[Comparison], aa: Option<&AaChe
         ("load_like_yours", "the load resembles your users'", load(record)),
         ("holds_elsewhere", "your machines resemble this one", (Unchecked, elsewhere.to_owned())),
     ];
-    let told = |(name, statement, (standing, evidence))| {
-        let statement = str::to_owned(statement);
-        Assumption { name, statement, standing, evidence }
-    };
+    let told = |(name, statement, (standing, evidence))| Assumption { name, statement, standing, evidence };
     all.into_iter().map(told).collect()
 }
 

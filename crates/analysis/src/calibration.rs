@@ -115,7 +115,7 @@ impl Calibration {
 
 impl Noise {
     fn of(record: &Record, d: &[f64], metric: Metric, pace: Pace) -> Option<Noise> {
-        let critical_t = plain_t(d.len() as u32, LEVEL).ok()?;
+        let critical_t = plain_t(d.len() as u32, LEVEL)?;
         let Estimate { ratio, low, high, sd_log, .. } = Estimate::of(d, critical_t).ok()?;
         let slice_s = slice_s(record).filter(|_| metric::is_of_sums(metric));
         let spread = slice_s.map(|slice_s| Spread::of(record, metric, slice_s));
@@ -150,7 +150,7 @@ impl Found {
         let later_s = budget_s - (pace.first_block_s - pace.block_s).max(0.0);
         let fit = (later_s / pace.block_s).floor().clamp(0.0, f64::from(u32::MAX)) as u32;
         let blocks = fit.min(BLOCKS_MAX);
-        let rule = Rule::each_block(1, None).ok();
+        let rule = Rule::each_block(1, None);
         Found { budget_s, blocks, difference: rule.and_then(|rule| difference_found(&rule, blocks, sd_log)) }
     }
 }

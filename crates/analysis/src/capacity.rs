@@ -16,7 +16,7 @@ use stats::capacity::{widened, widening};
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
 use crate::metric::Sample;
 use crate::only_if;
-use crate::variant::{complete, geometric_mean, mean, slices, total, trials};
+use crate::variant::{complete, due_and_failed, geometric_mean, mean, slices, total, trials};
 
 mod search;
 
@@ -162,16 +162,12 @@ impl Searched {
     }
 }
 
-/// What each variant bears.
-pub(crate) fn all(record: &Record, searched: &[Searched]) -> Vec<Capacity> {
-    searched.iter().enumerate().map(|(variant, searched)| Capacity::of(record, variant, searched)).collect()
-}
-
 impl Capacity {
-    fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
+    /// What a variant bears.
+    pub(crate) fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
         let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
-        let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s).ok());
+        let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s));
         let (per_s, interval) = told.unzip();
         let per_s = per_s.or_else(|| mean(logs).map(f64::exp));
         let pilot = Pilot::of(record, variant).unwrap_or_default();
@@ -200,11 +196,6 @@ impl Capacity {
         let remedy = "what misses the limit does not follow the rate, so no rate is its capacity; allow a longer time, or more requests that \
                       miss it: a lower quantile such as p90, or a larger share of failures";
         Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
-    }
-
-    /// The same without what is void.
-    pub(crate) fn voided(self, is_void: bool) -> Capacity {
-        if is_void { Capacity { per_s: None, interval: None, ..self } } else { self }
     }
 
     /// The point of the curve nearest to a share of the capacity.
@@ -329,7 +320,7 @@ fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
 impl RatePoint {
     fn of(point: &[Shared<'_>]) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
-        let (due, failed) = (total(&slices, |of| of.counts.due()), total(&slices, |of| of.counts.failed()));
+        let (due, failed) = due_and_failed(&slices);
         let quantile = |q: f64| {
             let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
             quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)

@@ -168,7 +168,6 @@ fn without_repeats(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings
 }
 
-/// What the checks look at.
 struct Run<'a> {
     record: &'a Record,
     plan: &'a Plan,
@@ -257,11 +256,6 @@ impl<'a> Variant<'a> {
         total(&self.slices, of)
     }
 
-    /// Time under load, drains included, in nanoseconds; at least 1.
-    fn wall_ns(&self) -> f64 {
-        wall_ns(&self.slices)
-    }
-
     /// Names of its services, in the order in which they were started.
     fn services(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let started = self.trials.first().map(|trial| trial.started.services.as_slice());
@@ -298,6 +292,7 @@ pub fn works_unseen<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> bool {
     trials.into_iter().any(|trial| trial.started.services.is_empty() && is_here(trial))
 }
 
+/// Time under load, drains included, in nanoseconds; at least 1.
 fn wall_ns(slices: &[&Slice]) -> f64 {
     total(slices, |slice| slice.counts.wall_ns()).max(1) as f64
 }
@@ -306,6 +301,9 @@ fn wall_ns(slices: &[&Slice]) -> f64 {
 fn is_one_of(words: &str, word: &str) -> bool {
     words.split(' ').any(|one| one == word)
 }
+
+/// Things that are named at the most, where nobody wants more or fewer.
+pub(crate) const NAMED_MAX: usize = 3;
 
 /// The first few of several things, and how many more there are: `a; b; 3 more`.
 pub(crate) fn few(all: impl IntoIterator<Item = impl Into<String>>, most: usize, between: &str) -> String {

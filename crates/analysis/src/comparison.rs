@@ -167,7 +167,7 @@ impl Judge<'_> {
             candidate: asked.candidate,
             metric,
             without_spread: match found {
-                Some(Err(Error::NoSpread { ratio, .. })) => Some(ratio),
+                Some(Err(Error::NoSpread { ratio })) => Some(ratio),
                 _ => None,
             },
             ratio_so_far: ratios.clone().filter(|_| rule::may_look(self.record)).and_then(mean).map(f64::exp),
@@ -266,7 +266,7 @@ fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess
         ratios.collect::<Option<Vec<f64>>>()
     };
     let rows = blocks.iter().map(row).collect::<Option<Vec<Vec<f64>>>>()?;
-    stats::joint_t(&rows, Resampling { seed: record.header.seed, resamples: FLIPS }).ok()?
+    stats::joint_t(&rows, Resampling { seed: record.header.seed, resamples: FLIPS })
 }
 
 /// The log-ratio of each complete block in which both were measured; `None` without blocks, or where any has no value.
@@ -337,11 +337,11 @@ impl CrossCheck {
 
 fn cross_check(d: &[f64], estimate: &Estimate, margin: f64, record: &Record) -> Option<CrossCheck> {
     let resampling = Resampling { seed: record.header.seed, resamples: RESAMPLES };
-    let bootstrap = stats::bootstrap_t(d, LEVEL, resampling).ok();
-    let plain_t = stats::plain_t(estimate.blocks, LEVEL).ok()?;
+    let bootstrap = stats::bootstrap_t(d, LEVEL, resampling);
+    let plain_t = stats::plain_t(estimate.blocks, LEVEL)?;
     let plain = Estimate::of(d, plain_t).ok().map(|plain| Interval { low: plain.low, high: plain.high });
     // The margin is the one width that is fixed before anything is seen.
-    let guard_rejects = stats::guard(d, margin.ln_1p()).ok().map(|evidence| evidence > -stats::ALPHA.ln());
+    let guard_rejects = stats::guard(d, margin.ln_1p()).map(|evidence| evidence > -stats::ALPHA.ln());
     Some(CrossCheck { bootstrap, plain, guard_rejects, lag1: stats::lag1(d) })
 }
 

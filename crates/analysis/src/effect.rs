@@ -77,7 +77,7 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();
     let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
     let estimate = |contrast: &Contrast| {
-        let log_ratios = contrast.values(&rows).ok().flatten().filter(|_| !void)?;
+        let log_ratios = contrast.values(&rows).filter(|_| !void)?;
         rule::estimate(record, rule::family(record, contrasts.len()), &log_ratios)
     };
     let effect = |contrast: &Contrast| {

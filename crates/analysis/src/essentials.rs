@@ -218,9 +218,7 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
     let shown = shown.filter(|variant| Some(*variant) != copy && !conclusion.voids(*variant));
     let of = |(variant, metric): (usize, Metric)| {
         let found = figure(&plan.variants[variant].name, metric, &log_values(&blocks, metric, variant)?)?;
-        // As the report has it: widened, for windows are finite.
-        let bias = conclusion.capacities.get(variant).filter(|_| metric == Metric::Capacity);
-        let bias = bias.map_or(1.0, |of| of.bias);
+        let bias = conclusion.bias(metric, variant);
         Some(Figure { interval: found.interval.map(|(low, high)| (low / bias, high * bias)), ..found })
     };
     shown.flat_map(|variant| metrics(record).map(move |metric| (variant, metric))).filter_map(of).collect()
@@ -229,13 +227,13 @@ fn figures(record: &Record, conclusion: &Conclusion) -> Vec<Figure> {
 fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
     let blocks = logs.len() as u32;
     let value = mean(logs.iter().copied())?.exp();
-    let estimate = plain_t(blocks, LEVEL).and_then(|t| Estimate::of(logs, t));
+    let estimate = plain_t(blocks, LEVEL).map(|t| Estimate::of(logs, t));
     let standard_error = match &estimate {
-        Ok(estimate) => Some(estimate.sd_log / f64::from(blocks).sqrt()),
-        Err(stats::Error::NoSpread { .. }) => Some(0.0),
-        Err(_) => None,
+        Some(Ok(estimate)) => Some(estimate.sd_log / f64::from(blocks).sqrt()),
+        Some(Err(stats::Error::NoSpread { .. })) => Some(0.0),
+        Some(Err(_)) | None => None,
     };
-    let interval = estimate.ok().map(|estimate| (estimate.low, estimate.high));
+    let interval = estimate.and_then(Result::ok).map(|estimate| (estimate.low, estimate.high));
     Some(Figure { variant: variant.to_owned(), metric, value, blocks, interval, standard_error })
 }
 

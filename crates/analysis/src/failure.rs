@@ -43,15 +43,13 @@ pub(crate) fn fruitless(slices: &[&Slice]) -> bool {
 fn of(record: &Record, variant: usize, counts: impl Fn(&Slice) -> bool) -> Option<NoSuccess> {
     // What counts for nothing is neither a failure nor a success.
     let slices: Vec<&Slice> = slices(record, variant).filter(|slice| counts(slice)).collect();
-    fruitless(&slices).then(|| told(&slices, record.header.plan.variants.get(variant)))
+    fruitless(&slices).then(|| told(&slices, &record.header.plan.variants[variant]))
 }
 
-fn told(slices: &[&Slice], variant: Option<&plan::Variant>) -> NoSuccess {
+fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
     let requests = total(slices, |slice| slice.counts.due());
-    let within = variant.map(|variant| format!("within {}", span(variant.load.timeout.as_secs_f64())));
-    let late = format!("no response {}", within.as_deref().unwrap_or("in time"));
-    let is_expected = |status| variant.is_some_and(|variant| checks::is_expected(variant, status));
-    let ways = ways(slices, &late, is_expected);
+    let late = format!("no response within {}", span(variant.load.timeout.as_secs_f64()));
+    let ways = ways(slices, &late, |status| checks::is_expected(variant, status));
     let answer = match ways.as_slice() {
         [(way, count)] if requests > 0 && *way == late && *count == requests => {
             format!("{late} (0 of {requests})")
@@ -98,8 +96,6 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
     ways
 }
 
-/// Variants that are named before the others are only counted.
-const NAMED_MAX: usize = 3;
 /// Fewer responses than this may be those of a cache that is not filled yet.
 const RESPONSES_MIN: u64 = 20;
 
@@ -165,7 +161,7 @@ fn in_words(finding: &Finding) -> String {
 fn named(record: &Record, failed: &[Option<NoSuccess>]) -> String {
     let names = record.header.plan.variants.iter().map(|variant| &variant.name);
     let told = |(name, of): (&String, &Option<NoSuccess>)| Some(format!("{name}: {}", of.as_ref()?.answer));
-    checks::few(names.zip(failed).filter_map(told), NAMED_MAX, "; ")
+    checks::few(names.zip(failed).filter_map(told), checks::NAMED_MAX, "; ")
 }
 
 /// One way to fail.

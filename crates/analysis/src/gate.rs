@@ -6,7 +6,7 @@
 use model::quantity::{count, many};
 use model::{Check, Grade};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
-use record::{EndReason, Record, Slice, Trial};
+use record::{EndReason, Record, Trial};
 use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
@@ -204,7 +204,6 @@ impl Bench<'_> {
         let asked = &self.record.header.plan.comparisons[index];
         self.has_success(asked.candidate, Ruling::Fail)?;
         self.has_success(asked.baseline, Ruling::Inconclusive)?;
-        let inconclusive = |reason: &str| (Ruling::Inconclusive, reason.to_owned());
         // Shares of failed requests are bounded by amounts alone.
         let metric = figure.metric().ok_or_else(|| inconclusive("it is not compared"))?;
         let Some(verdict) = with_verdict(self.record, self.conclusion, figure, Subject::Comparison(index))
@@ -222,7 +221,7 @@ impl Bench<'_> {
             (None, None, Some(low), _) => one_sided(low, None),
             (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
             (None, None, None, None) => Err(match self.conclusion.known_from_below(verdict) {
-                Some(of) => inconclusive(&format!("the capacity of {} is a lower bound alone", of.variant)),
+                Some(of) => inconclusive(format!("the capacity of {} is a lower bound alone", of.variant)),
                 None => self.too_early(),
             }),
         }
@@ -235,22 +234,16 @@ impl Bench<'_> {
         let measured = self.blocks.iter().filter(|block| block.variants[index].is_some());
         let values = measured.map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
-            return Err((Ruling::Inconclusive, without_value(metric)));
+            return Err(inconclusive(without_value(metric)));
         };
         let logs: Vec<f64> = values.iter().map(|value| value.value.ln()).collect();
         let at_least = values.iter().any(|value| value.at_least);
-        // As the report has it: widened, for windows are finite.
-        let widened = |measured: Measured| match metric {
-            Metric::Capacity => {
-                self.conclusion.capacities.get(index).map_or(measured, |of| measured.widened(of.bias))
-            }
-            _ => measured,
-        };
-        match self.estimate(&logs).map(widened) {
+        match self.estimate(&logs).map(|measured| measured.widened(self.conclusion.bias(metric, index))) {
             Ok(measured) if at_least => Ok(measured.unbounded()),
             // Every trial reached its bound, such as the time-out.
             Err(_) if at_least && self.critical_t(logs.len()).is_some() => {
-                Ok(Measured::at_least(&values.iter().map(|value| value.value).collect::<Vec<_>>()))
+                let least = values.iter().map(|value| value.value).fold(f64::INFINITY, f64::min);
+                Ok(Measured { blocks: values.len() as u32, ..Measured::exact(least).unbounded() })
             }
             found => found,
         }
@@ -265,18 +258,13 @@ impl Bench<'_> {
     /// over blocks, which knows that failures come in bursts and nothing of a share of 0.
     fn failed(&self, index: usize) -> Found {
         self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
-        let sums = |trial: &Trial| {
-            let slices: Vec<&Slice> = trial.measured().collect();
-            let of = |of: fn(&Slice) -> u64| variant::total(&slices, of);
-            (of(|slice| slice.counts.failed()), of(|slice| slice.counts.due()))
-        };
+        let sums = |trial: &Trial| variant::due_and_failed(&trial.measured().collect::<Vec<_>>());
         let counts: Vec<(u64, u64)> = variant::complete(self.record, index).map(sums).collect();
-        let (failed, due) = counts.iter().fold((0, 0), |(failed, due), more| (failed + more.0, due + more.1));
+        let (due, failed) = counts.iter().fold((0, 0), |(due, failed), more| (due + more.0, failed + more.1));
         let blocks = counts.len() as u32;
-        let level = self.rule.as_ref().map(|rule| rule.level(blocks));
-        let wilson = level.and_then(|level| stats::wilson(failed, due, level).ok().flatten());
-        let wilson = wilson.ok_or_else(no_requests)?;
-        let shares = counts.iter().map(|(failed, due)| *failed as f64 / (*due).max(1) as f64);
+        let wilson = self.rule.as_ref().and_then(|rule| stats::wilson(failed, due, rule.level(blocks)));
+        let wilson = wilson.ok_or_else(|| inconclusive(NO_REQUESTS))?;
+        let shares = counts.iter().map(|(due, failed)| *failed as f64 / (*due).max(1) as f64);
         let over_blocks =
             self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
         let (low, high) = over_blocks.flatten().map_or((wilson.low, wilson.high), |blocks| {
@@ -289,8 +277,7 @@ impl Bench<'_> {
         let critical_t = self.critical_t(logs.len()).ok_or_else(|| self.too_early())?;
         Estimate::of(logs, critical_t).map(|estimate| Measured::of(&estimate)).map_err(|error| {
             let no_spread = matches!(error, stats::Error::NoSpread { .. });
-            let why = if no_spread { NO_SPREAD } else { "the blocks are too far apart for an interval" };
-            (Ruling::Inconclusive, why.to_owned())
+            inconclusive(if no_spread { NO_SPREAD } else { "the blocks are too far apart for an interval" })
         })
     }
 
@@ -301,20 +288,14 @@ impl Bench<'_> {
     }
 
     fn too_early(&self) -> (Ruling, String) {
-        if self.count > stats::COMPARISONS_MAX as usize {
-            let (most, count) = (stats::COMPARISONS_MAX, self.count);
-            return (
-                Ruling::Inconclusive,
-                format!("a gate judges at most {most} figures without a verdict, and here are {count}"),
-            );
-        }
-        let from = many(self.conclusion.blocks.into(), "block");
-        let from = if rule::may_look(self.record) {
-            format!("from {from}")
-        } else {
-            "before the end of the run".into()
-        };
-        (Ruling::Inconclusive, format!("no interval {from}"))
+        let (most, count) = (stats::COMPARISONS_MAX, self.count);
+        inconclusive(match rule::may_look(self.record) {
+            _ if count > most as usize => {
+                format!("a gate judges at most {most} figures without a verdict, and here are {count}")
+            }
+            true => format!("no interval from {}", many(self.conclusion.blocks.into(), "block")),
+            false => "no interval before the end of the run".to_owned(),
+        })
     }
 
     fn blocks_needed(&self, measured: &Measured, limit: &Limit, subject: Subject) -> Option<u32> {
@@ -333,9 +314,10 @@ impl Bench<'_> {
 
 const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
 const NO_VALUE: &str = "a trial has no value of it";
+const NO_REQUESTS: &str = "there were no requests";
 
-fn no_requests() -> (Ruling, String) {
-    (Ruling::Inconclusive, "there were no requests".to_owned())
+fn inconclusive(why: impl Into<String>) -> (Ruling, String) {
+    (Ruling::Inconclusive, why.into())
 }
 
 fn without_value(metric: Metric) -> String {
@@ -366,21 +348,21 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
     let counts = &window.slice.counts;
     let Some(metric) = figure.metric() else {
         let share = counts.failed() as f64 / counts.due() as f64;
-        return if counts.due() > 0 { Ok(Measured::exact(share)) } else { Err(no_requests()) };
+        return if counts.due() > 0 { Ok(Measured::exact(share)) } else { Err(inconclusive(NO_REQUESTS)) };
     };
     if let Some(void) = window.void() {
         return Err((Ruling::Fail, void.evidence.to_string()));
     }
-    let inconclusive = || (Ruling::Inconclusive, without_value(metric));
+    let missing = || inconclusive(without_value(metric));
     if let Some(q) = metric.quantile() {
         // What a user waits; in closed loop nothing is due, and it is what the service took.
         let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-        let quantile = latencies.quantile(q).filter(|_| latencies.resolves(q)).ok_or_else(inconclusive)?;
+        let quantile = latencies.quantile(q).filter(|_| latencies.resolves(q)).ok_or_else(missing)?;
         let us = Measured::exact(quantile.ns() as f64 / 1e3);
         return Ok(if quantile.is_exact() { us } else { us.unbounded() });
     }
     let trial = record.trials().find(|trial| trial.measured().next().is_some());
-    of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(inconclusive)
+    of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(missing)
 }
 
 /// The report's entry of a comparison in a metric, where it gives a verdict on it.
@@ -433,12 +415,6 @@ impl Measured {
     /// The same with the interval wider by a factor on either side.
     fn widened(self, factor: f64) -> Measured {
         Measured { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
-    }
-
-    /// What each of these blocks' values is at least.
-    fn at_least(values: &[f64]) -> Measured {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        Measured { blocks: values.len() as u32, high: None, ..Measured::exact(least) }
     }
 
     /// Pass or fail where the whole interval is on one side.

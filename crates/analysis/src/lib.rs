@@ -112,6 +112,12 @@ impl Conclusion {
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
     }
 
+    /// By which factor the interval of a variant's figure is wider on either side: windows of a capacity are finite.
+    pub(crate) fn bias(&self, metric: Metric, variant: usize) -> f64 {
+        let capacity = self.capacities.get(variant).filter(|_| metric == Metric::Capacity);
+        capacity.map_or(1.0, |of| of.bias)
+    }
+
     /// Whether one forbids conclusions about this variant.
     pub fn voids(&self, variant: usize) -> bool {
         self.findings.iter().any(|finding| finding.voids(variant, variant))
@@ -156,16 +162,19 @@ pub fn conclude(record: &Record) -> Conclusion {
         None => checks::all(record, &blocks),
     };
     findings.extend(aa.as_ref().and_then(comparison::aa_finding));
-    let capacities = capacity::all(record, &searched);
+    let mut capacities: Vec<Capacity> =
+        searched.iter().enumerate().map(|(variant, of)| Capacity::of(record, variant, of)).collect();
     findings.extend(capacities.iter().enumerate().filter_map(|(variant, of)| of.finding(variant)));
     findings.sort_by_key(|finding| (finding.grade, finding.check));
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
     let comparisons = comparison::all(record, &blocks, &findings);
     let effects = effect::all(record, &blocks, &findings);
-    let is_void = |variant| findings.iter().any(|finding| finding.voids(variant, variant));
-    let capacities = capacities.into_iter().enumerate().map(|(variant, of)| of.voided(is_void(variant)));
-    let capacities = capacities.collect();
+    for (variant, of) in capacities.iter_mut().enumerate() {
+        if findings.iter().any(|finding| finding.voids(variant, variant)) {
+            (of.per_s, of.interval) = (None, None);
+        }
+    }
     Conclusion {
         blocks: record.blocks_kept(),
         blocks_dropped: record.blocks.iter().filter_map(DroppedBlock::of).collect(),

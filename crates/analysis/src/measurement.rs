@@ -24,8 +24,6 @@ const WINDOW_MIN_NS: u64 = 1_000_000_000;
 const CAPACITY_EXCEEDED: f64 = 1.05;
 /// Contents that the engine tells apart, from each thread.
 const CONTENTS_MAX: usize = 16;
-/// Endpoints that are named; of more there are only so many.
-const NAMED_MAX: usize = 3;
 
 /// A measurement of one variant.
 #[derive(Debug)]
@@ -345,7 +343,7 @@ impl<'a> Window<'a> {
             let sampled: u64 = endpoint.contents.iter().map(|seen| seen.count).sum();
             format!("{} has {least}{contents} in {sampled} sampled", endpoint.name)
         });
-        let named = checks::few(told, NAMED_MAX, ", ");
+        let named = checks::few(told, checks::NAMED_MAX, ", ");
         let seen = format!("the same request has responses of different content: {named}");
         let remedy = "that may be as it should";
         (!named.is_empty()).then(|| self.warning(Check::DifferentBodies, seen.into(), remedy))

@@ -80,7 +80,6 @@ pub(crate) fn pace(record: &Record) -> Metric {
     if record.is_open_loop() { Metric::CpuPerRequest } else { Metric::Throughput }
 }
 
-/// One sum over the other.
 fn ratio(parts: impl Iterator<Item = (u64, u64)>) -> f64 {
     let (above, below) = parts.fold((0, 0), |(above, below), (of, per)| (above + of, below + per));
     above as f64 / below as f64

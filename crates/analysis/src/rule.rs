@@ -6,7 +6,7 @@
 
 use plan::LookRule;
 use record::{EndReason, Record};
-use stats::{Estimate, PlannedLooks, Rule};
+use stats::{Estimate, Rule};
 
 /// The number of blocks that an old record is taken to have planned which never settled one.
 const PLANNED_BLOCKS: u32 = 30;
@@ -22,11 +22,11 @@ pub fn rule(record: &Record) -> Option<Rule> {
 pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
     let design = &record.header.plan.design;
     match design.looks {
-        LookRule::EachBlock => Rule::each_block(count(members), ended_by_plan(record)).ok(),
+        LookRule::EachBlock => Rule::each_block(count(members), ended_by_plan(record)),
         LookRule::Once | LookRule::Always => rule_of(design.looks, members),
         LookRule::Planned => {
             let blocks = record.blocks_planned.or(design.blocks).unwrap_or(PLANNED_BLOCKS);
-            PlannedLooks::plan(blocks, count(members)).map(Rule::Planned).ok()
+            Rule::planned(blocks, count(members))
         }
     }
 }
@@ -34,9 +34,9 @@ pub(crate) fn family(record: &Record, members: usize) -> Option<Rule> {
 /// The rule of a run that is still to come, in which so many estimates share the chance to err.
 pub fn rule_of(looks: LookRule, members: usize) -> Option<Rule> {
     match looks {
-        LookRule::EachBlock | LookRule::Planned => Rule::each_block(count(members), None).ok(),
-        LookRule::Once => Rule::once(count(members)).ok(),
-        LookRule::Always => Rule::sequence(count(members)).ok(),
+        LookRule::EachBlock | LookRule::Planned => Rule::each_block(count(members), None),
+        LookRule::Once => Rule::once(count(members)),
+        LookRule::Always => Rule::sequence(count(members)),
     }
 }
 

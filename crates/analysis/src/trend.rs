@@ -8,7 +8,7 @@ use plan::Metric;
 use serde::Serialize;
 use stats::{CHANGE_POINTS_MAX, Estimate, Measured, Resampling};
 
-use crate::essentials::{Conditions, Essentials};
+use crate::essentials::{Conditions, Essentials, Figure};
 
 /// Seed of the orders by which changes are tested: the same records show the same changes, always.
 pub const TREND_SEED: u64 = 1;
@@ -222,8 +222,7 @@ impl Asked<'_> {
         }
         for one in &essentials.figures {
             let variant = std::slice::from_ref(&one.variant);
-            let (value, interval, standard_error, blocks) =
-                (one.value, one.interval, one.standard_error, one.blocks);
+            let Figure { value, interval, standard_error, blocks, .. } = *one;
             let point = Point { record, value, interval, standard_error, blocks };
             if is_asked(one.metric, variant) {
                 lines.push(line(LineOf::Figure, &one.variant, variant, Some(point)));

@@ -13,7 +13,7 @@ mod screening;
 mod setting;
 mod step;
 
-pub use catalogue::{Catalogue, Chosen, Facts, LIBRARIES_SOUGHT, Runtime, Wish};
+pub use catalogue::{Catalogue, Chosen, Facts, Runtime, Wish};
 pub use overlay::{LEVEL, experiment};
 pub use procedure::{State, Tuning};
 pub use setting::{Change, Keep, Level, Setting, tried};

@@ -126,7 +126,7 @@ impl Variant {
             requests,
             failed,
             failed_share: per(failed, requests),
-            failed_interval: stats::wilson(failed, requests, FAILED_LEVEL).ok().flatten(),
+            failed_interval: stats::wilson(failed, requests, FAILED_LEVEL),
             timed_out: sum(|slice| slice.counts.timed_out),
             errors: errors.map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect(),
             status: counted(slices.iter().flat_map(|slice| &slice.counts.status).map(|(of, n)| (*of, *n))),
@@ -214,9 +214,13 @@ pub(crate) fn measured(record: &Record, index: usize) -> impl Iterator<Item = &S
     complete(record, index).flat_map(Trial::measured)
 }
 
-/// A sum over slices.
 pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
     slices.iter().map(|slice| of(slice)).sum()
+}
+
+/// Requests of these slices that were due, and those of them that failed.
+pub(crate) fn due_and_failed(slices: &[&Slice]) -> (u64, u64) {
+    (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()))
 }
 
 /// A variant's trials in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.

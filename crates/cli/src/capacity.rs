@@ -48,7 +48,6 @@ pub struct CapacityArgs {
     compare: CompareArgs,
 }
 
-/// Measures capacity.
 pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let limits = args.slo.iter().map(|text| {
         plan::slo(text)

@@ -8,7 +8,7 @@ use clap::Args;
 use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use toml::Value;
 
-use crate::exit::Failed;
+use crate::exit::{self, Failed};
 use crate::experiment::{self, AgainstArgs, Experiment};
 use crate::run::RunFlags;
 use crate::{gate, print, records, run};
@@ -69,7 +69,6 @@ pub struct CompareArgs {
     pub against: AgainstArgs,
 }
 
-/// Runs the comparison.
 pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let settings = response_times(args).into_iter().collect();
     carry(args, &Aim { least: 2, settings, name: "compare", question: None })
@@ -78,16 +77,13 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 impl CompareArgs {
     /// Refuses flags about what an experiment file says itself.
     pub fn check_file(&self, file: &Path) -> Result<(), Failed> {
-        let given = [
+        let given = exit::given(&[
             (!self.named.is_empty(), "--name"),
             (self.container, "--container"),
             (self.port.is_some(), "--port"),
             (self.save.is_some(), "--save"),
-        ];
-        match given.iter().find(|(is_given, _)| *is_given) {
-            Some((_, flag)) => Err(said_by(file, flag)),
-            None => self.asked.check_file(file),
-        }
+        ]);
+        given.map_or_else(|| self.asked.check_file(file), |flag| Err(said_by(file, flag)))
     }
 }
 
@@ -111,7 +107,6 @@ fn response_times(args: &CompareArgs) -> Option<Setting> {
     metrics(&quantiles)
 }
 
-/// The metrics of the verdict, where there are any.
 fn metrics(names: &[String]) -> Option<Setting> {
     let from = format!("--metric {}", names.join(" --metric "));
     one_or_many(&["design", "metric"], names.iter().cloned().map(Value::String).collect(), from)
@@ -232,7 +227,6 @@ fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> 
     Ok(DraftVariant { name: name.map(str::to_owned), source, from })
 }
 
-/// The keys of all flags.
 fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Result<Vec<Setting>, Failed> {
     let mut settings = args.asked.settings()?;
     let flags = &args.flags;

@@ -56,7 +56,6 @@ To measure the smallest detectable difference: proofload doctor calibrate experi
 
 Exit code: 0; this is advice. Whether a run was disturbed, the findings of its report say.";
 
-/// Looks, watches and prints.
 pub fn run(args: &DoctorArgs) -> anyhow::Result<u8> {
     match &args.what {
         Some(What::Calibrate(args)) => return calibrate(args),
@@ -155,7 +154,6 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     run::end(result, exit::of_record(record, conclusion))
 }
 
-/// Index of the variant to copy.
 fn variant(plan: &Plan, name: Option<&str>) -> Result<usize, Failed> {
     let Some(name) = name else {
         return Ok(plan.comparisons.first().map_or(0, |comparison| comparison.baseline));

@@ -26,7 +26,6 @@ const LISTED_MAX: usize = 8;
 /// Spreads of the blocks' log-ratios that are assumed where none is known: a quiet machine, a usual one, a noisy one.
 const ASSUMED: [f64; 3] = [0.01, 0.03, 0.10];
 
-/// Prints the plan, as text or as JSON.
 pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     let told = match json {
         true => model::text::json(serde_json::to_string_pretty(&plan.masked())?),
@@ -48,7 +47,6 @@ fn check_ports(plan: &Plan) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The plan in words.
 pub fn describe(plan: &Plan) -> String {
     let mut out = format!("{}\n\n", plan.question.as_deref().unwrap_or(&plan.name));
     if let Some(against) = &plan.against {
@@ -189,7 +187,6 @@ fn sent(load: &Load) -> String {
     shared.collect::<Vec<_>>().join(", ")
 }
 
-/// Every metric that gets a verdict.
 fn judged_by(design: &Design) -> String {
     let metric = |metric: Metric| {
         let row = metric.row();
@@ -242,14 +239,6 @@ fn spread(arrivals: Process) -> &'static str {
     }
 }
 
-/// Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
-fn blocks_guess(plan: &Plan) -> u32 {
-    let guess = SecondsGuess::of(plan);
-    let rest_s = plan.design.budget.as_secs_f64() - guess.until(1);
-    let fit = 1 + (rest_s / guess.block_s).max(0.0) as u32;
-    plan.design.blocks.map_or(fit, |blocks| blocks.min(fit))
-}
-
 /// Tells of a budget that looks too small for a verdict. It is a guess, so the run goes on.
 pub fn warn_of_budget(plan: &Plan) {
     let budget_s = plan.design.budget.as_secs_f64();
@@ -263,7 +252,11 @@ pub fn warn_of_budget(plan: &Plan) {
 }
 
 fn looks(plan: &Plan) -> String {
-    let most = blocks_guess(plan);
+    // Blocks that fit into the budget, as guessed before anything is measured, and as the file allows.
+    let guess = SecondsGuess::of(plan);
+    let rest_s = plan.design.budget.as_secs_f64() - guess.until(1);
+    let fit = 1 + (rest_s / guess.block_s).max(0.0) as u32;
+    let most = plan.design.blocks.map_or(fit, |blocks| blocks.min(fit));
     if plan.comparisons.is_empty() {
         let blocks = plan.design.blocks.unwrap_or(lab::BLOCKS_AIM).min(most);
         return format!("there are {blocks}, for nothing is compared");

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use lab::{DeployedServices, Reached, RemoteHosts};
+use lab::{DeployedServices, RemoteHosts};
 use model::Until;
 use plan::{Plan, Service, duration_text};
 use remote::{Blame, Program};
@@ -30,7 +30,7 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
         let channel =
             remote::ssh::open_watched(host, program, &[REMOTE_AGENT], &mut |copied| copying.show(copied))?;
         let address = plan.wants_address_of(host).then(|| remote::address(host)).transpose()?;
-        Ok(Reached { channel, address })
+        Ok((channel, address))
     };
     let hosts = RemoteHosts::open(plan, &mut reach).map_err(Failed::service)?;
     for (host, process) in hosts.ended() {

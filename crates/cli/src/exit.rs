@@ -12,13 +12,11 @@ pub const BROKEN: u8 = 1;
 pub const USAGE: u8 = 2;
 /// A service did not start, or died, or data that it needs could not be made, or it could not be built.
 pub const SERVICE: u8 = 3;
-/// The measurement is void.
 pub const VOID: u8 = 4;
 /// No limit of a gate fails, and one is inconclusive.
 pub const OPEN: u8 = 5;
 /// Proofload could not do its own part.
 pub const SELF: u8 = 6;
-/// The user stopped it.
 pub const INTERRUPTED: u8 = 130;
 
 /// An error with the exit code it ends in, and what to do about it.
@@ -29,27 +27,22 @@ pub struct Failed {
     pub message: String,
     /// What to do, where that can be said.
     pub hint: Option<String>,
-    /// The exit code.
     pub code: u8,
 }
 
 impl Failed {
-    /// An error that ends in this exit code.
     pub fn new(code: u8, message: impl ToString) -> Failed {
         Failed { message: message.to_string(), hint: None, code }
     }
 
-    /// A usage error.
     pub fn usage(message: impl ToString) -> Failed {
         Failed::new(USAGE, message)
     }
 
-    /// The same with a hint.
     pub fn hint(self, hint: impl Into<String>) -> Failed {
         Failed { hint: Some(hint.into()), ..self }
     }
 
-    /// Tells it on stderr.
     pub fn tell(&self) {
         print::error(&self.message);
         self.hint.iter().for_each(|hint| print::hint(hint));
@@ -80,6 +73,11 @@ pub fn fail(error: anyhow::Error) -> u8 {
     let failed = failed.unwrap_or_else(|error| Failed::new(SELF, format!("{error:#}")));
     failed.tell();
     failed.code
+}
+
+/// The first of these flags that was given.
+pub fn given<'f>(flags: &[(bool, &'f str)]) -> Option<&'f str> {
+    flags.iter().find(|(is_given, _)| *is_given).map(|(_, flag)| *flag)
 }
 
 /// The exit code of a record, however it is looked at.

@@ -12,7 +12,7 @@ use plan::{Against, Draft, Plan, Problem, ReadError, Refused, Written};
 use services::{Cache, Preparing, Source, Worktree};
 
 use crate::exit::Failed;
-use crate::print;
+use crate::{print, records};
 
 /// The experiment of a folder, where none is named.
 pub const FILE: &str = "proofload.toml";
@@ -47,8 +47,11 @@ impl Experiment {
                 .hint("`proofload init` makes one; `proofload compare 'COMMAND A' 'COMMAND B'` needs none"));
         }
         let file = named.unwrap_or(Path::new(FILE)).to_owned();
-        let text = Text::Read(plan::text(&file).map_err(|error| unread(&file, error))?);
-        Ok(Experiment { file, text })
+        let text = plan::text(&file).map_err(|error| match error {
+            ReadError::Problems { text, problems } => shown(&file, &text, &problems),
+            ReadError::Io { .. } => Failed::usage(error),
+        })?;
+        Ok(Experiment { file, text: Text::Read(text) })
     }
 
     /// What flags make, to be found in this file later.
@@ -65,15 +68,14 @@ impl Experiment {
             Text::Made(written) => return made(written, Path::new("."), against),
             Text::Read(text) => text,
         };
-        plan::plan_of(text, &self.file, against).map_err(|error| {
+        plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
             if let Some(commit) = against.map(Against::baseline) {
                 print::tell!("at {commit} the experiment file has problems that it has not here:");
             }
-            unread(&self.file, error)
+            shown(&self.file, text, &problems)
         })
     }
 
-    /// Its text, for the record.
     pub fn text(&self) -> String {
         match &self.text {
             Text::Read(text) => text.clone(),
@@ -159,21 +161,13 @@ pub fn drafted(draft: &Draft, folder: &Path) -> Result<(Written, Plan), Failed> 
 }
 
 fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<Plan, Failed> {
-    written.plan(folder, against).map_err(|problems| {
+    plan::parse_at(&written.text, folder, against).map_err(|problems| {
         for problem in &problems {
             let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
             print::coloured(&one(place, problem));
         }
         Failed::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
     })
-}
-
-/// Why there is no plan, with all problems shown.
-fn unread(path: &Path, error: ReadError) -> Failed {
-    match error {
-        ReadError::Problems(problems) => shown(path, &problems.text, &problems.problems),
-        ReadError::Io { .. } => Failed::usage(error),
-    }
 }
 
 /// Shows all problems of a file and gives the error that sums them up.

@@ -30,7 +30,6 @@ pub struct ExplainArgs {
     form: FormArgs,
 }
 
-/// Prints the list, the sections asked for, or a page.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<u8> {
     let page = |word: &String| PAGES.iter().find(|(name, _)| name == word);
     if let [word] = &args.checks[..]

@@ -26,7 +26,12 @@ pub fn keep(record: &Record) -> Option<Explanation> {
         return None;
     }
     print::tell!("reading {} of profiles", bytes(profiles_bytes(record)));
-    let explanation = make(record);
+    let conclusion = analysis::conclude(record);
+    let measured = |baseline, candidate| {
+        let found = conclusion.cpu_difference(baseline, candidate)?;
+        Some(Interval { value: found.value, low: found.low, high: found.high })
+    };
+    let explanation = explain::explain(record, &measured, &Files::of(&record.directory));
     let plan = &record.header.plan;
     let title = plan.question.as_ref().unwrap_or(&plan.name);
     // Plain values with text keys cannot fail to become JSON.
@@ -34,16 +39,6 @@ pub fn keep(record: &Record) -> Option<Explanation> {
     write(&record.directory.join(EXPLANATION), &json);
     write(&record.directory.join(FLAME), ::explain::flame::page(&explanation, title).as_bytes());
     Some(explanation)
-}
-
-/// The explanation of a record, from its events and its raw profiles.
-pub fn make(record: &Record) -> Explanation {
-    let conclusion = analysis::conclude(record);
-    let measured = |baseline, candidate| {
-        let found = conclusion.cpu_difference(baseline, candidate)?;
-        Some(Interval { value: found.value, low: found.low, high: found.high })
-    };
-    explain::explain(record, &measured, &Files::of(&record.directory))
 }
 
 /// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.
@@ -93,7 +88,6 @@ fn profiles_bytes(record: &Record) -> f64 {
 
 /// The largest profile that is read. Half an hour of a busy process at a sample a millisecond has less.
 pub const PROFILE_BYTES_MAX: u64 = 512 << 20;
-/// The largest script and source map.
 const SCRIPT_BYTES_MAX: u64 = 64 << 20;
 const MAP_BYTES_MAX: u64 = 128 << 20;
 /// What a script says in front of the place of its source map.
@@ -106,7 +100,6 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of this folder.
     pub fn of(directory: &Path) -> Files {
         Files { directory: directory.to_owned() }
     }

@@ -47,20 +47,18 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Those that give these limits and no more.
     pub fn of(limits: &[Limit]) -> Flags {
         Flags { max_regression: None, limits: limits.to_vec(), allow_open: false, no_github: true }
     }
 
     /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
-        let given = [
+        exit::given(&[
             (self.max_regression.is_some(), "--max-regression"),
             (!self.limits.is_empty(), "--limit"),
             (self.allow_open, "--allow-open"),
             (self.no_github, "--no-github"),
-        ];
-        given.into_iter().find_map(|(is_given, flag)| is_given.then_some(flag))
+        ])
     }
 
     /// These flags, where they ask for a gate. To tell nobody of it asks for none.
@@ -92,16 +90,8 @@ impl Flags {
         }
         settings
     }
-
-    /// The limits that they set for a plan.
-    fn entries(&self, plan: &Plan) -> Vec<GateEntry> {
-        let regression = self.max_regression.map(|share| plan::max_regression(&plan.design, share));
-        let limits = self.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
-        regression.into_iter().flatten().chain(limits).collect()
-    }
 }
 
-/// Opens the record, holds the limits against it, and prints what they came to.
 pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
     let record = records::opened(&args.record)?;
     let mut plan = record.header.plan.clone();
@@ -154,7 +144,9 @@ pub fn tell(gated: &Gated<'_>) {
 /// Adds the limits of the flags to the plan's, and makes sure that each is about something that is measured. Where there are none, the margin
 /// is what a change for the worse may have.
 pub fn prepare(plan: &mut Plan, flags: &Flags) -> Result<(), Failed> {
-    for entry in flags.entries(plan) {
+    let regression = flags.max_regression.map(|share| plan::max_regression(&plan.design, share));
+    let limits = flags.limits.iter().map(|limit| GateEntry { limit: *limit, of: None, line: None });
+    for entry in regression.into_iter().flatten().chain(limits) {
         // A record has the limits of the flags that it was made with.
         if !plan.gate.iter().any(|known| known.limit == entry.limit && known.of.is_none()) {
             plan.gate.push(entry);
@@ -200,7 +192,6 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
     Err(Failed::usage(format!("{limit}{what}")).hint(hint))
 }
 
-/// The exit code of a gate.
 pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
     match (&gated.gate.unfit, gated.gate.ruling()) {
         (Some((Unfit::Failed, _)), _) => exit::of_record(gated.record, conclusion),

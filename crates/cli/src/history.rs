@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, panic, thread};
 
@@ -88,7 +88,6 @@ Examples:
 
 Exit codes: 0 all well; 2 no such record or experiment; 4 records of two machines were to be compared; 6 the folder of records cannot be read.";
 
-/// Does what the arguments ask for.
 pub fn run(args: &HistoryArgs) -> anyhow::Result<u8> {
     match &args.what {
         None => list(&args.list),
@@ -242,7 +241,6 @@ struct CompareArgs {
     form: FormArgs,
 }
 
-/// Opens both and prints what may be said of them.
 pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
     // Where there is no folder of records nobody knows how much runs differ.
@@ -280,7 +278,6 @@ struct TrendArgs {
     csv: bool,
 }
 
-/// Joins the experiment's records of one machine, and prints them.
 fn trend(args: &TrendArgs) -> anyhow::Result<u8> {
     let history = gathered()?;
     known(&history, &args.experiment)?;
@@ -390,6 +387,10 @@ type Found = Result<Box<Essentials>, String>;
 
 /// Gathers them. Whatever summaries say, what is given back is what lies there now.
 pub fn gather(root: &Path) -> io::Result<Gathered> {
+    let summarised = |folder: Folder| {
+        let found: Option<Found> = folder.summary(&made_by());
+        (folder, found)
+    };
     let summaries = on_all_processors(Folder::all(root)?, &summarised, &mut |_| ());
     let (known, stale): (Vec<_>, Vec<_>) = summaries.into_iter().partition(|(_, found)| found.is_some());
     let stale: Vec<Folder> = stale.into_iter().map(|(folder, _)| folder).collect();
@@ -431,11 +432,6 @@ fn entry(folder: Folder, found: Found) -> Entry {
     }
 }
 
-fn summarised(folder: Folder) -> (Folder, Option<Found>) {
-    let found = folder.summary(&made_by());
-    (folder, found)
-}
-
 /// Reads a record and keeps its summary; beside what does not open none is kept, for that is no folder of ours.
 fn read_and_kept(folder: Folder) -> (Folder, Found, io::Result<()>) {
     match record::open(&folder.directory) {
@@ -461,28 +457,21 @@ fn concluded(record: &Record) -> Found {
 fn on_all_processors<T: Send, R: Send>(
     all: Vec<T>,
     work: &(impl Fn(T) -> R + Sync),
-    seen: &mut dyn FnMut(usize),
+    seen: &mut (dyn FnMut(usize) + Send),
 ) -> Vec<R> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(all.len());
-    let (queue, (sender, receiver)) = (Mutex::new(all.into_iter()), mpsc::channel());
+    let (queue, done) = (Mutex::new(all.into_iter()), Mutex::new((Vec::new(), seen)));
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            let sender = sender.clone();
-            scope.spawn(move || {
-                while let Some(one) = next() {
-                    let _ = sender.send(work(one));
-                }
-            });
+    let work_on = || {
+        while let Some(one) = next() {
+            let made = work(one);
+            let (all, seen) = &mut *done.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(made);
+            seen(all.len());
         }
-        drop(sender);
-        let mut done = Vec::new();
-        for one in receiver {
-            done.push(one);
-            seen(done.len());
-        }
-        done
-    })
+    };
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work_on))));
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).0
 }
 
 /// Shows how many records are read: nothing, unless it takes long enough to wonder.

@@ -69,14 +69,13 @@ Columns:
 
 Exit codes: 0 all well; 2 a HOST that is none, or a FILE that is no program; 6 a machine was not reached, or cannot have or run the program.";
 
-/// Looks at each machine, and prints.
 pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     let is_json = args.form.is_json()?;
     let program = args.program.as_deref().map_or_else(Program::own, Program::at)?;
     let all = looked_at(args, &program);
     let text = if is_json {
         text::json(json!({
-            "program": { "sha256": program.sha256(), "bytes": program.bytes() },
+            "program": { "sha256": program.sha256, "bytes": program.bytes },
             "hosts": all.iter().map(json_of).collect::<Vec<_>>(),
         }))
     } else if args.remove {
@@ -90,9 +89,8 @@ pub fn run(args: &HostsArgs) -> anyhow::Result<u8> {
     Ok(failed.iter().map(|failed| failed.code).min().unwrap_or(0))
 }
 
-/// Prints the hash of this program's own file.
 pub fn print_own_sha256() -> u8 {
-    let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256()));
+    let printed = Program::own().map(|program| writeln!(io::stdout(), "{}", program.sha256));
     if matches!(printed, Ok(Ok(()))) { 0 } else { SELF }
 }
 
@@ -111,14 +109,11 @@ fn looked_at(args: &HostsArgs, program: &Program) -> Vec<Seen> {
     args.destinations.chunks(TOGETHER).flat_map(together).collect()
 }
 
-/// A machine that was asked for.
 struct Seen {
-    /// As it was asked for.
     destination: String,
     there: Result<There, Error>,
 }
 
-/// What is on a machine.
 struct There {
     /// What its shell says.
     facts: Facts,
@@ -126,7 +121,6 @@ struct There {
     round_trip: Option<Duration>,
     /// Its clock against ours; `None` where the program is not.
     clock: Option<ClockOffset>,
-    /// Whether the program was copied just now.
     copied: bool,
     /// What was taken away, where that was asked for.
     removed: Option<Removed>,
@@ -135,14 +129,14 @@ struct There {
 fn visit(destination: &str, args: &HostsArgs, program: &Program) -> Result<There, Error> {
     let mut login = Login::to(destination, program)?;
     if args.remove {
-        let facts = login.facts().clone();
+        let facts = login.facts.clone();
         let removed = Some(login.remove()?);
         return Ok(There { facts, round_trip: None, clock: None, copied: false, removed });
     }
     let round_trip = Some(login.round_trip()?);
     let mut watch = CopyWatch::default();
     let copied = args.put && login.put(&mut |copied| watch.show(copied))?;
-    let facts = login.facts().clone();
+    let facts = login.facts.clone();
     let clock = if facts.state == State::There { clock_of(login)? } else { None };
     Ok(There { facts, round_trip, clock, copied, removed: None })
 }
@@ -261,7 +255,6 @@ fn removed(all: &[Seen]) -> String {
     text
 }
 
-/// Everything, for other programs.
 fn json_of(seen: &Seen) -> Value {
     let there = match &seen.there {
         Ok(there) => there,

@@ -65,7 +65,6 @@ struct Seen {
     found: Option<Found>,
 }
 
-/// Writes the file.
 pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let path = args.folder.join(experiment::FILE);
     if path.exists() {
@@ -115,9 +114,9 @@ fn running(folder: &Path) -> String {
 fn tell_next(run: &str, service: &Service, seen: Option<&Seen>) {
     if let Some(Seen { status, port, found }) = seen {
         let heeds = if found.is_some() { ", whatever PORT says" } else { ", as PORT said" };
-        let status = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
-        print::tell!("started once: it listens on {port}{heeds}, and GET / gets {status}");
-        if status != "status 200" {
+        let gets = status.map_or("nothing that is HTTP".to_owned(), |status| format!("status {status}"));
+        print::tell!("started once: it listens on {port}{heeds}, and GET / gets {gets}");
+        if *status != Some(200) {
             print::talk(
                 "name a path that responds with 200 as load.path, or the status you expect as expect.status",
             );
@@ -129,7 +128,6 @@ fn tell_next(run: &str, service: &Service, seen: Option<&Seen>) {
     }
 }
 
-/// The file's content.
 fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
     let own = |path: &[&str], value: &str| Setting::new(path, value, "");
     let mut settings = vec![
@@ -207,7 +205,6 @@ fn status(address: SocketAddr) -> Option<u16> {
 pub struct Service {
     /// The file that says so, and where in it.
     pub from: String,
-    /// The question.
     pub question: &'static str,
     /// Names and commands; the first is started once.
     pub variants: Vec<(&'static str, DraftSource)>,
@@ -217,7 +214,6 @@ type Finder = fn(&Path, &str) -> Result<Service, String>;
 
 /// Larger than any file that a person wrote.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Longest wait for Compose.
 const COMPOSE_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Files in the order in which they are asked, each with what is read from it.

@@ -61,7 +61,6 @@ impl Live {
         Ok(Live { screen, view, plain, events })
     }
 
-    /// Takes in what just happened.
     pub fn show(&mut self, update: &Update<'_>) {
         let Live { screen, view, plain, events } = self;
         let (line, lines) = screen.take_in(update, |state| {
@@ -157,7 +156,6 @@ pub struct State {
 
 /// A variant and what its measured slices gave, in order.
 pub struct Trace {
-    /// Its name.
     pub name: String,
     /// The figures of the last slices.
     pub slices: VecDeque<Figures>,
@@ -188,7 +186,6 @@ impl State {
         }
     }
 
-    /// What is measured, and how.
     pub fn plan(&self) -> &Plan {
         &self.record.header.plan
     }
@@ -214,7 +211,6 @@ impl State {
         (self.elapsed_s + since_s, (self.left_s - since_s).max(0.0))
     }
 
-    /// Name of a variant, by its index.
     pub fn name(&self, variant: usize) -> &str {
         self.variants.get(variant).map(|trace| trace.name.as_str()).unwrap_or_default()
     }
@@ -231,7 +227,6 @@ impl State {
         Some((way, *count))
     }
 
-    /// Takes in what is new.
     pub fn take_in(&mut self, update: &Update<'_>) {
         (self.elapsed_s, self.left_s) = (update.elapsed_s, update.left_s);
         match update.news {
@@ -315,7 +310,6 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figures of a slice.
     pub fn of(slice: &Slice) -> Figures {
         let latencies = slice.counts.open.as_ref().map_or(&slice.counts.latency, |open| &open.response);
         let resolved = PERCENT.into_iter().filter(|percent| latencies.resolves(percent / 100.0));
@@ -399,7 +393,6 @@ fn trial(state: &State, doing: Doing, variant: usize) -> String {
     }
 }
 
-/// What a kind of capture is called.
 pub fn captured(kind: CaptureKind) -> &'static str {
     match kind {
         CaptureKind::Plain => "CPU time by thread",

@@ -67,7 +67,6 @@ pub struct LoadArgs {
     theirs: Vec<String>,
 }
 
-/// Runs the load and prints the result.
 pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
     args.output.amount.settle();
     let Some(tool) = args.tool else { return carry_out(args, &[]) };
@@ -77,7 +76,7 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
 
 fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> {
     let clocks = Clocks::read();
-    let (form, limits) = (args.output.form(), &args.output.limits);
+    let (form, limits) = (args.output.form.form(), &args.output.limits);
     print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
     let mut plan = plan(args)?;
     if !limits.is_empty() {
@@ -168,7 +167,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
         let load = &mut variant.load;
         load.requests.clone_from(&asked.requests);
         (load.cookies, load.think) = (asked.cookies, asked.think);
-        (load.protocol, load.keep_alive) = (args.connection.protocol(), args.connection.keeps_alive());
+        (load.protocol, load.keep_alive) = (args.connection.protocol(), !args.connection.no_keep_alive);
         (load.tls, load.sources) = (tls.clone(), sources.clone());
         variant.expect = expect.clone();
         for service in &mut variant.services {
@@ -190,7 +189,7 @@ fn check_users(load: &Load, args: &LoadArgs) -> Result<(), Failed> {
             "--no-keepalive: in the mix each connection is a user who logs in or has cookies, and is to be kept",
             "leave it out",
         ),
-        Some(_) if args.pace.is_open_loop() => refused(
+        Some(_) if args.pace.rate.is_some() => refused(
             "--rate: at a rate requests are due whatever users do, so that their think times are in it already",
             "leave out --rate, or `think` in the mix",
         ),
@@ -313,7 +312,6 @@ impl Watch {
         Watch { plan, done: 0, waiting: None, bar }
     }
 
-    /// Takes in what just happened.
     fn show(&mut self, update: &Update<'_>) {
         self.waiting = None;
         match update.news {

@@ -10,7 +10,7 @@ use clap::Args;
 use foreign::{Choice, Kind, LeftOut, Mix, Span};
 use model::quantity::{rate, small_share};
 use model::text::line;
-use plan::is_secret_name;
+use plan::{NAME_CHARS_MAX, is_secret_name};
 use report::count;
 
 use crate::exit::Failed;
@@ -26,9 +26,7 @@ Examples:
 
 /// Bytes read at a time; what a file is is told by the first of them.
 const PIECE: usize = 64 << 10;
-/// A name in an experiment has no more.
-const NAME_CHARS_MAX: usize = 40;
-/// Nor a request a greater weight.
+/// A request in an experiment has no greater one.
 const WEIGHT_MAX: f64 = 1e6;
 
 /// Flags of `mix`.
@@ -52,7 +50,6 @@ pub struct MixArgs {
     with_values: bool,
 }
 
-/// Writes the mix file.
 pub fn run(args: &MixArgs) -> anyhow::Result<u8> {
     print::absent(&args.out)?;
     let choice =

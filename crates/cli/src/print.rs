@@ -165,7 +165,6 @@ pub struct FormArgs {
 }
 
 impl FormArgs {
-    /// The form that is asked for.
     pub fn form(&self) -> &'static Form {
         if self.json { &report::JSON } else { self.format }
     }
@@ -261,12 +260,10 @@ pub fn coloured(text: &str) {
     let _ = writeln!(err, "{}", text::coloured_lines(text));
 }
 
-/// Tells an error.
 pub fn error(message: &str) {
     coloured(&format!("\x1b[1;31merror\x1b[0m: {}", text::lines(message)));
 }
 
-/// Tells what to do about it.
 pub fn hint(message: &str) {
     coloured(&format!("\x1b[1;36m hint\x1b[0m: {}", text::lines(message)));
 }

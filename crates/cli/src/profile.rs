@@ -63,7 +63,6 @@ Profiling slows a service: profiles come from separate trials, and the report st
 
 Exit codes: 0 all well; 2 usage, or a file that cannot be read as what it should be; 3 a service failed; 4 no profile could be taken; 6 Proofload could not do its own part; 130 interrupted.";
 
-/// Does what the arguments ask for.
 pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     if let Some(Two::Diff(two)) = &args.two {
         return compared(two);
@@ -77,7 +76,7 @@ pub fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
             .hint("name an experiment, a record or a profile, or put a command behind `--`: proofload profile --help")
             .into());
     };
-    if is_experiment(what) {
+    if what.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
         return experiment(what, &args.start, &args.form);
     }
     args.start.refused_for(what)?;
@@ -93,10 +92,6 @@ fn is_record(what: &Path) -> bool {
     // The file in a record's folder that begins it stands for it.
     let is_header = what.file_name().is_some_and(|name| name == "record.json");
     what.is_dir() || is_header || !what.exists() && word
-}
-
-fn is_experiment(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
 }
 
 fn record(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
@@ -141,12 +136,12 @@ pub struct StartArgs {
 impl StartArgs {
     /// Refuses flags that are for what is started, where nothing is.
     pub fn refused_for(&self, what: &Path) -> Result<(), Failed> {
-        let given = [
-            ("--rounds", self.rounds.is_some()),
-            ("--seed", self.seed.is_some()),
-            ("--record", self.record.is_some()),
-        ];
-        let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        let given = exit::given(&[
+            (self.rounds.is_some(), "--rounds"),
+            (self.seed.is_some(), "--seed"),
+            (self.record.is_some(), "--record"),
+        ]);
+        let Some(flag) = given else { return Ok(()) };
         let message = format!("{flag}: nothing is started for {}", what.display());
         Err(Failed::usage(message).hint("it is for experiments (.toml) and commands"))
     }
@@ -234,7 +229,6 @@ pub struct Profile {
     lasted_ns: Option<f64>,
 }
 
-/// Prints one.
 fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
     if form.variant.is_some() || form.service.is_some() || form.again || form.heap {
         let message = format!("{}: --variant, --service, --heap and --again are for records", path.display());
@@ -312,7 +306,6 @@ Two profiles are comparable if they saw the same work: as many requests, or the 
 
 There is no interval, and two processes that do the same differ by several per cent. `proofload run FILE --explain` captures several of each, and has one.";
 
-/// Prints the difference.
 fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let is_json = args.form.is_json()?;
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);

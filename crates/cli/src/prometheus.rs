@@ -108,7 +108,6 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// Takes in what just happened.
     pub fn take_in(&self, update: &Update<'_>) {
         match update.news {
             News::Event(Event::Slice(slice)) => self.totals().slice(slice),

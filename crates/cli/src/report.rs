@@ -72,7 +72,6 @@ Output of wrk, wrk2, ab, oha, autocannon, hey, h2load, k6 and vegeta, alone or w
 
 Fields: docs/formats.md; `proofload schema --of report` describes the JSON. Exit code: 0, or 4 where the measurement, or a conclusion from files, is invalid.";
 
-/// Opens the record and prints it.
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
     if args.dark && !form.has_ground {

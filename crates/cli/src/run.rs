@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::explain::Explanation;
 use clap::Args;
-use lab::{Helpers, LabError, RealEnvironment, Stop, Update};
+use lab::{LabError, RealEnvironment, Stop, Update};
 use plan::{Limit, Metric, Plan, Secrets, Service};
 use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
 use report::{Measured, Report};
@@ -92,7 +92,6 @@ pub struct RunFlags {
     pub slo: Vec<Limit>,
 }
 
-/// Runs the experiment.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(flag) = args.limits.given().filter(|_| !args.gate) {
         return Err(Failed::usage(format!("{flag} goes with --gate")).into());
@@ -197,16 +196,29 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let deployed = elsewhere::deployed(&course.plan, course.yes)?;
     let remote_hosts = elsewhere::open(&course.plan)?;
     let plan = course.plan.clone();
-    let mut header = header(course.experiment, course.plan, course.directory);
-    (header.made_by, header.budget_typed) = (course.made_by, course.budget_typed);
-    header.environment.hosts = remote_hosts.environments();
+    let created = record::now();
+    let mut machines = Environment::look(&plan);
+    machines.hosts = remote_hosts.environments();
+    let header = Header {
+        version: record::VERSION,
+        proofload: env!("CARGO_PKG_VERSION").to_owned(),
+        order: course.directory.and_then(|directory| records::order(directory, &created)),
+        created,
+        experiment: course.experiment.to_owned(),
+        command: print::typed_command(),
+        made_by: course.made_by,
+        budget_typed: course.budget_typed,
+        seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
+        environment: machines,
+        plan: course.plan,
+    };
     let writer = match course.directory {
         Some(directory) => Writer::create(directory, header, &course.text).map_err(unwritable)?,
         None => Writer::nowhere(header, &course.text),
     };
     let directory = writer.record().directory.clone();
-    let helpers = Helpers { warden: services::Warden::of_this_program(WARDEN), generate: &[REMOTE_AGENT] };
-    let mut environment = RealEnvironment::new(plan, helpers, directory, stop);
+    let warden = services::Warden::of_this_program(WARDEN);
+    let mut environment = RealEnvironment::new(plan, warden, &[REMOTE_AGENT], directory, stop);
     (environment.remote_hosts, environment.deployed) = (remote_hosts, deployed);
     Ok((writer, environment))
 }
@@ -274,9 +286,8 @@ pub fn keep_reports(record: &Record, explanation: Option<&Explanation>) {
 
 /// Refuses flags about the time that a comparison may take, where nothing is compared.
 fn check_time(plan: &Plan, flags: &RunFlags) -> Result<(), Failed> {
-    let given = [(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")];
-    match given.iter().find(|(is_given, _)| *is_given) {
-        Some((_, flag)) if plan.measure.is_some() && flags.slo.is_empty() => {
+    match exit::given(&[(flags.quick, "--quick"), (flags.budget.is_some(), "--budget")]) {
+        Some(flag) if plan.measure.is_some() && flags.slo.is_empty() => {
             let message = format!("{flag}: the experiment has [measure], and takes as long as that says");
             Err(Failed::usage(message).hint("say it there, as `duration` or `requests`"))
         }
@@ -318,24 +329,6 @@ fn drop_unmeasured(plan: &mut Plan) {
 pub fn quick_budget(variants: usize, open: bool) -> Duration {
     let variant_s = if open { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
     Duration::from_secs(QUICK_MIN_S.max(variant_s * variants as u64))
-}
-
-/// What is known before anything starts.
-pub fn header(experiment: &str, plan: Plan, directory: Option<&Path>) -> Header {
-    let created = record::now();
-    Header {
-        version: record::VERSION,
-        proofload: env!("CARGO_PKG_VERSION").to_owned(),
-        order: directory.and_then(|directory| records::order(directory, &created)),
-        created,
-        experiment: experiment.to_owned(),
-        command: print::typed_command(),
-        made_by: MadeBy::default(),
-        budget_typed: false,
-        seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
-        environment: Environment::look(&plan),
-        plan,
-    }
 }
 
 /// Whether the record can name its folder and those of the plan, which takes UTF-8.
@@ -407,21 +400,16 @@ pub fn end_orphans(secrets: &Secrets) {
     }
 }
 
-/// A record that cannot be written.
 pub fn unwritable(error: WriteError) -> Failed {
-    let (hint, code) = match &error {
-        WriteError::Occupied { .. } => {
-            ("name another folder with --out, or with --record of `proofload profile`", exit::USAGE)
-        }
-        _ if error.is_disk_full() => {
-            let hint = "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens with \
-                        `proofload report`";
-            (hint, exit::SELF)
-        }
-        _ => {
-            let hint = "choose a folder you may write to with --out, or with --record of `proofload profile`";
-            (hint, exit::SELF)
-        }
+    let is_occupied = matches!(error, WriteError::Occupied { .. });
+    let code = if is_occupied { exit::USAGE } else { exit::SELF };
+    let hint = if is_occupied {
+        "name another folder with --out, or with --record of `proofload profile`"
+    } else if error.is_disk_full() {
+        "the disk is full, or a limit of file sizes is reached (ulimit -f); a record that was begun opens \
+         with `proofload report`"
+    } else {
+        "choose a folder you may write to with --out, or with --record of `proofload profile`"
     };
     Failed::new(code, &error).hint(hint)
 }

@@ -41,7 +41,6 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
     Cli::from_arg_matches(&command().try_get_matches_from(words)?)
 }
 
-/// Where the command stands.
 pub fn command_at(words: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
@@ -87,7 +86,6 @@ pub struct CompletionsArgs {
     shell: aot::Shell,
 }
 
-/// Prints a shell's completions.
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     complete(args.shell, &mut script);
@@ -107,7 +105,6 @@ pub struct ManArgs {
     folder: PathBuf,
 }
 
-/// Writes a man page for each command.
 pub fn man(args: &ManArgs) -> anyhow::Result<u8> {
     write_man(&args.folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be written: {error}", args.folder.display()))
@@ -136,7 +133,6 @@ enum Of {
     Report,
 }
 
-/// Prints a schema.
 pub fn schema(args: &SchemaArgs) -> anyhow::Result<u8> {
     let schema = match args.of {
         Of::Experiment => plan::schema(),

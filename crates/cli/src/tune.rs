@@ -40,7 +40,6 @@ Examples:
 
 Settings are screened together: each is on in half of the trials (docs/tuning.md).";
 
-/// The budget without a flag.
 const BUDGET: &str = "10m";
 /// From this budget on it is worth its time to look at a profile first.
 const PROFILE_FROM: Duration = Duration::from_secs(180);
@@ -100,7 +99,6 @@ pub struct TuneArgs {
     asked: Asked,
 }
 
-/// Tunes the service.
 pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     args.amount.settle();
     print::fits(args.form.form(), &[&report::CSV, &report::JUNIT])?;
@@ -389,7 +387,6 @@ impl Work<'_> {
         })
     }
 
-    /// Runs the experiment of a step.
     fn experiment(
         &mut self,
         step: &Step,

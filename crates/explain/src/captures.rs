@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexSet;
 use model::{Capture, CaptureKind, CapturedProcess, CapturedService, NodeCounters, ProfileFile};
 use record::Record;
 
@@ -25,11 +24,9 @@ pub(crate) struct Use {
     pub per_s: f64,
 }
 
-/// The captures of a record.
 #[derive(Debug)]
 pub(crate) struct Captures<'a> {
     captures: BTreeMap<(CaptureKind, usize, u32), &'a Capture>,
-    /// The record that they are of.
     pub record: &'a Record,
 }
 
@@ -42,7 +39,6 @@ impl<'a> Captures<'a> {
         Captures { captures: keyed.collect(), record }
     }
 
-    /// One window.
     pub fn get(&self, kind: CaptureKind, variant: usize, round: u32) -> Option<&'a Capture> {
         self.captures.get(&(kind, variant, round)).copied()
     }
@@ -72,7 +68,7 @@ impl<'a> Captures<'a> {
         let captures = captures.into_iter().flat_map(|kind| self.all(kind, variant));
         let names = captures.flat_map(|capture| &capture.services).map(|service| service.service.as_str());
         let entry = &self.record.header.plan.variants[variant].entry;
-        let mut names: Vec<&str> = names.collect::<IndexSet<_>>().into_iter().collect();
+        let mut names = model::distinct(names);
         // Stable: the others stay in the order of their start.
         names.sort_by_key(|name| *name != entry);
         names
@@ -84,7 +80,6 @@ impl<'a> Captures<'a> {
         all.filter_map(move |(_, capture)| find(capture, service))
     }
 
-    /// The name of a variant.
     pub fn name(&self, variant: usize) -> &'a str {
         &self.record.header.plan.variants[variant].name
     }

@@ -33,9 +33,8 @@ pub(crate) type Rounds = BTreeMap<u32, Tree>;
 pub(crate) struct Difference {
     /// As profiles see it; nothing is said yet of what was measured, and no cause.
     pub comparison: Comparison,
-    /// Mean of the baseline.
+    /// Means of both sides.
     pub baseline: Tree,
-    /// Mean of the variant.
     pub variant: Tree,
     /// How many rounds they have in common.
     pub common: usize,
@@ -159,43 +158,36 @@ pub const TAX_TOLD: f64 = 0.10;
 /// Tax from which on it is a doubt.
 pub const TAX_DOUBTED: f64 = 0.30;
 
-/// What came of it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Reconciled {
-    /// Profiled ÷ measured, where there is a difference.
-    pub share: Option<f64>,
-    /// In one line.
-    pub line: String,
-    /// Whether a cause may be told.
-    pub sound: bool,
+/// Whether a cause may be told where profiles see this part of what was measured.
+pub(crate) fn is_sound(part: f64) -> bool {
+    (EXPLAINED_MIN..=EXPLAINED_MAX).contains(&part)
 }
 
-/// Compares a profiled difference with a measured one; `None` where nothing was measured.
-pub(crate) fn reconcile(measured: Option<&Interval>, profiled: &Interval, taxes: &[Tax]) -> Reconciled {
-    let mut found = sentence(measured, profiled.value);
+/// Profiled ÷ measured, where there is a difference, and what that says in one line. `None` was not measured.
+pub(crate) fn reconcile(measured: Option<&Interval>, profiled: f64, taxes: &[Tax]) -> (Option<f64>, String) {
+    let (part, mut line) = sentence(measured, profiled);
     let most = taxes.iter().map(|tax| tax.cpu_ratio.value - 1.0).fold(0.0, f64::max);
     if most > TAX_TOLD {
-        found.line.push_str(&format!("; the profiler added up to {} to the CPU time", share(most)));
+        line.push_str(&format!("; the profiler added up to {} to the CPU time", share(most)));
     }
-    found
+    (part, line)
 }
 
-fn sentence(measured: Option<&Interval>, profiled: f64) -> Reconciled {
-    let nothing = |line: String| Reconciled { share: None, line, sound: false };
+fn sentence(measured: Option<&Interval>, profiled: f64) -> (Option<f64>, String) {
     let us = |value: f64| Unit::MicrosPerRequest.difference(&Interval::exactly(value)).0;
     let Some(measured) = measured.filter(|measured| measured.is_finite()) else {
         let line = "the comparison has no figure of CPU time per request, so that nothing tells how much the profiles explain";
-        return nothing(line.to_owned());
+        return (None, line.to_owned());
     };
     if !measured.excludes_zero() {
         let (value, ends) = Unit::MicrosPerRequest.difference(measured);
         let ends = ends.map(|ends| format!(", {ends}")).unwrap_or_default();
-        return nothing(format!("no difference in CPU time per request to explain ({value}{ends})"));
+        return (None, format!("no difference in CPU time per request to explain ({value}{ends})"));
     }
     let difference = format!("{}/request", us(measured.value));
     let part = profiled / measured.value;
     if !part.is_finite() {
-        return nothing(format!("profiles cannot be compared with {difference}"));
+        return (None, format!("profiles cannot be compared with {difference}"));
     }
     let line = match part {
         part if part < 0.0 => format!("profiles do not explain {difference}: they see {}", us(profiled)),
@@ -208,7 +200,7 @@ fn sentence(measured: Option<&Interval>, profiled: f64) -> Reconciled {
         }
         part => format!("profiles explain {} of {difference}", share(part)),
     };
-    Reconciled { share: Some(part), line, sound: (EXPLAINED_MIN..=EXPLAINED_MAX).contains(&part) }
+    (Some(part), line)
 }
 
 #[cfg(test)]
@@ -320,7 +312,7 @@ mod tests {
         };
         let told = |profiled: f64, ends: Option<(f64, f64)>, most: f64| {
             let measured = ends.map(|(low, high)| Interval { value: (low + high) / 2.0, low, high });
-            reconcile(measured.as_ref(), &Interval::exactly(profiled), &[tax(1.04), tax(most)])
+            reconcile(measured.as_ref(), profiled, &[tax(1.04), tax(most)])
         };
         let hundred = (90.0, 110.0);
         for (profiled, ends, share, line) in [
@@ -334,16 +326,15 @@ mod tests {
             (50.0, (-5.0, 11.0), None, "no difference in CPU time per request to explain (+3.0 µs, −5.0"),
             (50.0, (0.0, 11.0), None, "no difference in CPU time per request to explain"),
         ] {
-            let found = told(profiled, Some(ends), 1.05);
-            let rounded = found.share.map(|share| (share * 1e6).round() / 1e6);
-            let sound = share.is_some_and(|share| (0.8..=1.25).contains(&share));
-            assert!(found.line.contains(line), "{found:?}");
-            assert_eq!((rounded, found.sound), (share, sound), "{found:?}");
+            let (found, said) = told(profiled, Some(ends), 1.05);
+            assert_eq!(found.map(|share| (share * 1e6).round() / 1e6), share, "{said}");
+            assert!(said.contains(line), "{said}");
         }
-        let taxed = told(10.0, Some((9.0, 11.0)), 1.14).line;
+        assert!(is_sound(0.8) && is_sound(1.25) && ![0.799, 1.251, f64::NAN].into_iter().any(is_sound));
+        let (_, taxed) = told(10.0, Some((9.0, 11.0)), 1.14);
         assert!(taxed.ends_with("; the profiler added up to 14 % to the CPU time"), "{taxed}");
         for (profiled, ends) in [(1.0, Some((1.0, f64::INFINITY))), (f64::NAN, Some(hundred)), (1.0, None)] {
-            assert!(!told(profiled, ends, 1.0).sound, "{profiled} {ends:?}");
+            assert_eq!(told(profiled, ends, 1.0).0, None, "{profiled} {ends:?}");
         }
     }
 }

@@ -12,11 +12,10 @@
 //! **Gaps.** A sampler that is held up, a thread that has to wait for its turn, or a machine whose host takes the processor away leave
 //! intervals of many times the usual length. Nobody can tell what ran then, if anything did; to give it all to the function that ran last
 //! would make that one as expensive as the machine is busy. An interval counts for at most [`GAP_INTERVALS`] times the usual one, which
-//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Compared with the kernel's
-//! account of the thread, a service hashing passwords beside three times as many busy threads as there were processors used 5.5, 5.2,
-//! 4.9 and 6.4 s of CPU time in four runs. Its profiles had 5.7, 5.2, 4.9 and 7.8 s in this way; all intervals in full were twice that
-//! (12.9 s in the first run, 11.2 s in the last), and with five times the usual one for a gap it was 7.8 and 8.9 s. Where no two
-//! samples in a row are of the same place, somebody has put equal ones together, and nothing is capped.
+//! is the median, and for no less than [`GAP_US_MIN`]; the rest is nobody's, and is told as [`Cut::capped_ns`]. Of a service that hashed
+//! passwords beside three times as many busy threads as there were processors, profiles had 5.7, 5.2, 4.9 and 7.8 s in this way where the
+//! kernel counted 5.5, 5.2, 4.9 and 6.4 s; all intervals in full were twice that. Where no two samples in a row are of the same place,
+//! somebody has put equal ones together, and nothing is capped.
 //!
 //! **Lines.** V8 counts samples by line for the profile as a whole, without their times. They are used where the window has at
 //! least [`LINES_SHARE_MIN`] of the samples of a place, in proportion; a place of which it has fewer has no lines.
@@ -43,8 +42,6 @@ pub const GAP_US_MIN: i64 = 1000;
 pub const LINES_SHARE_MIN: f64 = 0.8;
 /// Gaps below this share of the window are not worth a note.
 const GAP_SHARE_NOTED: f64 = 0.01;
-/// As many intervals are looked at to find the usual one.
-const LOOKED_AT_MAX: usize = 1 << 20;
 /// Fewer samples than this tell nothing of what is usual.
 const USUAL_SAMPLES_MIN: usize = 20;
 
@@ -162,7 +159,6 @@ fn grow(calls: &Calls, own: &[f64], namer: &mut Namer<'_>) -> (Builder, Vec<Opti
     (made, places)
 }
 
-/// Time by place of a profile, within a window.
 #[derive(Default)]
 struct Spent {
     /// Of each place itself, in nanoseconds.
@@ -243,9 +239,8 @@ fn longest_us(profile: &CpuProfile) -> Option<i64> {
     if summed || between.len() < USUAL_SAMPLES_MIN {
         return None;
     }
-    let stride = between.len().div_ceil(LOOKED_AT_MAX);
-    let looked_at = between.step_by(stride).map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us));
-    Some(usual_us(looked_at)?.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
+    let usual_us = usual_us(between.map(|pair| pair[1].at_us.saturating_sub(pair[0].at_us)))?;
+    Some(usual_us.saturating_mul(GAP_INTERVALS).max(GAP_US_MIN))
 }
 
 /// How V8 names functions of JavaScript for `perf`, before a colon.
@@ -294,7 +289,7 @@ fn add(made: &mut Builder, profile: &NativeProfile, stack: &NativeStack, frames:
         Some(made.place(place, frame))
     };
     if let Some((kind, name)) = about.and_then(|kind| Some((kind, thread::root(kind)?))) {
-        place = go(None, &Frame::without_file(name, kind));
+        place = go(None, &Frame::new(name, "", 0, kind));
     }
     for (native, frame) in of_stack {
         about = about.or_else(|| thread::of_function(&native.name, &native.module));

@@ -41,13 +41,12 @@ pub struct Why {
 impl Why {
     /// Puts an explanation into words.
     pub fn of(explanation: &Explanation) -> Why {
-        let several = several_services(explanation);
         let compared = explanation.comparisons.iter().take(DETAILED_MAX);
         let mut tables: Vec<Table> = compared.flat_map(|of| explained(explanation, of)).collect();
         if explanation.comparisons.is_empty() {
-            tables.extend(explanation.subjects.iter().flat_map(|of| spent(of, &called(of, several))));
+            tables.extend(explanation.subjects.iter().flat_map(|of| spent(of, &called(explanation, of))));
         }
-        tables.extend(waiting(explanation, several));
+        tables.push(waiting(explanation));
         tables.retain(|table| !table.rows.is_empty());
         let doubt = |of: &crate::Doubt| {
             let remark = Remark::from(of);
@@ -56,7 +55,7 @@ impl Why {
         Why {
             reasons: explanation.comparisons.iter().map(reason).collect(),
             tables,
-            method: method(explanation, several),
+            method: method(explanation),
             doubts: explanation.doubts.iter().map(doubt).collect(),
         }
     }
@@ -72,7 +71,6 @@ impl Why {
         blocks.push(Block::Folded("Functions, packages and waiting".to_owned(), tables));
         blocks.push(Block::Lines(self.method));
         blocks.push(Block::Findings(self.doubts, None));
-        blocks.retain(|block| !block.is_empty());
         blocks
     }
 }
@@ -86,18 +84,17 @@ fn heading(of: &Comparison) -> String {
     format!("{} vs {}", shown(&of.variant), shown(&of.baseline))
 }
 
-/// Whether a variant has more than one service with a profile, so that its name alone does not tell them apart.
-fn several_services(explanation: &Explanation) -> bool {
+/// A variant by its name, with that of its service where one has more than one with a profile, so that its name alone does not tell.
+fn called(explanation: &Explanation, of: &Subject) -> String {
     let subjects = &explanation.subjects;
-    subjects.iter().any(|one| subjects.iter().filter(|other| other.variant == one.variant).count() > 1)
-}
-
-fn called(of: &Subject, several: bool) -> String {
+    let has_several =
+        |one: &Subject| subjects.iter().filter(|other| other.variant == one.variant).count() > 1;
+    let several = subjects.iter().any(has_several);
     let service = if several { format!(": {}", shown(&of.service)) } else { String::new() };
     shown(&of.variant) + &service
 }
 
-fn method(explanation: &Explanation, several: bool) -> Vec<Line> {
+fn method(explanation: &Explanation) -> Vec<Line> {
     // Services of a variant saw the same ones.
     let requests = model::grouped(explanation.subjects.iter().map(|of| (&of.variant, of.requests)));
     let requests: u64 = requests.iter().filter_map(|(_, each)| each.iter().max()).sum();
@@ -106,18 +103,18 @@ fn method(explanation: &Explanation, several: bool) -> Vec<Line> {
         many(explanation.rounds.into(), "round"),
         count(requests)
     );
-    let tax = tax(explanation, several).map(|tax| Line::new("tax", tax));
+    let tax = tax(explanation).map(|tax| Line::new("tax", tax));
     std::iter::once(Line::new("captures", captures)).chain(tax).collect()
 }
 
 /// What the profiler cost. Of many variants from the least to the most.
-fn tax(explanation: &Explanation, several: bool) -> Option<String> {
+fn tax(explanation: &Explanation) -> Option<String> {
     let known = |of: &&Subject| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
     let taxed: Vec<&Subject> = explanation.subjects.iter().filter(known).collect();
     let added = |ratio: f64| signed((ratio - 1.0) * 100.0, 1);
     let told = |of: &&Subject| {
         let (cpu, rate) = (of.tax.cpu_ratio.value, of.tax.throughput_ratio.value);
-        format!("{} CPU, {} throughput ({})", added(cpu), added(rate), called(of, several))
+        format!("{} CPU, {} throughput ({})", added(cpu), added(rate), called(explanation, of))
     };
     let told = if taxed.len() > TAXED_MAX {
         let ratios = || taxed.iter().map(|of| of.tax.cpu_ratio.value);
@@ -131,7 +128,6 @@ fn tax(explanation: &Explanation, several: bool) -> Option<String> {
 
 /// Everything of an explanation that text can tell, variant by variant.
 pub fn all_of(explanation: &Explanation, title: &str) -> Document {
-    let several = several_services(explanation);
     let mut blocks = Vec::new();
     for of in &explanation.subjects {
         let cpu = match US.ranges(std::iter::once(&of.cpu_us)).concat() {
@@ -143,18 +139,16 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
             false => String::new(),
         };
         let line = format!("{} requests under the profiler{without}", count(of.requests));
-        blocks.push(Block::Heading(Tone::Strong, called(of, several)));
+        blocks.push(Block::Heading(Tone::Strong, called(explanation, of)));
         blocks.push(Block::Paragraph(Tone::Plain, line));
         blocks.extend(all_spent(of, US).map(Block::Table));
     }
-    let why = Why::of(explanation);
-    // What variants spend stands above.
-    let tables = if explanation.comparisons.is_empty() {
-        waiting(explanation, several).into_iter().collect()
-    } else {
-        why.tables
-    };
-    blocks.extend(Why { tables, ..why }.blocks());
+    let mut why = Why::of(explanation);
+    if explanation.comparisons.is_empty() {
+        // What variants spend stands above.
+        why.tables = vec![waiting(explanation)];
+    }
+    blocks.extend(why.blocks());
     Document::new(shown(title), blocks)
 }
 
@@ -196,13 +190,11 @@ pub fn difference(comparison: &Comparison, unit: Unit) -> Document {
     let (value, interval) = unit.difference(&comparison.profiled_us);
     let interval = interval.map(|interval| format!(" ({interval})")).unwrap_or_default();
     let line = format!("{value}{interval} of {}", unit.of_what());
-    let tables = compared(comparison, unit).into_iter().map(Block::Table);
-    let mut blocks = vec![Block::Paragraph(Tone::Plain, line)];
-    blocks.extend(tables.filter(|table| !table.is_empty()));
-    if blocks.len() == 1 {
-        blocks.push(Block::Paragraph(Tone::Plain, "no function differs".to_owned()));
-    }
-    Document::new(shown(&heading(comparison)), blocks)
+    let tables = compared(comparison, unit);
+    let is_equal = tables.iter().all(|table| table.rows.is_empty());
+    let remark = if is_equal { "no function differs" } else { "" };
+    let texts = [line, remark.to_owned()].map(|text| Block::Paragraph(Tone::Plain, text));
+    Document::new(shown(&heading(comparison)), texts.into_iter().chain(tables.map(Block::Table)))
 }
 
 /// The same for programs.
@@ -214,8 +206,6 @@ pub fn difference_json(comparison: &Comparison, unit: Unit) -> Value {
 fn works(kind: &Kind) -> bool {
     *kind != Kind::Waiting
 }
-
-// The tables: of what a variant or a profile spends, and of what differs.
 
 /// Rows of tables in a report.
 const FUNCTIONS_MAX: usize = 8;
@@ -257,10 +247,14 @@ fn function(frame: &Frame) -> [Cell; 2] {
     [Cell::Text(frame.name()), Cell::Text(frame.place())]
 }
 
+/// A table that says first what it is of.
+fn titled(of: &str, table: Table) -> Table {
+    Table { heading: format!("{of}: {}", table.heading), ..table }
+}
+
 /// By whose code it is, and by function: what a variant spends, where there is nothing to compare it with.
 fn spent(of: &Subject, called: &str) -> [Table; 2] {
-    let titled = |table: Table| Table { heading: format!("{called}: {}", table.heading), ..table };
-    [titled(by_kind(of, US)), titled(by_function(of, US, FUNCTIONS_MAX))]
+    [by_kind(of, US), by_function(of, US, FUNCTIONS_MAX)].map(|table| titled(called, table))
 }
 
 /// All of it.
@@ -281,10 +275,12 @@ fn all_spent(of: &Subject, unit: Unit) -> impl Iterator<Item = Table> {
 
 /// Rows of names and costs with their share of all; the intervals are left out where none has one.
 fn costs<'a>(
+    of: &Subject,
     mut table: Table,
     rows: impl Iterator<Item = (Vec<Cell>, &'a Interval, Vec<Cell>)>,
-    (unit, whole): (Unit, f64),
+    unit: Unit,
 ) -> Table {
+    let (whole, _) = of.share_of(|_| true);
     let rows: Vec<_> = rows.filter(|(_, us, _)| us.value >= unit.least()).collect();
     let ranges = unit.ranges(rows.iter().map(|(_, interval, _)| *interval));
     let known = ranges.iter().any(|range| range != NONE);
@@ -302,28 +298,24 @@ fn costs<'a>(
 /// Heading of columns of intervals.
 const RANGE: &str = "95 %";
 
-fn whole(of: &Subject) -> f64 {
-    of.kinds.iter().filter(|cost| works(&cost.what)).map(|cost| cost.us.value).sum()
-}
-
 fn by_kind(of: &Subject, unit: Unit) -> Table {
     let told = of.kinds.iter().filter(|cost| works(&cost.what));
     let row = told.map(|cost| (vec![Cell::text(cost.what.name())], &cost.us, Vec::new()));
     let heading = format!("{}, by whose code it is", unit.of_what());
-    costs(table(heading, &["whose code"], &["own", RANGE, "share"]), row, (unit, whole(of)))
+    costs(of, table(heading, &["whose code"], &["own", RANGE, "share"]), row, unit)
 }
 
 fn by_package(of: &Subject, unit: Unit) -> Table {
     let told = of.packages.iter().take(ALL_PACKAGES_MAX);
     let row = told.map(|cost| (vec![Cell::Text(shown(&cost.what))], &cost.us, Vec::new()));
-    costs(table("by package", &["package"], &["own", RANGE, "share"]), row, (unit, whole(of)))
+    costs(of, table("by package", &["package"], &["own", RANGE, "share"]), row, unit)
 }
 
 fn by_function(of: &Subject, unit: Unit, most: usize) -> Table {
     let told = of.functions.iter().take(most);
     let row = told.map(|row| (function(&row.frame).to_vec(), &row.self_us, vec![figure(unit, row.total_us)]));
     let figures = ["own", RANGE, "share", "with calls"];
-    costs(table("by function", &["function", "where"], &figures), row, (unit, whole(of)))
+    costs(of, table("by function", &["function", "where"], &figures), row, unit)
 }
 
 /// The most expensive lines of all functions.
@@ -406,9 +398,8 @@ fn indented(tree: &Tree, call: &Call) -> Cell {
     Cell::Text(format!("{}{chain}{name}", "  ".repeat(call.depth)))
 }
 
-/// One profile vs another.
-fn compared(of: &Comparison, unit: Unit) -> Vec<Table> {
-    vec![
+fn compared(of: &Comparison, unit: Unit) -> [Table; 3] {
+    [
         kinds(of, unit, &[]),
         packages(of, unit, ALL_PACKAGES_MAX),
         functions(of, &of.functions, (ALL_FUNCTIONS_MAX, unit), |_| None),
@@ -416,7 +407,7 @@ fn compared(of: &Comparison, unit: Unit) -> Vec<Table> {
 }
 
 /// One variant vs another: what profiles saw, beside what was measured without them.
-fn explained(explanation: &Explanation, of: &Comparison) -> Vec<Table> {
+fn explained(explanation: &Explanation, of: &Comparison) -> [Table; 4] {
     let sum = |value: fn(&Change<Kind>) -> f64| {
         Some(of.kinds.iter().filter(|of| works(&of.what)).map(value).sum::<f64>())
     };
@@ -440,8 +431,7 @@ fn explained(explanation: &Explanation, of: &Comparison) -> Vec<Table> {
         functions(of, &of.functions, (FUNCTIONS_MAX, US), behalf),
         memory,
     ];
-    let titled = |table: Table| Table { heading: format!("{}: {}", heading(of), table.heading), ..table };
-    tables.into_iter().map(titled).collect()
+    tables.map(|table| titled(&heading(of), table))
 }
 
 /// Rows of changes: names, the figures of both sides, and behind each what else is told of it.
@@ -537,14 +527,13 @@ fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>)
     explanation.subjects.iter().filter(|subject| subject.variant == *variant).find_map(caller)
 }
 
-/// Where requests wait.
-fn waiting(explanation: &Explanation, several: bool) -> Option<Table> {
+fn waiting(explanation: &Explanation) -> Table {
     let figures =
         ["event loop busy", "timers late, p99", "for a pool thread", "GC pauses", "for a processor"];
     let row = |of: &Subject| {
         let waiting = of.waiting?;
         Some(vec![
-            Cell::Text(called(of, several)),
+            Cell::Text(called(explanation, of)),
             share(waiting.loop_utilisation, 1.0),
             figure(US, waiting.loop_delay_p99_ms * 1e3),
             Cell::figure(waiting.pool_wait_us.map(Quantity::us)),
@@ -553,6 +542,5 @@ fn waiting(explanation: &Explanation, several: bool) -> Option<Table> {
         ])
     };
     let table = table("where requests wait: each service's busiest worker", &["variant"], &figures);
-    let table = filled(table, explanation.subjects.iter().filter_map(row));
-    (!table.rows.is_empty()).then_some(table)
+    filled(table, explanation.subjects.iter().filter_map(row))
 }

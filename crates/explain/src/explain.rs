@@ -4,14 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexSet;
 use model::quantity::{micros, share};
 use model::{Absence, CaptureKind, CapturedService, Missing};
 use record::Record;
 
 use crate::captures::{Captures, Opened, Profiles, Source, find};
 use crate::cause::{Case, story};
-use crate::comparison::{EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, reconcile};
+use crate::comparison::{
+    EXPLAINED_MAX, EXPLAINED_MIN, Rounds, TAX_DOUBTED, add, difference, is_sound, reconcile,
+};
 use crate::cost::{mean_tree, seen, tax};
 use crate::doubt::{DoubtKind, Doubts, Note};
 use crate::label::shown;
@@ -58,7 +59,7 @@ pub(crate) fn explained(record: &Record, measured: Measured<'_>, profiles: &dyn 
     work.versions();
     // Both variants have to have been profiled.
     let asked = record.header.plan.comparisons.iter();
-    let pairs: IndexSet<(usize, usize)> = asked.map(|asked| (asked.baseline, asked.candidate)).collect();
+    let pairs = model::distinct(asked.map(|asked| (asked.baseline, asked.candidate)));
     let comparisons =
         pairs.into_iter().filter_map(|pair| work.comparison(pair, measured, &subjects)).collect();
     Explanation { version: VERSION, rounds, subjects, comparisons, doubts: work.doubts.finish() }
@@ -89,11 +90,10 @@ impl Work<'_> {
         let whose = format!("{service} in {}", captures.name(variant));
         let named = several.then_some(service);
         let observed = self.observed(variant, service, &whose);
-        let rounds: Vec<Tree> = observed.iter().map(|(_, one)| one.per_request()).collect();
-        for ((round, _), tree) in observed.iter().zip(&rounds) {
-            add(&mut self.costs(variant).cpu, *round, tree, named);
+        let rounds: Vec<Tree> = observed.iter().map(Observed::per_request).collect();
+        for (one, tree) in observed.iter().zip(&rounds) {
+            add(&mut self.costs(variant).cpu, one.round, tree, named);
         }
-        let observed: Vec<Observed> = observed.into_iter().map(|(_, one)| one).collect();
         self.missing(variant, service, &whose);
         let heap = self.heap(variant, service, &whose, named);
         let plain = captures.uses(CaptureKind::Plain, variant, service);
@@ -117,8 +117,8 @@ impl Work<'_> {
         subject
     }
 
-    /// What profiles of CPU saw of a service, by round; rounds that ran without a response are a doubt.
-    fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<(u32, Observed)> {
+    /// What profiles of CPU saw of a service; rounds that ran without a response are a doubt.
+    fn observed(&mut self, variant: usize, service: &str, whose: &str) -> Vec<Observed> {
         let captures = self.captures;
         let mut observed = Vec::new();
         for capture in captures.all(CaptureKind::Cpu, variant) {
@@ -141,7 +141,7 @@ impl Work<'_> {
             let mut one = sight.observe();
             let notes = problems.into_iter().chain(std::mem::take(&mut one.notes));
             notes.for_each(|note| self.doubts.add(whose, note));
-            observed.push((round, one));
+            observed.push(one);
         }
         observed
     }
@@ -253,15 +253,14 @@ impl Work<'_> {
         let measured = told.or_else(|| without_profiler(captures, baseline, variant).filter(|_| is_alone));
         let of = |subject: &&Subject| subject.variant == names.0 || subject.variant == names.1;
         let taxes: Vec<_> = subjects.iter().filter(of).map(|subject| subject.tax).collect();
-        let reconciled = reconcile(measured.as_ref(), &found.comparison.profiled_us, &taxes);
-        let seen = |costs: &VariantCosts| (costs.counted_us > 0.0).then(|| costs.seen_us / costs.counted_us);
-        let codings = (coding(captures, baseline), coding(captures, variant));
+        let (part, reconciliation) = reconcile(measured.as_ref(), found.comparison.profiled_us.value, &taxes);
+        let seen = |costs: &VariantCosts| costs.seen_us / costs.counted_us;
         let story = story(&Case {
             of: &found.comparison,
             trees: (&found.baseline, &found.variant),
             seen: (seen(before), seen(after)),
-            codings: (codings.0.as_deref(), codings.1.as_deref()),
-            sound: reconciled.sound,
+            codings: (coding(captures, baseline), coding(captures, variant)),
+            sound: part.is_some_and(is_sound),
         });
         let cpu_us = subjects.iter().filter(|one| one.variant == names.0).map(|one| one.cpu_us.value).sum();
         let waiting = measured.and_then(|us| waiting::sentence(captures, (baseline, variant), &us, cpu_us));
@@ -276,9 +275,9 @@ impl Work<'_> {
         }
         Some(Comparison {
             measured_us: measured.unwrap_or(Interval::exactly(0.0)),
-            explained_share: reconciled.share,
+            explained_share: part,
             heap: heap.unwrap_or_default(),
-            reconciliation: reconciled.line,
+            reconciliation,
             story,
             waiting,
             ..found.comparison

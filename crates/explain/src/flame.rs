@@ -367,8 +367,7 @@ impl<'a> Sheet<'a> {
             out += &format!("\n{package}");
         }
         if !frame.file.is_empty() {
-            let line = if frame.line > 0 { format!(":{}", frame.line) } else { String::new() };
-            out += &format!("\n{}{line}", shown(&frame.file));
+            out += &format!("\n{}", frame.file_at(frame.line));
         }
         for (index, own) in self.own(place).enumerate() {
             let (name, total, sum) = (self.trees[index].0, self.totals[index][place], self.sums[index]);

@@ -73,7 +73,8 @@ impl Frame {
         }
     }
 
-    fn file_at(&self, line: u32) -> String {
+    /// Its file, at a line where that is known.
+    pub(crate) fn file_at(&self, line: u32) -> String {
         let line = if line > 0 { format!(":{line}") } else { String::new() };
         shown(&self.file) + &line
     }
@@ -99,10 +100,7 @@ mod tests {
 
     #[test]
     fn names_are_bounded_and_show_all_that_they_hold() {
-        assert_eq!(clean("get a"), "get a");
-        assert_eq!(clean("a\nb\u{202E}c\0"), "a\u{FFFD}b\u{FFFD}c\u{FFFD}");
-        let markup = "<img src=x onerror=alert(1)>";
-        assert_eq!(clean(markup), markup, "whoever draws it escapes it");
+        assert_eq!(clean("a\nb\u{202E}c\0 <i>"), "a\u{FFFD}b\u{FFFD}c\u{FFFD} <i>");
         let long = clean(&"é".repeat(1_000_000));
         assert_eq!((long.chars().count(), long.ends_with("é…")), (201, true));
         assert_eq!(clean(&"é".repeat(200)), "é".repeat(200));
@@ -113,13 +111,7 @@ mod tests {
 
     #[test]
     fn a_name_steers_no_terminal() {
-        let mut frame = Frame {
-            function: "\u{1b}[2Jx\u{202e}y".into(),
-            file: "a\nb.js".into(),
-            line: 3,
-            kind: Kind::Application,
-            package: None,
-        };
+        let mut frame = Frame::new("\u{1b}[2Jx\u{202e}y", "a\nb.js", 3, Kind::Application);
         assert_eq!(frame.in_sentence(), "\u{fffd}[2Jx\u{fffd}y (a\u{fffd}b.js:3)");
         frame.function = "f".repeat(1000);
         assert!(frame.in_sentence().chars().count() < 140);

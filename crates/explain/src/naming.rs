@@ -46,7 +46,6 @@ struct Script {
     mapping: Option<(Mapping, String)>,
 }
 
-/// Names the functions of one profile.
 pub(crate) struct Namer<'a> {
     placing: Placing<'a>,
     scripts: HashMap<Box<str>, Rc<Script>>,
@@ -70,7 +69,7 @@ impl<'a> Namer<'a> {
     pub fn name(&mut self, call: &CallFrame, caller: Option<&Frame>) -> Frame {
         if call.is_wasm() {
             let package = caller.and_then(|caller| caller.package.clone());
-            return Frame { package, ..frame(&call.function, &call.url, call.line, Kind::Native) };
+            return Frame { package, ..Frame::new(&call.function, &call.url, call.line, Kind::Native) };
         }
         match (call.url.is_empty(), call.scripted) {
             (false, _) => self.scripted(call),
@@ -154,16 +153,12 @@ fn special(name: &str) -> Option<Kind> {
     })
 }
 
-pub(crate) fn frame(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
-    Frame { function: function.to_owned(), file: file.to_owned(), line, kind, package: None }
-}
-
 fn named(place: &Place, function: &str, line: u32) -> Frame {
     let function = match clean(function).as_str() {
         "" | "(anonymous)" => anonymous(&place.file, line),
         name => name.to_owned(),
     };
-    Frame { package: place.package.clone(), ..frame(&function, &place.file, line, place.kind) }
+    Frame { package: place.package.clone(), ..Frame::new(&function, &place.file, line, place.kind) }
 }
 
 fn anonymous(file: &str, line: u32) -> String {
@@ -187,16 +182,16 @@ fn evaluated(call: &CallFrame, caller: Option<&Frame>) -> Frame {
 fn compiled(call: &CallFrame, caller: Option<&Frame>) -> Frame {
     const MARK: &str = "(native)";
     if let Some(kind) = special(&call.function) {
-        return frame(&call.function, "", 0, kind);
+        return Frame::new(&call.function, "", 0, kind);
     }
     let of_caller = |name: &str| Frame {
         package: caller.and_then(|caller| caller.package.clone()),
-        ..frame(name, "", 0, Kind::Native)
+        ..Frame::new(name, "", 0, Kind::Native)
     };
     match caller {
         _ if call.function.starts_with(REGULAR_EXPRESSION) => of_caller(&call.function),
         Some(caller) if caller.kind == Kind::Core => {
-            frame(&format!("{} {MARK}", caller.function), &caller.file, 0, Kind::Native)
+            Frame::new(&format!("{} {MARK}", caller.function), &caller.file, 0, Kind::Native)
         }
         _ => of_caller(format!("{} {MARK}", call.function.trim_end_matches(MARK).trim_end()).trim_start()),
     }

@@ -17,13 +17,14 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use model::quantity::share;
 use model::{AgentSeen, Capture, CapturedProcess, CapturedService, ThreadUse};
 
 use crate::captures::{Profiles, cpu_ns};
 use crate::doubt::{DoubtKind, Note};
 use crate::thread::{Class, classes, is_node};
-use crate::tree::{self, Builder, below, together, without_waiting};
+use crate::tree::{self, below, together, without_waiting};
 use crate::{Frame, Kind, Node, Tree, Window, WorkerShare};
 
 /// Part of a service's CPU time from which on a process that nobody saw into is worth a doubt, and any process worth a line.
@@ -38,6 +39,7 @@ const NODE_MAJOR_MIN: u32 = 18;
 /// What was seen of one service in one window.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
+    pub round: u32,
     /// Successful responses of the window.
     pub requests: u64,
     /// CPU time of the service by the kernel's accounting, without the profiler's own threads, in nanoseconds.
@@ -50,11 +52,9 @@ pub(crate) struct Observed {
     pub processes: Vec<ProcessTree>,
     /// Those of them that are worth a line.
     pub shares: Vec<WorkerShare>,
-    /// What is the matter with it.
     pub notes: Vec<Note>,
 }
 
-/// What was seen of one process.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTree {
     /// Its part of the work, for people.
@@ -68,29 +68,25 @@ pub(crate) struct ProcessTree {
 
 /// Where an observation is made.
 pub(crate) struct Sight<'a> {
-    /// The window.
     pub capture: &'a Capture,
-    /// The service in it.
     pub service: &'a CapturedService,
     /// What the kernel's sampling saw of the same trial.
     pub native: &'a NativeSide,
     /// The same service in other windows of the same trial, for what they counted then.
     pub others: Vec<&'a CapturedService>,
-    /// Gives profiles.
     pub profiles: &'a dyn Profiles,
 }
 
 impl Sight<'_> {
-    /// Everything that is seen.
     pub fn observe(&self) -> Observed {
         let seen: Vec<ProcessTree> =
             self.service.processes.iter().map(|process| self.process(process)).collect();
         let profiler_ns = seen.iter().map(|process| process.profiler_ns).fold(0, u64::saturating_add);
-        let counted_ns = self.service.cpu_ns.saturating_sub(profiler_ns) as f64;
         let shown = |of: &&ProcessTree| of.share.profiled || self.share(of.share.cpu_ns) >= PROCESS_SHARE_MIN;
         Observed {
+            round: self.capture.round,
             requests: self.capture.requests,
-            cpu_ns: counted_ns,
+            cpu_ns: self.service.cpu_ns.saturating_sub(profiler_ns) as f64,
             tree: without_waiting(&together(seen.iter().map(|process| &process.tree))),
             samples: seen.iter().filter_map(|process| process.samples).reduce(u64::saturating_add),
             shares: seen.iter().filter(shown).map(|of| of.share.clone()).collect(),
@@ -118,8 +114,7 @@ impl Sight<'_> {
                 Err(note) => seen.notes.push(note),
             }
         }
-        let known: Vec<u32> = process.agents.iter().filter_map(|agent| agent.thread_id).collect();
-        let classes = classes(process, &[known, javascript.clone()].concat());
+        let classes = classes(process, &javascript);
         let ns = |class: Class| {
             let of = process.threads.iter().zip(&classes).filter(|(_, one)| **one == class);
             of.map(|(thread, _)| thread.cpu_ns).fold(0, u64::saturating_add)
@@ -133,7 +128,7 @@ impl Sight<'_> {
         for (class, name, kind) in HELPERS {
             let (shape, ns) = (self.native.of(process.pid, class), ns(class));
             parts.push(match shape.filter(|_| ns > 0) {
-                Some(shape) => helpers(&Frame::without_file(name, kind), spread(shape, ns), class),
+                Some(shape) => helpers(&Frame::new(name, "", 0, kind), spread(shape, ns), class),
                 None => tree::root(name, kind, ns as f64),
             });
         }
@@ -185,7 +180,6 @@ impl Sight<'_> {
         Ok((thread, with_kernel(&scaled, self.native.kernel_share(process.pid))))
     }
 
-    /// A process that is not of Node.js.
     fn compiled(&self, process: &CapturedProcess, seen: &mut ProcessTree) {
         let native = self.native.of_process(process.pid).map(|tree| spread(&tree, seen.share.cpu_ns));
         seen.share.profiled = native.is_some();
@@ -238,6 +232,22 @@ impl Sight<'_> {
 /// Whether a process is not of Node.js, as far as that tells.
 fn is_compiled(process: &CapturedProcess) -> bool {
     process.agents.is_empty() && !is_node(&process.command)
+}
+
+/// What the threads of a process did, by what they are there for.
+fn by_class(process: &CapturedProcess, threads: IndexMap<u32, Tree>) -> BTreeMap<Class, Tree> {
+    let classes = classes(process, &[]);
+    let mut trees: BTreeMap<Class, Vec<Tree>> = BTreeMap::new();
+    for (thread, tree) in threads {
+        let place = process.threads.iter().position(|one| one.id == thread);
+        let class = place.map_or(Class::Other, |place| classes[place]);
+        trees.entry(class).or_default().push(without_waiting(&tree));
+    }
+    if is_compiled(process) {
+        let kernel = kernel_beside(trees.values().flatten(), cpu_ns(process));
+        trees.entry(Class::Other).or_default().push(kernel);
+    }
+    trees.into_iter().map(|(class, trees)| (class, together(&trees))).collect()
 }
 
 /// The kernel's work where it may not be sampled: what a process used in the same window beyond its samples, if none of them is of the
@@ -304,24 +314,7 @@ impl NativeSide {
             match profiles.native(file, &service.directory) {
                 Ok((threads, notes)) => {
                     problems.extend(notes);
-                    let javascript: Vec<u32> =
-                        process.agents.iter().filter_map(|agent| agent.thread_id).collect();
-                    let classes = classes(process, &javascript);
-                    let mut by_class: BTreeMap<Class, Builder> = BTreeMap::new();
-                    for (thread, tree) in threads {
-                        let place = process.threads.iter().position(|one| one.id == thread);
-                        let class = place.map_or(Class::Other, |place| classes[place]);
-                        let of_class = by_class.entry(class).or_default();
-                        of_class.graft(None, &without_waiting(&tree), |_| Some(1.0));
-                    }
-                    let trees = by_class.into_iter().map(|(class, made)| (class, made.tree()));
-                    let mut trees: BTreeMap<Class, Tree> = trees.collect();
-                    if is_compiled(process) {
-                        let kernel = kernel_beside(trees.values(), cpu_ns(process));
-                        let others = trees.entry(Class::Other).or_default();
-                        *others = together([&*others, &kernel]);
-                    }
-                    side.by_process.insert(process.pid, trees);
+                    side.by_process.insert(process.pid, by_class(process, threads));
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -363,7 +356,7 @@ fn with_kernel(tree: &Tree, share: f64) -> Tree {
     });
     let mut made = tree.clone();
     let kernel = made.frames.len();
-    made.frames.push(Frame::without_file("(kernel)", Kind::Kernel));
+    made.frames.push(Frame::new("(kernel)", "", 0, Kind::Kernel));
     for index in 0..tree.nodes.len() {
         let node = &mut made.nodes[index];
         let factor = match tree.frames.get(node.frame).map(|frame| frame.kind) {

@@ -1,7 +1,7 @@
 //! Samples of processes by the kernel → native stacks with names: what compiled code, the kernel and threads that are not
 //! JavaScript's spend their CPU time in. It samples processes that the caller started; it starts, stops and changes none.
 //!
-//! Every `period` of CPU time that a thread has used, the kernel looks where it is (`perf_event_open`, the software event
+//! Every millisecond of CPU time that a thread has used, the kernel looks where it is (`perf_event_open`, the software event
 //! cpu-clock, which needs no counters of the processor). A sample so stands for one period of CPU time.
 //!
 //! **What the stacks are worth.** The function that ran is always right. Its callers are found by frame pointers: code compiled by
@@ -18,7 +18,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use indexmap::IndexSet;
 use machine::clock::monotonic_ns;
 use machine::{Rights, Texts, process};
 
@@ -41,12 +40,11 @@ mod symbols;
 // Sampling of processes from start to stop: a thread of ours reads what the kernel writes and counts stacks. Names are read after the
 // end, so that nothing but the samples themselves disturbs what is measured.
 
-/// The shortest period: below, samples cost more than what they sample.
-const PERIOD_MIN_NS: u64 = 100_000;
-/// The longest.
-const PERIOD_MAX_NS: u64 = 1_000_000_000;
-/// Samples of a CPU between two readings of its ring, at most.
-const READ_EVERY: u32 = 100;
+/// CPU time between samples: a little more than a millisecond, so as not to keep step with what happens every one.
+const PERIOD_NS: u64 = 1_001_000;
+/// Rings are read so often: a hundred samples of each CPU at most.
+const READ_EVERY: Duration = Duration::from_millis(100);
+
 /// Sampling that goes on until it is stopped. Dropped without that, it ends and tells nothing.
 pub struct Sampler {
     events: Vec<Event>,
@@ -56,36 +54,32 @@ pub struct Sampler {
     spaces: Vec<Space>,
     binaries: Binaries,
     start_ns: u64,
-    period_ns: u64,
     notes: Vec<String>,
 }
 
 impl Sampler {
-    /// Samples all threads of these processes, and threads that they start, each after every `period` of CPU time that it has used
-    /// (100 µs to 1 s; 1001 µs does not keep step with what happens every millisecond). Processes that they start are not sampled.
+    /// Samples all threads of these processes, and threads that they start. Processes that they start are not sampled.
     ///
     /// # Errors
     /// None of the processes is there, or one is another user's; too few open files or too little memory for them; or the kernel does
     /// not allow it ([`crate::perf::allowed`]).
-    pub fn start(pids: &[u32], period: Duration) -> Result<Sampler, PerfError> {
-        let period_ns = checked(period)?;
-        let pids: Vec<u32> = pids.iter().copied().collect::<IndexSet<u32>>().into_iter().collect();
-        let mode = granted(period_ns)?;
+    pub fn start(pids: &[u32]) -> Result<Sampler, PerfError> {
+        let pids = model::distinct(pids.iter().copied());
+        let mode = granted()?;
         let (events, rings, names) = open(&pids, mode)?;
         let mut binaries = Binaries::default();
         let spaces = pids.iter().map(|pid| Space::of(*pid, &mut binaries)).collect();
         let notes = if mode.kernel { Vec::new() } else { vec![why_no_kernel(&rights())] };
         let (running, stop) = channel();
         let (tally, pids) = (Tally::of(names), pids.into_iter().collect());
-        let pause = (period * READ_EVERY).clamp(Duration::from_millis(10), Duration::from_millis(100));
         let reader = Builder::new()
             .name("perf-reader".to_owned())
-            .spawn(move || counted(tally, rings, &pids, &stop, pause))?;
+            .spawn(move || counted(tally, rings, &pids, &stop))?;
         let start_ns = monotonic_ns();
         for event in &events {
             event.enable()?;
         }
-        Ok(Sampler { events, running, reader, spaces, binaries, start_ns, period_ns, notes })
+        Ok(Sampler { events, running, reader, spaces, binaries, start_ns, notes })
     }
 
     /// Ends sampling and names what was seen: the profile of each process, in the order in which they were given, also of those that have
@@ -112,7 +106,7 @@ impl Sampler {
                 pid: space.pid,
                 start_ns: self.start_ns,
                 end_ns,
-                period_ns: self.period_ns,
+                period_ns: PERIOD_NS,
                 lost: tally.lost.get(&space.pid).copied().unwrap_or(0),
                 frames,
                 stacks,
@@ -121,14 +115,6 @@ impl Sampler {
         };
         spaces.iter().map(profile).collect()
     }
-}
-
-fn checked(period: Duration) -> Result<u64, PerfError> {
-    let (ns, limits) = (period.as_nanos(), PERIOD_MIN_NS..=PERIOD_MAX_NS);
-    u64::try_from(ns).ok().filter(|ns| limits.contains(ns)).ok_or_else(|| {
-        let limits = format!("{PERIOD_MIN_NS} to {PERIOD_MAX_NS} ns");
-        PerfError::new(format!("a sampling period of {ns} ns is outside of {limits}"), "")
-    })
 }
 
 fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String> {
@@ -145,17 +131,11 @@ fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String>
 }
 
 /// What the thread that reads does, until the other end of `stop` is gone.
-fn counted(
-    mut tally: Tally,
-    mut rings: Vec<Ring>,
-    pids: &HashSet<u32>,
-    stop: &Receiver<()>,
-    pause: Duration,
-) -> Tally {
+fn counted(mut tally: Tally, mut rings: Vec<Ring>, pids: &HashSet<u32>, stop: &Receiver<()>) -> Tally {
     let mut bytes = Vec::new();
     loop {
         // Nothing is ever sent: the other end is dropped once the events are disabled. What they wrote is then read below.
-        let ended = stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+        let ended = stop.recv_timeout(READ_EVERY) != Err(RecvTimeoutError::Timeout);
         for ring in &mut rings {
             bytes.clear();
             ring.drain(&mut bytes);
@@ -204,13 +184,13 @@ impl From<io::Error> for PerfError {
 /// # Errors
 /// What forbids it and what to set, or that this kernel has no perf events.
 pub fn allowed() -> Result<(), PerfError> {
-    granted(1_000_000).map(|_| ())
+    granted().map(|_| ())
 }
 
 /// The most that the kernel gives us: with its own work if we may see that, and without processes that start later if it can tell them
 /// from threads.
-pub(crate) fn granted(period_ns: u64) -> Result<Mode, PerfError> {
-    let mut mode = Mode { period_ns, kernel: true, threads_only: true };
+pub(crate) fn granted() -> Result<Mode, PerfError> {
+    let mut mode = Mode { kernel: true, threads_only: true };
     loop {
         let Err(error) = Event::open(None, mode) else { return Ok(mode) };
         match error.raw_os_error() {
@@ -274,7 +254,7 @@ type Opened = (Vec<Event>, Vec<Ring>, HashMap<Thread, String>);
 
 /// Threads may start while we open. Then it is done again, at most so often.
 const ATTEMPTS: usize = 3;
-/// Memory of a ring: at the shortest period a tenth of a second's samples of 127 callers each take less.
+/// Memory of a ring: a tenth of a second's samples of 127 callers each take less.
 const RING_BYTES: usize = 256 << 10;
 /// The least, where much of what the user may have is taken.
 const RING_BYTES_MIN: usize = 32 << 10;
@@ -308,11 +288,8 @@ fn threads_of(pids: &[u32]) -> Result<BTreeSet<Thread>, PerfError> {
 }
 
 fn open_threads(threads: &BTreeSet<Thread>, mode: Mode) -> Result<Opened, PerfError> {
-    let cpus = |Thread { pid, tid }: &Thread| {
-        let status = process::text(*pid, &format!("task/{tid}/status"));
-        process::parse_list(process::field(&status, "Cpus_allowed_list").unwrap_or_default())
-    };
-    let cpus: BTreeSet<usize> = threads.iter().flat_map(cpus).collect();
+    // A thread's number leads to its own files, too.
+    let cpus: BTreeSet<usize> = threads.iter().flat_map(|thread| process::cpus(thread.tid)).collect();
     // All events of a CPU send to the ring of the first.
     let mut by_cpu: BTreeMap<usize, (Ring, Vec<Event>)> = BTreeMap::new();
     for thread in threads {
@@ -388,13 +365,6 @@ fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_period_out_of_limits_is_named_with_them() {
-        let error = Sampler::start(&[], Duration::from_nanos(999)).err().unwrap();
-        assert_eq!(error.to_string(), "a sampling period of 999 ns is outside of 100000 to 1000000000 ns");
-        assert!(checked(Duration::from_secs(2)).is_err() && checked(Duration::from_micros(1001)).is_ok());
-    }
 
     #[test]
     fn what_forbids_sampling_is_told_with_what_to_set() {

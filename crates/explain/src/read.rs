@@ -19,8 +19,6 @@ pub use v8::{CpuProfile, HeapProfile};
 
 use crate::{Cut, Naming, Unit, cpu_tree, heap_tree, native_tree};
 
-/// The largest file that is read. What is made of it takes about as much memory again.
-pub const PROFILE_BYTES_MAX: usize = 1 << 30;
 /// The most calls that a profile may have. V8 makes some 10 000 for an hour of a service.
 pub(crate) const NODES_MAX: usize = 4_000_000;
 /// A call is an object, and its function another in it.
@@ -74,12 +72,8 @@ fn is_end(bytes: &[u8], line: usize, column: usize) -> bool {
     column >= last && lines.count() + 1 == line
 }
 
-/// Refuses what is too large to be read, or has more objects than the most calls take: each takes more memory than its text.
-fn bounded<'b>(format: &str, bytes: &'b [u8], max: usize) -> Result<&'b [u8], ReadError> {
-    if bytes.len() > max {
-        let problem = format!("too large, at most {max}; capture for a shorter time, or less often");
-        return Err(ReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
-    }
+/// Refuses what has more objects than the most calls take: each takes more memory than its text. Whoever opens a file has a limit for that.
+fn bounded<'b>(format: &str, bytes: &'b [u8]) -> Result<&'b [u8], ReadError> {
     if bytes.iter().filter(|byte| **byte == b'{').count() > OBJECTS_MAX {
         return Err(ReadError::unusable(format, format!("too many values, at most {OBJECTS_MAX} are read")));
     }
@@ -89,7 +83,7 @@ fn bounded<'b>(format: &str, bytes: &'b [u8], max: usize) -> Result<&'b [u8], Re
 
 /// Reads a profile as JSON has it.
 fn parsed<'b, T: Deserialize<'b>>(format: &'static str, bytes: &'b [u8]) -> Result<T, ReadError> {
-    let bytes = bounded(format, bytes, PROFILE_BYTES_MAX)?;
+    let bytes = bounded(format, bytes)?;
     serde_json::from_slice(bytes).map_err(|error| ReadError::json(format, bytes, &error))
 }
 
@@ -213,7 +207,7 @@ impl Profile {
 /// If it is of no known format, or its reader refuses it.
 pub fn read_any(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
     const FORMAT: &str = "profile";
-    let bytes = bounded(FORMAT, bytes, PROFILE_BYTES_MAX)?;
+    let bytes = bounded(FORMAT, bytes)?;
     if bytes.starts_with(PROF_LOG) {
         let hint =
             "a log of node --prof: first node --prof-process --preprocess LOG > LOG.json, then read that";

@@ -22,7 +22,6 @@ use crate::read::MADE;
 /// Threads that Node.js starts for V8 and the inspector before it runs anything.
 const STARTED_FIRST: usize = 6;
 
-/// What a thread is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     /// It runs JavaScript: the main thread, or a worker thread that an agent spoke for.
@@ -33,16 +32,16 @@ pub(crate) enum Class {
     V8,
     /// V8's profiler.
     Profiler,
-    /// Anything else.
     Other,
 }
 
-/// The class of each thread of a process of Node.js. `javascript` are the threads known to run it.
+/// The class of each thread of a process of Node.js. `javascript` are threads that run it, beside those that an agent spoke for.
 pub(crate) fn classes(process: &CapturedProcess, javascript: &[u32]) -> Vec<Class> {
+    let is_spoken_for = |id: u32| process.agents.iter().any(|agent| agent.thread_id == Some(id));
     let first = |thread: &ThreadUse| match thread.id {
         // All that ended, together: nothing tells what they were there for.
         0 => Some(Class::Other),
-        id if id == process.pid || javascript.contains(&id) => Some(Class::JavaScript),
+        id if id == process.pid || javascript.contains(&id) || is_spoken_for(id) => Some(Class::JavaScript),
         _ => named(&thread.name),
     };
     let mut classes: Vec<Option<Class>> = process.threads.iter().map(first).collect();

@@ -39,7 +39,6 @@ pub enum Kind {
 /// How a kind is shown.
 pub(crate) struct KindRow {
     pub kind: Kind,
-    /// Its name for people.
     pub name: &'static str,
     /// Its colour in flame graphs: red, green, blue.
     pub fill: [u8; 3],
@@ -68,7 +67,6 @@ impl Kind {
         self.row().name
     }
 
-    /// How it is shown.
     pub(crate) const fn row(self) -> &'static KindRow {
         &KINDS[self as usize]
     }
@@ -107,9 +105,9 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// A function of which nothing is known but its name and whose code it is.
-    pub(crate) fn without_file(name: &str, kind: Kind) -> Frame {
-        Frame { function: name.into(), file: String::new(), line: 0, kind, package: None }
+    /// A function of no package.
+    pub(crate) fn new(function: &str, file: &str, line: u32, kind: Kind) -> Frame {
+        Frame { function: function.into(), file: file.into(), line, kind, package: None }
     }
 }
 
@@ -233,16 +231,13 @@ impl Tree {
     }
 
     /// The same tree upside down, as a heavy table shows it: functions that took something are roots, and below each stand its
-    /// callers, at most `callers` of them on each path. The sum is the same: what a function took is the total of its root.
+    /// callers, at most `callers` of them on each path; without lines. The sum is the same: what a function took is the total of its root.
     pub fn bottom_up(&self, callers: usize) -> Tree {
         let mut made = Builder::default();
         let numbers: Vec<usize> = self.frames.iter().map(|frame| made.frame(frame)).collect();
         for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.self_value != 0.0) {
             let Some(frame) = numbers.get(node.frame) else { continue };
             let mut place = made.place(None, *frame);
-            for (line, value) in &node.lines {
-                made.add_line(place, *line, *value);
-            }
             let above = std::iter::successors(self.caller(index), |caller| self.caller(*caller));
             for caller in above.take(callers) {
                 if let Some(frame) = numbers.get(self.nodes[caller].frame) {
@@ -270,7 +265,6 @@ impl Builder {
         known.unwrap_or_else(|| self.frames.insert_full(frame.clone()).0)
     }
 
-    /// A function by its number.
     pub fn frame_at(&self, number: usize) -> Option<&Frame> {
         self.frames.get_index(number)
     }
@@ -324,7 +318,6 @@ impl Builder {
         }
     }
 
-    /// The tree.
     pub fn tree(self) -> Tree {
         Tree { frames: self.frames.into_iter().collect(), nodes: self.nodes }
     }
@@ -354,7 +347,7 @@ pub(crate) fn below(root: &Frame, tree: &Tree) -> Tree {
 /// A tree of one function, which has no caller and calls nothing; empty where the value is none.
 pub(crate) fn root(name: &str, kind: Kind, value: f64) -> Tree {
     let node = Node { frame: 0, parent: None, self_value: value, lines: BTreeMap::new() };
-    scaled(&Tree { frames: vec![Frame::without_file(name, kind)], nodes: vec![node] }, |_| 1.0)
+    scaled(&Tree { frames: vec![Frame::new(name, "", 0, kind)], nodes: vec![node] }, |_| 1.0)
 }
 
 /// A tree whose nodes have the factors given by `factor`; places at which and below which nothing is left are gone.
@@ -386,10 +379,6 @@ pub(crate) fn without_waiting(tree: &Tree) -> Tree {
 mod tests {
     use super::*;
 
-    fn frame(name: &str, kind: Kind) -> Frame {
-        Frame { file: "a.js".into(), line: 1, ..Frame::without_file(name, kind) }
-    }
-
     fn tree(nodes: &[(usize, Option<usize>, f64)]) -> Tree {
         let node = |(frame, parent, self_value): &(usize, Option<usize>, f64)| Node {
             frame: *frame,
@@ -403,7 +392,7 @@ mod tests {
             ("c", Kind::Core),
             ("(idle)", Kind::Waiting),
         ];
-        let frames = frames.map(|(name, kind)| frame(name, kind)).to_vec();
+        let frames = frames.map(|(name, kind)| Frame::new(name, "a.js", 1, kind)).to_vec();
         Tree { frames, nodes: nodes.iter().map(node).collect() }
     }
 

@@ -18,7 +18,6 @@ pub(crate) struct Call {
     pub depth: usize,
     /// Value with what is below it.
     pub total: f64,
-    /// Value of its own.
     pub self_value: f64,
     /// Value of the line that it belongs to, of a root that of all.
     pub of: f64,

@@ -258,7 +258,6 @@ pub fn firefox(trees: &[(String, &Tree)], unit: Unit) -> Value {
     })
 }
 
-/// What threads share.
 #[derive(Default)]
 struct Tables {
     functions: IndexSet<Frame>,

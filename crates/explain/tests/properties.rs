@@ -164,24 +164,6 @@ proptest! {
     }
 
     #[test]
-    fn folded_text_has_all_of_the_tree(tree in tree()) {
-        let text = folded(&tree, Unit::Nanoseconds);
-        let mut leaves: BTreeMap<String, f64> = BTreeMap::new();
-        let mut total = 0.0;
-        for line in text.lines() {
-            let (path, value) = line.rsplit_once(' ').expect("a path and a value");
-            let value: f64 = value.parse().expect("a number");
-            let leaf = path.rsplit(';').next().expect("a function").trim_end_matches(" x.js:1");
-            *leaves.entry(leaf.to_owned()).or_insert(0.0) += value;
-            total += value;
-        }
-        prop_assert!(near(total, tree.total()));
-        for (name, value) in by_name(&tree) {
-            prop_assert!(near(leaves.get(&name.replace(';', ":")).copied().unwrap_or(0.0), value), "{} in {}", name, text);
-        }
-    }
-
-    #[test]
     fn a_heavy_tree_has_the_same_functions(tree in tree(), callers in 0usize..5) {
         let heavy = tree.bottom_up(callers);
         prop_assert!(near(heavy.total(), tree.total()));

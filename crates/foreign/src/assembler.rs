@@ -7,10 +7,10 @@ use crate::command::{self, Command};
 use crate::draft::{Draft, Taken};
 use crate::heading::{Heading, Headings};
 use crate::json::Collector;
-use crate::line::{self, Line};
+use crate::line;
 use crate::run::{Lines, Run};
 use crate::source::{RUNS_MAX, Transcript};
-use crate::tools::{self, Beginning, Tool};
+use crate::tools::{self, Tool};
 use crate::words;
 
 /// So many lines of something else end a run: a program may log in between.
@@ -49,18 +49,18 @@ impl Assembler {
 
     /// Takes the line that [`about`](Self::about) says was read last.
     pub fn line(&mut self, raw: &str) {
-        let (line, number) = (line::clean(raw), self.about.lines);
-        self.take_json(&line, number);
-        if line.text.len() > TEXT_BYTES_MAX {
-            return self.note_setting(&line.text, number);
-        }
-        if line.fence {
+        let (text, number) = (line::clean(raw), self.about.lines);
+        if line::is_fence(&text) {
+            self.end_json(number);
             self.in_code = !self.in_code;
-            self.close();
-            return;
+            return self.close();
         }
-        self.text(&line.text, number);
-        self.above = line.text;
+        self.take_json(&text, number);
+        if text.len() > TEXT_BYTES_MAX {
+            return self.note_setting(&text, number);
+        }
+        self.text(&text, number);
+        self.above = text;
     }
 
     /// What is known of the file and the runs in their order, once no more lines come.
@@ -75,8 +75,8 @@ impl Assembler {
         if self.goes_on(text, number) || self.belongs(text, number) {
             return;
         }
-        if let Some((tool, beginning)) = tools::begins(text).or_else(|| self.refused(text)) {
-            self.open(tool, beginning.certain, number);
+        if let Some((tool, certain)) = tools::begins(text).or_else(|| Some((self.refused(text)?, true))) {
+            self.open(tool, certain, number);
             self.belongs(text, number);
         } else if !text.is_empty() && !self.json.is_open() {
             self.around(text, number);
@@ -172,10 +172,9 @@ impl Assembler {
     }
 
     /// A tool that could not even connect prints no more than that.
-    fn refused(&self, text: &str) -> Option<(Tool, Beginning)> {
+    fn refused(&self, text: &str) -> Option<Tool> {
         let commanded = self.command.as_ref().map(|command| command.tool);
-        let tool = self.open.is_none().then(|| tools::fails_alone(text, commanded)).flatten()?;
-        Some((tool, Beginning { certain: true, first: true }))
+        self.open.is_none().then(|| tools::fails_alone(text, commanded)).flatten()
     }
 
     fn open(&mut self, tool: Tool, certain: bool, number: u64) {
@@ -197,12 +196,8 @@ impl Assembler {
         }
     }
 
-    fn take_json(&mut self, line: &Line, number: u64) {
-        if line.fence {
-            self.end_json(number);
-            return;
-        }
-        for (value, first) in self.json.line(&line.text, number) {
+    fn take_json(&mut self, text: &str, number: u64) {
+        for (value, first) in self.json.line(text, number) {
             if let Some(mut run) = tools::from_json(&value) {
                 run.lines = Lines { first, last: number };
                 run.headings = self.headings.path();

@@ -11,16 +11,12 @@ pub const COMMAND_CHARS_MAX: usize = 400;
 /// A tool's name further back in a line is not looked for.
 const WORDS_MAX: usize = 60;
 
-/// A command line that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// The tool.
     pub tool: Tool,
     /// The line, from the tool's name on.
     pub text: String,
-    /// The address.
     pub url: Option<String>,
-    /// What it asks for.
     pub load: Load,
 }
 
@@ -131,7 +127,8 @@ impl Load {
             Meaning::Threads => self.threads = count(),
             Meaning::Requests => self.requests = count(),
             Meaning::Pipelining => self.pipelining = count(),
-            Meaning::Duration => self.duration_s = seconds(value),
+            // A bare number is seconds in every one of these tools.
+            Meaning::Duration => self.duration_s = number::seconds(value).or_else(|| number::decimal(value)),
             Meaning::Rate | Meaning::RateEach => self.rate_per_s = rate(value),
             Meaning::Keep => self.keep_alive = Some(value != "false"),
             Meaning::Close => self.keep_alive = Some(false),
@@ -147,18 +144,12 @@ impl Load {
     }
 }
 
-/// Seconds; a bare number is seconds in every one of these tools.
-fn seconds(value: &str) -> Option<f64> {
-    let us = number::us(value).or_else(|| Some(number::decimal(value)? * 1e6));
-    us.map(|us| us / 1e6)
-}
-
 /// Requests per second: `2000`, `2k`, `100/1s`, `50/m`.
 fn rate(value: &str) -> Option<f64> {
     let (number, per) = value.split_once('/').unwrap_or((value, "1s"));
     let per = if per.starts_with(|c: char| c.is_ascii_digit()) { per.to_owned() } else { format!("1{per}") };
     let (count, _) = number::count(number)?;
-    let per_s = number::us(&per)? / 1e6;
+    let per_s = number::seconds(&per)?;
     (count > 0 && per_s > 0.0).then_some(count as f64 / per_s)
 }
 

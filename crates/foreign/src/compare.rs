@@ -58,30 +58,28 @@ pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
 /// Compares two groups by their places; none where a place is none.
 pub fn compare(audit: &Audit, baseline: usize, candidate: usize) -> Option<Comparison> {
     let (one, other) = (audit.groups.get(baseline)?, audit.groups.get(candidate)?);
-    let mut reasons = void_reasons(audit, one, other);
-    let interval = interval(one, other);
-    if reasons.is_empty() {
-        reasons.extend(interval.as_ref().err().cloned());
-    }
-    let answer = interval.ok().filter(|_| reasons.is_empty()).unwrap_or(Sides::Invalid { reasons });
-    let mut worth: Vec<String> =
-        (!answer.is_void()).then(|| worth_of_interval(one, other)).into_iter().collect();
-    worth.extend(asked_otherwise(audit, one, other));
-    worth.extend(warned(audit, one, other));
+    let reasons = void_reasons(audit, one, other);
+    let (answer, worth) = match interval(one, other) {
+        Ok(of) if reasons.is_empty() => (Sides::Interval(of), Some(worth_of_interval(one, other))),
+        Err(reason) if reasons.is_empty() => (Sides::Invalid { reasons: vec![reason] }, None),
+        Ok(_) | Err(_) => (Sides::Invalid { reasons }, None),
+    };
+    let besides = asked_otherwise(audit, one, other).into_iter().chain(warned(audit, one, other));
+    let worth = worth.into_iter().chain(besides).collect();
     let runs = (one.rates.len(), other.rates.len());
     Some(Comparison { baseline: one.label.clone(), candidate: other.label.clone(), runs, answer, worth })
 }
 
-fn interval(one: &Group, other: &Group) -> Result<Sides, String> {
+/// The interval, or why there is none.
+fn interval(one: &Group, other: &Group) -> Result<stats::Welch, String> {
     let logs = |group: &Group| group.rates.iter().map(|rate| rate.ln()).collect::<Vec<f64>>();
-    match stats::welch(&logs(one), &logs(other), LEVEL) {
-        Ok(welch) => Ok(Sides::Interval(welch)),
-        Err(stats::Error::TooFewBlocks { .. }) => Err(too_few(one, other)),
-        Err(stats::Error::NoSpread { .. }) => {
-            Err("all runs of a side are alike to the last digit, so their spread is not known".to_owned())
+    stats::welch(&logs(one), &logs(other), LEVEL).map_err(|error| match error {
+        stats::Error::TooFewBlocks => too_few(one, other),
+        stats::Error::NoSpread { .. } => {
+            "all runs of a side are alike to the last digit, so their spread is not known".to_owned()
         }
-        Err(error) => Err(error.to_string()),
-    }
+        error => error.to_string(),
+    })
 }
 
 fn too_few(one: &Group, other: &Group) -> String {
@@ -150,9 +148,8 @@ fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> 
         (Some(one), Some(other)) if one != other => Some(format!("{one} vs {other}")),
         _ => None,
     });
-    let differing: Vec<String> = differing.collect();
-    (!differing.is_empty())
-        .then(|| format!("the sides differ in more than their labels: {}", differing.join(", ")))
+    let differing = differing.collect::<Vec<_>>().join(", ");
+    (!differing.is_empty()).then(|| format!("the sides differ in more than their labels: {differing}"))
 }
 
 fn warned(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! A run while its lines come in. It must not know which tool prints what; that is for `tools`.
 
 use crate::number::{self, Lone};
-use crate::run::{Quantile, Run, Tool};
+use crate::run::{Quantile, Run};
+use crate::tools::Tool;
 
 /// More quantiles than any tool prints.
 const QUANTILES_MAX: usize = 64;
@@ -36,9 +37,7 @@ pub enum Part {
 /// A run under way.
 #[derive(Debug, Default)]
 pub struct Draft {
-    /// What is known so far.
     pub run: Run,
-    /// What the lines that come next are about.
     pub part: Part,
     /// Whether the last line that the tool prints has been seen.
     pub whole: bool,
@@ -46,31 +45,27 @@ pub struct Draft {
     pub certain: bool,
     /// Whether it is made of several loads, so that the rate and the length of one are none of the whole.
     pub several: bool,
-    /// Names of columns of a table.
+    /// Of a table.
     pub columns: Vec<String>,
     /// Lines of something else since its last one.
     pub foreign: u32,
 }
 
 impl Draft {
-    /// A run of which only the tool is known.
     pub fn new(tool: Tool) -> Self {
         Self { run: Run::new(tool), ..Self::default() }
     }
 
-    /// Keeps the requests per second.
     pub fn rate(&mut self, text: &str, lone: Lone) -> Taken {
         keep(&mut self.run.requests_per_s, number::figure(text, lone))
     }
 
-    /// Keeps the number of requests.
     pub fn requests(&mut self, text: &str) -> Taken {
         let Some((count, rounded)) = number::count(text) else { return Taken::Ours };
         self.run.rounded |= rounded;
         keep(&mut self.run.requests, Some(count))
     }
 
-    /// Keeps a quantile.
     pub fn quantile(&mut self, percent: Option<f64>, us: Option<f64>) {
         let Some((percent, us)) = percent.zip(us) else { return };
         if (0.0..=100.0).contains(&percent) && self.run.latency.quantiles.len() < QUANTILES_MAX {

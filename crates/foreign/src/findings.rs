@@ -14,7 +14,7 @@ pub use pasted::Pasted;
 pub(crate) use repeats::distance;
 pub use repeats::{HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 
-use model::{Code, Evidence, FAILED_SHARE_MAX, Grade};
+use model::{Code, Evidence, FAILED_SHARE_MAX, Finding, Grade};
 use serde::Serialize;
 
 use crate::group::Group;
@@ -46,22 +46,19 @@ pub struct Case {
     pub evidence: Evidence,
 }
 
-/// A finding: its evidence is what the check says of all cases.
-pub type Finding = model::Finding<Check>;
-
 /// The result of one check that found something.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What was found, and what to do.
-    pub finding: Finding,
+    /// What was found, and what to do; its evidence is what the check says of all cases.
+    pub finding: Finding<Check>,
     /// Where, with the figures; at least one.
     pub cases: Vec<Case>,
 }
 
 impl std::ops::Deref for Found {
-    type Target = Finding;
+    type Target = Finding<Check>;
 
-    fn deref(&self) -> &Finding {
+    fn deref(&self) -> &Finding<Check> {
         &self.finding
     }
 }
@@ -233,7 +230,7 @@ impl Code for Check {
 
 impl Row {
     /// What it finds: a finding for each grade that a case of it has.
-    fn findings(&self, of: &Sight<'_>) -> impl Iterator<Item = Found> {
+    fn findings(&self, of: &Sight<'_>) -> Vec<Found> {
         let mut seen: Vec<(Grade, Case)> = match self.look {
             Look::All(look) => look(of),
             Look::Run(look) => {
@@ -254,7 +251,7 @@ impl Row {
             };
             Found { finding: Finding::new(self.check, seen[0].0, self.statement, remedy), cases }
         };
-        seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect::<Vec<_>>().into_iter()
+        seen.chunk_by(|(one, _), (other, _)| one == other).map(found).collect()
     }
 }
 

@@ -64,7 +64,7 @@ pub fn groups(runs: &[Run]) -> Vec<Group> {
 fn pooled(rates: &[f64]) -> Option<Pooled> {
     let logs: Vec<f64> = rates.iter().map(|rate| rate.ln()).collect();
     let runs = u32::try_from(logs.len()).ok()?;
-    let estimate = Estimate::of(&logs, stats::plain_t(runs, LEVEL).ok()?).ok()?;
+    let estimate = Estimate::of(&logs, stats::plain_t(runs, LEVEL)?).ok()?;
     let Estimate { ratio, low, high, sd_log, .. } = estimate;
     Some(Pooled { runs, rate_per_s: ratio, low_per_s: low, high_per_s: high, sd_log })
 }

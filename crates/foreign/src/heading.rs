@@ -44,12 +44,8 @@ impl Heading {
 
     /// A line that the next one underlines.
     pub fn underlined(text: &str, rule: &str) -> Option<Self> {
-        let level = match rule {
-            _ if rule.len() < 3 => return None,
-            _ if rule.chars().all(|c| c == '=') => 1,
-            _ if rule.chars().all(|c| c == '-') => 2,
-            _ => return None,
-        };
+        let is_of = |sign: char| rule.len() >= 3 && rule.chars().all(|c| c == sign);
+        let (_, level) = [('=', 1), ('-', 2)].into_iter().find(|(sign, _)| is_of(*sign))?;
         if text.chars().count() > HEADING_CHARS_MAX { None } else { Self::named(level, text) }
     }
 
@@ -78,8 +74,7 @@ impl Heading {
 /// The inside of a line that is bold as a whole.
 fn bold(text: &str) -> Option<&str> {
     let text = text.strip_prefix("- ").or_else(|| text.strip_prefix("* ")).unwrap_or(text);
-    let text = text.split_once(' ').filter(|(number, _)| is_numbering(number)).map_or(text, |(_, rest)| rest);
-    let text = text.trim_end_matches(':');
+    let text = unnumbered(text).trim_end_matches(':');
     ["**", "__"].iter().find_map(|mark| {
         let inner = text.strip_prefix(mark)?.strip_suffix(mark)?;
         (!inner.is_empty() && !inner.contains(mark)).then_some(inner)
@@ -88,23 +83,19 @@ fn bold(text: &str) -> Option<&str> {
 
 /// Without the marks of Markdown and without numbers before it: `2. **fork**` is `fork`.
 fn plain(text: &str) -> String {
-    let text = text.trim().trim_matches(['-', '*', '=', '~', '─', '#', ' ', ':', '`', '_']);
-    let text = match text.split_once([' ', '\t']) {
-        Some((number, rest)) if is_numbering(number) => rest,
-        _ => text,
-    };
+    let text = unnumbered(text.trim().trim_matches(['-', '*', '=', '~', '─', '#', ' ', ':', '`', '_']));
     // `[words](address)` is its words.
     let text = match (text.strip_prefix('['), text.split_once("](")) {
         (Some(_), Some((words, _))) => words.trim_start_matches('['),
         _ => text,
     };
-    let kept: Vec<&str> = text.split_whitespace().collect();
-    kept.join(" ")
-        .replace(['`', '\u{fffd}'], "")
-        .replace("**", "")
-        .chars()
-        .filter(|c| !c.is_control())
-        .collect()
+    let kept = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    kept.replace(['`', '\u{fffd}'], "").replace("**", "").chars().filter(|c| !c.is_control()).collect()
+}
+
+/// Without `2.` or `3.1)` before it.
+fn unnumbered(text: &str) -> &str {
+    text.split_once([' ', '\t']).filter(|(number, _)| is_numbering(number)).map_or(text, |(_, rest)| rest)
 }
 
 fn is_numbering(word: &str) -> bool {
@@ -130,7 +121,6 @@ impl Headings {
         self.stack.iter().all(|heading| heading.level == LEVEL_BARE)
     }
 
-    /// Their texts.
     pub fn path(&self) -> Vec<String> {
         self.stack.iter().map(|heading| heading.text.clone()).collect()
     }

@@ -25,13 +25,12 @@ mod words;
 
 pub use compare::{Comparison, Sides, compare, pick};
 pub use compatibility::{Came, Difference, Refusal, Translation, When};
-pub use findings::{About, Case, Check, Finding, Found, HAND_MAX, HAND_MEDIAN, HAND_WIDE};
+pub use findings::{About, Case, Check, Found, HAND_MAX, HAND_MEDIAN, HAND_WIDE};
 pub use group::{Group, Pooled, groups};
 pub use mix::{Choice, Kind, LeftOut, Mix, Span};
 pub use run::{Failures, Latency, Lines, Load, Quantile, Run};
 pub use source::{LINE_BYTES_MAX, RUNS_MAX, Reader, Transcript};
 pub use tools::Tool;
-pub use traffic::Asked;
 
 use model::Grade;
 

@@ -5,25 +5,15 @@ const COLOUR_BYTES_MAX: usize = 11;
 /// Titles of windows are no longer than this.
 const TITLE_CHARS_MAX: usize = 300;
 
-/// What a line is once it is clean.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The text, without blanks around it.
-    pub text: String,
-    /// Whether it begins or ends a block of code in Markdown.
-    pub fence: bool,
+/// Cleans a line; there are no blanks around it then.
+pub fn clean(raw: &str) -> String {
+    let spaced = plain_spaces(&without_escapes(raw));
+    without_cells(without_quote(without_stamp(spaced.trim()))).to_owned()
 }
 
-/// Cleans a line.
-pub fn clean(raw: &str) -> Line {
-    let colourless = without_escapes(raw);
-    let spaced = plain_spaces(&colourless);
-    let mut text = spaced.trim();
-    text = without_stamp(text);
-    text = without_quote(text);
-    text = without_cells(text);
-    let fence = text.starts_with("```") || text.starts_with("~~~");
-    Line { text: text.to_owned(), fence }
+/// Whether a clean line begins or ends a block of code in Markdown.
+pub fn is_fence(text: &str) -> bool {
+    text.starts_with("```") || text.starts_with("~~~")
 }
 
 /// Takes out terminal sequences: colours, cursor moves, titles; also colours whose escape byte was lost in copying.
@@ -36,14 +26,10 @@ fn without_escapes(raw: &str) -> String {
     while let Some(at) = rest.find(['\u{1b}', '[', '\u{8}']) {
         let (before, found) = rest.split_at(at);
         out.push_str(before);
-        rest = match after_sequence(found) {
-            Some(after) => after,
-            None => {
-                let mut chars = found.chars();
-                out.extend(chars.next().filter(|c| *c == '['));
-                chars.as_str()
-            }
-        };
+        rest = after_sequence(found).unwrap_or_else(|| {
+            out.extend(found.chars().next().filter(|c| *c == '['));
+            &found[1..]
+        });
     }
     out + rest
 }
@@ -75,9 +61,8 @@ fn after_colour(text: &str) -> Option<&str> {
     let colour = |part: &str| part.parse::<u16>().is_ok_and(|code| code <= 107);
     // Without a number it may be a word: `[mean, 50, …]`.
     let colours = !parameters.is_empty() && parameters.split(';').all(|part| part.is_empty() || colour(part));
-    colours.then_some(())?;
     // `[2ms, 4ms]` is a bucket of a histogram, `[5m]` a time.
-    (!after.starts_with(['s', ']', ','])).then_some(after)
+    (colours && !after.starts_with(['s', ']', ','])).then_some(after)
 }
 
 /// Blanks of all kinds become spaces; those that set thousands apart go.
@@ -89,14 +74,11 @@ fn plain_spaces(text: &str) -> String {
     let digit = |at: Option<usize>| at.and_then(|at| chars.get(at)).is_some_and(char::is_ascii_digit);
     let mut out = String::with_capacity(text.len());
     for (at, c) in chars.iter().enumerate() {
-        let narrow = matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}');
-        if narrow && digit(at.checked_sub(1)) && digit(Some(at + 1)) {
-            continue;
-        }
+        let in_number = || digit(at.checked_sub(1)) && digit(Some(at + 1));
         match c {
             '\u{feff}' | '\u{200b}' => {}
-            '\t' => out.push(' '),
-            _ if narrow => out.push(' '),
+            '\u{a0}' | '\u{202f}' | '\u{2009}' if in_number() => {}
+            '\t' | '\u{a0}' | '\u{202f}' | '\u{2009}' => out.push(' '),
             c => out.push(*c),
         }
     }
@@ -107,7 +89,7 @@ fn plain_spaces(text: &str) -> String {
 fn without_stamp(text: &str) -> &str {
     let stamp = |first: &str| {
         let shape = first.len() >= 20 && first.ends_with('Z') && first.as_bytes().get(10) == Some(&b'T');
-        shape && first.chars().next().is_some_and(|c| c.is_ascii_digit())
+        shape && first.starts_with(|c: char| c.is_ascii_digit())
     };
     let text = match text.split_once(' ') {
         Some((first, rest)) if stamp(first) => rest.trim_start(),
@@ -121,11 +103,9 @@ fn without_stamp(text: &str) -> &str {
 
 fn is_container(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let named = name.len() <= 40 && name.starts_with(|c: char| c.is_ascii_alphabetic());
     let numbered = name.ends_with(|c: char| c.is_ascii_digit()) && name.contains(['-', '_']);
-    numbered
-        && name.len() <= 40
-        && name.chars().all(plain)
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+    named && numbered && name.chars().all(plain)
 }
 
 /// Takes off the marks of quotes in Markdown and mail.
@@ -170,8 +150,8 @@ mod tests {
             ("\u{1b}", ""),
         ];
         for (raw, text) in table {
-            assert_eq!(clean(raw).text, text, "{raw:?}");
+            assert_eq!(clean(raw), text, "{raw:?}");
         }
-        assert!(clean("> ```text").fence);
+        assert!(is_fence(&clean("> ```text")));
     }
 }

@@ -87,7 +87,7 @@ pub struct Mix {
     /// Kinds that came no more often than that were forgotten.
     forgotten: u64,
     /// Of the first request, where it tells that.
-    origin: Option<Option<String>>,
+    origin: Option<String>,
     /// Names of queries' values that were masked, and how often.
     pub masked: BTreeMap<String, u64>,
     /// What was left out.
@@ -158,7 +158,8 @@ impl Mix {
 
     fn take_in(&mut self, asked: Asked) {
         let left_out = &mut self.left_out;
-        if asked.origin.is_some() && asked.origin != *self.origin.get_or_insert_with(|| asked.origin.clone())
+        if let Some(origin) = &asked.origin
+            && origin != self.origin.get_or_insert_with(|| origin.clone())
         {
             left_out.elsewhere += 1;
             return;

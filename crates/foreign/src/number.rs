@@ -39,18 +39,11 @@ fn decimal_mark(text: &str, lone: Lone) -> Option<usize> {
     let marks: Vec<(usize, char)> = text.char_indices().filter(|(_, c)| matches!(c, '.' | ',')).collect();
     let (last, sign) = *marks.last()?;
     let alike = marks.iter().filter(|(_, c)| *c == sign).count();
-    let decimals = text.len() - last - 1;
-    let before = marks.first().map_or(0, |(at, _)| *at);
-    match () {
-        // The same mark twice sets thousands apart.
-        () if alike > 1 => None,
-        // Two different marks: the last one is the decimal mark.
-        () if marks.len() > alike => Some(last),
-        // A point is one everywhere these tools come from.
-        () if sign == '.' => Some(last),
-        () if decimals == 3 && (1..=3).contains(&before) && lone == Lone::Thousands => None,
-        () => Some(last),
-    }
+    // A point is the decimal mark everywhere these tools come from, as is the last of two different marks.
+    let is_lone = marks.len() == 1 && sign == ',' && text.len() - last == 4 && (1..=3).contains(&last);
+    // The same mark twice sets thousands apart.
+    let is_thousands = alike > 1 || is_lone && lone == Lone::Thousands;
+    (!is_thousands).then_some(last)
 }
 
 /// The leading number of a token and what follows it: `12.5ms` is `12.5` and `ms`.
@@ -112,17 +105,10 @@ pub fn bytes(text: &str, kilo: f64) -> Option<f64> {
     let (number, unit) = split_unit(text.trim());
     let unit = unit.trim();
     let base = if unit.contains('i') { 1024.0 } else { kilo };
-    let power = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
-        None | Some('B') => 0,
-        Some('K') => 1,
-        Some('M') => 2,
-        Some('G') => 3,
-        Some('T') => 4,
-        Some(_) => return None,
-    };
+    let power = unit.chars().next().map_or(Some(0), |c| "BKMGT".find(c.to_ascii_uppercase()))?;
     let rest = unit.trim_start_matches(|c: char| "kKMGT".contains(c));
     let known = matches!(rest, "" | "i" | "B" | "iB" | "b" | "ytes" | "bytes");
-    known.then_some(figure(number, Lone::Thousands)? * base.powi(power))
+    known.then_some(figure(number, Lone::Thousands)? * base.powi(power as i32))
 }
 
 /// A count, and whether it was rounded: `1,234` or `24k`.

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-pub use crate::tools::Tool;
-use crate::tools::{Divides, Pace, RateOf};
+use crate::tools::{Divides, Pace, RateOf, Tool};
 
 /// Lines of a file, counted from 1, both ends within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
@@ -156,12 +155,9 @@ impl Run {
     /// Connections that the tool really opened: wrk gives each thread as many as go without a rest.
     pub fn connections_opened(&self) -> Option<u64> {
         let asked = self.load.connections?;
-        let threads = self.load.threads.filter(|threads| *threads > 0);
-        Some(match (self.tool.row().divides, threads) {
-            (Divides::ConnectionsByThreads, Some(threads)) => asked / threads * threads,
-            (Divides::ConnectionsByThreads, None)
-            | (Divides::RequestsByConnections | Divides::Nothing, _) => asked,
-        })
+        let divides = self.tool.row().divides == Divides::ConnectionsByThreads;
+        let threads = self.load.threads.filter(|threads| divides && *threads > 0);
+        Some(threads.map_or(asked, |threads| asked / threads * threads))
     }
 
     /// The path of the address.

@@ -60,15 +60,13 @@ impl Reader {
     /// Takes the next piece of the file.
     pub fn feed(&mut self, piece: &[u8]) {
         self.assembler.about.bytes += piece.len() as u64;
-        match self.encoding {
-            Some(encoding) => self.text(encoding, piece),
-            None => {
-                // The mark before the text may come in pieces.
-                self.held.extend_from_slice(piece);
-                if self.held.len() >= 2 {
-                    self.begin();
-                }
-            }
+        if self.encoding.is_some() {
+            return self.text(piece);
+        }
+        // The mark before the text may come in pieces.
+        self.held.extend_from_slice(piece);
+        if self.held.len() >= 2 {
+            self.begin();
         }
     }
 
@@ -80,13 +78,13 @@ impl Reader {
             rest => (Encoding::Utf8, rest),
         };
         self.encoding = Some(encoding);
-        self.text(encoding, text);
+        self.text(text);
     }
 
-    fn text(&mut self, encoding: Encoding, piece: &[u8]) {
-        match encoding {
-            Encoding::Utf8 => self.feed_utf8(piece),
-            Encoding::Utf16(unit) => self.feed_utf16(piece, unit),
+    fn text(&mut self, piece: &[u8]) {
+        match self.encoding {
+            Some(Encoding::Utf16(unit)) => self.feed_utf16(piece, unit),
+            Some(Encoding::Utf8) | None => self.feed_utf8(piece),
         }
     }
 

@@ -234,7 +234,6 @@ impl Tool {
         }
     }
 
-    /// Whether the two print the same, so that only a command line tells them apart.
     pub(crate) fn prints_as(self, other: Tool) -> bool {
         let printer = |tool: Tool| tool.row().prints_as.unwrap_or(tool);
         printer(self) == printer(other)
@@ -250,10 +249,10 @@ pub(crate) fn is_first(text: &str) -> bool {
     TOOLS.iter().filter_map(|row| (row.begins)(text)).any(|beginning| beginning.first)
 }
 
-/// The tool whose output begins with this line, as far as can be told.
-pub(crate) fn begins(text: &str) -> Option<(Tool, Beginning)> {
-    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?)));
-    found().find(|(_, beginning)| beginning.certain).or_else(|| found().next())
+/// The tool whose output begins with this line, as far as can be told, and whether it can be no other's.
+pub(crate) fn begins(text: &str) -> Option<(Tool, bool)> {
+    let found = || TOOLS.iter().filter_map(|row| Some((row.tool, (row.begins)(text)?.certain)));
+    found().find(|(_, certain)| *certain).or_else(|| found().next())
 }
 
 /// The tool that printed this line and nothing else, because it could not connect. `commanded` is the one whose command line
@@ -263,12 +262,10 @@ pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
     TOOLS.iter().find(|row| (row.fails_alone)(text, named(row.tool))).map(|row| row.tool)
 }
 
-/// Puts a line into the run under way.
 pub(crate) fn take(text: &str, draft: &mut Draft) -> Taken {
     (draft.run.tool.row().take)(text, draft)
 }
 
-/// The run that a JSON value is, if a tool wrote it.
 pub(crate) fn from_json(value: &Value) -> Option<Run> {
     let mut run = TOOLS.iter().find_map(|row| (row.json?.0)(value))?;
     run.json = true;
@@ -281,9 +278,10 @@ pub(crate) fn json_tool(text: &str) -> Option<Tool> {
     TOOLS.iter().find(wrote).map(|row| row.tool)
 }
 
-/// The keys of an object in a JSON value.
-fn keys_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v String> {
-    value.get(key).and_then(Value::as_object).into_iter().flat_map(|map| map.keys())
+/// The counts of an object in a JSON value, by their names.
+fn counts_at<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = (&'v str, u64)> {
+    let counts = value.get(key).and_then(Value::as_object).into_iter().flatten();
+    counts.map(|(name, count)| (name.as_str(), count_at(count, &[]).unwrap_or(0)))
 }
 
 /// The run of a JSON value, once its quantiles are read: those of `times` whose keys name them, each in so many microseconds.
@@ -331,9 +329,9 @@ fn is_start(text: &str, draft: &mut Draft) -> bool {
 }
 
 /// Counts that stand with their names between others, such as `read 3, write 4` or `3 read, 4 write`.
-fn named_counts(text: &str, sign: char, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
+fn named_counts(text: &str, count_first: bool) -> impl Iterator<Item = (&str, Option<u64>)> {
     text.split([',', ':']).filter_map(move |part| {
-        let (one, other) = part.trim().split_once(sign)?;
+        let (one, other) = part.trim().split_once(' ')?;
         let (name, count) = if count_first { (other, one) } else { (one, other) };
         Some((name, number::whole(count.trim())))
     })

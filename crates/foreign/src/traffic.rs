@@ -32,7 +32,7 @@ pub struct Asked {
 pub(crate) type Entry<'a> = (u64, Result<Asked, &'a str>);
 
 /// Reads a line of a log.
-type ReadLine<'r> = &'r mut dyn FnMut(&str) -> Option<Asked>;
+type ReadLine = fn(&str) -> Option<Asked>;
 
 /// Reads a file of any form, tells each entry, and says of which form it is.
 ///
@@ -50,31 +50,24 @@ pub(crate) fn read(source: &mut dyn BufRead, tell: &mut dyn FnMut(Entry<'_>)) ->
     let head = String::from_utf8_lossy(begin).trim_start().to_owned();
     let mut source = begin.chain(source);
     // The first request may be none: scanners send anything. Later ones tell.
-    let has = |read: ReadLine<'_>| head.lines().any(|line| read(line).is_some());
-    let is_har = head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"log\""));
+    let has = |read: ReadLine| head.lines().any(|line| read(line).is_some());
     // Of a HAR file no line is a whole request.
-    if head.starts_with('{') && has(&mut json_lines::asked) {
-        read_lines(&mut source, &mut json_lines::asked, tell)?;
+    if head.starts_with('{') && has(json_lines::asked) {
+        read_lines(&mut source, json_lines::asked, tell)?;
         return Ok("access log of JSON lines");
     }
-    if is_har {
+    if head.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with("\"log\"")) {
         har::read(&mut source, tell)?;
         return Ok("HAR file");
     }
-    let mut clock = combined::Clock::default();
-    let mut asked = |line: &str| combined::asked(line, &mut clock);
-    if has(&mut asked) {
-        read_lines(&mut source, &mut asked, tell)?;
+    if has(combined::asked) {
+        read_lines(&mut source, combined::asked, tell)?;
         return Ok("access log");
     }
     unknown("neither an access log (combined, or JSON lines) nor a HAR file")
 }
 
-fn read_lines(
-    source: &mut dyn BufRead,
-    read: ReadLine<'_>,
-    tell: &mut dyn FnMut(Entry<'_>),
-) -> io::Result<()> {
+fn read_lines(source: &mut dyn BufRead, read: ReadLine, tell: &mut dyn FnMut(Entry<'_>)) -> io::Result<()> {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();

@@ -62,11 +62,8 @@ pub fn without_repeat(heading: &str) -> String {
     while strip_counter(&mut kept) {}
     let text = kept.join(" ");
     let text = text.trim_end_matches([',', ';', ':', '-', '–', '—', '(', '#', ' ', '·', '/']).trim();
-    if GENERIC.split('|').any(|generic| generic == text.to_lowercase()) {
-        String::new()
-    } else {
-        text.to_owned()
-    }
+    let is_generic = GENERIC.split('|').any(|generic| generic == text.to_lowercase());
+    if is_generic { String::new() } else { text.to_owned() }
 }
 
 /// Takes one counter off the end: `run 2`, `#2`, `(run 2 of 3)`, `2nd run`.
@@ -93,8 +90,7 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
         }
         [.., run, one] if repeat(run) && number(one) => 2,
         [.., one, run] if repeat(run) && (ordinal(one) || number(one)) => 2,
-        [.., one] if one.contains('#') && number(one) && kept.len() > 1 => 1,
-        [one] if number(one) && (one.contains('#')) => 1,
+        [.., one] if one.contains('#') && number(one) => 1,
         [one] if repeat(one) || ordinal(one) => 1,
         _ => return false,
     };
@@ -105,20 +101,12 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
 /// A file's name without folder, ending and what only counts repeats: `logs/nginx-run2.txt` is `nginx`.
 pub fn file_stem(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let stem = match name.rsplit_once('.') {
-        Some((stem, _)) if !stem.is_empty() => stem,
-        _ => name,
-    };
-    for word in ["run", "rep", "round", "try", "take", "lauf"] {
-        let digits = stem.trim_end_matches(|c: char| c.is_ascii_digit());
-        let numbered = digits.len() < stem.len();
-        let before = digits.trim_end_matches(['-', '_', '.']).strip_suffix(word);
-        if let Some(before) = before.filter(|_| numbered) {
-            let before = before.trim_end_matches(['-', '_', '.', ' ']);
-            return before.to_owned();
-        }
-    }
-    stem.to_owned()
+    let stem = name.rsplit_once('.').map(|(stem, _)| stem).filter(|stem| !stem.is_empty()).unwrap_or(name);
+    let unnumbered = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+    let counter = unnumbered.trim_end_matches(['-', '_', '.']);
+    let mut names = ["run", "rep", "round", "try", "take", "lauf"].into_iter();
+    let before = names.find_map(|name| counter.strip_suffix(name)).filter(|_| unnumbered.len() < stem.len());
+    before.map_or(stem, |before| before.trim_end_matches(['-', '_', '.', ' '])).to_owned()
 }
 
 /// Whether a word is one of a list with blanks between.

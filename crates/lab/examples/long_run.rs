@@ -14,6 +14,7 @@ use std::io::{Error, Result, Write};
 use std::time::Duration;
 
 use environment::{Simulated, begun, plan};
+use machine::process;
 use plan::{Metric, Plan, Rate};
 use proofload_lab::{News, Progress};
 use record::{Event, MachineUse};
@@ -133,10 +134,6 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// proc(5).
 fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kb = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kb.unwrap_or(0) * 1024
+    process::number(&process::text(std::process::id(), "status"), "VmRSS") * 1024
 }

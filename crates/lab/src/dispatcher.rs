@@ -125,9 +125,7 @@ impl<'a> Dispatcher<'a> {
             search: None,
         }
     }
-}
 
-impl Dispatcher<'_> {
     fn carry_through(&mut self) -> Result<(), LabError> {
         let outcome = self.blocks().or_else(|failure| match failure {
             Failure::GeneratorsLost(lost) => Err(self.without(&lost)?),
@@ -206,18 +204,13 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Tells what follows from all blocks so far, and whether the run ends with it.
+    /// Tells what follows from all blocks so far, and whether the run ends with it: by the stop rule at a look, else for want of time.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
         self.tell(News::Progress(Progress::Concluded(&conclusion)));
-        match analysis::void_for_good(&conclusion) {
-            Some(why) => Some(EndReason::Void(why)),
-            None => self.end_now(&conclusion),
+        if let Some(why) = analysis::void_for_good(&conclusion) {
+            return Some(EndReason::Void(why));
         }
-    }
-
-    /// Whether the run ends after this block: by the stop rule at a look, else for want of time.
-    fn end_now(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
         let kept = self.blocks_kept();
         let rule = analysis::rule(self.writer.record());
         let searched = self.search.as_ref().map(|search| search.blocks);
@@ -226,13 +219,11 @@ impl Dispatcher<'_> {
             let enough = self.plan.design.blocks.or(searched).unwrap_or(BLOCKS_AIM);
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
-        let decided =
-            || conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion);
         if rule.is_some_and(|rule| rule.is_look(kept)) {
-            if decided() {
+            if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), &conclusion) {
                 return Some(EndReason::Decided);
             }
-            self.let_go(conclusion);
+            self.let_go(&conclusion);
         }
         if kept >= last {
             return Some(EndReason::LastLook);
@@ -475,13 +466,12 @@ impl Dispatcher<'_> {
         (self.watch)(&Update { elapsed_s, left_s, news });
     }
 
-    /// Seconds that are told to be left, at the most; of captures about.
+    /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more; of
+    /// captures about.
     fn told_left_s(&mut self) -> f64 {
-        self.captures_left_s.unwrap_or_else(|| self.most_left_s())
-    }
-
-    /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more.
-    fn most_left_s(&mut self) -> f64 {
+        if let Some(left_s) = self.captures_left_s {
+            return left_s;
+        }
         let left_s = self.left_s().max(0.0);
         let kept = self.blocks_kept();
         let planned = self.writer.record().blocks_planned.filter(|blocks| *blocks > kept);

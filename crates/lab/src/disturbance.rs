@@ -78,7 +78,6 @@ impl Taken {
         machines.hosts.keys().map(|host| taken_on(Some(host))).fold(taken_on(None), Taken::worse)
     }
 
-    /// The worse of each figure.
     fn worse(self, other: Taken) -> Taken {
         Taken {
             by_steal: self.by_steal.max(other.by_steal),

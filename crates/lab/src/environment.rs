@@ -108,6 +108,7 @@ pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Why a step could not be done.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Failure {
     /// A service did not start, or died; the text is complete, with its last output.
     #[error("{0}")]
@@ -127,12 +128,9 @@ pub enum Failure {
     /// Going on is pointless; the text says why.
     #[error("{0}")]
     Pointless(String),
-    /// The budget does not hold enough blocks for a verdict.
+    /// The budget does not hold enough blocks for a verdict; one of so many seconds does.
     #[error("the budget is too small, {needed_s} s would do")]
-    BudgetTooSmall {
-        /// A budget that is enough, in seconds.
-        needed_s: u64,
-    },
+    BudgetTooSmall { needed_s: u64 },
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,

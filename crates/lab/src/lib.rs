@@ -21,9 +21,9 @@ pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };
 pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
-pub use reached::{DeployedServices, Reached, RemoteHosts};
-pub use real::{Helpers, RealEnvironment};
+pub use reached::{DeployedServices, RemoteHosts};
+pub use real::RealEnvironment;
 pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
 pub use tuning::{BLOCKS_AIM, SecondsGuess, Settings};
-pub use url::{Reached as ReachedUrl, reach, unseen};
+pub use url::{reach, unseen};

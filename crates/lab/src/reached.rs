@@ -15,16 +15,7 @@ use remote::kubernetes::Deployed;
 use remote::services::RemoteHost;
 use remote::{Blame, Channel, Error};
 
-/// A `proofload remote-agent` on another machine.
-#[derive(Debug)]
-pub struct Reached {
-    /// Its stdin and stdout.
-    pub channel: Channel,
-    /// The address at which this machine, and others, find that one, where [`Plan::wants_address_of`] says that it is wanted.
-    pub address: Option<IpAddr>,
-}
-
-/// All of them, by host; none by default. Dropping it ends what is left there.
+/// Every `proofload remote-agent` on another machine, by host; none by default. Dropping it ends what is left there.
 #[derive(Debug, Default)]
 pub struct RemoteHosts {
     machines: BTreeMap<String, Machine>,
@@ -39,17 +30,18 @@ pub(crate) struct Machine {
 }
 
 impl RemoteHosts {
-    /// Reaches every host of a plan, and has it look whether its services could be started there.
+    /// Reaches every host of a plan, and has it look whether its services could be started there. `reach` gives the stdin and stdout of the
+    /// agent there, and the address at which other machines find that one, where [`Plan::wants_address_of`] says that it is wanted.
     ///
     /// # Errors
     /// The first host that cannot be had, and why.
     pub fn open(
         plan: &Plan,
-        reach: &mut dyn FnMut(&str) -> Result<Reached, Error>,
+        reach: &mut dyn FnMut(&str) -> Result<(Channel, Option<IpAddr>), Error>,
     ) -> Result<RemoteHosts, Error> {
         let mut machines = BTreeMap::new();
         for (host, services) in plan.hosts() {
-            let Reached { channel, address } = reach(host)?;
+            let (channel, address) = reach(host)?;
             let channel = Channel { name: host.to_owned(), ..channel };
             let there = Arc::new(RemoteHost::open(channel, &services)?);
             machines.insert(host.to_owned(), Machine { host: there, address });

@@ -44,15 +44,6 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The folder of logs in that of a record.
 const LOGS: &str = "logs";
 
-/// What this program is when it is started once more.
-#[derive(Debug, Clone)]
-pub struct Helpers {
-    /// The guard of a service.
-    pub warden: Warden,
-    /// A generator, by the arguments that make it one: here and on other machines.
-    pub generate: &'static [&'static str],
-}
-
 /// Starts real services, on this machine and on others, and loads them.
 pub struct RealEnvironment {
     plan: Arc<Plan>,
@@ -104,9 +95,15 @@ struct Living {
 }
 
 impl RealEnvironment {
-    /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s.
-    pub fn new(plan: Plan, helpers: Helpers, record: PathBuf, stop: Stop) -> RealEnvironment {
-        let Helpers { warden, generate } = helpers;
+    /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s. `generate` are the arguments
+    /// that make this program a generator, here and on other machines.
+    pub fn new(
+        plan: Plan,
+        warden: Warden,
+        generate: &'static [&'static str],
+        record: PathBuf,
+        stop: Stop,
+    ) -> RealEnvironment {
         let plan = Arc::new(plan);
         let cpus = ::services::cpus_allowed();
         let division = division(&plan, &cpus);
@@ -149,7 +146,6 @@ impl RealEnvironment {
     }
 }
 
-/// The living trial of a variant.
 fn living_of(living: &mut [Living], variant: usize) -> Result<&mut Living> {
     let found = living.iter_mut().find(|living| living.variant == variant);
     found.ok_or_else(|| Failure::Generator(format!("variant {variant} does not live")))
@@ -192,7 +188,7 @@ impl Environment for RealEnvironment {
             .and_then(|cache| cache.prepare((&self.warden, &values), step, &log, watch, &cancelled))
             .map_err(|error| self::services::failed_as(Failure::Preparation, error))?;
         // Kept in mind for the services that will be started.
-        self.values.extend(::services::prepared_placeholders([(step.name.as_str(), made.path.as_path())]));
+        self.values.insert(format!("prepare.{}", step.name), made.path.display().to_string());
         let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
         Ok(Prepared { name, key, made: made.made, seconds, bytes: made.bytes })
     }
@@ -216,7 +212,7 @@ impl Environment for RealEnvironment {
         let address = loaded.as_ref().map(|loaded| loaded.address.clone()).or(entry);
         let address =
             address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
-        self.compare_clocks()?;
+        self.elsewhere.as_mut().map_or(Ok(()), Elsewhere::compare_clocks)?;
         if loaded.is_some() {
             self.await_answers(variant, &address)?;
         }
@@ -309,15 +305,14 @@ fn division(plan: &Plan, cpus: &[usize]) -> Division {
     let left_open = plan.measure.is_some() && plan.loads_running();
     if left_open || plan.generators.local == 0 {
         let services = if left_open { Vec::new() } else { cpus.to_vec() };
-        let (generator, idle) = (Vec::new(), Vec::new());
-        return Division { generator, services, idle, shared: false, core_shared: false };
+        return Division { generator: Vec::new(), services, shared: false };
     }
     let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
     let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
-    let apart = ::services::divide(cpus, Some(asked), ::services::siblings);
+    let apart = ::services::divide(cpus, asked, ::services::siblings);
     match plan.design.cpus {
         Cpus::Separate => apart,
-        Cpus::Shared => apart.shared(cpus),
+        Cpus::Shared => Division { services: cpus.to_vec(), shared: true, ..apart },
     }
 }
 
@@ -359,12 +354,26 @@ impl RealEnvironment {
         let asked: Vec<PendingView<'_>> =
             asked.collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
         let after = (first == First::Machine).then(|| (self.look(), self.tcp(loaded)));
-        let samples = self.sample();
+        let here = |service: &mut ServiceHandle| match service {
+            ServiceHandle::Here(running) => Some(running.sample()),
+            ServiceHandle::There(_) => None,
+        };
+        let living = self.living.iter_mut().flat_map(|living| &mut living.services);
+        let samples: Vec<Option<Sample>> = living.map(here).collect();
         let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
-        let finish = |view: PendingView<'_>| Ok((view.host().to_owned(), view.finish()?));
+        let finish =
+            |(host, view): (&Arc<RemoteHost>, PendingView<'_>)| Ok((host.name().to_owned(), view.finish()?));
         let hosts: BTreeMap<String, HostView> =
-            asked.into_iter().map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
-        let mut services = self.joined(samples, &hosts)?;
+            hosts.iter().zip(asked).map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
+        let (mut samples, mut services) = (samples.into_iter(), Vec::new());
+        for living in &mut self.living {
+            for service in &mut living.services {
+                // One that ended elsewhere is a failure, and told by nothing else.
+                let sample = samples.next().flatten().map_or_else(|| seen_there(service, &hosts), Ok)?;
+                let (variant, host) = (living.variant, service.host().map(str::to_owned));
+                services.push(Sampled { variant, service: service.name().to_owned(), host, sample });
+            }
+        }
         services.extend(watched);
         let (machine, mut tcp) = after.unwrap_or_else(|| {
             let tcp = self.tcp(loaded);
@@ -387,34 +396,6 @@ impl RealEnvironment {
             }
         }
         hosts
-    }
-
-    /// What every living service here has used so far, in the order of [`RealEnvironment::living`]; `None` of those elsewhere.
-    fn sample(&mut self) -> Vec<Option<Sample>> {
-        let services = self.living.iter_mut().flat_map(|living| &mut living.services);
-        let sampled = services.map(|service| match service {
-            ServiceHandle::Here(running) => Some(running.sample()),
-            ServiceHandle::There(_) => None,
-        });
-        sampled.collect()
-    }
-
-    /// The same with those elsewhere, as their machines saw them. One that ended there is a failure, and told by nothing else.
-    fn joined(
-        &mut self,
-        samples: Vec<Option<Sample>>,
-        seen: &BTreeMap<String, HostView>,
-    ) -> Result<Vec<Sampled>> {
-        let mut samples = samples.into_iter();
-        let mut joined = Vec::with_capacity(samples.len());
-        for living in &mut self.living {
-            for service in &mut living.services {
-                let sample = samples.next().flatten().map_or_else(|| seen_there(service, seen), Ok)?;
-                let (variant, host) = (living.variant, service.host().map(str::to_owned));
-                joined.push(Sampled { variant, service: service.name().to_owned(), host, sample });
-            }
-        }
-        Ok(joined)
     }
 
     fn look(&self) -> Option<Look> {

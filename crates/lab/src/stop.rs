@@ -13,7 +13,7 @@ pub struct Stop(Arc<Shared>);
 struct Shared {
     wanted: AtomicBool,
     /// Ends the slice under way early, and tells how far it is.
-    slice: Mutex<Option<(load::Interrupt, load::Progress)>>,
+    slice: Mutex<Option<load::Handle>>,
     paused: Mutex<bool>,
     /// Told when a pause ends, by its end or by the wish to stop.
     go_on: Condvar,
@@ -23,8 +23,8 @@ impl Stop {
     /// Asks to stop: the slice under way ends early and nothing new is begun. Ends a pause.
     pub fn request(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
-        if let Some((interrupt, _)) = self.slice().as_ref() {
-            interrupt.stop();
+        if let Some(slice) = self.slice().as_ref() {
+            slice.stop();
         }
         // Under the lock, so that who is about to wait does not miss it.
         let _paused = self.paused();
@@ -57,25 +57,25 @@ impl Stop {
 
     /// Complete responses so far in the slice under way, or in the last one; 0 where load comes from other processes.
     pub fn responses(&self) -> u64 {
-        self.slice().as_ref().map_or(0, |(_, progress)| progress.done())
+        self.slice().as_ref().map_or(0, load::Handle::done)
     }
 
     /// What has been counted of the window under way; `None` between windows, and where load comes from other processes. Takes a tenth
     /// of a second.
     pub fn so_far(&self) -> Option<Counts> {
-        let progress = self.slice().as_ref().map(|(_, progress)| progress.clone());
-        progress?.so_far()
+        let slice = self.slice().clone();
+        slice?.so_far()
     }
 
     /// Registers what ends the slice that is about to begin, and ends it at once if somebody asked before.
-    pub(crate) fn watch(&self, interrupt: load::Interrupt, progress: load::Progress) {
-        *self.slice() = Some((interrupt, progress));
+    pub(crate) fn watch(&self, slice: load::Handle) {
+        *self.slice() = Some(slice);
         if self.is_requested() {
             self.request();
         }
     }
 
-    fn slice(&self) -> MutexGuard<'_, Option<(load::Interrupt, load::Progress)>> {
+    fn slice(&self) -> MutexGuard<'_, Option<load::Handle>> {
         // The guarded value is whole at every moment, so a panic elsewhere does not spoil it.
         self.0.slice.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -30,7 +30,6 @@ const HOLES_BYTES: usize = 128;
 /// Of requests, rendered. Offsets have 32 bits.
 const ARENA_MAX: usize = 512 << 20;
 
-/// All requests of a load.
 pub(crate) struct RequestArena {
     arena: Vec<u8>,
     /// Variant v is `arena[bounds[v]..bounds[v + 1]]`.
@@ -237,9 +236,7 @@ pub(crate) struct RequestSampler {
 pub(crate) struct Choice {
     /// Where it begins in the arena.
     start: u32,
-    /// Its bytes.
     pub(crate) length: u32,
-    /// The number of its endpoint.
     pub(crate) endpoint: u16,
     /// Whether the response has no body whatever it says.
     pub(crate) bodiless: bool,
@@ -251,7 +248,6 @@ impl RequestSampler {
         RequestSampler { arena, rng: rng_of(seed ^ PURPOSE, thread) }
     }
 
-    /// Draws the next request.
     pub(crate) fn draw(&mut self) -> Choice {
         let endpoint = match self.arena.table.slots.len() {
             1 => 0,

@@ -53,17 +53,11 @@ const SKIP_BYTES_MAX: u64 = 1 << 20;
 /// in flight is at most a sixteenth of the mean latency. A long body comes in many pieces, and a piece may wait for more of them for a
 /// thirty-second of it. docs/decisions/0006-completions.md links what more and less of it cost.
 fn closed_loop(in_flight: u32, so_far: Option<Means>) -> Patience {
-    let us_by_count = in_flight / 4;
-    let us = match so_far {
-        Some(means) if means.body_bytes >= LONG_BODY_BYTES => {
-            us_by_count.max((means.latency_ns / 32_000) as u32)
-        }
-        _ => us_by_count,
-    };
-    Patience { several: 64, us: us.clamp(20, 100) }
+    let of_long = so_far.filter(|means| means.body_bytes >= LONG_BODY_BYTES);
+    let us = of_long.map_or(0, |means| (means.latency_ns / 32_000) as u32);
+    Patience { several: 64, us: us.max(in_flight / 4).clamp(20, 100) }
 }
 
-/// See the module's text.
 pub(crate) struct Completion {
     // The order matters: the ring is dropped before the memory its requests point to.
     ring: Ring,
@@ -227,7 +221,6 @@ impl Completion {
         }
     }
 
-    /// Bytes, an end or an error have arrived.
     fn received(&mut self, worker: &mut Worker, tag: Tag, event: &cqueue::Entry) {
         let (index, now_ns) = (tag.index as usize, self.now_ns);
         self.sockets[index].receiving = cqueue::more(event.flags());
@@ -371,7 +364,6 @@ const BYTES: usize = 16 * 1024;
 /// request costs 0.76 of what it does with 16 KiB.
 const BYTES_FRAMED: usize = 64 * 1024;
 
-/// See the module's text.
 struct Buffers {
     /// The ring's entries, a page of their own, then the buffers.
     memory: NonNull<c_void>,
@@ -421,7 +413,6 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.buffer(id), count) }
     }
 
-    /// Gives buffer `id` back to the kernel.
     fn give_back(&mut self, id: u16) {
         let address = self.buffer(id) as u64;
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
@@ -454,18 +445,6 @@ impl Drop for Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_pieces_of_long_bodies_wait_for_a_share_of_the_latency() {
-        let us = |in_flight, latency_ns, body_bytes| {
-            closed_loop(in_flight, Some(Means { latency_ns, body_bytes })).us
-        };
-        assert_eq!((closed_loop(64, None).us, us(64, 8_000_000, 12), us(400, 8_000_000, 12)), (20, 20, 100));
-        assert_eq!(
-            (us(64, 1_600_000, 134_000), us(64, 8_000_000, 134_000), us(8, 100_000, 134_000)),
-            (50, 100, 20)
-        );
-    }
 
     #[test]
     fn buffers_go_round_and_none_lies_in_another() {

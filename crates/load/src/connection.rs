@@ -36,16 +36,13 @@ const BACKOFF_FIRST_NS: u64 = 10_000_000;
 /// Waiting time that repeated failures lead to, at most.
 const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 
-/// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Without a socket; may be opened from the given time on.
     Closed { retry_ns: u64 },
-    /// Opening since the given time.
-    Connecting { since_ns: u64 },
+    Connecting,
     /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
     Securing { since_ns: u64, phase: Phase },
-    /// Its user logs in.
     LoggingIn,
     /// Can carry requests.
     Open,
@@ -63,7 +60,6 @@ pub(crate) enum Effect {
     Lost,
 }
 
-/// See the module's text.
 pub(crate) struct Connection {
     pub(crate) stage: Stage,
     /// What is spoken; before the first time that it is open a session that nothing is asked of.
@@ -79,7 +75,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A closed connection.
     pub(crate) fn new(settings: &Settings) -> Connection {
         Connection {
             stage: Stage::Closed { retry_ns: 0 },
@@ -100,7 +95,7 @@ impl Connection {
             Stage::Closed { retry_ns } => {
                 usize::from(settings.fresh && retry_ns <= now_ns && self.early.is_none())
             }
-            Stage::Connecting { .. } | Stage::Securing { .. } | Stage::LoggingIn => 0,
+            Stage::Connecting | Stage::Securing { .. } | Stage::LoggingIn => 0,
         }
     }
 
@@ -113,12 +108,11 @@ impl Connection {
         self.early.is_some() || self.session.in_flight() > 0
     }
 
-    /// When the time of whatever it waits for is up.
     pub(crate) fn due_ns(&self, settings: &Settings) -> Option<u64> {
         match self.stage {
             Stage::Closed { retry_ns } if settings.fresh => (retry_ns > 0).then_some(retry_ns),
             Stage::Closed { retry_ns } => Some(retry_ns),
-            Stage::Connecting { .. } | Stage::Securing { .. } => {
+            Stage::Connecting | Stage::Securing { .. } => {
                 // A request that begins with its connection has no more time than others.
                 let early_ns =
                     self.early.as_ref().map_or(u64::MAX, |early| early.sent_ns + settings.timeout_ns);
@@ -131,14 +125,15 @@ impl Connection {
     /// A socket is being connected.
     pub(crate) fn open(&mut self, now_ns: u64) {
         debug_assert!(matches!(self.stage, Stage::Closed { .. }));
-        self.stage = Stage::Connecting { since_ns: now_ns };
+        self.stage = Stage::Connecting;
         self.opening_ns = now_ns;
     }
 
-    /// The socket is connected.
     pub(crate) fn connected(&mut self, recorder: &mut Recorder<'_>) -> Effect {
-        let Stage::Connecting { since_ns } = self.stage else { return Effect::None };
-        recorder.tally.counts.connect.record(recorder.now_ns - since_ns);
+        if self.stage != Stage::Connecting {
+            return Effect::None;
+        }
+        recorder.tally.counts.connect.record(recorder.now_ns - self.opening_ns);
         match &recorder.settings.tls {
             Some(tls) => {
                 self.stage = Stage::Securing { since_ns: recorder.now_ns, phase: Phase::Tls };
@@ -187,7 +182,6 @@ impl Connection {
         Effect::Free
     }
 
-    /// A request begins; what is to be written follows by [`output`](Self::output).
     pub(crate) fn begin(&mut self, request: InFlight, arena: &RequestArena) {
         match self.stage {
             Stage::Open => self.session.begin(request, arena),
@@ -195,7 +189,6 @@ impl Connection {
         }
     }
 
-    /// What is to be written next, if anything.
     pub(crate) fn output<'a>(&'a self, arena: &'a RequestArena) -> Option<&'a [u8]> {
         match (&self.tls, self.stage) {
             (Some(tls), _) => tls.output(),
@@ -204,7 +197,6 @@ impl Connection {
         }
     }
 
-    /// So many bytes of the output were written.
     pub(crate) fn wrote(&mut self, count: usize, arena: &RequestArena) {
         match &mut self.tls {
             Some(tls) => {
@@ -215,17 +207,14 @@ impl Connection {
         }
     }
 
-    /// What was said to be written was not.
     pub(crate) fn unwrote(&mut self) {
         self.session.unwrote();
     }
 
-    /// How many of the next bytes the kernel may throw away; 0: they must be read.
     pub(crate) fn skippable(&self) -> u64 {
         if self.tls.is_none() { self.session.skippable() } else { 0 }
     }
 
-    /// Bytes have arrived.
     pub(crate) fn received(&mut self, bytes: &mut [u8], recorder: &mut Recorder<'_>) -> Effect {
         let Some(mut tls) = self.tls.take() else { return self.read(bytes, recorder) };
         let effect = self.decrypt(&mut tls, bytes, recorder);
@@ -264,13 +253,11 @@ impl Connection {
         }
     }
 
-    /// So many bytes of body arrived and were thrown away, at most [`skippable`](Self::skippable).
     pub(crate) fn skipped(&mut self, count: u64, recorder: &mut Recorder<'_>) -> Effect {
         let effect = self.session.skipped(count, recorder);
         self.noted(effect, recorder)
     }
 
-    /// The peer has ended the connection.
     pub(crate) fn ended(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         if !self.carries_requests() {
             return self.failed(Cause::ClosedEarly, recorder);
@@ -287,13 +274,13 @@ impl Connection {
                 self.session.failed(cause, recorder);
                 return Effect::Lost;
             }
-            Stage::Connecting { .. } => Phase::Connect,
+            Stage::Connecting => Phase::Connect,
             Stage::Securing { phase, .. } => phase,
             Stage::Closed { .. } => Phase::Idle,
         };
         match self.early.take() {
             Some(request) => recorder.fail(&request, phase, cause),
-            None => recorder.error(phase, cause),
+            None => recorder.tally.error(phase, cause),
         }
         Effect::Lost
     }
@@ -320,7 +307,7 @@ impl Connection {
     /// The socket is gone. A connection that has carried a response may be opened again at once; where that fails, or it
     /// carries none either, the wait doubles from 10 ms to 1 s.
     pub(crate) fn close(&mut self, now_ns: u64) {
-        if matches!(self.stage, Stage::Connecting { .. } | Stage::Securing { .. }) {
+        if matches!(self.stage, Stage::Connecting | Stage::Securing { .. }) {
             self.backoff_ns = self.backoff_ns.max(BACKOFF_FIRST_NS);
         }
         self.stage = Stage::Closed { retry_ns: now_ns + self.backoff_ns };
@@ -410,7 +397,7 @@ impl Connection {
 
 // A request under way: which one it is, its times, and what its response is held against.
 
-/// See the module's text. Times but `first_byte_ns` are absolute.
+/// Times but `first_byte_ns` are absolute.
 pub(crate) struct InFlight {
     pub(crate) choice: Choice,
     pub(crate) sent_ns: u64,
@@ -430,7 +417,6 @@ impl InFlight {
         InFlight { choice, sent_ns, intended_ns, first_byte_ns: None, breach: None, content: None, own: None }
     }
 
-    /// What is written.
     pub(crate) fn bytes<'a>(&'a self, arena: &'a RequestArena) -> &'a [u8] {
         match &self.own {
             Some(own) => &own.bytes,
@@ -438,19 +424,12 @@ impl InFlight {
         }
     }
 
-    /// Whether its user logs in by it.
     fn is_log_in(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.step.is_some())
     }
 
-    /// Bytes of its response have arrived.
     pub(crate) fn received(&mut self, now_ns: u64) {
         self.first_byte_ns.get_or_insert(now_ns - self.sent_ns);
-    }
-
-    /// Whether its response's content has to be seen.
-    pub(crate) fn is_sampled(&self) -> bool {
-        self.content.is_some()
     }
 }
 
@@ -551,11 +530,6 @@ impl Recorder<'_> {
         if !request.is_log_in() {
             self.tally.leave_unfinished(request, self.now_ns);
         }
-    }
-
-    /// Something went wrong that cost no request.
-    pub(crate) fn error(&mut self, phase: Phase, cause: Cause) {
-        self.tally.error(phase, cause);
     }
 }
 

@@ -30,7 +30,6 @@ const CODED_LIMIT_BYTES: u64 = 64 << 20;
 /// The most codings that are undone, one within the other. One is usual; more than two have no use.
 const CODINGS_LIMIT: usize = 4;
 
-/// What a response contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// SHA-256 of the decoded bytes.
@@ -74,7 +73,6 @@ impl Plain {
 }
 
 impl ContentReader {
-    /// A reader for the response with this head.
     pub(crate) fn of(head: &Head<'_>) -> ContentReader {
         let codings: Vec<_> = values(head, "content-encoding").collect();
         ContentReader::with_limit(&codings, CODED_LIMIT_BYTES)
@@ -316,7 +314,7 @@ fn zstd(mut bytes: &[u8], out: &mut Out<'_>) -> Result<(), Flaw> {
                 let end = (length as usize).saturating_add(ZSTD_SKIPPABLE_HEADER_BYTES);
                 bytes = frame.get(end..).ok_or_else(|| truncated(ZSTD))?;
             }
-            Err(error) => return Err(refused(&error)),
+            Err(error) => return Err(refused(error)),
         }
         is_first = false;
     }
@@ -339,9 +337,7 @@ fn zstd_frame(
     let mut decoded = vec![0; OUT_BYTES];
     let mut length = 0;
     while !decoder.is_finished() {
-        decoder
-            .decode_blocks(&mut *bytes, BlockDecodingStrategy::UptoBlocks(1))
-            .map_err(|error| refused(&error))?;
+        decoder.decode_blocks(&mut *bytes, BlockDecodingStrategy::UptoBlocks(1)).map_err(refused)?;
         loop {
             let made = decoder.read(&mut decoded).map_err(|_| corrupt(ZSTD, BROKEN))?;
             if made == 0 {
@@ -363,9 +359,8 @@ fn zstd_frame(
 
 /// RFC 8878, section 3.1.2: the lowest four bits of the first byte are free.
 fn begins_skippable(bytes: &[u8]) -> bool {
-    bytes
-        .split_first()
-        .is_some_and(|(first, rest)| first & 0xf0 == 0x50 && begins_with(rest, [0x2a, 0x4d, 0x18]))
+    let split = bytes.split_first();
+    split.is_some_and(|(first, rest)| first & 0xf0 == 0x50 && begins_with(rest, [0x2a, 0x4d, 0x18]))
 }
 
 /// Whether the bytes begin so, as far as they go.
@@ -373,7 +368,7 @@ fn begins_with<const BYTES: usize>(bytes: &[u8], magic: [u8; BYTES]) -> bool {
     bytes.iter().zip(magic).all(|(found, expected)| *found == expected)
 }
 
-fn refused(error: &FrameDecoderError) -> Flaw {
+fn refused(error: FrameDecoderError) -> Flaw {
     match error {
         FrameDecoderError::WindowSizeTooBig { requested, max } => {
             format!(
@@ -384,7 +379,7 @@ fn refused(error: &FrameDecoderError) -> Flaw {
         FrameDecoderError::DictNotProvided { .. } => {
             corrupt(ZSTD, "it needs a dictionary, and this coding has none")
         }
-        _ if is_cut_off(error) => truncated(ZSTD),
+        _ if is_cut_off(&error) => truncated(ZSTD),
         _ => corrupt(ZSTD, BROKEN),
     }
 }

@@ -29,30 +29,20 @@ const INTERRUPT_LATENCY: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Generator {
     threads: Vec<Thread>,
-    connections: u32,
-    /// In open loop requests are dealt in turn to threads, as arrivals are, and not to connections.
-    arrivals: Arrivals,
+    spec: Arc<LoadSpec>,
     shared: Arc<Shared>,
 }
 
-/// Ends slices early; see [`Generator::interrupt`].
+/// Shows how far a slice has come, and ends slices early; see [`Generator::handle`].
 #[derive(Debug, Clone)]
-pub struct Interrupt {
-    shared: Arc<Shared>,
-}
-
-/// Shows how far a slice has come; see [`Generator::progress`].
-#[derive(Debug, Clone)]
-pub struct Progress {
-    shared: Arc<Shared>,
-}
+pub struct Handle(Arc<Shared>);
 
 #[derive(Debug)]
 struct Thread {
-    /// Taken on drop: without it the thread ends.
-    commands: Option<Sender<Command>>,
+    /// Without it the thread ends.
+    commands: Sender<Command>,
     reports: Receiver<Report>,
-    handle: Option<JoinHandle<()>>,
+    handle: JoinHandle<()>,
 }
 
 impl Generator {
@@ -68,10 +58,9 @@ impl Generator {
         let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
         ensure_descriptors(spec.connections, spec.threads)?;
         let spec = Arc::new(spec);
-        let shared = Arc::new(Shared::new(spec.threads));
-        let (threads, connections) = (Vec::new(), spec.connections);
-        let mut generator =
-            Generator { threads, connections, arrivals: spec.arrivals, shared: shared.clone() };
+        let threads = (0..spec.threads).map(|_| Published::default()).collect();
+        let shared = Arc::new(Shared { threads, ..Shared::default() });
+        let mut generator = Generator { threads: Vec::new(), spec: spec.clone(), shared: shared.clone() };
         for index in 0..spec.threads {
             let resume = spec.tls.as_ref().is_some_and(|tls| tls.resumption);
             let tls = tls.as_ref().map(|tls| tls.for_thread(resume));
@@ -127,7 +116,7 @@ impl Generator {
         let mut counts = self.threads.iter().map(Thread::counts).reduce(merged).unwrap_or_default();
         let buckets = &mut counts.successful_per_100_ms;
         buckets.resize(buckets.len().max(counts.window_ns.div_ceil(BUCKET_NS) as usize), 0);
-        if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.arrivals) {
+        if let (Some(open), Arrivals::Open { rate, .. }) = (&mut counts.open, self.spec.arrivals) {
             open.rate_per_s = rate.mean(counts.window_ns as f64 / 1e9);
         }
         counts
@@ -143,48 +132,41 @@ impl Generator {
         }
     }
 
-    /// A handle by which another thread, or a signal's, can end the running slice and all later ones.
-    pub fn interrupt(&self) -> Interrupt {
-        Interrupt { shared: self.shared.clone() }
-    }
-
-    /// A handle by which another thread can see how far the running slice is.
-    pub fn progress(&self) -> Progress {
-        Progress { shared: self.shared.clone() }
+    /// By which another thread can see how far the running slice is, and end it with all later ones.
+    pub fn handle(&self) -> Handle {
+        Handle(self.shared.clone())
     }
 
     /// Request r belongs to connection r % connections, and that to thread c % threads; in open loop to thread r % threads.
     fn requests_of(&self, thread: usize, total: u64) -> u64 {
-        if self.arrivals != Arrivals::Closed {
+        if self.spec.arrivals != Arrivals::Closed {
             return dealt(total, self.threads.len() as u64, thread as u64);
         }
-        let connections = u64::from(self.connections);
+        let connections = u64::from(self.spec.connections);
         let mine = (thread as u64..connections).step_by(self.threads.len());
         mine.map(|connection| dealt(total, connections, connection)).sum()
     }
 }
 
-impl Interrupt {
+impl Handle {
     /// Ends the running slice within about a tenth of a second, and every later one at once.
     pub fn stop(&self) {
-        self.shared.interrupted.store(true, Ordering::Relaxed);
+        self.0.interrupted.store(true, Ordering::Relaxed);
     }
-}
 
-impl Progress {
     /// Complete responses in this slice so far; up to 50 ms old.
     pub fn done(&self) -> u64 {
-        self.shared.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
+        self.0.threads.iter().map(|thread| thread.completed.load(Ordering::Relaxed)).sum()
     }
 
     /// What has been counted of the slice under way; `None` between slices. Takes a tenth of a second, and has each thread
     /// copy its histograms: for a look every few seconds.
     pub fn so_far(&self) -> Option<Counts> {
-        self.shared.watched.store(true, Ordering::Relaxed);
+        self.0.watched.store(true, Ordering::Relaxed);
         std::thread::sleep(PUBLISHED);
-        self.shared.watched.store(false, Ordering::Relaxed);
+        self.0.watched.store(false, Ordering::Relaxed);
         let seen = |thread: &Published| thread.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.shared.threads.iter().filter_map(seen).map(|counts| *counts).reduce(merged)
+        self.0.threads.iter().filter_map(seen).map(|counts| *counts).reduce(merged)
     }
 }
 
@@ -196,23 +178,16 @@ fn merged(mut one: Counts, other: Counts) -> Counts {
 
 impl Drop for Generator {
     fn drop(&mut self) {
-        self.interrupt().stop();
-        for thread in &mut self.threads {
-            thread.commands = None;
-        }
-        for thread in &mut self.threads {
-            if let Some(handle) = thread.handle.take() {
-                // A thread that panicked has said so already, and a destructor is no place to say it again.
-                let _ = handle.join();
-            }
-        }
+        self.handle().stop();
+        let handles: Vec<_> = self.threads.drain(..).map(|thread| thread.handle).collect();
+        // A thread that panicked has said so already, and a destructor is no place to say it again.
+        handles.into_iter().for_each(|handle| drop(handle.join()));
     }
 }
 
 impl Thread {
     fn tell(&self, command: Command) {
-        let commands = self.commands.as_ref().expect("taken on drop only");
-        commands.send(command).expect("a load thread has panicked");
+        self.commands.send(command).expect("a load thread has panicked");
     }
 
     fn next(&self) -> Report {
@@ -247,7 +222,7 @@ fn spawn(spec: &Arc<LoadSpec>, index: u32, common: Common) -> Result<Thread, Loa
     let (spec, ends) = (spec.clone(), (commands_end, reports_end));
     let named = std::thread::Builder::new().name(format!("load-{index}"));
     let handle = named.spawn(move || thread::work(&spec, index, common, ends)).map_err(no_thread)?;
-    Ok(Thread { commands: Some(commands), reports, handle: Some(handle) })
+    Ok(Thread { commands, reports, handle })
 }
 
 // One load for several generators: what each of them does. [`model::Counts::merge`] makes one of what they counted.
@@ -295,7 +270,8 @@ const RESERVE: u64 = 32;
 /// It is left alone otherwise: processes started later inherit it, and a service should not run under another limit
 /// only because a load has begun before.
 pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), LoadError> {
-    let needed = open_files() + u64::from(connections) + u64::from(threads) + RESERVE;
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
+    let needed = open + u64::from(connections) + u64::from(threads) + RESERVE;
     let Rlimit { current: soft, maximum: hard } = getrlimit(Resource::Nofile);
     // No limit at all is `None`.
     if soft.is_none_or(|soft| needed <= soft) {
@@ -310,10 +286,6 @@ pub(crate) fn ensure_descriptors(connections: u32, threads: u32) -> Result<(), L
         }
         _ => Ok(()),
     }
-}
-
-fn open_files() -> u64 {
-    std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64)
 }
 
 // What a spec cannot ask for, refused before anything starts: what is wrong, the value and the limit.
@@ -335,11 +307,6 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         let problem = format!("{threads} threads for {connections} connections, from 1 to {connections}");
         return refuse("load.threads", problem);
     }
-    if let Some(Lanes { first, of }) = spec.lanes
-        && first.checked_add(threads).is_none_or(|end| end > of)
-    {
-        return refuse("load.lanes", format!("{threads} threads from lane {first} on, of {of} lanes"));
-    }
     let (lanes, (field, what)) = (protocol.lanes(), protocol::row(protocol).lanes);
     if !(1..=LANES_MAX).contains(&lanes) {
         return refuse(field, format!("{lanes} {what}, from 1 to {LANES_MAX}"));
@@ -349,49 +316,19 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     {
         return refuse("load.rate", problem);
     }
-    check_users(spec)?;
-    if spec.timeout.is_zero() {
-        return refuse("load.timeout", "0 is too short for any response");
-    }
-    if spec.connect_timeout.is_zero() {
-        return refuse("load.connect_timeout", "0 is too short for any connection");
-    }
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),
-        Address::Unix(path) => check_socket(spec, path),
-    }
-}
-
-/// A connection is a user: it has to be kept. Who thinks does one thing after the other.
-fn check_users(spec: &LoadSpec) -> Result<(), LoadError> {
-    let users = &spec.users;
-    if !spec.keep_alive && (users.cookies || !users.first.is_empty()) {
-        let problem = "a user is a connection, and each request would open another; keep connections";
-        return refuse("load.keep_alive", problem);
-    }
-    match (users.think, spec.arrivals) {
-        (Some(_), Arrivals::Open { .. }) => refuse(
-            "load.think",
-            "at a rate requests are due whatever users wait for: the rate has their think times in it; leave one out",
-        ),
-        (Some(_), Arrivals::Closed) if spec.protocol.lanes() > 1 || !spec.keep_alive => {
-            refuse("load.think", "a user who thinks has one connection, and one request under way on it")
-        }
-        _ => Ok(()),
+        Address::Unix(path) => check_socket(path),
     }
 }
 
 /// What its requests say, once they are rendered.
 fn check_requests(spec: &LoadSpec, arena: &RequestArena) -> Result<(), LoadError> {
     let row = protocol::row(spec.protocol);
-    match arena.variants().find(|(_, bytes)| !(row.has_form)(bytes)) {
-        None => Ok(()),
-        Some((endpoint, _)) => {
-            let problem =
-                format!("{endpoint:?} cannot be sent over {}: it needs a host that is one", row.name);
-            refuse("load.requests", problem)
-        }
-    }
+    let formless = arena.variants().find(|(_, bytes)| !(row.has_form)(bytes));
+    let Some((endpoint, _)) = formless else { return Ok(()) };
+    let problem = format!("{endpoint:?} cannot be sent over {}: it needs a host that is one", row.name);
+    refuse("load.requests", problem)
 }
 
 /// Each source is of the target's family and one of this machine's addresses.
@@ -413,17 +350,11 @@ fn check_sources(spec: &LoadSpec, target: SocketAddr) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn check_socket(spec: &LoadSpec, path: &Path) -> Result<(), LoadError> {
+fn check_socket(path: &Path) -> Result<(), LoadError> {
     let bytes = path.as_os_str().as_bytes();
-    if let Some(source) = spec.sources.first() {
-        let problem = format!("{source} for the unix socket {}: sources are for TCP", path.display());
-        return refuse("load.sources", problem);
-    }
     if bytes.is_empty() || bytes.contains(&0) {
-        return refuse(
-            "load.address",
-            format!("{:?} is no path of a unix socket", path.display().to_string()),
-        );
+        let problem = format!("{:?} is no path of a unix socket", path.display().to_string());
+        return refuse("load.address", problem);
     }
     if bytes.len() > SOCKET_PATH_BYTES_MAX {
         let problem = format!(

@@ -49,7 +49,7 @@ mod worker;
 pub use completion::grants as grants_completion;
 pub use error::LoadError;
 pub use fetch::{Fetched, fetch};
-pub use generator::{Generator, Interrupt, Progress};
+pub use generator::{Generator, Handle};
 pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, ResponseField, Think, Until};
 pub use spec::{Address, Arrivals, DriverChoice, First, Lanes, LoadSpec, Request, Tls, Trust, Users};
 pub use values::{Values, ValuesError};

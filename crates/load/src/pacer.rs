@@ -110,7 +110,6 @@ impl Law {
     }
 }
 
-/// Goes on by so many arrivals.
 fn grow(count: &mut f64, arrivals: u32, rng: &mut Pcg64Mcg) {
     for _ in 0..arrivals {
         // 53 bits: every double in [0, 1) that is a multiple of 2⁻⁵³. 1 − u is never 0.
@@ -127,16 +126,8 @@ const NS_PER_S: f64 = 1e9;
 #[derive(Debug, Clone, Copy)]
 enum Profile {
     Constant { per_s: f64 },
-    Ramp(Ramp),
-}
-
-/// The rate goes from `from_per_s` to `to_per_s` in `over_s`, in which `total` requests are due.
-#[derive(Debug, Clone, Copy)]
-struct Ramp {
-    from_per_s: f64,
-    to_per_s: f64,
-    over_s: f64,
-    total: f64,
+    /// The rate goes from `from_per_s` to `to_per_s` in `over_s`, in which `total` requests are due.
+    Ramp { from_per_s: f64, to_per_s: f64, over_s: f64, total: f64 },
 }
 
 impl Profile {
@@ -145,7 +136,7 @@ impl Profile {
             Rate::Constant(per_s) => Profile::Constant { per_s },
             Rate::Ramp { from_per_s, to_per_s, over } => {
                 let over_s = over.as_secs_f64();
-                Profile::Ramp(Ramp { from_per_s, to_per_s, over_s, total: rate.due_by(over_s) })
+                Profile::Ramp { from_per_s, to_per_s, over_s, total: rate.due_by(over_s) }
             }
         }
     }
@@ -153,25 +144,20 @@ impl Profile {
     /// The time at which `count` requests were due, nanoseconds from the start of the window; infinite if so many never
     /// are.
     fn time_ns(&self, count: f64) -> f64 {
-        match self {
+        let (from_per_s, to_per_s, over_s, total) = match *self {
             // The product is exact up to 9 million arrivals, and rounded once beyond: spacing never drifts.
-            Profile::Constant { per_s } => count * NS_PER_S / per_s,
-            Profile::Ramp(ramp) => ramp.time_s(count) * NS_PER_S,
-        }
-    }
-}
-
-impl Ramp {
-    fn time_s(&self, count: f64) -> f64 {
-        let Ramp { from_per_s, to_per_s, over_s, total } = *self;
+            Profile::Constant { per_s } => return count * NS_PER_S / per_s,
+            Profile::Ramp { from_per_s, to_per_s, over_s, total } => (from_per_s, to_per_s, over_s, total),
+        };
         let per_s2 = (to_per_s - from_per_s) / over_s;
-        match count {
+        let time_s = match count {
             _ if count > total => over_s + (count - total) / to_per_s,
             _ if per_s2 >= 0.0 => climb_s(from_per_s, per_s2, count),
             // A fall is a climb seen from its end. Forwards the root would be of a difference, which at a rate of
             // nearly 0 has few digits left.
             _ => over_s - climb_s(to_per_s, -per_s2, total - count),
-        }
+        };
+        time_s * NS_PER_S
     }
 }
 

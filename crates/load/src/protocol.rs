@@ -89,7 +89,6 @@ pub(crate) struct Row {
     pub(crate) begin: fn(usize, bool) -> Box<dyn Session>,
 }
 
-/// The facts of a protocol.
 pub(crate) fn row(protocol: Protocol) -> &'static Row {
     match protocol {
         Protocol::Http1 { .. } => &http1::ROW,
@@ -97,7 +96,6 @@ pub(crate) fn row(protocol: Protocol) -> &'static Row {
     }
 }
 
-/// Begins to speak a protocol on a connection, over TLS or not.
 pub(crate) fn begin(protocol: Protocol, tls: bool) -> Box<dyn Session> {
     (row(protocol).begin)(protocol.lanes() as usize, tls)
 }

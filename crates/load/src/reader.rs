@@ -160,12 +160,8 @@ impl ResponseReader {
     }
 
     /// The peer has ended the connection: true when that is the proper end of this response.
-    pub(crate) fn end(&mut self) -> bool {
-        let proper = matches!(self.state, State::UntilClose);
-        if proper {
-            self.state = State::Complete;
-        }
-        proper
+    pub(crate) fn end(&self) -> bool {
+        matches!(self.state, State::UntilClose)
     }
 
     /// Reads a head; `Some(used)` when one was complete within `bytes`.
@@ -234,13 +230,13 @@ impl ResponseReader {
     fn read_body(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Progress, ReadError> {
         match &mut self.state {
             State::Chunked(chunks) => {
-                let taken = chunks.read(bytes, &mut |data| sink.content(data))?;
-                self.body_bytes += taken.data;
-                if !taken.done {
+                let (used, data) = chunks.read(bytes, sink)?;
+                self.body_bytes += data;
+                if chunks.at != At::End {
                     return Ok(Progress::More);
                 }
                 self.state = State::Complete;
-                Ok(Progress::Done { extra: (bytes.len() - taken.used) as u64 })
+                Ok(Progress::Done { extra: (bytes.len() - used) as u64 })
             }
             State::Complete => Ok(Progress::Done { extra: bytes.len() as u64 }),
             State::Length { left } => {
@@ -406,13 +402,6 @@ enum At {
     End,
 }
 
-/// What a call of [`Chunks::read`] made of its bytes.
-struct Taken {
-    used: usize,
-    data: u64,
-    done: bool,
-}
-
 impl Chunks {
     /// Bytes of data before the next framing byte.
     fn data_left(&self) -> u64 {
@@ -428,15 +417,14 @@ impl Chunks {
         }
     }
 
-    /// Takes bytes up to the end of the body, and shows `look` the data among them.
-    fn read(&mut self, bytes: &[u8], look: &mut impl FnMut(&[u8])) -> Result<Taken, ReadError> {
-        let mut used = 0;
-        let mut data = 0;
+    /// Takes bytes up to the end of the body, and shows `sink` the data among them: how many it took, and how many are data.
+    fn read(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(usize, u64), ReadError> {
+        let (mut used, mut data) = (0, 0);
         while used < bytes.len() && self.at != At::End {
             if self.at == At::Data {
                 let count = self.left.min((bytes.len() - used) as u64);
                 self.skip(count);
-                look(&bytes[used..used + count as usize]);
+                sink.content(&bytes[used..used + count as usize]);
                 data += count;
                 used += count as usize;
             } else {
@@ -444,7 +432,7 @@ impl Chunks {
                 used += 1;
             }
         }
-        Ok(Taken { used, data, done: self.at == At::End })
+        Ok((used, data))
     }
 
     /// One byte of framing.

@@ -33,7 +33,6 @@ const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventF
 const INTEREST: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
-/// See the module's text.
 pub(crate) struct Readiness {
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
@@ -103,15 +102,11 @@ impl Readiness {
         let ending = flags.intersects(ENDING);
         let mut now_ns = 0;
         while let Some(socket) = &self.sockets[index] {
-            let skippable = worker.skippable(index);
-            let asked = match skippable {
-                0 => self.buffer.len(),
-                many => many as usize,
-            };
+            let skippable = worker.skippable(index) as usize;
+            let asked = if skippable > 0 { skippable } else { self.buffer.len() };
             let got = match skippable {
-                0 => rustix::net::recv(socket, &mut self.buffer[..asked], RecvFlags::empty())
-                    .map(|(_, got)| got),
-                _ => throw_away(socket, asked),
+                0 => rustix::net::recv(socket, &mut self.buffer[..], RecvFlags::empty()).map(|(_, got)| got),
+                many => throw_away(socket, many),
             };
             if matches!(got, Err(Errno::AGAIN)) {
                 break;

@@ -259,17 +259,15 @@ fn is_json(request: &Request) -> bool {
 }
 
 fn read(field: &'static str, text: &[u8], names: Names<'_>) -> Result<Template, LoadError> {
-    Template::read(text, names).map_err(|problem| LoadError::Spec { field, problem })
+    Template::read(text, names).or_else(|problem| refuse(field, problem))
 }
 
 fn header(name: &str, value: &str, names: Names<'_>) -> Result<Template, LoadError> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return refuse("load.headers", format!("{name:?} is no header name"));
     }
-    let template = Template::read(value.as_bytes(), names).map_err(|problem| LoadError::Spec {
-        field: "load.headers",
-        problem: format!("{name}: {problem}"),
-    })?;
+    let template = Template::read(value.as_bytes(), names)
+        .or_else(|problem| refuse("load.headers", format!("{name}: {problem}")))?;
     if !template.texts().all(is_value) {
         return refuse("load.headers", format!("{name}: {value:?} contains a control character"));
     }

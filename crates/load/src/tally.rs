@@ -58,7 +58,6 @@ pub(crate) struct Means {
 }
 
 impl Tally {
-    /// For so many endpoints.
     pub(crate) fn new(endpoints: usize, open_loop: bool) -> Tally {
         Tally {
             counts: Counts {
@@ -189,7 +188,6 @@ impl Tally {
         self.censor(request, now_ns);
     }
 
-    /// Counts an error under its phase and cause.
     pub(crate) fn error(&mut self, phase: Phase, cause: Cause) {
         let errors = &mut self.counts.errors;
         match errors.iter_mut().find(|known| (known.phase, known.cause) == (phase, cause)) {
@@ -272,7 +270,6 @@ fn with_totals(counts: Counts, endpoints: &[Vec<Cell>], adrift: Option<&Latencie
     counts
 }
 
-/// Counts one more in the bucket of this time.
 fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {
     let bucket = (since_start_ns / BUCKET_NS) as usize;
     if bucket >= buckets.len() {

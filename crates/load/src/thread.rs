@@ -53,9 +53,7 @@ pub(crate) enum Command {
 pub(crate) enum Report {
     /// Once: it is pinned and ready, or why not.
     Started(Result<(), LoadError>),
-    /// The connect phase is over.
     Prepared,
-    /// The slice is over.
     Done(Box<Counts>),
 }
 
@@ -72,16 +70,9 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Published {
-    /// Complete responses.
     pub(crate) completed: AtomicU64,
     /// All of it. Nobody touches it unless it is watched.
     pub(crate) seen: Mutex<Option<Box<Counts>>>,
-}
-
-impl Shared {
-    pub(crate) fn new(threads: u32) -> Shared {
-        Shared { threads: (0..threads).map(|_| Published::default()).collect(), ..Shared::default() }
-    }
 }
 
 struct Thread {
@@ -179,6 +170,7 @@ impl Thread {
         };
         let connections = dealt(spec.connections.into(), spec.threads.into(), index.into()) as u32;
         let route = Route { address: spec.address.clone(), sources: spec.sources.clone() };
+        let rendered = (settings.arena.clone(), settings.is_plain());
         Ok(Thread {
             index: index as usize,
             timeout_ns: settings.timeout_ns,
@@ -186,12 +178,7 @@ impl Thread {
             run_delay_ns: None,
             ticked_boot_ns: 0,
             halted_ns: 0,
-            driver: driver::make(
-                spec.driver,
-                route,
-                (settings.arena.clone(), settings.is_plain()),
-                connections as usize,
-            )?,
+            driver: driver::make(spec.driver, route, rendered, connections as usize)?,
             worker: Worker::new(settings, sampler, pacer, connections),
             shared,
             commands,

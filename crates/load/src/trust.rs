@@ -61,11 +61,9 @@ fn system_roots() -> Result<RootCertStore, LoadError> {
 fn own_roots(pem: &[u8]) -> Result<RootCertStore, LoadError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
-        let number = index + 1;
-        let problem = |why: String| format!("certificate {number}: {why}");
-        let certificate =
-            certificate.or_else(|error| refuse("load.tls.trust", problem(error.to_string())))?;
-        roots.add(certificate).or_else(|error| refuse("load.tls.trust", problem(error.to_string())))?;
+        let added = certificate.map_err(|error| error.to_string());
+        let added = added.and_then(|one| roots.add(one).map_err(|error| error.to_string()));
+        added.or_else(|why| refuse("load.tls.trust", format!("certificate {}: {why}", index + 1)))?;
     }
     if roots.is_empty() {
         return refuse("load.tls.trust", "no certificate in PEM form was found");

@@ -64,7 +64,6 @@ impl Own {
     }
 }
 
-/// See the module's text.
 pub(crate) struct User {
     settings: Arc<UserSettings>,
     /// Unlike every other's of the load: the row of values by which it logs in.
@@ -134,16 +133,11 @@ impl User {
             return;
         }
         for (_, value) in own.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
-            let Some((cookie, is_over)) = Cookie::read(value, path_of(&own.bytes), self.settings.now_s)
-            else {
-                continue;
-            };
+            let read = Cookie::read(value, path_of(&own.bytes), self.settings.now_s);
+            let Some((cookie, is_over)) = read else { continue };
+            let is_same = |known: &Cookie| (&known.name, &known.path) == (&cookie.name, &cookie.path);
             // One that is there keeps its place (RFC 6265, section 5.3).
-            let known = self
-                .cookies
-                .iter()
-                .position(|known| (&known.name, &known.path) == (&cookie.name, &cookie.path));
-            match known {
+            match self.cookies.iter().position(is_same) {
                 Some(place) if is_over => drop(self.cookies.remove(place)),
                 Some(place) => self.cookies[place] = cookie,
                 None if !is_over && self.cookies.len() < COOKIES_MAX => self.cookies.push(cookie),
@@ -182,7 +176,6 @@ impl User {
     }
 }
 
-/// The value of a field of a response.
 fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Result<Cow<'a, str>, String> {
     match field {
         ResponseField::Header(wanted) => {
@@ -193,9 +186,8 @@ fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Res
         ResponseField::Json(pointer) => {
             let content = content.unwrap_or_default();
             if content.len() > CONTENT_BYTES_MAX {
-                return Err(format!(
-                    "the body has more than {CONTENT_BYTES_MAX} bytes, the most that is read"
-                ));
+                let most = format!("{CONTENT_BYTES_MAX} bytes, the most that is read");
+                return Err(format!("the body has more than {most}"));
             }
             let json: Json =
                 serde_json::from_slice(content).map_err(|_| "the body is not JSON".to_owned())?;

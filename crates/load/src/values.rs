@@ -123,10 +123,7 @@ impl<'de> Deserialize<'de> for Values {
 /// Millions of rows are nothing to look at.
 impl fmt::Debug for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Values")
-            .field("columns", &self.columns())
-            .field("rows", &self.rows())
-            .finish_non_exhaustive()
+        write!(f, "{} rows of {:?}", self.rows(), self.columns())
     }
 }
 
@@ -386,11 +383,8 @@ fn json_names(members: &[(String, &RawValue)], line: u32) -> Result<Vec<String>,
 fn push_json_row(table: &mut Table, members: &[(String, &RawValue)], line: u32) -> Result<(), ValuesError> {
     table.begin_row(line)?;
     let mut row: Vec<Option<&RawValue>> = vec![None; table.columns.len()];
-    for (place, (name, value)) in members.iter().enumerate() {
-        // Nearly always they come in the order of the first line.
-        let here = table.columns.get(place).is_some_and(|column| column == name);
-        let found = if here { Some(place) } else { table.columns.iter().position(|column| column == name) };
-        let Some(column) = found else {
+    for (name, value) in members {
+        let Some(column) = table.columns.iter().position(|column| column == name) else {
             let hint = did_you_mean(name, &table.columns);
             return Err(in_column(line, name, "is not in the first line", &hint));
         };

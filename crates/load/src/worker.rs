@@ -101,7 +101,6 @@ enum Gate {
     Draining { stopped_ns: u64, until_ns: u64 },
 }
 
-/// See the module's text.
 pub(crate) struct Worker {
     settings: Settings,
     /// Open or not; they are named by their index.
@@ -170,12 +169,10 @@ impl Worker {
         self.schedule.is_some()
     }
 
-    /// Whether connection `index` is being opened.
     pub(crate) fn is_connecting(&self, index: usize) -> bool {
-        matches!(self.connections[index].stage, Stage::Connecting { .. })
+        self.connections[index].stage == Stage::Connecting
     }
 
-    /// What is to be written next on connection `index`, if anything.
     pub(crate) fn output(&self, index: usize) -> Option<&[u8]> {
         self.connections[index].output(&self.settings.arena)
     }
@@ -190,7 +187,6 @@ impl Worker {
         self.connections[index].open(now_ns);
     }
 
-    /// The socket of connection `index` is connected.
     pub(crate) fn opened(&mut self, index: usize, now_ns: u64) -> Action {
         self.hear(index, now_ns, |connection, recorder| connection.connected(recorder))
     }
@@ -233,7 +229,6 @@ impl Worker {
         if connection.output(&self.settings.arena).is_some() { Action::Send } else { Action::Wait }
     }
 
-    /// So many more bytes of the output of connection `index` were written.
     pub(crate) fn wrote(&mut self, index: usize, count: usize) {
         self.connections[index].wrote(count, &self.settings.arena);
     }
@@ -243,7 +238,6 @@ impl Worker {
         self.connections[index].unwrote();
     }
 
-    /// Bytes have arrived on connection `index`.
     pub(crate) fn received(&mut self, index: usize, now_ns: u64, bytes: &mut [u8]) -> Action {
         self.tally.counts.wire_bytes += bytes.len() as u64;
         self.hear(index, now_ns, |connection, recorder| connection.received(bytes, recorder))
@@ -255,7 +249,6 @@ impl Worker {
         self.hear(index, now_ns, |connection, recorder| connection.skipped(count, recorder))
     }
 
-    /// The peer of connection `index` has ended it.
     pub(crate) fn ended(&mut self, index: usize, now_ns: u64) -> Action {
         self.hear(index, now_ns, |connection, recorder| connection.ended(recorder))
     }
@@ -496,7 +489,7 @@ impl Worker {
             let busy = connection.leave(&mut recorder);
             match connection.stage {
                 Stage::Open if busy => self.alive -= 1,
-                Stage::Connecting { .. } | Stage::Securing { .. } | Stage::LoggingIn => {}
+                Stage::Connecting | Stage::Securing { .. } | Stage::LoggingIn => {}
                 Stage::Open | Stage::Closed { .. } => continue,
             }
             connection.abandon();
@@ -543,11 +536,6 @@ impl Worker {
             self.connections[index].rest_until(retry_ns.max(now_ns + 1));
             self.next_due_ns = self.next_due_ns.min(now_ns + 1);
         }
-    }
-
-    /// A driver that did not walk to the end says so, and will be asked to go on at `now_ns`.
-    pub(crate) fn put_off(&mut self, now_ns: u64) {
-        self.next_due_ns = self.next_due_ns.min(now_ns);
     }
 
     fn expire(&mut self, index: usize, now_ns: u64) -> Action {

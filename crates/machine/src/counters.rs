@@ -37,11 +37,6 @@ impl CpuTicks {
         self.0.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
-    /// Given to others by the hypervisor.
-    pub fn steal(self) -> u64 {
-        self.0[7]
-    }
-
     /// In which something ran that is a task. Interrupts are left out: those of a load are packets on their way, which belong to no
     /// process.
     fn tasks(self) -> u64 {
@@ -61,7 +56,7 @@ impl CpuTicks {
     /// Share that the hypervisor gave to others, 0 to 1.
     pub fn steal_share(self) -> f64 {
         let total = self.total();
-        if total == 0 { 0.0 } else { self.steal() as f64 / total as f64 }
+        if total == 0 { 0.0 } else { self.0[7] as f64 / total as f64 }
     }
 }
 

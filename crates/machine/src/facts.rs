@@ -60,7 +60,7 @@ pub struct Asked {
 pub struct Granted {
     /// Whether it may be had.
     pub granted: bool,
-    /// Why not.
+    /// Why not, where it may not.
     pub reason: Option<String>,
 }
 
@@ -91,12 +91,6 @@ impl Facts {
             ..Facts::default()
         }
     }
-
-    /// Processors' worth of CPU time that this process may use, in all.
-    pub fn usable(&self) -> Option<f64> {
-        let allowed = self.processors.allowed.or(self.processors.online)? as f64;
-        Some(self.processors.group.quota.as_ref().map_or(allowed, |quota| quota.processors.min(allowed)))
-    }
 }
 
 impl Granted {
@@ -114,8 +108,6 @@ impl Storage {
         Some(Storage { folder: folder.to_owned(), free_bytes })
     }
 }
-
-// Processors: how many there are, how many are ours, and how many cores they are. It reads texts and pins nobody.
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -156,8 +148,6 @@ impl Processors {
         }
     }
 }
-
-// The control groups of this process: a quota of CPU time, what it has cost so far, and where accounts are kept.
 
 /// What v1 says where memory has no limit: the largest multiple of a page that fits. Anything near it is no limit.
 const UNLIMITED_BYTES: u64 = 1 << 60;
@@ -241,9 +231,6 @@ fn memory_max(texts: &Texts, folder: &str) -> Option<u64> {
     Some(bytes).filter(|bytes| *bytes < UNLIMITED_BYTES)
 }
 
-// How fast the processors run: governor, range, turbo, and whether heat or a battery slows them. It reads texts and changes
-// nothing.
-
 /// What the kernel tells about frequency. A virtual machine is mostly told nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Frequency {
@@ -303,9 +290,6 @@ fn on_battery(texts: &Texts) -> Option<bool> {
     let has_battery = any("Battery", "type", "Battery");
     has_battery.then(|| any("Battery", "status", "Discharging") && !any("Mains", "online", "1"))
 }
-
-// What the machine is: its kernel and clock, and whether it is virtual, a container, or shared. It reads texts and asks
-// nobody.
 
 const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0";
 
@@ -409,8 +393,6 @@ fn container(texts: &Texts) -> Option<&'static str> {
     first_in(&NAMES, &groups.join("\n")).or_else(marked)
 }
 
-// Memory and swap, and the size of pages. It reads texts and allocates nothing for a try.
-
 /// Memory of the machine, in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
@@ -449,9 +431,6 @@ impl Memory {
 fn kilobytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
-
-// Limits that a load runs into: descriptors, lines of waiting connections, ports, tracked connections. It reads texts and
-// raises nothing.
 
 /// Limits of this process and of the network it is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -507,8 +486,6 @@ fn files(texts: &Texts) -> Option<(u64, u64)> {
     let mut values = values.split_ascii_whitespace().map_while(limit);
     values.next().zip(values.next())
 }
-
-// What this process may ask the kernel for, as far as files tell. It reads texts and tries nothing.
 
 /// Rights and the switches that restrict them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

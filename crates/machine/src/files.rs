@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What is written is written in seconds: what is older was left by somebody who was killed in the middle.
 const LEFT: Duration = Duration::from_secs(3600);
 const END: &str = ".new";
-/// Files that this process has begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 
 /// Writes a file that only this user may read, whole or not at all. What was there by its name is replaced, also a link. Of several who

@@ -19,7 +19,6 @@ pub type Hazard = Finding<&'static str>;
 /// How grave something is, what was seen of it, and what to do about it; `None` where nothing is known of it.
 type Told = Option<(Grade, Evidence, Remedy)>;
 
-/// What looks at one thing.
 type Look = fn(&Facts) -> Told;
 
 /// Each thing that is looked at, in the order in which those of one grade are told.
@@ -106,8 +105,9 @@ const CORES_APART: usize = 3;
 
 /// Enough of them, for a generator and services that do not press each other.
 fn processors(facts: &Facts) -> Told {
-    let usable = facts.usable()?;
     let seen = &facts.processors;
+    let all = seen.allowed.or(seen.online)? as f64;
+    let usable = seen.group.quota.as_ref().map_or(all, |quota| quota.processors.min(all));
     let online = seen.online.map(|online| count(online as u64)).unwrap_or_default();
     let allowed = seen.allowed.filter(|allowed| Some(*allowed) != seen.online);
     let allowed = allowed.map(|allowed| format!(", {} of them allowed to us", count(allowed as u64)));
@@ -162,7 +162,6 @@ fn siblings(facts: &Facts) -> Told {
     told(Note, evidence, if cores == 1 { alone.into() } else { off() })
 }
 
-/// What decides the frequency.
 fn governor(facts: &Facts) -> Told {
     let seen = &facts.frequency;
     if seen.governors.is_empty() {
@@ -194,7 +193,6 @@ fn turbo(facts: &Facts) -> Told {
     told(Note, "on", by(remedy, format!("echo {off} > {file}")))
 }
 
-/// Slowed down by heat before.
 fn heat(facts: &Facts) -> Told {
     let throttled = facts.frequency.throttled?;
     if throttled == 0 {
@@ -205,7 +203,6 @@ fn heat(facts: &Facts) -> Told {
     told(Note, format!("cores were slowed {} since boot", many(throttled, "time")), remedy)
 }
 
-/// A battery saves where it can.
 fn battery(facts: &Facts) -> Told {
     match facts.frequency.on_battery? {
         false => fine("on mains"),
@@ -224,7 +221,6 @@ const SPIN_CV_KNOW: f64 = 0.02;
 /// And above which it is noise that a comparison will feel.
 const SPIN_CV_BAD: f64 = 0.10;
 
-/// Who else works.
 fn others(facts: &Facts) -> Told {
     let watched = facts.watched.as_ref()?;
     let named = watched.busiest.iter().map(|one| format!("{} ({}) {}", one.name, one.pid, share(one.share)));
@@ -245,7 +241,6 @@ fn others(facts: &Facts) -> Told {
     told(grade, evidence, remedy)
 }
 
-/// The same work, time and again.
 fn spin(facts: &Facts) -> Told {
     let spin = facts.watched.as_ref()?.spin?;
     let evidence = evidence!("the same work {pieces} times: {median} each, spread (CV) {cv}";
@@ -283,7 +278,6 @@ fn steal(facts: &Facts) -> Told {
     told(above(worst, STEAL_KNOW, STEAL_BAD), evidence, remedy)
 }
 
-/// A machine within a machine.
 fn hypervisor(facts: &Facts) -> Told {
     let Some(name) = &facts.host.hypervisor else {
         // A kernel that tells nothing at all is no bare metal.
@@ -294,7 +288,6 @@ fn hypervisor(facts: &Facts) -> Told {
     told(Note, format!("a virtual machine ({name})"), remedy)
 }
 
-/// A container on somebody's kernel.
 fn container(facts: &Facts) -> Told {
     let Some(kind) = &facts.host.container else {
         return facts.host.kernel.as_ref().and_then(|_| fine("none to be seen"));
@@ -303,7 +296,6 @@ fn container(facts: &Facts) -> Told {
     told(Note, format!("inside of one ({kind})"), remedy)
 }
 
-/// How time is read.
 fn clock(facts: &Facts) -> Told {
     let clock = facts.host.clock.as_deref()?;
     if CLOCKS_FAST.contains(&clock) {
@@ -354,7 +346,6 @@ fn address_layout(facts: &Facts) -> Told {
     told(Note, evidence, by(remedy, "sysctl -w kernel.randomize_va_space=2"))
 }
 
-/// New enough.
 fn kernel(facts: &Facts) -> Told {
     let release = facts.host.kernel.as_deref()?;
     let mut numbers = release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
@@ -394,7 +385,6 @@ fn bytes(bytes: u64) -> Quantity {
     Quantity::bytes(bytes as f64)
 }
 
-/// What programs can have.
 fn memory(facts: &Facts) -> Told {
     let available = facts.memory.available_bytes?;
     let limit = facts.processors.group.memory_max_bytes;
@@ -436,7 +426,6 @@ fn huge_pages(facts: &Facts) -> Told {
     told(grade, format!("transparent huge pages: {mode}"), remedy)
 }
 
-/// Room for records.
 fn storage(facts: &Facts) -> Told {
     let storage = facts.asked.storage.as_ref()?;
     let evidence =

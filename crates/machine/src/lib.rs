@@ -30,4 +30,4 @@ pub use files::write_whole;
 pub use hazards::{Hazard, all as hazards};
 pub use programs::{ELSEWHERE, answer_of, ended_within, git, output_of, run, run_keeping, version_of};
 pub use texts::Texts;
-pub use watch::{Busy, Reading, Spin, Watched, watch};
+pub use watch::{Busy, Spin, Watched, watch};

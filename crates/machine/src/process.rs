@@ -233,7 +233,7 @@ pub fn program(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// The CPUs that a process's first thread may run on; empty if it is gone.
+/// The CPUs that a thread may run on, by its number: of a process the first one; empty if it is gone.
 pub fn cpus(pid: u32) -> Vec<usize> {
     parse_list(field(&text(pid, "status"), "Cpus_allowed_list").unwrap_or_default())
 }

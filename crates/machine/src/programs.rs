@@ -14,15 +14,12 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 /// Runtimes that answer `--version` at once and do nothing else.
 const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
-/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a program that runs is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How often a child is looked at that is about to end.
 const END_LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// Most that is kept of what a program prints on each of its outputs.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
-/// Most reads at each look.
 const READS_MAX: usize = 64;
 
 /// Version of a runtime, by its name or path; `None` where it is not there, or none that may be asked.

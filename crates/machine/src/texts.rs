@@ -8,7 +8,6 @@ use std::path::Path;
 
 use crate::process::{field, names};
 
-/// What is before a path in kept texts.
 const HEADING: &str = "== ";
 
 /// Text by absolute path.
@@ -46,7 +45,6 @@ impl Texts {
         self
     }
 
-    /// The whole file.
     pub(crate) fn get(&self, path: &str) -> Option<String> {
         match &self.kept {
             Some(files) => files.get(path).cloned(),

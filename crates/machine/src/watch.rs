@@ -67,8 +67,7 @@ pub struct Spin {
 }
 
 /// The machine at one moment.
-#[derive(Debug, Clone, Default)]
-pub struct Reading {
+struct Reading {
     times: CpuTicks,
     processors: u64,
     /// Names, and ticks used so far.
@@ -78,7 +77,7 @@ pub struct Reading {
 /// Watches this machine for two seconds.
 pub fn watch() -> Watched {
     let begin = Instant::now();
-    let take = || Reading::with(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone());
+    let take = || Reading::of(&fs::read_to_string("/proc/stat").unwrap_or_default(), everyone());
     let before = take();
     thread::sleep(QUIET);
     let after = take();
@@ -94,7 +93,7 @@ pub fn watch() -> Watched {
 
 impl Watched {
     /// What others used between two readings. `own` is the process that watched.
-    pub fn between(before: &Reading, after: &Reading, own: u32) -> Watched {
+    fn between(before: &Reading, after: &Reading, own: u32) -> Watched {
         let passed = after.times.since(before.times);
         if passed.total() == 0 || after.processors == 0 {
             return Watched::default();
@@ -126,12 +125,8 @@ impl Watched {
 }
 
 impl Reading {
-    /// From texts: `/proc/stat`, and `/proc/PID/stat` of each process.
-    pub fn of(stat: &str, processes: &[&str]) -> Reading {
-        Reading::with(stat, processes.iter().filter_map(|text| Stat::parse(text.as_bytes())))
-    }
-
-    fn with(stat: &str, processes: impl IntoIterator<Item = Stat>) -> Reading {
+    /// By the text of `/proc/stat`.
+    fn of(stat: &str, processes: impl IntoIterator<Item = Stat>) -> Reading {
         // Names are the processes' own choice and go to a terminal.
         let name = |name: String| model::text::line(&name);
         let processes = processes.into_iter().map(|stat| (stat.id, (name(stat.name), stat.cpu_ticks)));
@@ -145,7 +140,7 @@ impl Reading {
 
 impl Spin {
     /// From the CPU time of each piece, in nanoseconds and in order.
-    pub fn of(pieces_ns: &[u64]) -> Option<Spin> {
+    fn of(pieces_ns: &[u64]) -> Option<Spin> {
         let mut kept: Vec<f64> = pieces_ns[pieces_ns.len() / WARM_UP..].iter().map(|ns| *ns as f64).collect();
         if kept.len() < PIECES_MIN {
             return None;
@@ -163,4 +158,52 @@ impl Spin {
 fn spin(time: Duration) -> Vec<u64> {
     let deadline = Instant::now() + time;
     std::iter::from_fn(|| (Instant::now() < deadline).then(|| arithmetic_ns(ROUNDS))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, name: &str, user: u64, start: u64) -> Stat {
+        let rest = "0 ".repeat(30);
+        let text =
+            format!("{pid} ({name}) R 1 7 7 0 -1 4194560 100 0 0 0 {user} 0 0 0 20 0 1 0 {start} {rest}");
+        Stat::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn who_used_a_processor_is_named_and_the_watcher_is_not() {
+        let stat = |idle: u64, user: u64, steal: u64| {
+            format!("cpu  {user} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 0 0 0 0\ncpu1 0 0 0 0\nintr 1\n")
+        };
+        let (odd, own, gone) =
+            (process(20, "a) b(", 50, 9), process(30, "proofload", 10, 8), process(40, "old", 900, 7));
+        let before = Reading::of(&stat(1000, 500, 0), [odd, own, gone]);
+        // 200 ticks of two processors: 100 are a second.
+        let (odd, own) = (process(20, "a) b(", 90, 9), process(30, "proofload", 30, 8));
+        // A later process of the same number has its own account.
+        let (later, idle) = (process(40, "ne\x1bw", 12, 99), process(41, "idle", 1, 98));
+        let after = Reading::of(&stat(1100, 590, 10), [odd, own, later, idle]);
+        let seen = Watched::between(&before, &after, 30);
+        let named: Vec<(&str, f64)> =
+            seen.busiest.iter().map(|busy| (busy.name.as_str(), busy.share)).collect();
+        assert_eq!(named, [("a) b(", 0.4), ("ne\u{fffd}w", 0.12)]);
+        // 90 ticks of work, of which 20 were the watcher's own.
+        assert_eq!((seen.others, seen.steal_share), (0.7, 0.05));
+        assert_eq!(Watched::between(&before, &before, 30), Watched::default());
+    }
+
+    #[test]
+    fn equal_work_spreads_as_its_times_do() {
+        let pieces: Vec<u64> =
+            (0..160).map(|index| if index % 2 == 0 { 1_900_000 } else { 2_100_000 }).collect();
+        let spin = Spin::of(&pieces).expect("enough of them");
+        assert_eq!(spin.pieces, 140);
+        assert!((spin.cv - 0.05).abs() < 0.001, "{spin:?}");
+        // What is slow before the processor has sped up is left out.
+        let mut pieces = vec![2_000_000; 80];
+        pieces[..10].fill(9_000_000);
+        assert_eq!(Spin::of(&pieces).map(|spin| spin.cv), Some(0.0));
+        assert_eq!(Spin::of(&pieces[..20]), None);
+    }
 }

@@ -78,11 +78,6 @@ impl Evidence {
         &self.sentence
     }
 
-    /// A figure by its name.
-    pub fn figure(&self, name: &str) -> Option<Quantity> {
-        self.figures.get(name).copied()
-    }
-
     /// Its figures by name.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Quantity)> {
         self.figures.iter().map(|(name, quantity)| (name.as_ref(), *quantity))
@@ -131,7 +126,7 @@ impl<T: Into<String>> From<T> for Evidence {
 /// let seen = evidence!("{variant}: {failed} of {requests} requests failed";
 ///     failed = Quantity::count(12_u64), requests = Quantity::count(3000_u64));
 /// assert_eq!(seen.as_str(), "proxied: 12 of 3,000 requests failed");
-/// assert_eq!(seen.figure("failed"), Some(Quantity::count(12_u64)));
+/// assert_eq!(seen.figures().next(), Some(("failed", Quantity::count(12_u64))));
 /// ```
 #[macro_export]
 macro_rules! evidence {
@@ -222,12 +217,6 @@ impl<C> Finding<C> {
     /// That something is as it should be.
     pub fn fine(check: C, evidence: impl Into<Evidence>) -> Finding<C> {
         Finding::new(check, Grade::Fine, evidence, "")
-    }
-
-    /// The same with the command that does what the remedy says.
-    #[must_use]
-    pub fn by(self, command: impl Into<Cow<'static, str>>) -> Finding<C> {
-        Finding { remedy: self.remedy.by(command), ..self }
     }
 
     /// The same about these variants alone.

@@ -49,31 +49,6 @@ impl Unit {
             Unit::Ratio | Unit::Count | Unit::Number => &[(1.0, "")],
         }
     }
-
-    /// What programs find behind the name of such a figure: `lag_us`.
-    pub fn suffix(self) -> &'static str {
-        match self {
-            Unit::PerS => "_per_s",
-            Unit::Us => "_us",
-            Unit::Bytes => "_bytes",
-            Unit::Share => "_share",
-            Unit::Ratio => "_ratio",
-            Unit::Count | Unit::Number => "",
-        }
-    }
-
-    /// A figure in the unit that reads best, with three digits that count.
-    pub fn text(self, value: f64) -> String {
-        match self {
-            Unit::PerS => rate(value),
-            Unit::Us => micros(value),
-            Unit::Bytes => bytes(value),
-            Unit::Share => share(value),
-            Unit::Ratio => factor(value),
-            Unit::Count => count(value.round() as u64),
-            Unit::Number => three_digits(value),
-        }
-    }
 }
 
 /// A figure with its unit.
@@ -132,9 +107,19 @@ impl Quantity {
     }
 }
 
+/// In the unit that reads best, with three digits that count.
 impl fmt::Display for Quantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.unit.text(self.value))
+        let Quantity { value, unit } = *self;
+        formatter.pad(&match unit {
+            Unit::PerS => rate(value),
+            Unit::Us => micros(value),
+            Unit::Bytes => bytes(value),
+            Unit::Share => share(value),
+            Unit::Ratio => factor(value),
+            Unit::Count => count(value.round() as u64),
+            Unit::Number => three_digits(value),
+        })
     }
 }
 

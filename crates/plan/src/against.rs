@@ -121,7 +121,7 @@ const FACTOR: &str = "source";
 
 impl Plan {
     /// The same plan with every directory of the working tree as it is at the commit. What is read from files, templates
-    /// that is, stays as it is here: [`crate::plan_of`] reads that too.
+    /// that is, stays as it is here: [`crate::parse_at`] reads that too.
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
         let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
@@ -145,7 +145,10 @@ impl Plan {
     pub fn against(&self, base: &Plan, against: Against, builds: Vec<Preparation>) -> Result<Plan, Refused> {
         let own = self.own_variants();
         self.check_doubled(own.len(), &against)?;
-        let factor = self.free_name(FACTOR);
+        let mut factor = FACTOR.to_owned();
+        while self.factors.iter().any(|known| known.name == factor) {
+            factor.insert_str(0, "git ");
+        }
         let levels = [against.baseline(), against.candidate().to_owned()];
         let mut plan = self.clone();
         plan.secrets.join(&base.secrets);
@@ -227,15 +230,6 @@ impl Plan {
             return Ok(());
         };
         Err(Refused::new(message, "leave out levels, or ask the question in several experiments"))
-    }
-
-    /// A name that none of the factors has.
-    fn free_name(&self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        while self.factors.iter().any(|factor| factor.name == name) {
-            name.insert_str(0, "git ");
-        }
-        name
     }
 }
 

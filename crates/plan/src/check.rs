@@ -262,9 +262,7 @@ fn joined(path: &str, key: &str) -> String {
 /// What probably stands behind a plain number, by the form that is wanted.
 const UNITS: [(&str, &str); 5] =
     [("Duration", "s"), ("Percent", "%"), ("Space", "MB"), ("Bandwidth", "mbit"), ("Delay", "ms")];
-/// What a table is called.
 const TABLE: &str = "a table";
-/// What a limit is called.
 const LIMIT: &str = LimitText::FORM.wanted;
 /// Longer values are cut in messages, which are one line each.
 const SHOWN_CHARS_MAX: usize = 60;

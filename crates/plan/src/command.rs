@@ -106,7 +106,6 @@ pub(crate) fn known_hint(word: &str, known: &[String], (open, close): (&str, &st
     }
 }
 
-/// The variables as text.
 pub(crate) fn texts(env: &BTreeMap<String, Scalar>) -> BTreeMap<String, String> {
     env.iter().map(|(variable, value)| (variable.clone(), value.0.clone())).collect()
 }

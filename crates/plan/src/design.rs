@@ -25,7 +25,6 @@ const BLOCKS_MIN: u32 = 4;
 /// The rate at which latencies are compared where the file gives none: busy, and far enough from where queues grow without end.
 const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
 
-/// How the experiment is run and judged.
 pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
     let metrics = metrics(site, design);
     let (rate, ramp_to) = rate(site, design, &metrics).unzip();

@@ -13,10 +13,10 @@ use serde_json::Value as Schema;
 use toml::Value;
 
 use crate::check::is_bare;
-use crate::model::Plan;
+use crate::factor::NAME_CHARS_MAX;
 use crate::problem::{Problem, Refused};
 use crate::secret::anchored;
-use crate::{Against, SCHEMA, masked_words};
+use crate::{SCHEMA, masked_words};
 
 /// The name of the one service of a draft.
 pub const SERVICE: &str = "app";
@@ -275,14 +275,6 @@ impl DraftSource {
 }
 
 impl Written {
-    /// The plan of the file, as if it lay in `directory`.
-    ///
-    /// # Errors
-    /// Everything that is wrong: see [`Written::origin`].
-    pub fn plan(&self, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
-        crate::parse_at(&self.text, directory, against)
-    }
-
     /// The flag or argument that a problem comes from, and the bytes of it that the problem is about, where that can be told.
     pub fn origin(&self, problem: &Problem) -> Option<(&str, Range<usize>)> {
         let mut origins = self.origins.iter();
@@ -294,7 +286,6 @@ impl Written {
     }
 }
 
-/// The question that several variants make.
 fn question(names: &[String]) -> Option<String> {
     match names {
         [] | [_] => None,
@@ -405,9 +396,6 @@ fn variable(word: &str) -> Option<(String, String)> {
     is_name.then(|| (name.to_owned(), value.to_owned()))
 }
 
-/// Longest name of a level.
-const CHARS_MAX: usize = 40;
-
 /// A name for each variant, each unlike the others.
 fn names(variants: &[DraftVariant]) -> Vec<String> {
     let words: Vec<Vec<String>> =
@@ -425,7 +413,7 @@ fn names(variants: &[DraftVariant]) -> Vec<String> {
         let made = if whole { words.join(" ") } else { apart(words) };
         let numbers = (2..).map(|number| format!(" ({number})"));
         let suffixes = std::iter::once(String::new()).chain(numbers);
-        let mut made = suffixes.map(|suffix| fitting(&made, CHARS_MAX - suffix.len()) + &suffix);
+        let mut made = suffixes.map(|suffix| fitting(&made, NAME_CHARS_MAX - suffix.len()) + &suffix);
         let name = variant.name.clone().or_else(|| made.find(|name| !names.contains(name)));
         names.extend(name);
     }

@@ -19,7 +19,8 @@ const OTHER_FIXED_KEYS: [&str; 3] = ["measure", "tune", "gate"];
 
 /// A report has to show this many side by side, and a block has to run through all of them.
 pub(crate) const VARIANTS_MAX: usize = 64;
-const NAME_CHARS_MAX: usize = 40;
+/// Of a factor and of a level.
+pub(crate) const NAME_CHARS_MAX: usize = 40;
 
 /// Rewrites every level from service names (`api.env.X`) to the file's own names (`services.api.env.X`).
 ///

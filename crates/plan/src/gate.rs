@@ -67,7 +67,6 @@ pub struct Unit {
     counts: Quantity,
 }
 
-/// All units of amounts.
 pub(crate) static UNITS: [Unit; 8] = [
     Unit { name: "/s", factor: 1.0, counts: Quantity::PerS },
     Unit { name: "us", factor: 1.0, counts: Quantity::Us },

@@ -93,7 +93,6 @@ const SSH_MAX: usize = 256;
 /// Of a name, context or label, in bytes; Kubernetes allows no longer ones.
 const NAME_BYTES_MAX: usize = 253;
 
-/// The generators of the file.
 pub(crate) fn generators(site: &mut Site<'_>, mut written: Generators) -> Generators {
     judge_ssh(site, &written.ssh);
     if let Some(cluster) = &written.kubernetes {

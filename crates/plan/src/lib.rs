@@ -47,8 +47,8 @@ pub use model::*;
 pub use node_command::{NodeCommand, NotNode, takes_value};
 pub use outside::{open_file, read_file, read_given, read_text};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
-pub use problem::{Problem, Problems, ReadError, Refused, did_you_mean};
-pub use request::mix;
+pub use problem::{Problem, ReadError, Refused, did_you_mean};
+pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
 pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, veiled};
 pub use url::{Place, Url};
@@ -58,14 +58,6 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 static SCHEMA: LazyLock<serde_json::Value> = LazyLock::new(schema);
 
-/// Reads and checks the experiment file at `path`. Directories of services are relative to the file's folder.
-///
-/// # Errors
-/// [`ReadError::Io`] if it cannot be read; [`ReadError::Problems`] with everything that is wrong in it.
-pub fn read(path: &Path) -> Result<Plan, ReadError> {
-    plan_of(&text(path)?, path, None)
-}
-
 /// The text of the experiment file at `path`.
 ///
 /// # Errors
@@ -74,7 +66,8 @@ pub fn text(path: &Path) -> Result<String, ReadError> {
     let bytes = read_given(path, FILE_BYTES_MAX).map_err(|source| match source.kind() {
         ErrorKind::FileTooLarge => {
             let message = format!("the file is larger than {FILE_BYTES_MAX} bytes");
-            told(path, String::new(), vec![Problem::new(0..0, message, "too large for an experiment")])
+            let problems = vec![Problem::new(0..0, message, "too large for an experiment")];
+            ReadError::Problems { text: String::new(), problems }
         }
         _ => ReadError::Io { path: path.to_owned(), source },
     })?;
@@ -82,23 +75,9 @@ pub fn text(path: &Path) -> Result<String, ReadError> {
         let at = error.utf8_error().valid_up_to();
         let message = format!("the byte 0x{:02x} is not UTF-8", error.as_bytes()[at]);
         let span = at..at + char::REPLACEMENT_CHARACTER.len_utf8();
-        let problem = Problem::new(span, message, "expected text in UTF-8");
-        told(path, String::from_utf8_lossy(error.as_bytes()).into_owned(), vec![problem])
+        let problems = vec![Problem::new(span, message, "expected text in UTF-8")];
+        ReadError::Problems { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), problems }
     })
-}
-
-/// Checks the text of the experiment file at `path`; with a commit that is checked out elsewhere, directories of the repository, and
-/// what is read from them, are as they are there.
-///
-/// # Errors
-/// [`ReadError::Problems`]; also where something that the file names is not there at the commit.
-pub fn plan_of(text: &str, path: &Path, against: Option<&Against>) -> Result<Plan, ReadError> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    parse_at(text, directory, against).map_err(|problems| told(path, text.to_owned(), problems))
-}
-
-fn told(path: &Path, text: String, problems: Vec<Problem>) -> ReadError {
-    ReadError::Problems(Problems { path: path.to_owned(), text, problems })
 }
 
 /// Reads a length of time as the file has it, for flags that stand in for its keys: `250ms`, `10s`, `1h30m`, `10`.
@@ -151,8 +130,11 @@ pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
     parse_at(text, directory, None)
 }
 
-/// Checks the same text with directories of the repository as they are at a commit that is checked out elsewhere.
-fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
+/// The same with directories of the repository, and what is read from them, as they are at a commit that is checked out elsewhere.
+///
+/// # Errors
+/// As [`parse`]; also where something that the file names is not there at the commit.
+pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::Node::parse(text)?;
     let mut problems = factor::unfold(&mut tree);
     problems.extend(secret::lost(&tree));

@@ -1,6 +1,6 @@
 //! The checked plan: what the lab runs, with every default filled in and nothing left to doubt.
 //!
-//! Made only by [`crate::read`]; kept as JSON in the record, so every type here is also a format.
+//! Made only by [`crate::parse`]; kept as JSON in the record, so every type here is also a format.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -363,18 +363,13 @@ mod requests {
         only: Request,
     }
 
-    #[derive(Serialize)]
-    struct Written<'a> {
-        requests: &'a [Request],
-    }
-
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Request>, D::Error> {
         let kept = Kept::deserialize(deserializer)?;
         Ok(if kept.requests.is_empty() { vec![kept.only] } else { kept.requests })
     }
 
     pub(super) fn serialize<S: Serializer>(requests: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
-        Written { requests }.serialize(serializer)
+        BTreeMap::from([("requests", requests)]).serialize(serializer)
     }
 }
 
@@ -509,21 +504,5 @@ fn delay_text(delay: Duration) -> String {
         format!("{} ms", delay.as_secs_f64() * 1e3)
     } else {
         format!("{} µs", delay.as_micros())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_reads_well() {
-        let text = |bits: Option<u64>, us: Option<u64>| {
-            Network { rate_bit_per_s: bits, delay: us.map(Duration::from_micros) }.to_string()
-        };
-        assert_eq!(text(Some(20_000_000), Some(5_000)), "20 Mbit/s, 5 ms each way");
-        assert_eq!(text(Some(1_500_000), None), "1.5 Mbit/s each way");
-        assert_eq!(text(None, Some(250)), "250 µs each way");
-        assert_eq!(text(Some(8_000), Some(0)), "8 kbit/s, 0 ms each way");
     }
 }

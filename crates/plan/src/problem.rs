@@ -2,7 +2,6 @@
 //!
 //! This module renders nothing in colour and decides no exit code; that is the CLI's. Of the world it looks only whether files exist.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,29 +59,6 @@ pub(crate) fn line_column(before: &str) -> (usize, usize) {
     (before.matches('\n').count() + 1, column)
 }
 
-/// All problems of one file, together with what is needed to show them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problems {
-    /// The file as it was named by the caller.
-    pub path: PathBuf,
-    /// Its text; what was not UTF-8 is replaced by U+FFFD.
-    pub text: String,
-    /// At least one problem, in the order of the text.
-    pub problems: Vec<Problem>,
-}
-
-impl fmt::Display for Problems {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        for (index, problem) in self.problems.iter().enumerate() {
-            let (line, column) = problem.line_column(&self.text);
-            let newline = if index == 0 { "" } else { "\n" };
-            write!(formatter, "{newline}{path}:{line}:{column}: {}", problem.message)?;
-        }
-        Ok(())
-    }
-}
-
 /// Why an experiment file gave no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -95,8 +71,13 @@ pub enum ReadError {
         source: std::io::Error,
     },
     /// The file was read, and something in it is wrong.
-    #[error("{0}")]
-    Problems(Problems),
+    #[error("{} problems", problems.len())]
+    Problems {
+        /// Its text; what was not UTF-8 is replaced by U+FFFD.
+        text: String,
+        /// At least one problem, in the order of the text.
+        problems: Vec<Problem>,
+    },
 }
 
 /// Why something cannot be done.

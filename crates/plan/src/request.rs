@@ -21,17 +21,17 @@ use crate::tree::Node;
 use crate::{Place, SCHEMA, log_in, secret, service};
 
 const TIMEOUT: (Period, Period) = (Period::milliseconds(10), Period::seconds(600));
-/// Browsers have about as many under way; servers allow 100 and more.
-const STREAMS: u32 = 10;
+/// Requests under way on a connection of HTTP/2: browsers have about as many; servers allow 100 and more.
+pub const STREAMS: u32 = 10;
 /// A report has a line for each of them, and each thread of the generator histograms.
 const REQUESTS_MAX: usize = 32;
-const NAME_CHARS_MAX: usize = 40;
+/// Of a request's name.
+pub const NAME_CHARS_MAX: usize = 40;
 const LIST: [&str; 2] = ["load", "requests"];
 
 /// The engine frames requests and keeps connections itself: these fields would contradict it.
 const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
 
-/// The load of a variant on this entry.
 pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Load {
     let timeout = site.within(&["load", "timeout"], load.timeout, TIMEOUT);
     if let Some(threads) = load.threads.filter(|threads| *threads > load.connections) {
@@ -63,11 +63,6 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
         site.at_key(&["load", "keep_alive"], message, "expected true");
     }
     resolved
-}
-
-/// What the responses of a variant must be.
-pub(crate) fn expect(site: &mut Site<'_>, expect: &file::Expect, load: &Load) -> Contract {
-    contract(site, site.tree, expect, load.sample_every)
 }
 
 /// A load as a mix file has it: requests, at least one, each as often as its weight says, cookies and think times, all else as it usually is.
@@ -340,7 +335,12 @@ fn sources(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> V
 }
 
 /// A contract as it stands in `node`, under its key `expect`.
-fn contract(site: &mut Site<'_>, node: &Node, expect: &file::Expect, sample_every: u64) -> Contract {
+pub(crate) fn contract(
+    site: &mut Site<'_>,
+    node: &Node,
+    expect: &file::Expect,
+    sample_every: u64,
+) -> Contract {
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, values) in &expect.headers {
         let values = values.as_slice();
@@ -397,7 +397,6 @@ fn judge_header(
     }
 }
 
-/// The link of a variant's load.
 fn network(site: &mut Site<'_>, written: Option<file::Network>) -> Option<Network> {
     let file::Network { rate, delay } = written?;
     if rate.is_none() && delay.is_none() && site.source.complete {

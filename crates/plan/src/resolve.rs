@@ -114,7 +114,7 @@ fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) 
         levels: levels.into_iter().map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect(),
         services,
         entry,
-        expect: request::expect(site, &settings.expect, &load),
+        expect: request::contract(site, site.tree, &settings.expect, load.sample_every),
         load,
     }
 }

@@ -98,7 +98,12 @@ impl Secrets {
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
         let (mut values, mut instead, mut problems) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
         visit_plan(&mut plan.clone(), &mut |name, text| {
-            instead.extend(parts(name, text));
+            for range in secret_parts(name, text) {
+                // In braces of commands also as it is read.
+                let plain = text[range.clone()].replace("{{", "{");
+                let mark = key::mark(&plain);
+                instead.extend([(plain, mark.clone()), (text[range].to_owned(), mark)]);
+            }
             for name in named(text) {
                 match value(&name, folder) {
                     Some(Ok(value)) => _ = values.insert(name, value),
@@ -297,16 +302,6 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
 pub fn masked(name: Option<&str>, text: &str) -> String {
     let mark = |range: Range<usize>| (range.clone(), key::mark(&text[range].replace("{{", "{")));
     spliced(text, secret_parts(name, text).into_iter().map(mark))
-}
-
-/// What of a text is a secret, with what stands in its place; in braces of commands also as it is read.
-fn parts(name: Option<&str>, text: &str) -> Vec<(String, String)> {
-    let part = |range: Range<usize>| {
-        let plain = text[range.clone()].replace("{{", "{");
-        let mark = key::mark(&plain);
-        [(plain, mark.clone()), (text[range].to_owned(), mark)]
-    };
-    secret_parts(name, text).into_iter().flat_map(part).collect()
 }
 
 /// The places of secrets in a text, in order.

@@ -23,8 +23,8 @@ pub(crate) mod elsewhere;
 
 type Services = BTreeMap<String, file::Service>;
 
-const READY: (Period, Period) = (Period::milliseconds(100), Period::seconds(600));
-const STOP: (Period, Period) = READY;
+/// Of becoming ready, and of ending.
+const TIMEOUT: (Period, Period) = (Period::milliseconds(100), Period::seconds(600));
 
 /// The entry and the services of a variant, those that are needed first and the entry last.
 ///
@@ -82,7 +82,7 @@ fn entry(site: &mut Site<'_>, settings: &Settings) -> Option<String> {
 
 fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Services) {
     let at = |key| ["services", name, key];
-    site.within(&at("ready_timeout"), service.ready_timeout, READY);
+    site.within(&at("ready_timeout"), service.ready_timeout, TIMEOUT);
     if let Some(path) = &service.ready {
         judge_plain(site, &format!("services.{name}.ready"), &path.0, site.tree.place(&at("ready")));
     }
@@ -91,7 +91,7 @@ fn judge(site: &mut Site<'_>, name: &str, service: &file::Service, all: &Service
     }
     judge_launcher(site, name, service);
     judge_templates(site, name, service);
-    site.within(&at("stop_timeout"), service.stop_timeout, STOP);
+    site.within(&at("stop_timeout"), service.stop_timeout, TIMEOUT);
     let names = known_placeholders(site, name, service);
     let known =
         Known { names: &names, hint: &|site, word| placeholder_hint(site, name, word, &names, ("{", "}")) };
@@ -257,7 +257,6 @@ fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {
     }
 }
 
-/// Reports what does not go together.
 fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
     let launcher = service.launcher;
     if service.pmx.is_some() && !launcher.is_pm2() {
@@ -287,7 +286,6 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
     }
 }
 
-/// As how many processes it serves.
 fn workers(service: &file::Service) -> Option<Workers> {
     match service.launcher {
         Launcher::Exec => service.workers,

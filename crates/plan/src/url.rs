@@ -11,8 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::text_form::text_form;
 
-const HTTP_PORT: u16 = 80;
-const HTTPS_PORT: u16 = 443;
 /// What stands in place of the host where a socket in the file system is meant: `http://unix:/run/shop.sock:/path`, as nginx has it.
 const UNIX: &str = "unix:";
 const LOCALHOST: &str = "localhost";
@@ -148,7 +146,7 @@ fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
 }
 
 fn default_port(secure: bool) -> u16 {
-    if secure { HTTPS_PORT } else { HTTP_PORT }
+    if secure { 443 } else { 80 }
 }
 
 impl fmt::Display for Url {

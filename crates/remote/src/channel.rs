@@ -125,7 +125,6 @@ impl Write for Patient {
 
 /// Lines that are kept: OpenSSH needs about as many for a changed host key.
 const LINES: usize = 20;
-/// How much of a line is kept.
 const LINE_BYTES: u64 = 500;
 /// Lines that an error shows.
 const SHOWN: usize = 3;
@@ -163,7 +162,6 @@ impl LastLines {
         kept.lines.iter().cloned().collect()
     }
 
-    /// Forgets all lines so far.
     pub(crate) fn forget(&self) {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).lines.clear();
     }

@@ -63,7 +63,7 @@ impl GeneratorAgent {
             };
             Failed::new(blame, error.to_string())
         })?;
-        if !self.control.watch(generator.interrupt()) {
+        if !self.control.watch(generator.handle()) {
             return Err(Failed::new(Blame::Cancelled, "it ends"));
         }
         self.generator = Some(generator);
@@ -91,17 +91,6 @@ fn window(generator: &mut load::Generator, number: u64, until: Until, start_at_n
 // Of several pings the one with the shortest way there and back is taken: it leaves least room for error (Cristian, Probabilistic clock
 // synchronization, Distributed Computing 3, 1989; NTP's clock filter does the same, RFC 5905, section 10).
 
-/// A ping and its response, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ping {
-    /// When it was sent, by our clock.
-    pub sent_ns: u64,
-    /// When it was answered, by theirs.
-    pub clock_ns: u64,
-    /// When the response came, by our clock.
-    pub received_ns: u64,
-}
-
 /// How far their clock is ahead of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockOffset {
@@ -112,12 +101,11 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// From the best of some pings; `None` without any.
-    pub fn of(pings: &[Ping]) -> Option<ClockOffset> {
-        let trip = |ping: &Ping| ping.received_ns.saturating_sub(ping.sent_ns);
-        let best = pings.iter().min_by_key(|ping| trip(ping))?;
-        let middle = (i128::from(best.sent_ns) + i128::from(best.received_ns)) / 2;
-        Some(ClockOffset { ns: i128::from(best.clock_ns) - middle, error_ns: trip(best).div_ceil(2) })
+    /// From when a ping was sent and its response came, by our clock, and when it was answered, by theirs.
+    fn of(sent_ns: u64, clock_ns: u64, received_ns: u64) -> ClockOffset {
+        let middle = (i128::from(sent_ns) + i128::from(received_ns)) / 2;
+        let error_ns = received_ns.saturating_sub(sent_ns).div_ceil(2);
+        ClockOffset { ns: i128::from(clock_ns) - middle, error_ns }
     }
 
     /// Our time in theirs; 0 where that would be before their clock began.
@@ -149,13 +137,10 @@ mod tests {
         ) {
             let ours = 10_000_000_000_000_000u64;
             let theirs = |ns: u64| (ns as i64 + offset) as u64;
-            let ping = |(there, back): &(u64, u64)| Ping {
-                sent_ns: ours,
-                clock_ns: theirs(ours + there),
-                received_ns: ours + there + back,
+            let of = |(there, back): &(u64, u64)| {
+                ClockOffset::of(ours, theirs(ours + there), ours + there + back)
             };
-            let pings: Vec<Ping> = ways.iter().map(ping).collect();
-            let found = ClockOffset::of(&pings).unwrap();
+            let found = ways.iter().map(of).min_by_key(|offset| offset.error_ns).unwrap();
             prop_assert!((found.ns - i128::from(offset)).unsigned_abs() <= u128::from(found.error_ns) + 1);
             let shortest = ways.iter().map(|(there, back)| there + back).min().unwrap();
             prop_assert_eq!(found.error_ns, shortest.div_ceil(2));
@@ -167,6 +152,5 @@ mod tests {
     fn a_time_before_their_clock_began_is_its_begin() {
         let offset = ClockOffset { ns: -1_000, error_ns: 0 };
         assert_eq!((offset.theirs(400), offset.theirs(1_400)), (0, 400));
-        assert_eq!(ClockOffset::of(&[]), None);
     }
 }

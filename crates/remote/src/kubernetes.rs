@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use self::api::{Namespace, OF_GENERATORS};
 use self::attach::attach;
 pub use self::deployed::{Behind, Deployed};
-use self::pods::{Barrier, CONTAINER, PodView, Step};
+use self::pods::{Barrier, PodView, Step};
 use crate::{Channel, Error};
 
 /// How often pods are looked at, for few of them.
@@ -30,7 +30,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 const LOOK_LATER_EACH: Duration = Duration::from_millis(2);
 /// How often a cancellation is looked for meanwhile.
 const GLANCE: Duration = Duration::from_millis(100);
-/// How many connections are made at once.
 const ATTACHED_AT_ONCE: usize = 50;
 
 /// What is added to the program's arguments: a pod's stdin is open whether or not anybody ever attaches, and when we die before that it
@@ -61,7 +60,7 @@ pub fn open(
     let job = Arc::new(Job { namespace, name });
     let made = job.namespace.create(&manifest)?;
     // Without it one pod that fails would end all others, or be replaced by one that we are not attached to.
-    if made.spec.backoff_limit_per_index != Some(0) {
+    if made["spec"]["backoffLimitPerIndex"] != 0 {
         return Err(Error::new(
             "the cluster's Kubernetes is too old: it does not know backoffLimitPerIndex of a Job",
         )
@@ -137,7 +136,7 @@ fn all_attached(
 }
 
 fn channel(job: &Arc<Job>, pod: &PodView) -> Result<Channel, Error> {
-    let (input, output, connection) = attach(&job.namespace, &pod.name, CONTAINER)?;
+    let (input, output, connection) = attach(&job.namespace, &pod.name)?;
     let name = format!("kubernetes://{}/{}@{}", job.namespace.name, pod.name, pod.node);
     // Of what keeps it the connection ends first.
     Ok(Channel::new(name, input, output, (connection, Arc::clone(job))))

@@ -77,15 +77,11 @@ pub fn again(wanted: &mut Wanted<'_>, places: &[usize]) -> Result<Vec<Channel>, 
     opened(door.into_iter().collect(), wanted)
 }
 
-/// Where channels come from.
+/// Where channels come from; of pods also how long their cluster may not answer.
 enum Door {
     Here(String, Command),
     Ssh(String),
-    /// Pods, and how long their cluster may not answer.
-    Pods {
-        cluster: Kubernetes,
-        away_max: Duration,
-    },
+    Pods { cluster: Kubernetes, away_max: Duration },
 }
 
 fn doors(wanted: &Wanted<'_>) -> Vec<Door> {
@@ -165,6 +161,7 @@ fn opened(doors: Vec<Door>, wanted: &mut Wanted<'_>) -> Result<Vec<Channel>, Vec
 }
 
 /// What the threads that open have in common.
+#[derive(Default)]
 struct Work {
     doors: Mutex<VecDeque<(usize, Door)>>,
     arguments: &'static [&'static str],
@@ -173,7 +170,6 @@ struct Work {
     path: Option<PathBuf>,
     /// Read by the first thread that needs it, so that a caller who cancels does not wait for it.
     program: OnceLock<Result<Program, Error>>,
-    /// Whether there are hosts among the doors.
     has_hosts: bool,
     /// The place of the pods among the doors.
     pods: Option<usize>,
@@ -196,8 +192,7 @@ impl Work {
             arguments: wanted.arguments,
             run: wanted.run.to_owned(),
             path: wanted.generators.program.clone(),
-            program: OnceLock::new(),
-            over: AtomicBool::new(false),
+            ..Work::default()
         });
         for _ in 0..threads {
             let (work, to) = (Arc::clone(&work), to.clone());
@@ -348,16 +343,7 @@ mod tests {
 
     #[test]
     fn who_cancels_waits_for_the_thread_that_takes_pods_away_and_for_no_other() {
-        let work = Work {
-            doors: Mutex::default(),
-            arguments: &[],
-            run: String::new(),
-            path: None,
-            program: OnceLock::new(),
-            has_hosts: false,
-            pods: Some(1),
-            over: AtomicBool::new(false),
-        };
+        let work = Work { pods: Some(1), ..Work::default() };
         let (to, news) = channel();
         let (began, is_gone) = (Instant::now(), AtomicBool::new(false));
         work.cancel(&news, |place| place == 0);

@@ -19,8 +19,10 @@ const NAME_DIGITS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     path: PathBuf,
-    sha256: String,
-    bytes: u64,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// How long it is.
+    pub bytes: u64,
     machine: &'static [&'static str],
 }
 
@@ -44,16 +46,6 @@ impl Program {
         let machine = machines(&program).ok_or_else(unfit)?;
         let sha256 = Digest::of(&program).to_string();
         Ok(Program { path: path.to_owned(), sha256, bytes: program.len() as u64, machine })
-    }
-
-    /// SHA-256 of its bytes, in hexadecimal.
-    pub fn sha256(&self) -> &str {
-        &self.sha256
-    }
-
-    /// How long it is.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Its file on other machines: `proofload-` and the begin of its hash.
@@ -118,7 +110,7 @@ mod tests {
         let own = Program::own().unwrap();
         assert!(own.runs_on(std::env::consts::ARCH), "{own:?}");
         assert!(!own.runs_on("vax"));
-        assert_eq!(own.bytes(), std::fs::metadata(OWN).unwrap().len());
+        assert_eq!(own.bytes, std::fs::metadata(OWN).unwrap().len());
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("p");
         // Of 32 bits and the other order of bytes, for a processor that we know by name: PowerPC is none of them, s390x is.

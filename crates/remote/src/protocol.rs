@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use load::{Interrupt, LoadSpec, Until};
+use load::{Handle, LoadSpec, Until};
 use machine::clock::monotonic_ns;
 use model::Counts;
 use plan::Service;
@@ -85,12 +85,10 @@ pub(crate) fn other_version(version: u32, proofload: &str) -> String {
 /// From Proofload to its agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
 pub enum Request {
-    /// Comes first.
-    Hello {
-        /// See [`VERSION`].
-        version: u32,
-    },
+    /// Comes first, with the [`VERSION`].
+    Hello { version: u32 },
     /// Compares clocks. The number comes back at once.
     Ping(u64),
     /// We are still there.
@@ -108,25 +106,12 @@ pub enum Request {
 /// From an agent to Proofload.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
 pub enum Response {
-    /// To [`Request::Hello`].
-    Ready {
-        /// See [`VERSION`].
-        version: u32,
-        /// Version of the program.
-        proofload: String,
-        /// Name of the machine.
-        host: String,
-        /// Processors that the agent may use.
-        processors: u32,
-    },
-    /// To [`Request::Ping`].
-    Pong {
-        /// Its number.
-        ping: u64,
-        /// CLOCK_MONOTONIC when it was read, in nanoseconds.
-        clock_ns: u64,
-    },
+    /// To [`Request::Hello`]: the [`VERSION`], that of the program, the machine's name, and how many processors the agent may use.
+    Ready { version: u32, proofload: String, host: String, processors: u32 },
+    /// To [`Request::Ping`]: its number, and CLOCK_MONOTONIC when it was read, in nanoseconds.
+    Pong { ping: u64, clock_ns: u64 },
     /// From a generator.
     Generator(GeneratorResponse),
     /// From services.
@@ -137,29 +122,17 @@ pub enum Response {
     Ended,
 }
 
-/// A request to a generator.
+/// A request to a generator. Windows have numbers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
 pub enum GeneratorRequest {
     /// What to load from now on. Connections of an earlier load are closed.
-    Begin {
-        /// What to load.
-        spec: Box<LoadSpec>,
-    },
-    /// Opens connections for a window of load.
-    Prepare {
-        /// Number of the window.
-        number: u64,
-        /// How long it will last.
-        until: Until,
-    },
-    /// Runs the window that was prepared.
-    Run {
-        /// Its number.
-        number: u64,
-        /// When it begins, in nanoseconds of the agent's CLOCK_MONOTONIC. A time in the past means at once.
-        start_at_ns: u64,
-    },
+    Begin { spec: Box<LoadSpec> },
+    /// Opens connections for a window of load that will last so long.
+    Prepare { number: u64, until: Until },
+    /// Runs the window that was prepared, from then on in nanoseconds of the agent's CLOCK_MONOTONIC. A time in the past means at once.
+    Run { number: u64, start_at_ns: u64 },
     /// Closes all connections: nothing is to be loaded for now.
     Rest,
 }
@@ -167,25 +140,15 @@ pub enum GeneratorRequest {
 /// A response of a generator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
 pub enum GeneratorResponse {
     /// To [`GeneratorRequest::Begin`]: threads are there.
     Begun,
     /// To [`GeneratorRequest::Prepare`]: connections are open, as far as they can be.
-    Prepared {
-        /// The number of the window.
-        number: u64,
-    },
-    /// To [`GeneratorRequest::Run`].
-    Slice {
-        /// The number of the window.
-        number: u64,
-        /// How much later than agreed the window began, in nanoseconds: the request came late, or the machine had no time.
-        late_ns: u64,
-        /// CPU steal as a share of the machine's CPU time, 0 to 1; `None` where the kernel does not say.
-        steal_share: Option<f64>,
-        /// What was counted.
-        counts: Box<Counts>,
-    },
+    Prepared { number: u64 },
+    /// To [`GeneratorRequest::Run`]: what was counted; how much later than agreed the window began, in nanoseconds, because the request came
+    /// late or the machine had no time; CPU steal as a share of the machine's CPU time, 0 to 1, `None` where the kernel does not say.
+    Slice { number: u64, late_ns: u64, steal_share: Option<f64>, counts: Box<Counts> },
     /// To [`GeneratorRequest::Rest`]: no connection is open.
     Resting,
 }
@@ -242,16 +205,14 @@ pub struct AgentHost {
 
 /// Why an agent ends early.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum ServeError {
     /// Its responses cannot be written.
     #[error("{0}")]
     Unwritable(#[from] io::Error),
-    /// Nothing came, not even a heartbeat.
+    /// Nothing came for so long, not even a heartbeat.
     #[error("nothing came for {} s", timeout.as_secs())]
-    TimedOut {
-        /// How long that may be.
-        timeout: Duration,
-    },
+    TimedOut { timeout: Duration },
 }
 
 /// Serves until the input ends, says so, or times out; then ends what is left.
@@ -303,7 +264,7 @@ struct Wishes {
     is_over: bool,
     is_timed_out: bool,
     is_cancelled: bool,
-    load: Option<Interrupt>,
+    load: Option<Handle>,
 }
 
 impl Control {
@@ -318,7 +279,7 @@ impl Control {
     }
 
     /// From now on the end interrupts this load. False where the end came before.
-    pub fn watch(&self, load: Interrupt) -> bool {
+    pub fn watch(&self, load: Handle) -> bool {
         let mut wishes = self.wishes();
         wishes.load = Some(load);
         !wishes.is_over
@@ -327,13 +288,13 @@ impl Control {
     fn cancel(&self) {
         let mut wishes = self.wishes();
         wishes.is_cancelled = true;
-        wishes.load.iter().for_each(Interrupt::stop);
+        wishes.load.iter().for_each(Handle::stop);
     }
 
     fn end(&self, is_timed_out: bool) {
         let mut wishes = self.wishes();
         (wishes.is_over, wishes.is_timed_out) = (true, wishes.is_timed_out || is_timed_out);
-        wishes.load.iter().for_each(Interrupt::stop);
+        wishes.load.iter().for_each(Handle::stop);
     }
 }
 

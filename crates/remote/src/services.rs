@@ -39,30 +39,16 @@ mod service;
 /// A request to services. Numbers are those of [`StartService`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
 pub enum ServicesRequest {
-    /// Comes first, and once: all services that may be started.
-    Begin {
-        /// Without the texts of their templates.
-        services: Vec<Service>,
-    },
-    /// Choose ports for services that will listen on an address.
-    Choose {
-        /// Those of one variant.
-        services: Vec<Service>,
-        /// Where they will listen.
-        address: IpAddr,
-        /// Where the search begins.
-        random: u64,
-    },
+    /// Comes first, and once: all services that may be started, without the texts of their templates.
+    Begin { services: Vec<Service> },
+    /// Choose ports for the services of a variant that will listen on an address. A random number tells where the search begins.
+    Choose { services: Vec<Service>, address: IpAddr, random: u64 },
     /// Start a service and wait until it is ready.
     Start(Box<StartService>),
-    /// Read what services and machine have used so far.
-    View {
-        /// In which order.
-        first: First,
-        /// Whether to time a fixed piece of arithmetic.
-        spin: bool,
-    },
+    /// Read what services and machine have used so far, and before that time a fixed piece of arithmetic if `spin` says so.
+    View { first: First, spin: bool },
     /// Read what one service has used so far.
     Sample(u64),
     /// Look at one service.
@@ -133,24 +119,18 @@ pub enum First {
     Machine,
 }
 
-/// A response from services, each to the request of its name.
+/// A response from services, each to the request of its name; a log is in base64.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum ServicesResponse {
     Begun(Begun),
-    Chosen {
-        ports: Ports,
-    },
+    Chosen { ports: Ports },
     Started(Box<Started>),
     Viewed(Box<HostView>),
     Sampled(Box<ServiceView>),
     Answered(Answer),
-    /// With its log in base64.
-    Stopped {
-        stopped: Stopped,
-        log: String,
-    },
+    Stopped { stopped: Stopped, log: String },
 }
 
 /// What is known of a machine before any service starts.
@@ -292,7 +272,6 @@ impl ServicesAgent {
         Ok(ServicesResponse::Stopped { stopped, log: log.encoded() })
     }
 
-    /// Services first, or the machine: what is nearest to the load comes nearest to it.
     fn view(&mut self, first: First, spin: bool) -> HostView {
         let spin_ns = if spin { spin_ns() } else { None };
         let sampled = (first == First::Services).then(|| self.sample());

@@ -71,7 +71,8 @@ pub fn open_watched(
 pub struct Login {
     program: Program,
     talk: Talk,
-    facts: Facts,
+    /// What is known of the machine.
+    pub facts: Facts,
 }
 
 impl Login {
@@ -84,11 +85,6 @@ impl Login {
         let mut login = Login { program: program.clone(), talk, facts: Facts::default() };
         login.receive(Step::Login)?;
         Ok(login)
-    }
-
-    /// What is known of the machine.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
     }
 
     /// The round trip of a line: the fastest of some.
@@ -119,7 +115,7 @@ impl Login {
             return Err(self.facts.full(self.destination(), &self.program));
         }
         let mut file = self.program.open()?;
-        self.talk.send(&format!("put {}", self.program.bytes()));
+        self.talk.send(&format!("put {}", self.program.bytes));
         self.receive(Step::Folder)?;
         self.copy(&mut file, watch).map_err(|source| self.program.failed(source))?;
         self.receive(Step::Copy)?;
@@ -130,8 +126,7 @@ impl Login {
     /// Sends exactly as many bytes as announced, unless they are no longer taken: then the response says why.
     fn copy(&mut self, file: &mut File, watch: &mut dyn FnMut(Copied<'_>)) -> io::Result<()> {
         let name = self.destination().name();
-        let (begun, of, mut bytes, mut piece) =
-            (Instant::now(), self.program.bytes(), 0, vec![0; PIECE_BYTES]);
+        let (begun, of, mut bytes, mut piece) = (Instant::now(), self.program.bytes, 0, vec![0; PIECE_BYTES]);
         while bytes < of {
             let most = piece.len().min(usize::try_from(of - bytes).unwrap_or(usize::MAX));
             let count = file.read(&mut piece[..most])?;
@@ -246,11 +241,6 @@ impl Destination {
             .error(format!("no destination for ssh: {problem}"))
             .by(Blame::Request)
             .help("as ssh takes it: a name of ~/.ssh/config, user@host, or ssh://user@host:port"))
-    }
-
-    /// As `ssh` takes it.
-    fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// As people know it, with `ssh://` before it, whether or not it is one.
@@ -368,7 +358,6 @@ pub struct Kept {
 }
 
 impl Facts {
-    /// Takes in one thing that was said.
     fn learn(&mut self, said: Line) {
         let Line { what, text } = said;
         match what.as_str() {
@@ -408,13 +397,12 @@ impl Facts {
         let words: Vec<&str> = self.room.split(' ').collect();
         let share = words.iter().rposition(|word| word.ends_with('%'));
         let available_kib = share.and_then(|at| words[..at].last()?.parse::<u64>().ok());
-        available_kib.is_none_or(|kib| kib.saturating_mul(1024) >= program.bytes())
+        available_kib.is_none_or(|kib| kib.saturating_mul(1024) >= program.bytes)
     }
 
-    /// That there is none.
     fn full(&self, to: &Destination, program: &Program) -> Error {
         let room = if self.room.is_empty() { "df says nothing" } else { &self.room };
-        let (folder, bytes) = (&self.folder, program.bytes());
+        let (folder, bytes) = (&self.folder, program.bytes);
         to.error(format!("no room for the program in {folder}: it has {bytes} bytes; df: {room}")).help(format!(
             "make room there, or have XDG_CACHE_HOME name another folder for that account; what Proofload has put there goes with: \
              proofload doctor hosts --remove {}",

@@ -10,9 +10,6 @@ use crate::form::Report;
 use crate::validity::explained_by;
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 
-/// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 2;
-
 /// Two records and what may be said of them.
 #[derive(Debug)]
 pub struct Compared<'a> {
@@ -53,7 +50,7 @@ impl Report for Compared<'_> {
     fn data(&self) -> Value {
         let of = |record: &Record| json!({ "record": record.directory.display().to_string(), "created": record.header.created });
         json!({
-            "compare_version": VERSION,
+            "compare_version": 2,
             "before": of(self.before),
             "after": of(self.after),
             "across": self.across,

@@ -12,9 +12,6 @@ use crate::Report;
 use crate::page::Ratio;
 use crate::plot::{self, Plot};
 
-/// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
-
 /// What became of a setting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -146,7 +143,7 @@ impl Advice {
             ..Tried::default()
         });
         Advice {
-            advice_version: VERSION,
+            advice_version: 1,
             service: String::new(),
             metric: spec.metric,
             per_core: tuning.per_core(),
@@ -295,8 +292,8 @@ impl Report for Advice {
         let title = format!("What makes {} faster?", self.service);
         let foot =
             format!("each figure is averaged over the other settings on and off; {}", span(self.seconds));
-        let metric = self.metric.row().title;
-        (!rows.is_empty()).then(|| Plot::of_effects(title, metric, self.margin, rows, vec![foot]))
+        let (metric, margin, foot) = (Some(self.metric.row().title), self.margin, vec![foot]);
+        (!rows.is_empty()).then(|| Plot { title, metric, rows, margin, curves: Vec::new(), foot })
     }
 }
 
@@ -487,7 +484,7 @@ mod tests {
         let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
         let [first, second] = same;
         let advice = Advice {
-            advice_version: VERSION,
+            advice_version: 1,
             service: "node server.js".to_owned(),
             metric: Metric::Throughput,
             per_core: false,

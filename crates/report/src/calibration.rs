@@ -17,10 +17,6 @@ use crate::form::Report;
 use crate::validity::explained_by;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Table, Tone};
 
-/// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
-/// The same of a machine.
-const SURVEY_VERSION: u32 = 1;
 /// Standard deviations of the correlation of independent blocks beyond which it is taken for real.
 const LAG1_SDS: f64 = 2.0;
 
@@ -66,7 +62,7 @@ impl Report for Calibrated<'_> {
         let header = &self.record.header;
         let variant = header.plan.variants.first().map(|variant| variant.name.as_str());
         json!({
-            "calibration_version": VERSION,
+            "calibration_version": 1,
             "experiment": header.plan.name,
             "variant": variant,
             "record": self.record.directory.display().to_string(),
@@ -222,7 +218,7 @@ impl Report for Surveyed<'_> {
 
     fn data(&self) -> Value {
         json!({
-            "env_version": SURVEY_VERSION,
+            "env_version": 1,
             "hazards": self.hazards.iter().map(hazard_json).collect::<Vec<_>>(),
             "facts": self.facts,
             "calibration": self.calibration.map(|(record, calibration)| json!({

@@ -190,7 +190,7 @@ fn assumption(of: &Assumption) -> Line {
         Standing::Unchecked => (Tone::Faint, "unchecked"),
         Standing::Supported => (Tone::Faint, "supported"),
     };
-    Line { tone, detail: of.evidence.clone(), ..Line::new(word, &of.statement) }
+    Line { tone, detail: of.evidence.clone(), ..Line::new(word, of.statement) }
 }
 
 /// Whose own words tell why the run failed.
@@ -269,12 +269,8 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
 /// Verdicts that one screen has room for.
 const VERDICTS_MAX: usize = 12;
 
-/// A verdict, and how far from no difference it is.
-struct Ranked {
-    decided: bool,
-    distance: f64,
-    answer: Answer,
-}
+/// A verdict behind what ranks it: whether it is decided, and how far from no difference it is.
+type Ranked = (bool, f64, Answer);
 
 impl Measured<'_> {
     fn first_screen(&self) -> Document {
@@ -364,20 +360,15 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
         let compared = told.map(|one| compared(record, conclusion, one));
         compared.chain(effects.filter(is_there).map(of_effect)).collect()
     };
-    ranked
-        .sort_by(|one, other| other.decided.cmp(&one.decided).then(other.distance.total_cmp(&one.distance)));
-    if let (true, [only]) = (void && all.len() > 1, ranked.as_mut_slice()) {
-        only.answer.subject = format!("all {} comparisons", all.len());
+    ranked.sort_by(|one, other| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
+    if let (true, [(.., only)]) = (void && all.len() > 1, ranked.as_mut_slice()) {
+        only.subject = format!("all {} comparisons", all.len());
     }
     let more = ranked.len().saturating_sub(VERDICTS_MAX);
-    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|of| of.answer);
+    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|(.., answer)| answer);
     let more = (more > 0).then(|| format!("and {more} more: proofload report"));
     let more = more.map(|more| Block::Paragraph(Tone::Faint, more));
     [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
-}
-
-fn ranked(outcome: Outcome, estimate: Option<&Estimate>, answer: Answer) -> Ranked {
-    Ranked { decided: outcome.is_decided(), distance: distance(estimate), answer }
 }
 
 /// How far a ratio is from no difference.
@@ -403,7 +394,7 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
     let subject = format!("{context}{candidate} vs {baseline}");
     let answer = Answer::new(subject, of.outcome.into(), answer::word(of.outcome, of.metric), detail);
     let notes = if beside.is_empty() { beside } else { vec![beside.join(" · ")] };
-    ranked(of.outcome, of.estimate.as_ref(), Answer { notes, ..answer })
+    (of.outcome.is_decided(), distance(of.estimate.as_ref()), Answer { notes, ..answer })
 }
 
 /// The amounts behind a ratio, other metrics that differ beyond chance, and what it takes to decide.
@@ -438,14 +429,12 @@ fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
 }
 
 fn of_effect(effect: &Effect) -> Ranked {
-    let detail = effect
-        .estimate
-        .as_ref()
-        .map(change)
-        .map(|(value, interval)| format!("{value} {} (95 % CI {interval})", effect.metric.row().title));
+    let (estimate, metric) = (effect.estimate.as_ref(), effect.metric.row().title);
+    let detail = estimate.map(change);
+    let detail = detail.map(|(value, interval)| format!("{value} {metric} (95 % CI {interval})"));
     let (word, tone) = (effect_word(effect), tables::tone(effect));
     let answer = Answer::new(&effect.label, tone, word, detail.unwrap_or_default());
-    ranked(effect.outcome, effect.estimate.as_ref(), answer)
+    (effect.outcome.is_decided(), distance(estimate), answer)
 }
 
 /// How much was measured: `6 blocks in 2m43s · closed loop, 16 connections · 0 of 43,341 requests failed`.

@@ -11,8 +11,6 @@ use serde_json::{Value, json};
 use crate::form::Report;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Remark, Row, Table, Tone};
 
-/// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
 /// Places of a finding that are told one by one.
 const CASES_MAX: usize = 5;
 /// Labels that are told one by one where they say the same.
@@ -65,7 +63,7 @@ impl Report for Audited<'_> {
 
     fn data(&self) -> Value {
         json!({
-            "audit_version": VERSION,
+            "audit_version": 1,
             "files": self.audit.files,
             "runs": self.audit.runs,
             "groups": self.audit.groups,

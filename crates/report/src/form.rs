@@ -20,7 +20,7 @@ pub trait Report {
         self.document()
     }
 
-    /// What programs read; see docs/formats.md.
+    /// What programs read, with a version of its own: within one, fields are added and never renamed or removed (docs/formats.md).
     fn data(&self) -> Value;
 
     /// Its figures for spreadsheets; `None` where it has none.

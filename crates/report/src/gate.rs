@@ -13,8 +13,6 @@ use crate::experiment::processor;
 use crate::form::Report;
 use crate::html::text as xml;
 
-/// Version of the JSON form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
 /// What stands in place of rulings where there are none.
 const UNFIT: &str = "the gate judged nothing";
 /// Reasons of single limits that are told below the table.
@@ -34,7 +32,7 @@ pub struct Gated<'a> {
 impl Report for Gated<'_> {
     fn document(&self) -> Document {
         let ruling = self.gate.ruling();
-        let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), |of| (tone(of), word_of(of)));
+        let (tone, word) = ruling.map_or((Tone::Bad, "not judged"), verdict);
         use Fit::{Figure, Whole, Wrapped};
         let columns =
             [("limit", Whole), ("of", Wrapped), ("", Whole), ("measured", Figure), ("interval", Figure)];
@@ -54,12 +52,13 @@ impl Report for Gated<'_> {
     }
 
     fn data(&self) -> Value {
-        let unfit = self.gate.unfit.as_ref();
+        let (unfit, ruling) = (self.gate.unfit.as_ref(), self.gate.ruling());
+        let let_pass = self.allow_open && ruling == Some(Ruling::Inconclusive);
         json!({
-            "gate_version": VERSION,
+            "gate_version": 1,
             "record": self.record.directory.display().to_string(),
-            "outcome": self.gate.ruling().map_or_else(|| json!("not_judged"), |ruling| json!(ruling)),
-            "passes": self.passes(),
+            "outcome": ruling.map_or_else(|| json!("not_judged"), |ruling| json!(ruling)),
+            "passes": ruling == Some(Ruling::Pass) || let_pass,
             "allow_open": self.allow_open,
             "not_judged": unfit.map(|(unfit, reason)| json!({ "because": unfit, "reason": reason })),
             "limits": self.gate.judgements.iter().map(judgement_json).collect::<Vec<_>>(),
@@ -76,7 +75,7 @@ impl Report for Gated<'_> {
                 Ruling::Inconclusive if self.allow_open => Fate::Skipped,
                 Ruling::Inconclusive => Fate::Error,
             };
-            let seen = format!("{}: {}", word_of(of.ruling), seen(of));
+            let seen = format!("{}: {}", verdict(of.ruling).1, seen(of));
             case(fate, &of.limit.to_string(), &of.name, &seen)
         });
         Some(junit(&self.document().title, &unfit.chain(judged).collect::<Vec<_>>()))
@@ -84,15 +83,6 @@ impl Report for Gated<'_> {
 }
 
 impl Gated<'_> {
-    /// Whether the change may go in.
-    pub fn passes(&self) -> bool {
-        match self.gate.ruling() {
-            Some(Ruling::Pass) => true,
-            Some(Ruling::Inconclusive) => self.allow_open,
-            Some(Ruling::Fail) | None => false,
-        }
-    }
-
     /// Limits that came to this.
     fn of(&self, ruling: Ruling) -> impl Iterator<Item = &Judgement> {
         self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling)
@@ -148,7 +138,7 @@ impl Gated<'_> {
         let told = |judgement: &Judgement| {
             let reason = judgement.reason.as_ref()?;
             let Judgement { limit, name, ruling, .. } = judgement;
-            Some(format!("{limit}, {name}: {}, because {reason}", word_of(*ruling)))
+            Some(format!("{limit}, {name}: {}, because {reason}", verdict(*ruling).1))
         };
         let mut reasons: Vec<String> = self.gate.judgements.iter().filter_map(told).collect();
         let more = reasons.len().saturating_sub(REASONS_MAX);
@@ -161,28 +151,21 @@ impl Gated<'_> {
 }
 
 /// What a limit came to, in a word.
-pub(crate) fn word_of(ruling: Ruling) -> &'static str {
+fn verdict(ruling: Ruling) -> (Tone, &'static str) {
     match ruling {
-        Ruling::Pass => "pass",
-        Ruling::Inconclusive => "inconclusive",
-        Ruling::Fail => "fail",
-    }
-}
-
-fn tone(ruling: Ruling) -> Tone {
-    match ruling {
-        Ruling::Pass => Tone::Good,
-        Ruling::Inconclusive => Tone::Doubtful,
-        Ruling::Fail => Tone::Bad,
+        Ruling::Pass => (Tone::Good, "pass"),
+        Ruling::Inconclusive => (Tone::Doubtful, "inconclusive"),
+        Ruling::Fail => (Tone::Bad, "fail"),
     }
 }
 
 fn row(judgement: &Judgement) -> Vec<Cell> {
+    let (tone, word) = verdict(judgement.ruling);
     let (value, ends) = judgement.measured.map(|found| figures(judgement, &found)).unzip();
     vec![
         Cell::Text(judgement.limit.to_string()),
         Cell::text(&judgement.name),
-        Cell::Word(tone(judgement.ruling), word_of(judgement.ruling).to_owned()),
+        Cell::Word(tone, word.to_owned()),
         Cell::optional(value),
         Cell::optional(ends),
     ]
@@ -247,7 +230,7 @@ impl Gated<'_> {
     /// Workflow commands, a line each; none where all passes. `file` is the experiment file as the repository has it.
     pub fn annotations(&self, file: Option<&str>) -> String {
         if let Some((_, reason)) = &self.gate.unfit {
-            return command("error", &place(file, None), UNFIT, reason);
+            return command("error", (file, None), UNFIT, reason);
         }
         let of = |ruling, kind: &'static str| {
             self.of(ruling).take(SHOWN_MAX).map(move |judgement| annotation(kind, file, judgement))
@@ -257,10 +240,10 @@ impl Gated<'_> {
 }
 
 fn annotation(kind: &str, file: Option<&str>, judgement: &Judgement) -> String {
-    let title = format!("{}: {}", judgement.limit, word_of(judgement.ruling));
+    let title = format!("{}: {}", judgement.limit, verdict(judgement.ruling).1);
     let said = format!("{}: {}", judgement.name, seen(judgement));
     // A limit from a flag stands in no file.
-    command(kind, &place(file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
+    command(kind, (file.filter(|_| judgement.line.is_some()), judgement.line), &title, &said)
 }
 
 /// What was measured, or why nothing was.
@@ -274,14 +257,10 @@ fn seen(judgement: &Judgement) -> String {
     }
 }
 
-fn place(file: Option<&str>, line: Option<u32>) -> String {
+fn command(kind: &str, (file, line): (Option<&str>, Option<u32>), title: &str, said: &str) -> String {
     let file = file.map(|file| format!("file={},", property(file))).unwrap_or_default();
     let line = line.map(|line| format!("line={line},")).unwrap_or_default();
-    format!("{file}{line}")
-}
-
-fn command(kind: &str, place: &str, title: &str, said: &str) -> String {
-    format!("::{kind} {place}title={}::{}\n", property(title), data(said))
+    format!("::{kind} {file}{line}title={}::{}\n", property(title), data(said))
 }
 
 /// As the runner's own toolkit escapes it (`escapeData` in actions/toolkit).

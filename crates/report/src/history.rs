@@ -163,8 +163,7 @@ fn summary(listed: &Listed<'_>) -> (Tone, String) {
 
 fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
     let judged: Vec<(&Compared, Outcome)> = essentials.judged().collect();
-    let decided =
-        judged.iter().any(|(_, outcome)| !matches!(outcome, Outcome::Invalid | Outcome::Inconclusive));
+    let decided = judged.iter().any(|(_, outcome)| outcome.is_decided());
     let void = || (Tone::Bad, format!("invalid {}", essentials.void.join(", ")).trim_end().to_owned());
     match judged.as_slice() {
         [] if !essentials.void.is_empty() => void(),
@@ -212,9 +211,8 @@ impl Report for Short<'_> {
         let answers = essentials.judged().map(|(compared, outcome)| verdict(compared, outcome)).collect();
         let mut blocks = vec![Block::Answers(answers)];
         if !essentials.void.is_empty() {
-            let explained = explained_by(self.conclusion.findings.iter());
-            let explained = explained.map(|command| format!("; {command} explains")).unwrap_or_default();
-            let text = format!("invalid by {}{explained}", essentials.void.join(", "));
+            let command = explained_by(self.conclusion.findings.iter()).unwrap_or_default();
+            let text = format!("invalid by {}; {command} explains", essentials.void.join(", "));
             blocks.push(Block::Paragraph(Tone::Plain, text));
         }
         blocks.extend([Block::Lines(self.lines(&essentials)), Block::Steps(self.steps(&essentials))]);

@@ -35,3 +35,10 @@ pub use markdown::markdown;
 pub use model::document::Document;
 pub use model::quantity::{bytes, count, micros, rate, share, span as seconds};
 pub use text::{table, text};
+
+/// The record that is kept in the repository.
+#[cfg(test)]
+fn kept() -> record::Record {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1");
+    record::open(path.as_ref()).expect("the kept record opens")
+}

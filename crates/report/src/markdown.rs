@@ -16,7 +16,7 @@ const NOTE_MAX: usize = 120;
 const LINES_KEPT: usize = 25;
 
 /// A part of the text, whose last lines may be left out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Section {
     opening: String,
     lines: Vec<String>,
@@ -25,12 +25,8 @@ struct Section {
 }
 
 impl Section {
-    fn whole(opening: String) -> Section {
-        Section { opening, ..Section::default() }
-    }
-
-    fn lines(opening: &str, lines: impl Iterator<Item = String>) -> Section {
-        Section { opening: opening.to_owned(), lines: lines.collect(), ..Section::default() }
+    fn new(opening: impl Into<String>, lines: impl IntoIterator<Item = String>) -> Section {
+        Section { opening: opening.into(), lines: lines.into_iter().collect(), gone: 0 }
     }
 
     fn length(&self) -> usize {
@@ -63,7 +59,7 @@ pub fn markdown(document: &Document) -> String {
         Some(headline) => format!("### {}\n\n{title}\n", escaped(headline)),
         None => format!("### {title}\n"),
     };
-    let mut sections = vec![Section::whole(title)];
+    let mut sections = vec![Section::new(title, [])];
     document.blocks.iter().for_each(|block| put(block, &mut sections));
     fit(sections)
 }
@@ -71,24 +67,23 @@ pub fn markdown(document: &Document) -> String {
 /// A block as one section or several.
 fn put(block: &Block, sections: &mut Vec<Section>) {
     let section = match block {
-        Block::Heading(_, text) => Section::whole(format!("\n#### {}\n", escaped(text))),
-        Block::Paragraph(_, text) => Section::whole(format!("\n{}\n", escaped(text))),
-        Block::Answers(answers) | Block::Verdicts(answers) => {
-            Section::lines("\n", answers.iter().map(answer))
-        }
+        Block::Heading(_, text) => Section::new(format!("\n#### {}\n", escaped(text)), []),
+        Block::Paragraph(_, text) => Section::new(format!("\n{}\n", escaped(text)), []),
+        Block::Answers(answers) | Block::Verdicts(answers) => Section::new("\n", answers.iter().map(answer)),
         Block::Table(table) => self::table(table),
         Block::Findings(all, command) => {
             // Numbers of checks alone: nothing in it is from outside.
             let command = command.iter().map(|command| format!("\nMore: `{command}`\n"));
-            Section::lines("", all.iter().map(finding).chain(command))
+            Section::new("", all.iter().map(finding).chain(command))
         }
-        Block::Lines(lines) => Section::lines("\n", lines.iter().map(line)),
+        Block::Lines(lines) => Section::new("\n", lines.iter().map(line)),
         // Who reads a pull request did not run it.
         Block::Steps(_) => return,
         Block::Folded(summary, blocks) => {
-            sections.push(Section::whole(format!("\n<details><summary>{}</summary>\n", escaped(summary))));
+            let summary = format!("\n<details><summary>{}</summary>\n", escaped(summary));
+            sections.push(Section::new(summary, []));
             blocks.iter().for_each(|block| put(block, sections));
-            Section::whole("\n</details>\n".to_owned())
+            Section::new("\n</details>\n", [])
         }
     };
     sections.push(section);
@@ -159,7 +154,7 @@ fn table(table: &Table) -> Section {
         }
     });
     let opening = format!("{heading}\n{headings}|{}\n", shown.iter().map(rule).collect::<String>());
-    Section::lines(&opening, rows)
+    Section::new(opening, rows)
 }
 
 /// As GitHub counts at worst: a character outside the first plane as two.

@@ -26,7 +26,7 @@ use crate::experiment::headline::{headline, state};
 use crate::experiment::method::method;
 use crate::experiment::{Measured, answer, capacity, repeat, tables};
 use crate::plot::{Ground, Plot};
-use crate::validity::{explained_by, paragraphs};
+use crate::validity::paragraphs;
 
 /// Built from `web/`, and kept here so that the binary can be built without Node.js.
 const TEMPLATE: &str = include_str!("page/page.html");
@@ -130,7 +130,6 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         findings: findings(conclusion, &mut left_out),
         // What `proofload explain` says of each of their checks.
         explanations: checks.map(|check| (check.number(), paragraphs(check))).collect(),
-        explained_by: explained_by(conclusion.findings.iter()),
         variants: variants(record, conclusion),
         figures: Table {
             heading: "Figures of the variants".to_owned(),

@@ -38,15 +38,15 @@ pub enum Ground {
 /// What a plot says.
 #[derive(Debug)]
 pub struct Plot {
-    title: String,
+    pub(crate) title: String,
     /// The metric of all rows; `None` where each says its own.
-    metric: Option<&'static str>,
-    rows: Vec<Row>,
-    margin: f64,
+    pub(crate) metric: Option<&'static str>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) margin: f64,
     /// Response times over the rate, where capacity was measured.
-    curves: Vec<Curve>,
+    pub(crate) curves: Vec<Curve>,
     /// Lines below all rows.
-    foot: Vec<String>,
+    pub(crate) foot: Vec<String>,
 }
 
 /// One line of the plot.
@@ -65,17 +65,6 @@ pub struct Row {
 }
 
 impl Plot {
-    /// A plot of effects on one metric.
-    pub fn of_effects(
-        title: String,
-        metric: &'static str,
-        margin: f64,
-        rows: Vec<Row>,
-        foot: Vec<String>,
-    ) -> Plot {
-        Plot { title, metric: Some(metric), rows, margin, curves: Vec::new(), foot }
-    }
-
     /// The plot of a record.
     pub(crate) fn of(of: &Measured<'_>) -> Plot {
         let comparisons = &of.conclusion.comparisons;
@@ -384,7 +373,7 @@ const ABOVE_LIMIT: f64 = 6.0;
 
 /// The curve of one variant.
 #[derive(Debug)]
-struct Curve {
+pub(crate) struct Curve {
     told: Vec<String>,
     limits_us: Vec<f64>,
     of: Capacity,

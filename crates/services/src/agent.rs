@@ -51,12 +51,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What an agent is asked to capture, as the order for it has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[allow(missing_docs)]
 pub enum Wanted {
     /// Stacks of JavaScript, one in so many microseconds.
-    Cpu {
-        /// Microseconds between two.
-        interval_us: u32,
-    },
+    Cpu { interval_us: u32 },
     /// What was allocated and still lives, sampled.
     Heap,
     /// Counters of Node.js.
@@ -451,10 +449,8 @@ fn listen(listener: &UnixListener, life: &OwnedFd, book: &Bell<Book>) {
 fn read(number: usize, mut stream: &UnixStream, book: &Bell<Book>) {
     let mut buffer = [0; 16 << 10];
     let read = stream.read(&mut buffer);
-    if read
-        .as_ref()
-        .is_err_and(|error| [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()))
-    {
+    let passes = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+    if read.as_ref().is_err_and(passes) {
         return;
     }
     book.change(|book| {

@@ -440,19 +440,3 @@ fn find(directory: &Path, path: &str) -> Option<PathBuf> {
     let far = env::split_paths(path).map(|folder| directory.join(folder));
     near.chain(far).map(|folder| folder.join("pm2")).find(|file| executable(file))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_experiments_often_start_is_told_how_to_install() {
-        let hint = |program: &str| {
-            let error = not_found("proxy", program, "PATH: /nowhere");
-            error.hint().unwrap().to_owned()
-        };
-        assert!(hint("nginx").ends_with("`apt-get install nginx` installs it"));
-        assert!(hint("node").contains("install Node.js"));
-        assert_eq!(hint("mine"), "looked for it in PATH: /nowhere");
-    }
-}

@@ -41,17 +41,11 @@ struct Seen {
     /// 0 before it runs.
     pid: u32,
     image: String,
-    networks: Option<BTreeMap<String, SeenNetwork>>,
+    networks: Option<BTreeMap<String, Value>>,
     /// `3000/tcp` to where it is published.
     ports: Option<BTreeMap<String, Value>>,
     health: Option<String>,
     labels: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct SeenNetwork {
-    #[serde(rename = "IPAddress")]
-    address: Option<String>,
 }
 
 /// A container service that is about to be started, or was.
@@ -196,7 +190,7 @@ impl Pack {
         }
         let ports = entry.ports.clone().unwrap_or_default();
         let inside = self.inside.or_else(|| only_port(ports.keys())).ok_or_else(|| self.no_port())?;
-        let address = |network: &SeenNetwork| network.address.as_ref()?.parse().ok();
+        let address = |network: &Value| network["IPAddress"].as_str()?.parse().ok();
         let own = entry.networks.iter().flat_map(BTreeMap::values).find_map(address);
         let address = own.map(|own: IpAddr| SocketAddr::new(own, inside)).filter(is_within_reach);
         let numbers = self.inspect("{{.Id}}", &ids);
@@ -359,7 +353,6 @@ fn output(words: &[String]) -> Result<String, String> {
     machine::answer_of(Command::new(program).args(arguments), PATIENCE)
 }
 
-/// The engine's program.
 fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
     let engines = wanted.map_or(vec![Engine::Docker, Engine::Podman], |wanted| vec![wanted]);
     let path = search_path(None);

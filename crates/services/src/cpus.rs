@@ -6,29 +6,16 @@ use std::io;
 
 use machine::process::parse_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde::{Deserialize, Serialize};
 
 /// Who runs where.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Division {
     /// CPUs of the load generator.
     pub generator: Vec<usize>,
     /// CPUs of the services.
     pub services: Vec<usize>,
-    /// Siblings of the generator's CPUs in the same physical cores, used by nobody.
-    pub idle: Vec<usize>,
     /// Whether both sides may run on the same CPUs.
     pub shared: bool,
-    /// Whether a physical core works for both sides, because there are too few to keep them apart.
-    pub core_shared: bool,
-}
-
-impl Division {
-    /// The same generator, and services that may run on all `cpus`, its own and the idle ones included.
-    pub fn shared(self, cpus: &[usize]) -> Division {
-        let services = cpus.to_vec();
-        Division { services, idle: Vec::new(), shared: true, core_shared: true, ..self }
-    }
 }
 
 /// The CPUs this process may run on, ascending.
@@ -80,17 +67,16 @@ pub fn siblings(cpu: usize) -> Vec<usize> {
     list
 }
 
-/// Divides `cpus` between generator and services; `asked` CPUs for the generator, 1 if `None`.
+/// Divides `cpus` between generator and services; `asked` CPUs for the generator.
 ///
 /// One CPU is shared; two give one each; from three on the generator gets what was asked for and the services the rest,
 /// of which there is always at least one. The generator takes whole cores from the end of the list: what else runs on a
 /// core slows its sibling, so siblings of the generator's CPUs stay idle as long as the services keep two cores.
-pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
+pub fn divide(cpus: &[usize], asked: usize, siblings: impl Fn(usize) -> Vec<usize>) -> Division {
     let Some(rest) = cpus.len().checked_sub(1).filter(|rest| *rest > 0) else {
-        let generator = cpus.to_vec();
-        return Division { generator, ..Division::default() }.shared(cpus);
+        return Division { generator: cpus.to_vec(), services: cpus.to_vec(), shared: true };
     };
-    let wanted = asked.unwrap_or(1).clamp(1, rest);
+    let wanted = asked.clamp(1, rest);
     let mut cores = cores(cpus, siblings);
     let (mut generator, mut spare) = (Vec::new(), Vec::new());
     while generator.len() < wanted {
@@ -100,13 +86,12 @@ pub fn divide(cpus: &[usize], asked: Option<usize>, siblings: impl Fn(usize) -> 
         spare.extend(&core[take..]);
     }
     let mut services: Vec<usize> = cores.concat();
-    let apart = spare.is_empty() || cores.len() >= 2;
-    if !apart {
+    if cores.len() < 2 {
         services.append(&mut spare);
     }
     services.sort_unstable();
     generator.sort_unstable();
-    Division { generator, services, idle: spare, shared: false, core_shared: !apart }
+    Division { generator, services, shared: false }
 }
 
 /// The CPUs of `cpus`, those of one physical core together, in the order of the cores' first CPUs.
@@ -132,29 +117,21 @@ mod tests {
 
     #[test]
     fn few_cpus_are_shared_or_halved_and_the_services_always_keep_one() {
-        let one = divide(&[5], None, alone);
+        let one = divide(&[5], 1, alone);
         assert!(one.shared && one.generator == [5] && one.services == [5]);
-        let two = divide(&[0, 1], Some(7), alone);
-        assert_eq!((two.generator, two.services), (vec![1], vec![0]));
-        assert!(!two.shared && !two.core_shared);
-        let four = divide(&[0, 1, 2, 3], None, alone);
+        let two = divide(&[0, 1], 7, alone);
+        assert_eq!((two.generator, two.services, two.shared), (vec![1], vec![0], false));
+        let four = divide(&[0, 1, 2, 3], 1, alone);
         assert_eq!((four.generator, four.services), (vec![3], vec![0, 1, 2]));
-        assert_eq!(divide(&[0, 1, 2, 3], Some(2), alone).services, [0, 1]);
+        assert_eq!(divide(&[0, 1, 2, 3], 2, alone).services, [0, 1]);
     }
 
     #[test]
     fn a_sibling_of_the_generator_is_left_idle_unless_the_services_would_starve() {
         let pairs = |cpu: usize| vec![cpu % 4, cpu % 4 + 4];
-        let eight = divide(&[0, 1, 2, 3, 4, 5, 6, 7], None, pairs);
-        assert_eq!((eight.generator, eight.idle), (vec![3], vec![7]));
-        assert_eq!((eight.services, eight.core_shared), (vec![0, 1, 2, 4, 5, 6], false));
-        let one_core = divide(&[0, 4], None, pairs);
-        assert_eq!((one_core.generator, one_core.services), (vec![0], vec![4]));
-        assert!(one_core.core_shared && !one_core.shared);
-        // Shared, they get every one.
-        let all = [0, 1, 2, 3, 4, 5, 6, 7];
-        let eight = divide(&all, Some(2), pairs).shared(&all);
-        assert_eq!((eight.services.as_slice(), eight.generator.len()), (&all[..], 2));
-        assert!(eight.shared && eight.core_shared && eight.idle.is_empty());
+        let eight = divide(&[0, 1, 2, 3, 4, 5, 6, 7], 1, pairs);
+        assert_eq!((eight.generator, eight.services), (vec![3], vec![0, 1, 2, 4, 5, 6]));
+        let one_core = divide(&[0, 4], 1, pairs);
+        assert_eq!((one_core.generator, one_core.services, one_core.shared), (vec![0], vec![4], false));
     }
 }

@@ -191,7 +191,6 @@ impl Drop for Link {
     }
 }
 
-/// The reader's whole life.
 fn read(notices: ChildStdout, news: &Bell<News>, kin: &Kin) {
     for line in BufReader::new(notices).lines().map_while(Result::ok) {
         let notice = serde_json::from_str(&line).map_err(|_| line);

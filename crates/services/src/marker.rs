@@ -354,15 +354,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_names_its_proofload() {
-        let marker = Marker::new();
-        assert_eq!(Marker::parse(&marker.text), Some(marker.clone()));
-        assert_eq!(marker.proofload.pid, std::process::id());
-        assert_ne!(Marker::new(), marker);
-        assert_eq!(Marker::parse("12-34"), None);
-    }
-
-    #[test]
     fn what_bears_the_mark_of_a_dead_proofload_is_abandoned_but_not_where_another_place_shares_the_engine() {
         let of_dead = |place: &str| Marker::parse(&format!("4194305-1-{place}01234567")).unwrap();
         assert!(of_dead(&place()).is_abandoned() && !Marker::new().is_abandoned());

@@ -127,7 +127,7 @@ impl Failure {
 }
 
 /// How a service ended, and what is left of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopped {
     /// How its first process ended; `None`: even SIGKILL did not end it.
     pub exit: Option<Exit>,

@@ -55,10 +55,10 @@ const NOBODY: u16 = 1;
 pub struct Network {
     /// First, so that it has let go of its taps before their hosts are gone.
     _relay: Option<Lasting>,
-    client: Host,
-    services: Host,
-    /// The shortest round trip that was measured when it was made.
-    pub round_trip: Duration,
+    /// Where the client is.
+    pub client: Host,
+    /// Where the services are.
+    pub services: Host,
 }
 
 impl Network {
@@ -71,10 +71,12 @@ impl Network {
         can_be_made()?;
         let (client, services) = (Host::new()?, Host::new()?);
         let delay = link.delay.filter(|delay| !delay.is_zero());
-        let netem = delay.filter(|_| has_netem(&client));
+        // Whether the kernel can delay packets by itself; tried on loopback, where it is taken off again.
+        let tried = "qdisc add dev lo root netem delay 1ms\nqdisc del dev lo root";
+        let netem = delay.filter(|_| client.run("tc", tried).is_ok());
         let relay = match delay.filter(|_| netem.is_none()) {
             Some(delay) => {
-                let ends = [client.within(|| open_tap(DEVICE))??, services.within(|| open_tap(DEVICE))??];
+                let ends = [client.within(open_tap)??, services.within(open_tap)??];
                 Some(relay(ends, delay, cpus)?)
             }
             None => {
@@ -94,13 +96,13 @@ impl Network {
             let quiet = format!("/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6");
             let _ = host.within(|| fs::write(quiet, "1"));
             host.run("ip", &end_of_link(near, far))?;
-            let queues = queues(DEVICE, link.rate_bit_per_s, netem);
+            let queues = queues(link.rate_bit_per_s, netem);
             if !queues.is_empty() {
                 host.run("tc", &queues)?;
             }
         }
-        let mut network = Self { _relay: relay, client, services, round_trip: Duration::ZERO };
-        network.round_trip = network.measure(delay.unwrap_or_default())?;
+        let network = Self { _relay: relay, client, services };
+        network.measure(delay.unwrap_or_default())?;
         Ok(network)
     }
 
@@ -109,25 +111,8 @@ impl Network {
         IpAddr::V4(SERVICES)
     }
 
-    /// Takes the calling thread to where the client is, until the visit is dropped. Threads, processes and sockets made
-    /// meanwhile stay there.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn visit_client(&self) -> Result<Visit, Error> {
-        self.client.visit()
-    }
-
-    /// The same to where the services are.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn visit_services(&self) -> Result<Visit, Error> {
-        self.services.visit()
-    }
-
-    /// The shortest of some round trips, once packets arrive at all.
-    fn measure(&self, delay: Duration) -> Result<Duration, Error> {
+    /// Whether the shortest of some round trips, once packets arrive at all, is as long as it has to be.
+    fn measure(&self, delay: Duration) -> Result<(), Error> {
         let _there = self.client.visit()?;
         let least = delay * 2;
         let patience = PATIENCE + least * 10;
@@ -150,7 +135,7 @@ impl Network {
         }
         let shortest = found.into_iter().min().unwrap_or_default();
         if shortest >= least {
-            return Ok(shortest);
+            return Ok(());
         }
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         Err(Error::new(format!(
@@ -195,11 +180,6 @@ fn end_of_link((address, mac): (Ipv4Addr, &str), (far, far_mac): (Ipv4Addr, &str
     )
 }
 
-/// Whether the kernel can delay packets by itself; tried on loopback, where it is taken off again.
-fn has_netem(host: &Host) -> bool {
-    host.run("tc", "qdisc add dev lo root netem delay 1ms\nqdisc del dev lo root").is_ok()
-}
-
 /// The kernel refused something.
 fn refused(what: impl std::fmt::Display, reason: impl std::fmt::Display) -> Error {
     Error::new(format!("cannot make the link of `load.network`: {what}: {reason}")).help(
@@ -221,7 +201,7 @@ const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace that lives as long as this value, and as what was made in it.
 #[derive(Debug)]
-struct Host(File);
+pub struct Host(File);
 
 /// Where a command is that sets up networks.
 fn find(command: &str) -> Result<PathBuf, Error> {
@@ -234,7 +214,7 @@ fn find(command: &str) -> Result<PathBuf, Error> {
 
 impl Host {
     /// A new one, with its loopback up.
-    pub fn new() -> Result<Self, Error> {
+    fn new() -> Result<Self, Error> {
         let refused = |error: std::io::Error| refused("a network namespace", error);
         // A thread of its own, so that the caller's is where it was.
         let made = thread::Builder::new().name("network".to_owned()).spawn(|| {
@@ -248,21 +228,23 @@ impl Host {
         Ok(host)
     }
 
-    /// Takes the calling thread there until the visit is dropped.
+    /// Takes the calling thread there until the visit is dropped. Threads, processes and sockets made meanwhile stay there.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
     pub fn visit(&self) -> Result<Visit, Error> {
         let home = File::open(OWN).map_err(|error| refused(OWN, error))?;
         enter(&self.0).map_err(|error| refused("entering a network namespace", error))?;
         Ok(Visit { home, _of_this_thread: PhantomData })
     }
 
-    /// Does `job` there.
-    pub fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
+    fn within<T>(&self, job: impl FnOnce() -> T) -> Result<T, Error> {
         let _there = self.visit()?;
         Ok(job())
     }
 
     /// Runs a command there on lines of its batch language.
-    pub fn run(&self, command: &str, lines: &str) -> Result<(), Error> {
+    fn run(&self, command: &str, lines: &str) -> Result<(), Error> {
         let path = find(command)?;
         let refused = |reason: String| refused(format!("{command} {lines:?}"), reason);
         let batch = || {
@@ -306,8 +288,8 @@ fn enter(namespace: &File) -> rustix::io::Result<()> {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
 }
 
-/// Makes the device `name` in the calling thread's network namespace. It is gone when the descriptor is closed.
-fn open_tap(name: &str) -> Result<OwnedFd, Error> {
+/// Makes the device in the calling thread's network namespace. It is gone when the descriptor is closed.
+fn open_tap() -> Result<OwnedFd, Error> {
     let refused = |error: io::Error| refused("/dev/net/tun", error);
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let tap = open_file("/dev/net/tun", flags, Mode::empty()).map_err(|error| refused(error.into()))?;
@@ -316,7 +298,7 @@ fn open_tap(name: &str) -> Result<OwnedFd, Error> {
         ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: (libc::IFF_TAP | libc::IFF_NO_PI) as i16 },
     };
     // The last byte stays 0.
-    for (to, from) in wanted.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+    for (to, from) in wanted.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(DEVICE.bytes()) {
         *to = from as libc::c_char;
     }
     // SAFETY: TUNSETIFF reads an ifreq and writes the device's name into it; this one lives until the call is over.
@@ -342,15 +324,15 @@ const LATE_PER_S: u64 = 1000;
 const QUEUED_PER_S: u64 = 4;
 const LIMIT_BYTES_MIN: u64 = 64 << 10;
 
-/// Lines for `tc` that give `device` a rate and, by netem, a delay; empty for neither.
-fn queues(device: &str, rate_bit_per_s: Option<u64>, netem: Option<Duration>) -> String {
+/// Lines for `tc` that give the device a rate and, by netem, a delay; empty for neither.
+fn queues(rate_bit_per_s: Option<u64>, netem: Option<Duration>) -> String {
     let delay = netem.map(|delay| format!("netem delay {}us limit {QUEUE_FRAMES}", delay.as_micros()));
     match (delay, rate_bit_per_s.map(bucket)) {
         (None, None) => String::new(),
-        (Some(one), None) | (None, Some(one)) => format!("qdisc add dev {device} root {one}\n"),
+        (Some(one), None) | (None, Some(one)) => format!("qdisc add dev {DEVICE} root {one}\n"),
         (Some(delay), Some(bucket)) => format!(
-            "qdisc add dev {device} root handle 1: {delay}\n\
-             qdisc add dev {device} parent 1:1 handle 10: {bucket}\n"
+            "qdisc add dev {DEVICE} root handle 1: {delay}\n\
+             qdisc add dev {DEVICE} parent 1:1 handle 10: {bucket}\n"
         ),
     }
 }
@@ -484,6 +466,6 @@ mod tests {
         assert_eq!(bucket(1_000_000_000), "tbf rate 1000000000bit burst 125000 limit 31250000");
         // Both are 32-bit numbers in the kernel.
         assert_eq!(bucket(10_000_000_000), "tbf rate 10000000000bit burst 1250000 limit 312500000");
-        assert_eq!(queues("link0", None, None), "");
+        assert_eq!(queues(None, None), "");
     }
 }

@@ -185,11 +185,6 @@ pub fn bytes_below(path: &Path) -> u64 {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_below(&entry.path())).sum()
 }
 
-/// The placeholders by which services find data: `prepare.NAME` and its folder.
-pub fn placeholders<'a>(made: impl IntoIterator<Item = (&'a str, &'a Path)>) -> BTreeMap<String, String> {
-    made.into_iter().map(|(name, path)| (format!("prepare.{name}"), path.display().to_string())).collect()
-}
-
 // The cache's folder: where it is, who may make something in it, what is left in it by the dead.
 //
 // It keeps folders whole; it must not know how they are made.
@@ -203,7 +198,8 @@ const LOCK: &str = ".lock";
 /// A folder in which prepared data is kept from run to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {
-    folder: PathBuf,
+    /// Where it is; it need not exist.
+    pub folder: PathBuf,
 }
 
 impl Cache {
@@ -218,17 +214,7 @@ impl Cache {
         let message =
             "no folder to keep prepared data in: neither XDG_CACHE_HOME nor HOME is an absolute path";
         let missing = || Error::new(message).help("set XDG_CACHE_HOME to a folder for caches");
-        base.map(|base| Self::at(base.join("proofload"))).ok_or_else(missing)
-    }
-
-    /// In this folder, which need not exist.
-    pub fn at(folder: PathBuf) -> Self {
-        Self { folder }
-    }
-
-    /// Where it is.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+        base.map(|base| Self { folder: base.join("proofload") }).ok_or_else(missing)
     }
 
     pub(crate) fn create(&self) -> Result<(), Error> {

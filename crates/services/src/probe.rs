@@ -23,11 +23,9 @@ const LINE_BYTES_MAX: usize = 1024;
 /// What a look showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// It is ready.
     Ready,
     /// Nobody listens on its port.
     Refused,
-    /// It answered with this status.
     Status(u16),
     /// Something else: in words, and what may be wrong.
     Other(String, String),

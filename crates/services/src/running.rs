@@ -171,8 +171,7 @@ impl Running {
         // The warden was killed. The log has what it wrote until then, and nobody counted.
         let left = self.link.news().closed.take().unwrap_or_default();
         let leftovers = left.iter().map(|id| Leftover::of(id.pid)).collect();
-        let exit = Some(Exit::WithWarden);
-        Stopped { exit, killed: 0, leftovers, output_bytes: 0, output_dropped_bytes: 0 }
+        Stopped { exit: Some(Exit::WithWarden), leftovers, ..Stopped::default() }
     }
 
     /// Those of its processes that have not ended.

@@ -356,11 +356,6 @@ impl Watched {
         !pids(self).is_disjoint(&pids(other))
     }
 
-    /// The processors that the first of them may use.
-    pub fn cpus(&self) -> Vec<usize> {
-        process::cpus(self.pid())
-    }
-
     /// `node server.js (pid 123)`.
     pub fn describe(&self) -> String {
         self.roots.iter().map(|id| describe(id.pid)).collect::<Vec<_>>().join(", ")

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use model::{distinct, grouped};
 use plan::{Against, Building, Command, Plan, Preparation, Service};
-use serde::Deserialize;
+use serde_json::Value;
 pub use worktree::Worktree;
 use worktree::{ask, ask_about};
 
@@ -42,7 +42,7 @@ impl Source {
     pub fn find(plan: &Plan, reference: &str, building: &Building, cache: &Cache) -> Result<Source, Error> {
         let (repository, mut notes) = repository_of(plan)?;
         let commit = resolve(&repository, reference)?;
-        let (stat, untracked, uncommitted) = changes(&repository, &commit, cache.folder())?;
+        let (stat, untracked, uncommitted) = changes(&repository, &commit, &cache.folder)?;
         let mut against = Against {
             reference: reference.to_owned(),
             worktree: worktree::folder(cache).join(worktree::key(&shared_folder(&repository)?, &commit)),
@@ -54,10 +54,9 @@ impl Source {
             build: None,
             notes: Vec::new(),
         };
-        let tree = Tree { against: &against };
-        let directories = directories(plan, &tree)?;
-        let builds = builds(&tree, building, &directories, &mut notes)?;
-        judge(plan, &tree, !builds.is_empty(), &mut notes)?;
+        let directories = directories(plan, &against)?;
+        let builds = builds(&against, building, &directories, &mut notes)?;
+        judge(plan, &against, !builds.is_empty(), &mut notes)?;
         if against.worktree.starts_with(&against.repository) {
             notes.push(format!(
                 "the worktree lies within the working tree, where Node.js may take packages from that: {}; XDG_CACHE_HOME names \
@@ -65,7 +64,7 @@ impl Source {
                 against.worktree.display()
             ));
         }
-        if tree.has(".gitmodules".as_ref())? {
+        if has(&against, ".gitmodules".as_ref())? {
             notes.push(format!(
                 "submodules are empty at {} unless what is built there fills them: git submodule update --init",
                 against.baseline()
@@ -92,12 +91,12 @@ fn runs(plan: &Plan) -> impl Iterator<Item = (String, &PathBuf, bool)> {
 }
 
 /// The directories of services within the repository, relative to its root, each once; all of them are there at the commit.
-fn directories(plan: &Plan, tree: &Tree<'_>) -> Result<Vec<PathBuf>, Error> {
+fn directories(plan: &Plan, against: &Against) -> Result<Vec<PathBuf>, Error> {
     let mut directories: Vec<PathBuf> = Vec::new();
     for (name, directory, is_service) in runs(plan) {
-        let Ok(inside) = directory.strip_prefix(&tree.against.repository) else { continue };
-        if tree.names(inside)?.is_none() {
-            return Err(missing(&format!("{name}.directory"), inside, &tree.against.baseline()));
+        let Ok(inside) = directory.strip_prefix(&against.repository) else { continue };
+        if names(against, inside)?.is_none() {
+            return Err(missing(&format!("{name}.directory"), inside, &against.baseline()));
         }
         if is_service && !directories.iter().any(|other| other == inside) {
             directories.push(inside.to_owned());
@@ -138,24 +137,24 @@ const NPM_CI: [&str; 4] = ["npm", "ci", "--no-audit", "--no-fund"];
 
 /// The steps for the directories of services, each once.
 fn builds(
-    tree: &Tree<'_>,
+    against: &Against,
     building: &Building,
     directories: &[PathBuf],
     notes: &mut Vec<String>,
 ) -> Result<Vec<Preparation>, Error> {
-    let step = |directory: &PathBuf, command: &[String]| step(tree, building, directory, command);
+    let step = |directory: &PathBuf, command: &[String]| step(against, building, directory, command);
     if !building.command.is_empty() {
         return Ok(directories.iter().map(|directory| step(directory, &building.command)).collect());
     }
     let mut folders: Vec<PathBuf> = Vec::new();
     for directory in directories {
-        match packages(tree, directory)? {
+        match packages(against, directory)? {
             Packages::Locked(folder) if folders.contains(&folder) => {}
             Packages::Locked(folder) => folders.push(folder),
             Packages::Loose(folder) => notes.push(format!(
                 "{} names dependencies and has no lock file, so nothing is installed at {}; [against] build or --build does",
                 folder.join("package.json").display(),
-                tree.against.baseline()
+                against.baseline()
             )),
             Packages::None => {}
         }
@@ -174,10 +173,10 @@ enum Packages {
 }
 
 /// Looks in the directory and in those above it, as npm and Node.js do.
-fn packages(tree: &Tree<'_>, directory: &Path) -> Result<Packages, Error> {
+fn packages(against: &Against, directory: &Path) -> Result<Packages, Error> {
     let mut loose = None;
     for folder in directory.ancestors() {
-        let names = tree.names(folder)?.unwrap_or_default();
+        let names = names(against, folder)?.unwrap_or_default();
         let has = |name: &str| names.iter().any(|other| other == name);
         if !has("package.json") {
             continue;
@@ -189,32 +188,28 @@ fn packages(tree: &Tree<'_>, directory: &Path) -> Result<Packages, Error> {
             return Ok(Packages::Locked(folder.to_owned()));
         }
         if let Some((lock, build)) = OTHER_LOCKS.into_iter().find(|(lock, _)| has(lock)) {
-            let (directory, name) = (shown(folder), tree.against.baseline());
+            let (directory, name) = (shown(folder), against.baseline());
             return Err(refused(
                 format!("nothing says how `{directory}` is built at {name}: it has a {lock}"),
                 format!("in the experiment file: [against] build = {build}; or a shell command by --build"),
             ));
         }
-        if loose.is_none() && has_dependencies(tree, folder)? {
+        if loose.is_none() && has_dependencies(against, folder)? {
             loose = Some(folder.to_owned());
         }
     }
     Ok(loose.map_or(Packages::None, Packages::Loose))
 }
 
-fn has_dependencies(tree: &Tree<'_>, folder: &Path) -> Result<bool, Error> {
-    #[derive(Deserialize)]
-    struct Package {
-        #[serde(default)]
-        dependencies: BTreeMap<String, serde_json::Value>,
-    }
-    let text = tree.text(&folder.join("package.json"))?.unwrap_or_default();
+fn has_dependencies(against: &Against, folder: &Path) -> Result<bool, Error> {
+    let text = text(against, &folder.join("package.json"))?.unwrap_or_default();
     // What is no package.json npm will say.
-    Ok(serde_json::from_str::<Package>(&text).is_ok_and(|package| !package.dependencies.is_empty()))
+    let package: Value = serde_json::from_str(&text).unwrap_or_default();
+    Ok(package["dependencies"].as_object().is_some_and(|all| !all.is_empty()))
 }
 
-fn step(tree: &Tree<'_>, building: &Building, directory: &Path, command: &[String]) -> Preparation {
-    let baseline = tree.against.baseline();
+fn step(against: &Against, building: &Building, directory: &Path, command: &[String]) -> Preparation {
+    let baseline = against.baseline();
     let name = match shown(directory) {
         "." => baseline,
         inside => format!("{inside} of {baseline}"),
@@ -223,12 +218,12 @@ fn step(tree: &Tree<'_>, building: &Building, directory: &Path, command: &[Strin
         name,
         // Taken as it is; a step's brace would begin a placeholder.
         command: command.iter().map(|word| word.replace('{', "{{")).collect(),
-        directory: tree.against.moved(&tree.against.repository.join(directory)),
+        directory: against.moved(&against.repository.join(directory)),
         env: BTreeMap::new(),
         inputs: Vec::new(),
         space_bytes: None,
         timeout: building.timeout,
-        mark: Some(worktree::mark(&tree.against.worktree, directory, command)),
+        mark: Some(worktree::mark(&against.worktree, directory, command)),
     }
 }
 
@@ -248,12 +243,12 @@ fn shown(folder: &Path) -> &str {
 
 /// Root of the working tree that a plan's services lie in, and notes on what is not in it.
 fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
-    let places = places(plan);
     let entry = plan.variants.first().and_then(|variant| variant.services.last());
     let directory = entry.and_then(|service| Some(service.command()?.directory.clone())).unwrap_or_default();
     let mut roots = Vec::new();
-    for (what, directory) in &places {
-        roots.push((what, directory, root_of(directory)?));
+    // Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
+    for (directory, names) in grouped(runs(plan).map(|(name, directory, _)| (directory, name))) {
+        roots.push((distinct(names).join(", "), directory, root_of(directory)?));
     }
     let of_entry = roots.iter().find(|(_, of, _)| **of == directory).and_then(|(_, _, root)| root.clone());
     let any = || roots.iter().find_map(|(_, _, root)| root.clone());
@@ -291,13 +286,6 @@ fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
         }
     }
     Ok((root, notes))
-}
-
-/// Each directory once, with all that the experiment has there: `services.api, services.proxy`. That of the first entry comes first.
-fn places(plan: &Plan) -> Vec<(String, PathBuf)> {
-    let places = grouped(runs(plan).map(|(name, directory, _)| (directory, name)));
-    let told = |(directory, names): (&PathBuf, Vec<String>)| (distinct(names).join(", "), directory.clone());
-    places.into_iter().map(told).collect()
 }
 
 /// Root of the working tree that a directory lies in, if it does.
@@ -408,42 +396,30 @@ fn untracked_files(root: &Path, listed: &[u8], cache: &Path) -> usize {
     files.map(|name| Path::new(OsStr::from_bytes(name))).filter(is_own).count()
 }
 
-/// The files of a commit. Paths are relative to the repository's root.
-#[derive(Debug, Clone, Copy)]
-struct Tree<'a> {
-    against: &'a Against,
+// The files of the commit. Paths are relative to the repository's root.
+
+/// Whether there is a file or a folder of this path.
+fn has(against: &Against, path: &Path) -> Result<bool, Error> {
+    Ok(ask_about(&against.repository, &["cat-file", "-e"], object(against, path))?.is_yes)
 }
 
-impl Tree<'_> {
-    /// Whether there is a file or a folder of this path.
-    pub fn has(&self, path: &Path) -> Result<bool, Error> {
-        Ok(ask_about(&self.against.repository, &["cat-file", "-e"], self.object(path))?.is_yes)
-    }
+/// Names of what is in a folder; `None` where there is none.
+fn names(against: &Against, folder: &Path) -> Result<Option<Vec<OsString>>, Error> {
+    let said = ask_about(&against.repository, &["ls-tree", "--name-only", "-z"], object(against, folder))?;
+    let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(said.is_yes.then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
+}
 
-    /// Names of what is in a folder; `None` where there is none.
-    pub fn names(&self, folder: &Path) -> Result<Option<Vec<OsString>>, Error> {
-        let said =
-            ask_about(&self.against.repository, &["ls-tree", "--name-only", "-z"], self.object(folder))?;
-        let names = said.out.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(said.is_yes.then(|| names.map(|name| OsStr::from_bytes(name).to_owned()).collect()))
-    }
+/// The text of a file; `None` where there is none.
+fn text(against: &Against, file: &Path) -> Result<Option<String>, Error> {
+    let said = ask_about(&against.repository, &["cat-file", "blob"], object(against, file))?;
+    Ok(said.is_yes.then(|| String::from_utf8_lossy(&said.out).into_owned()))
+}
 
-    /// The text of a file; `None` where there is none.
-    pub fn text(&self, file: &Path) -> Result<Option<String>, Error> {
-        let said = ask_about(&self.against.repository, &["cat-file", "blob"], self.object(file))?;
-        Ok(said.is_yes.then(|| String::from_utf8_lossy(&said.out).into_owned()))
-    }
-
-    /// Whether the working tree's rules keep a file out of git.
-    pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
-        Ok(ask_about(&self.against.repository, &["check-ignore", "--quiet", "--"], path)?.is_yes)
-    }
-
-    fn object(&self, path: &Path) -> OsString {
-        let mut object = OsString::from(format!("{}:", self.against.commit));
-        object.push(path);
-        object
-    }
+fn object(against: &Against, path: &Path) -> OsString {
+    let mut object = OsString::from(format!("{}:", against.commit));
+    object.push(path);
+    object
 }
 
 // Files that commands name: whether they are there at the commit, and whether each side runs its own.
@@ -455,12 +431,12 @@ impl Tree<'_> {
 const DIRECTORY: &str = "{directory}/";
 
 /// Judges every command and variable of a plan; `built` is whether anything is built at the commit.
-fn judge(plan: &Plan, tree: &Tree<'_>, built: bool, notes: &mut Vec<String>) -> Result<(), Error> {
+fn judge(plan: &Plan, against: &Against, built: bool, notes: &mut Vec<String>) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for (service, command) in of_programs(plan) {
-        for named in named((service, command), &tree.against.repository) {
+        for named in named((service, command), &against.repository) {
             if seen.insert(named.clone())
-                && let Some(note) = named.judge(tree, built)?
+                && let Some(note) = named.judge(against, built)?
                 && !notes.contains(&note)
             {
                 notes.push(note);
@@ -504,11 +480,12 @@ impl Named {
     }
 
     /// A note, where there is something to know.
-    fn judge(&self, tree: &Tree<'_>, built: bool) -> Result<Option<String>, Error> {
+    fn judge(&self, against: &Against, built: bool) -> Result<Option<String>, Error> {
         let Named { what, word, inside } = self;
-        let name = tree.against.baseline();
-        let there = tree.has(inside)?;
-        let ignored = !there && tree.is_ignored(inside)?;
+        let name = against.baseline();
+        let there = has(against, inside)?;
+        let ask_ignored = || ask_about(&against.repository, &["check-ignore", "--quiet", "--"], inside);
+        let ignored = !there && ask_ignored()?.is_yes;
         if Path::new(word).is_absolute() {
             if ignored || what.contains(".env.") {
                 return Ok(Some(format!("{what} names {word}, which both sides use")));

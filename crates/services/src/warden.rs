@@ -49,7 +49,6 @@ enum Source {
     Output,
 }
 
-/// Everything the warden knows.
 struct Warden {
     spec: Spec,
     orders: Orders,
@@ -286,7 +285,7 @@ impl Warden {
         let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
         // Before anybody hears that it is over, and after the last look at the files in it.
         self.scratch = None;
-        let (output_bytes, output_dropped_bytes) = self.output.finish();
+        let (output_bytes, output_dropped_bytes) = self.output.log.finish();
         self.group.as_ref().map(marker::remove_group);
         let (killed, mut leftovers) = self.ending.result();
         leftovers.extend(containers);
@@ -320,7 +319,6 @@ fn spawn(spec: &Spec, inlet: OwnedFd) -> Result<(u32, Option<ControlGroup>), Fai
 /// Longest line taken. An environment may be large, and files made from templates; what is larger than this is a fault.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// Lines from Proofload.
 #[derive(Default)]
 struct Orders {
     pending: Vec<u8>,

@@ -44,7 +44,7 @@ fn stopping(out: &mut impl Write) -> Result<()> {
     for blocks in [6, 10, 15, 30, 60, 120] {
         let ended = crossed(&boundary(blocks));
         let watched = crossed(&Boundary::new(blocks, |n| looks.look_t(n)));
-        let plain = crossed(&Boundary::new(blocks, |n| plain_t(n, 0.95).ok().filter(|_| n >= 4)));
+        let plain = crossed(&Boundary::new(blocks, |n| plain_t(n, 0.95).filter(|_| n >= 4)));
         writeln!(out, "| {blocks} | {ended:.2} % | {watched:.2} % | {plain:.1} % |")?;
     }
     writeln!(out)

@@ -9,15 +9,13 @@
 //! slices of trial 2            ·· · ·  between = variance of the trials around their variant
 //! ```
 
-use serde::{Deserialize, Serialize};
-
 /// Fewest slices in a trial: one alone would leave the variance within trials unknown.
 pub const SLICES_MIN: u32 = 2;
 /// Most slices in a trial: beyond it drift over the trial matters more than what is still to be gained.
 pub const SLICES_MAX: u32 = 12;
 
 /// The two variances of log values, in squared log units: 0.0001 is a standard deviation of 1 %.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Components {
     /// Between trials (processes) of one variant; 0 when the slices explain all there is.
     pub between: f64,

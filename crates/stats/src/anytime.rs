@@ -10,9 +10,7 @@
 //! replace the verdict (it sees less), or be given a scale that was chosen by the data it judges. It does not bear noise that leans
 //! to one side, nor blocks that resemble one another.
 
-use crate::Error;
-use crate::estimate::blocks;
-use crate::student::check_share;
+use crate::student::is_share;
 
 /// The usual `g`: variance, in units of the blocks' own, of the effects for which the sequence is made. 1 is made for
 /// effects of about one standard deviation of a block.
@@ -33,25 +31,16 @@ pub const SEQUENCE_G: f64 = 1.0;
 /// Source: Wang & Ramdas, "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance"
 /// (arXiv 2310.03722), 2023, the Gaussian mixture; the likelihood ratio is that of Lai 1976 and of Robbins 1970.
 ///
-/// Several comparisons each take α/m.
-///
-/// # Errors
-/// [`Error::TooFewBlocks`] for none, [`Error::Refused`] unless `g` is a positive number and 0 < `alpha` < 1.
-pub fn sequence_t(blocks: u32, g: f64, alpha: f64) -> Result<Option<f64>, Error> {
-    check_share("error rate alpha", alpha)?;
-    if !(g > 0.0 && g.is_finite()) {
-        return Err(Error::outside("g", g, "a positive finite number"));
-    }
-    if blocks < 1 {
-        return Err(Error::TooFewBlocks { blocks, least: 1 });
-    }
+/// Several comparisons each take α/m. `None` also unless `g` is a positive number and 0 < `alpha` < 1.
+pub fn sequence_t(blocks: u32, g: f64, alpha: f64) -> Option<f64> {
+    let in_range = blocks > 0 && g > 0.0 && g.is_finite() && is_share(alpha);
     let n = f64::from(blocks);
     let r = 1.0 + n * g;
     // A − 1, which keeps its digits where A is next to 1.
     let above_one = ((r.ln() - 2.0 * alpha.ln()) / n).exp_m1();
     let room = n * g - above_one;
     let square = (n - 1.0) * above_one * r / room;
-    Ok((room > 0.0 && square.is_finite()).then(|| square.sqrt()))
+    (in_range && room > 0.0 && square.is_finite()).then(|| square.sqrt())
 }
 
 /// ρ: roughly how much squared, scaled data there must be before the guard believes anything. Four blocks of one scale each.
@@ -71,24 +60,11 @@ pub const GUARD_RHO: f64 = 4.0;
 ///
 /// `scale` must be fixed before the data are seen (a plan's guess at the spread will do): it moves power, not the error. With the
 /// best of scales and blocks that all agree, α = 0.05 takes ten blocks. No blocks give no evidence, and zeros add none.
-///
-/// # Errors
-/// [`Error::Refused`] unless `scale` is a positive number, and [`Error::NotFinite`] with the block's index for a value that is not finite
-/// or so many scales large that its square is not.
-pub fn guard(d: &[f64], scale: f64) -> Result<f64, Error> {
-    if !(scale > 0.0 && scale.is_finite()) {
-        return Err(Error::outside("scale", scale, "a positive finite number"));
-    }
-    blocks(d, 0)?;
-    let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
-    for (index, value) in d.iter().enumerate() {
-        let scaled = value / scale;
-        sum += scaled;
-        squares += scaled * scaled;
-        if !(sum * sum + squares).is_finite() {
-            return Err(Error::NotFinite { index, value: *value });
-        }
-    }
+/// `None` unless `scale` is a positive number, and for a value that is not finite, or so many scales large that its square is not.
+pub fn guard(d: &[f64], scale: f64) -> Option<f64> {
+    let scaled = d.iter().map(|value| value / scale);
+    let (sum, squares) = scaled.fold((0.0_f64, 0.0_f64), |(sum, squares), x| (sum + x, squares + x * x));
     let spread = squares + GUARD_RHO;
-    Ok(sum * sum / (2.0 * spread) - (spread / GUARD_RHO).ln() / 2.0)
+    let evidence = sum * sum / (2.0 * spread) - (spread / GUARD_RHO).ln() / 2.0;
+    (scale > 0.0 && scale.is_finite() && (sum * sum + squares).is_finite()).then_some(evidence)
 }

@@ -9,8 +9,8 @@
 
 use crate::estimate::{as_ratios, blocks, has_spread, mean_and_sd};
 use crate::resampling::BLOCKS_MIN;
-use crate::student::check_share;
-use crate::{Error, Interval, Resampling};
+use crate::student::is_share;
+use crate::{Interval, Resampling};
 
 const PURPOSE: [u8; 8] = *b"resample";
 
@@ -23,17 +23,14 @@ const PURPOSE: [u8; 8] = *b"resample";
 /// Source: Efron 1979; Hall, *The Bootstrap and Edgeworth Expansion*, 1992, section 3.6. A resample of nothing but equal
 /// blocks has s* = 0 and t* = ±∞, which is kept: leaving it out would make the interval too narrow.
 ///
-/// # Errors
-/// [`Error::Refused`] for a level or a number of resamples, [`Error::TooFewBlocks`] below six blocks, [`Error::NotFinite`] with the
-/// block's index, [`Error::NoSpread`] when all blocks gave one ratio, and [`Error::TooWide`] when an end is infinite (many
-/// blocks alike, or a level that so few resamples cannot reach).
-pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Result<Interval, Error> {
-    check_share("confidence level", level)?;
+/// `None` unless 0 < `level` < 1, for too few or many resamples, below six blocks, with a value that is not finite, when all blocks gave one
+/// ratio, and when an end is infinite (many blocks alike, or a level that so few resamples cannot reach).
+pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Option<Interval> {
     let mut draws = resampling.draws(PURPOSE)?;
-    let blocks = blocks(d, BLOCKS_MIN)?;
+    blocks(d, BLOCKS_MIN).ok()?;
     let (mean, sd) = mean_and_sd(d);
-    if !has_spread(mean, sd) {
-        return Err(Error::NoSpread { blocks, ratio: mean.exp() });
+    if !is_share(level) || !has_spread(mean, sd) {
+        return None;
     }
     let mut resample = vec![0.0; d.len()];
     let one = |_| {
@@ -41,7 +38,7 @@ pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Result<Inte
         t(&resample, mean)
     };
     let (low, high) = ends(d, level, (0..resampling.resamples).map(one).collect());
-    as_ratios(mean, low, high)
+    as_ratios(mean, low, high).ok()
 }
 
 /// Both ends for the mean log ratio, from t* of all resamples.

@@ -1,16 +1,11 @@
 //! Why a number could not be given. Callers decide what to do about it; nothing here panics or prints.
 
-/// What made an estimate, a test, a plan of looks or a stored histogram impossible.
+/// What made an estimate impossible.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// Fewer blocks than the question needs.
-    #[error("{blocks} blocks are too few, at least {least}")]
-    TooFewBlocks {
-        /// Blocks there are.
-        blocks: u32,
-        /// Blocks it takes.
-        least: u32,
-    },
+    #[error("too few blocks")]
+    TooFewBlocks,
     /// A log ratio is infinite or not a number, mostly because a trial measured zero.
     #[error("block {index}: the log ratio is {value}, not a finite number")]
     NotFinite {
@@ -20,10 +15,8 @@ pub enum Error {
         value: f64,
     },
     /// Every block gave the same ratio, so that nothing is known about its spread.
-    #[error("all {blocks} blocks gave the ratio {ratio}: without spread there is no interval")]
+    #[error("all blocks gave the ratio {ratio}: without spread there is no interval")]
     NoSpread {
-        /// Blocks there are.
-        blocks: u32,
         /// The ratio they all gave.
         ratio: f64,
     },
@@ -33,19 +26,4 @@ pub enum Error {
         /// The point estimate.
         ratio: f64,
     },
-    /// Something else that the method does not take; the text says what.
-    #[error("{0}")]
-    Refused(String),
-}
-
-impl Error {
-    /// A number outside of the range of its kind.
-    pub(crate) fn outside(what: &str, value: f64, range: &str) -> Error {
-        Error::Refused(format!("{what} is {value}, not {range}"))
-    }
-
-    /// A block with another number of values than the design has.
-    pub(crate) fn cells(block: usize, cells: usize, expected: usize) -> Error {
-        Error::Refused(format!("block {block} has {cells} values, the design has {expected}"))
-    }
 }

@@ -11,7 +11,7 @@
 //! Must not: pair, drop or weigh blocks or runs, or decide anything (see `verdict`).
 
 use crate::Error;
-use crate::student::{check_share, normal_z, two_sided_t_of};
+use crate::student::{normal_z, two_sided_t_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,19 +48,19 @@ impl Estimate {
     ///
     /// # Errors
     /// [`Error::TooFewBlocks`] below 2, [`Error::NotFinite`] for the first value that is not a finite number,
-    /// [`Error::Refused`] unless `critical_t` is positive and finite, [`Error::TooWide`] when an end overflows, and
+    /// [`Error::TooWide`] when an end overflows or `critical_t` is no positive number, and
     /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is no interval of zero width: n equal
     /// numbers mean that the metric is deterministic (bytes per response) or coarser than its noise, and in neither
     /// case does s = 0 tell how far off it may be. The ratio is in the error and may be shown as what all blocks gave.
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
         let blocks = blocks(d, 2)?;
-        if !(critical_t.is_finite() && critical_t > 0.0) {
-            return Err(Error::outside("critical t", critical_t, "a positive number"));
-        }
         let (mean, sd_log) = mean_and_sd(d);
         let ratio = mean.exp();
+        if critical_t.is_nan() || critical_t <= 0.0 {
+            return Err(Error::TooWide { ratio });
+        }
         if !has_spread(mean, sd_log) {
-            return Err(Error::NoSpread { blocks, ratio });
+            return Err(Error::NoSpread { ratio });
         }
         let half_width = critical_t * sd_log / f64::from(blocks).sqrt();
         let Interval { low, high } = as_ratios(mean, mean - half_width, mean + half_width)?;
@@ -94,7 +94,7 @@ pub(crate) fn as_ratios(mean: f64, low: f64, high: f64) -> Result<Interval, Erro
 pub(crate) fn blocks(d: &[f64], least: u32) -> Result<u32, Error> {
     let blocks = u32::try_from(d.len()).unwrap_or(u32::MAX);
     if blocks < least {
-        return Err(Error::TooFewBlocks { blocks, least });
+        return Err(Error::TooFewBlocks);
     }
     match d.iter().enumerate().find(|(_, value)| !value.is_finite()) {
         Some((index, &value)) => Err(Error::NotFinite { index, value }),
@@ -129,15 +129,9 @@ pub struct Interval {
 ///
 /// Honest at the edges: 0 errors of 1,000 requests give 0 to 0.0038, not "0 ± 0". It takes requests as
 /// independent, which failures in bursts are not: it describes one trial and makes no comparison of variants.
-/// `Ok(None)` when `total` is 0.
-///
-/// # Errors
-/// [`Error::Refused`] unless 0 < `level` < 1. More hits than `total` count as `total`.
-pub fn wilson(hits: u64, total: u64, level: f64) -> Result<Option<Interval>, Error> {
-    let z = normal_z(level)?;
-    if total == 0 {
-        return Ok(None);
-    }
+/// More hits than `total` count as `total`. `None` when that is 0, and unless 0 < `level` < 1.
+pub fn wilson(hits: u64, total: u64, level: f64) -> Option<Interval> {
+    let z = normal_z(level).filter(|_| total > 0)?;
     let n = total as f64;
     let share = hits.min(total) as f64 / n;
     let shrink = 1.0 / (1.0 + z * z / n);
@@ -146,7 +140,7 @@ pub fn wilson(hits: u64, total: u64, level: f64) -> Result<Option<Interval>, Err
     // Rounding must not move an end past a share that was seen: 0 of n has its low end at 0, n of n its high at 1.
     let low = (centre - half_width).clamp(0.0, share);
     let high = (centre + half_width).clamp(share, 1.0);
-    Ok(Some(Interval { low, high }))
+    Some(Interval { low, high })
 }
 
 /// A mean over blocks with its interval.
@@ -195,10 +189,8 @@ pub struct Welch {
 ///
 /// # Errors
 /// [`Error::TooFewBlocks`] unless each side has two runs, [`Error::NotFinite`] for a value that is no finite number,
-/// [`Error::NoSpread`] when the runs of both sides are alike, [`Error::TooWide`] when an end overflows, [`Error::Refused`]
-/// unless 0 < `level` < 1.
+/// [`Error::NoSpread`] when the runs of both sides are alike, [`Error::TooWide`] when an end overflows.
 pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> {
-    check_share("confidence level", level)?;
     blocks(first, 2)?;
     blocks(second, 2)?;
     let (mean_1, variance_1) = mean_and_variance_of_it(first);
@@ -206,8 +198,7 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
     let ratio = (mean_2 - mean_1).exp();
     let standard_error = (variance_1 + variance_2).sqrt();
     if !has_spread(mean_1.abs().max(mean_2.abs()), standard_error) {
-        let runs = u32::try_from(first.len() + second.len()).unwrap_or(u32::MAX);
-        return Err(Error::NoSpread { blocks: runs, ratio });
+        return Err(Error::NoSpread { ratio });
     }
     let part = |variance: f64, runs: &[f64]| variance.powi(2) / (runs.len() - 1) as f64;
     let freedom = (variance_1 + variance_2).powi(2) / (part(variance_1, first) + part(variance_2, second));
@@ -270,8 +261,8 @@ mod tests {
     fn too_little_gives_no_interval() {
         let one = [1.0];
         let two = [1.0, 1.0];
-        assert!(matches!(welch(&one, &two, 0.95), Err(Error::TooFewBlocks { .. })));
-        assert!(matches!(welch(&two, &two, 0.95), Err(Error::NoSpread { .. })));
+        assert_eq!(welch(&one, &two, 0.95), Err(Error::TooFewBlocks));
+        assert_eq!(welch(&two, &two, 0.95), Err(Error::NoSpread { ratio: 1.0 }));
         assert!(matches!(welch(&two, &[1.0, f64::NAN], 0.95), Err(Error::NotFinite { .. })));
     }
 }

@@ -9,8 +9,6 @@
 //! Must not: fill in a cell that is missing, or be used for a fraction of a factorial, where effects mix. A main effect is an
 //! average: where an interaction is large it describes no variant anybody runs.
 
-use crate::Error;
-
 /// Most combinations of levels.
 pub const COMBINATIONS_MAX: usize = 1_024;
 
@@ -54,12 +52,13 @@ pub struct Contrast {
 /// contrasts are orthogonal; with more, those that share a first level are not. Source: Box, Hunter & Hunter, *Statistics for
 /// Experimenters*, 2005, chapters 4 and 5.
 ///
-/// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate.
-///
-/// # Errors
-/// [`Error::Refused`] for a factor of fewer than two levels, and above [`COMBINATIONS_MAX`].
-pub fn contrasts(factors: &[Factor]) -> Result<Vec<Contrast>, Error> {
-    check(factors)?;
+/// No factors give no contrasts. Many contrasts are many comparisons, and must share the error rate. `None` for a factor of fewer than two
+/// levels, and above [`COMBINATIONS_MAX`].
+pub fn contrasts(factors: &[Factor]) -> Option<Vec<Contrast>> {
+    let combinations = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
+    if combinations > COMBINATIONS_MAX || factors.iter().any(|factor| factor.levels.len() < 2) {
+        return None;
+    }
     let singles: Vec<Term> = (0..factors.len())
         .flat_map(|factor| (1..factors[factor].levels.len()).map(move |level| Term { factor, level }))
         .collect();
@@ -68,19 +67,7 @@ pub fn contrasts(factors: &[Factor]) -> Result<Vec<Contrast>, Error> {
         later.map(|second| vec![*first, *second])
     });
     let all = singles.iter().map(|term| vec![*term]).chain(pairs);
-    Ok(all.map(|terms| contrast(factors, terms)).collect())
-}
-
-fn check(factors: &[Factor]) -> Result<(), Error> {
-    let combinations = factors.iter().fold(1_usize, |all, factor| all.saturating_mul(factor.levels.len()));
-    let text = if let Some(Factor { name, levels }) = factors.iter().find(|factor| factor.levels.len() < 2) {
-        format!("factor `{name}` has {} levels, at least 2 are needed for an effect", levels.len())
-    } else if combinations > COMBINATIONS_MAX {
-        format!("the factors make more than {COMBINATIONS_MAX} combinations of levels")
-    } else {
-        return Ok(());
-    };
-    Err(Error::Refused(text))
+    Some(all.map(|terms| contrast(factors, terms)).collect())
 }
 
 fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
@@ -111,32 +98,14 @@ fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
 impl Contrast {
     /// The contrast in each of `blocks`, a log ratio: one row a block, in the order of [`Contrast::coefficients`], the metric itself (in
     /// any unit; not its logarithm), and `None` for a cell that was not measured. `None` when one is missing that the contrast needs:
-    /// without its block the others would do only if it went missing for reasons that have nothing to do with its value.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] for a row of another length, and for a value that is not a positive finite number, whether or not the contrast
-    /// needs it.
-    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Result<Option<Vec<f64>>, Error> {
-        for (block, cells) in blocks.iter().enumerate() {
-            check_block(block, cells, self.coefficients.len())?;
-        }
-        Ok(blocks.iter().map(|cells| self.value(cells)).collect())
+    /// without its block the others would do only if it went missing for reasons that have nothing to do with its value. `None` also for
+    /// one that has no finite logarithm.
+    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
+        let value = |cells: &Vec<Option<f64>>| {
+            let needed = self.coefficients.iter().zip(cells).filter(|(coefficient, _)| **coefficient != 0.0);
+            let logs = needed.map(|(coefficient, cell)| cell.map(|y| coefficient * y.ln()));
+            logs.sum::<Option<f64>>().filter(|value| value.is_finite())
+        };
+        blocks.iter().map(value).collect()
     }
-
-    fn value(&self, cells: &[Option<f64>]) -> Option<f64> {
-        let needed = self.coefficients.iter().zip(cells).filter(|(coefficient, _)| **coefficient != 0.0);
-        needed.map(|(coefficient, cell)| cell.map(|y| coefficient * y.ln())).sum()
-    }
-}
-
-fn check_block(block: usize, cells: &[Option<f64>], expected: usize) -> Result<(), Error> {
-    if cells.len() != expected {
-        return Err(Error::cells(block, cells.len(), expected));
-    }
-    let mut measured = cells.iter().enumerate().filter_map(|(cell, y)| Some((cell, (*y)?)));
-    let Some((cell, value)) = measured.find(|(_, value)| !(*value > 0.0 && value.is_finite())) else {
-        return Ok(());
-    };
-    let why = "only positive finite numbers have a logarithm";
-    Err(Error::Refused(format!("block {block}, cell {cell}: the value is {value}; {why}")))
 }

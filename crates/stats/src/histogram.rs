@@ -6,7 +6,6 @@
 //!
 //! Must not: allocate while recording, invent samples ("correction" for coordinated omission), know about time.
 
-use crate::Error;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -30,8 +29,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 const TAIL_SAMPLES: f64 = 10.0;
 
 /// A quantile (or extreme, or mean) in nanoseconds, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
     /// Known, to the histogram's three digits.
     Exact(u64),
@@ -165,11 +163,6 @@ impl Latencies {
         Some((nth(all.into_iter(), rank)?, high))
     }
 
-    /// The smallest latency, or `None` when there are no samples.
-    pub fn min(&self) -> Option<Quantile> {
-        self.quantile(0.0)
-    }
-
     /// The largest latency, or `None` when there are no samples; never exact when something was censored.
     pub fn max(&self) -> Option<Quantile> {
         self.quantile(1.0)
@@ -211,8 +204,8 @@ impl Latencies {
     /// Reads what [`Latencies::encode`] wrote; an empty text stands for no samples. What is read is packed.
     ///
     /// # Errors
-    /// [`Error::Refused`] when a text is not base64, not a V2 histogram, damaged, or of another layout than ours.
-    pub fn decode(hdr: &str, censored: &str) -> Result<Self, Error> {
+    /// When a text is not base64, not a V2 histogram, damaged, or of another layout than ours: what is wrong with it.
+    pub fn decode(hdr: &str, censored: &str) -> Result<Self, String> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
         Ok(Self { exact: Table::Packed(exact), censored: Table::Packed(censored) })
     }

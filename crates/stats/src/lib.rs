@@ -37,7 +37,7 @@ pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use max_t::{EXACT_BLOCKS_MAX, JOINT_BLOCKS_MIN, joint_t};
 pub use regression::{Effect, mean_effect, place_effect, slope};
 pub use resampling::{RESAMPLES_MAX, RESAMPLES_MIN, Resampling};
-pub use rule::{PlannedLooks, Rule};
+pub use rule::{PlannedLooks, Rule, Way};
 pub use screen::{
     Interactions, Mirrored, Rows, SETTINGS_MAX, ScreenLooks, Screened, designs, interactions, screened,
 };

@@ -22,8 +22,8 @@
 //!
 //! Must not: see data.
 
+use crate::critical_t_at;
 use crate::student::two_sided;
-use crate::{Error, critical_t_at};
 
 /// Two-sided chance, over all looks and all comparisons of a run, of a difference where there is none.
 pub const ALPHA: f64 = 0.05;
@@ -41,19 +41,15 @@ const TABLE: &str = include_str!("looks.csv");
 /// The boundary of every look, and of the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looks {
-    comparisons: u32,
     look: f64,
     ends: Vec<f64>,
 }
 
 impl Looks {
     /// Those of a run in which `comparisons` comparisons share [`ALPHA`] (Bonferroni: each has α/m, so the chance that *any* of
-    /// them errs is at most α however they depend on each other).
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`].
-    pub fn new(comparisons: u32) -> Result<Self, Error> {
-        check_comparisons(comparisons)?;
+    /// them errs is at most α however they depend on each other). `None` outside 1 to [`COMPARISONS_MAX`].
+    pub fn new(comparisons: u32) -> Option<Self> {
+        let comparisons = shared(comparisons)?;
         let row = |line: &str| {
             let (of, values) = line.split_once(',')?;
             let enough = of.parse().is_ok_and(|of: u32| of >= comparisons);
@@ -61,14 +57,8 @@ impl Looks {
             enough.then(|| values.split_first().map(|(look, ends)| (*look, ends.to_vec())))?
         };
         // The lines rise, and where a number has none the next larger one has a higher boundary.
-        let found = TABLE.lines().filter(|line| !line.starts_with('#')).find_map(row);
-        let (look, ends) = found.expect("the table has a line for every number");
-        Ok(Self { comparisons, look, ends })
-    }
-
-    /// Comparisons that share the error rate.
-    pub fn comparisons(&self) -> u32 {
-        self.comparisons
+        let (look, ends) = TABLE.lines().filter(|line| !line.starts_with('#')).find_map(row)?;
+        Some(Self { look, ends })
     }
 
     /// The critical t of the look after `blocks` blocks; `None` below [`BLOCKS_MIN`] and above [`BLOCKS_MAX`].
@@ -76,7 +66,7 @@ impl Looks {
     /// The intervals mean ± t s/√n are repeated confidence intervals: with probability 95 % *all* of those of a run contain the truth,
     /// so they also carry a verdict of equivalence, or none.
     pub fn look_t(&self, blocks: u32) -> Option<f64> {
-        (BLOCKS_MIN..=BLOCKS_MAX).contains(&blocks).then(|| as_t(self.look, blocks))
+        (BLOCKS_MIN..=BLOCKS_MAX).contains(&blocks).then(|| critical_t_at(self.look, blocks))?
     }
 
     /// The confidence of an interval that is not made by t and shall hold at a look, or at the end of a run after so many blocks: as much
@@ -91,20 +81,13 @@ impl Looks {
     /// is for forecasts: as there. `None` below [`BLOCKS_MIN`].
     pub fn end_t(&self, blocks: u32) -> Option<f64> {
         let place = blocks.min(BLOCKS_MAX).checked_sub(BLOCKS_MIN)?;
-        self.ends.get(place as usize).map(|z| as_t(*z, blocks))
+        critical_t_at(*self.ends.get(place as usize)?, blocks)
     }
 }
 
-/// Refuses numbers of comparisons that the tables do not have.
-pub(crate) fn check_comparisons(comparisons: u32) -> Result<u32, Error> {
-    let known = (1..=COMPARISONS_MAX).contains(&comparisons);
-    let refusal =
-        || format!("{comparisons} comparisons, the tables of looks hold for 1 to {COMPARISONS_MAX}");
-    known.then_some(comparisons).ok_or_else(|| Error::Refused(refusal()))
-}
-
-fn as_t(z: f64, blocks: u32) -> f64 {
-    critical_t_at(z, blocks).expect("boundaries lie between 1 and 8, and runs have four blocks or more")
+/// A number of comparisons that can share [`ALPHA`].
+pub(crate) fn shared(comparisons: u32) -> Option<u32> {
+    Some(comparisons).filter(|comparisons| (1..=COMPARISONS_MAX).contains(comparisons))
 }
 
 #[cfg(test)]

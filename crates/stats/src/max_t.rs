@@ -7,9 +7,8 @@
 //! Must not: be read at more than one number of blocks, fixed beforehand (looks are for [`crate::Looks`]), and must not be used
 //! where a block lacks a candidate.
 
-use crate::estimate::blocks as checked;
-use crate::looks::{ALPHA, check_comparisons};
-use crate::{Error, Resampling, plain_t};
+use crate::looks::{ALPHA, COMPARISONS_MAX};
+use crate::{Resampling, plain_t};
 
 /// Up to so many blocks all 2^n ways to flip are gone through; beyond, as many as the [`Resampling`] says are drawn.
 pub const EXACT_BLOCKS_MAX: u32 = 12;
@@ -31,16 +30,17 @@ const ROUNDING: f64 = 1e-12;
 /// Source: Westfall & Young, *Resampling-Based Multiple Testing*, 1993; flips: Fisher 1935; that what was seen is one of the drawn:
 /// Phipson & Smyth 2010.
 ///
-/// # Errors
-/// [`Error::Refused`] for a number of resamples, for no candidate or more than [`COMPARISONS_MAX`](crate::COMPARISONS_MAX), and when rows
-/// differ in length; [`Error::NotFinite`] with the block's index.
-pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Result<Option<f64>, Error> {
-    let blocks = u32::try_from(log_ratios.len()).unwrap_or(u32::MAX);
-    if blocks < JOINT_BLOCKS_MIN {
-        return Ok(None);
-    }
+/// `None` also for too few or many resamples, for no candidate or more than [`COMPARISONS_MAX`], when rows differ in length, and with a value
+/// that is not finite.
+pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Option<f64> {
+    let blocks = u32::try_from(log_ratios.len()).ok().filter(|blocks| *blocks >= JOINT_BLOCKS_MIN)?;
     let mut draws = resampling.draws(PURPOSE)?;
-    let columns: Vec<Vec<f64>> = (0..check(log_ratios)?).map(|place| residuals(log_ratios, place)).collect();
+    let candidates = log_ratios.first()?.len();
+    let is_whole = |row: &Vec<f64>| row.len() == candidates && row.iter().all(|value| value.is_finite());
+    if !(1..=COMPARISONS_MAX as usize).contains(&candidates) || !log_ratios.iter().all(is_whole) {
+        return None;
+    }
+    let columns: Vec<Vec<f64>> = (0..candidates).map(|place| residuals(log_ratios, place)).collect();
     let exact = blocks <= EXACT_BLOCKS_MAX;
     // All ways to flip but their mirror images, which have the same |t|; or as many as are drawn.
     let total = if exact { 1 << (blocks - 1) } else { resampling.resamples as usize };
@@ -61,23 +61,8 @@ pub fn joint_t(log_ratios: &[Vec<f64>], resampling: Resampling) -> Result<Option
     // The least that at most a share α of the flips exceeds. What was seen is one of the ways, also where the others are drawn.
     let ways = total + usize::from(!exact);
     let rank = ((1.0 - ALPHA) * ways as f64 * (1.0 - ROUNDING)).ceil() as usize;
-    let joint = largest.get(rank.max(1) - 1).and_then(|r| t_of(*r, blocks)).filter(|t| *t > 0.0);
-    joint.map(|joint| Ok(joint.max(plain_t(blocks, 1.0 - ALPHA)?))).transpose()
-}
-
-/// How many candidates there are, in whole blocks of finite numbers.
-fn check(log_ratios: &[Vec<f64>]) -> Result<usize, Error> {
-    let candidates = log_ratios.first().map_or(0, Vec::len);
-    check_comparisons(u32::try_from(candidates).unwrap_or(u32::MAX))?;
-    for (block, row) in log_ratios.iter().enumerate() {
-        if row.len() != candidates {
-            return Err(Error::cells(block, row.len(), candidates));
-        }
-        if let Err(Error::NotFinite { value, .. }) = checked(row, 0) {
-            return Err(Error::NotFinite { index: block, value });
-        }
-    }
-    Ok(candidates)
+    let joint = largest.get(rank.max(1) - 1).and_then(|r| t_of(*r, blocks)).filter(|t| *t > 0.0)?;
+    Some(joint.max(plain_t(blocks, 1.0 - ALPHA)?))
 }
 
 /// A column less its mean, scaled to a length of 1/√n, so that |Σ sign × entry| is |S|/√(n V), from 0 to 1: |t| by another name,

@@ -5,7 +5,6 @@
 //! its record. Must not: take a seed from anywhere but the caller, or draw anything below a block. Blocks are the
 //! unit of statistics; to resample requests would claim that requests are independent.
 
-use crate::Error;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
@@ -26,13 +25,12 @@ pub struct Resampling {
 }
 
 impl Resampling {
-    /// The draws of one method; `purpose` keeps those of one method apart from those of another with the same seed.
-    pub(crate) fn draws(self, purpose: [u8; 8]) -> Result<Draws, Error> {
-        let (least, most) = (RESAMPLES_MIN, RESAMPLES_MAX);
-        if !(least..=most).contains(&self.resamples) {
-            return Err(Error::Refused(format!("{} resamples, not {least} to {most}", self.resamples)));
-        }
-        Ok(Draws(Pcg64Mcg::seed_from_u64(self.seed ^ u64::from_be_bytes(purpose))))
+    /// The draws of one method; `purpose` keeps those of one method apart from those of another with the same seed. `None` for a number
+    /// of resamples outside its range.
+    pub(crate) fn draws(self, purpose: [u8; 8]) -> Option<Draws> {
+        let seed = self.seed ^ u64::from_be_bytes(purpose);
+        let is_allowed = (RESAMPLES_MIN..=RESAMPLES_MAX).contains(&self.resamples);
+        is_allowed.then(|| Draws(Pcg64Mcg::seed_from_u64(seed)))
     }
 }
 

@@ -9,16 +9,24 @@
 //!
 //! Must not: see data. Which rule holds is settled before the first block.
 
-use crate::looks::check_comparisons;
+use crate::looks::shared;
 use crate::{
-    ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Error, Looks, SEQUENCE_G, critical_t_at, plain_t,
-    sequence_t,
+    ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks, SEQUENCE_G, critical_t_at, plain_t, sequence_t,
 };
 
 /// When an experiment looks, and how far a result must then be from nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Rule {
-    /// A look after every block.
+pub struct Rule {
+    /// Comparisons that share the error rate (Bonferroni).
+    pub comparisons: u32,
+    /// When it looks.
+    pub way: Way,
+}
+
+/// When an experiment looks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// After every block.
     EachBlock {
         /// The boundaries.
         looks: Looks,
@@ -26,105 +34,86 @@ pub enum Rule {
         /// the end, fewer are what a comparison had when it was decided at a look.
         ended: Option<u32>,
     },
-    /// One look when the run ends.
-    Once {
-        /// Comparisons that share the error rate (Bonferroni).
-        comparisons: u32,
-    },
-    /// Of old records: looks fixed beforehand.
+    /// Once, when the run ends.
+    Once,
+    /// Of old records: after numbers of blocks fixed beforehand.
     Planned(PlannedLooks),
-    /// Of old records: a confidence sequence.
-    Sequence {
-        /// Comparisons that share the error rate (Bonferroni).
-        comparisons: u32,
-    },
+    /// Of old records: at any time, by a confidence sequence.
+    Sequence,
 }
 
 impl Rule {
-    /// A look after every block, for so many comparisons.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn each_block(comparisons: u32, ended: Option<u32>) -> Result<Rule, Error> {
-        Ok(Rule::EachBlock { looks: Looks::new(comparisons)?, ended })
+    /// A look after every block, for so many comparisons; `None` outside 1 to [`COMPARISONS_MAX`].
+    pub fn each_block(comparisons: u32, ended: Option<u32>) -> Option<Rule> {
+        Some(Rule { comparisons, way: Way::EachBlock { looks: Looks::new(comparisons)?, ended } })
     }
 
-    /// One look at the end.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn once(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Once { comparisons: check_comparisons(comparisons)? })
+    /// One look at the end; likewise.
+    pub fn once(comparisons: u32) -> Option<Rule> {
+        Some(Rule { comparisons: shared(comparisons)?, way: Way::Once })
     }
 
-    /// The confidence sequence of an old record.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`](crate::COMPARISONS_MAX).
-    pub fn sequence(comparisons: u32) -> Result<Rule, Error> {
-        Ok(Rule::Sequence { comparisons: check_comparisons(comparisons)? })
+    /// The confidence sequence of an old record; likewise.
+    pub fn sequence(comparisons: u32) -> Option<Rule> {
+        Some(Rule { comparisons: shared(comparisons)?, way: Way::Sequence })
     }
 
-    /// Comparisons that share the error rate.
-    pub fn comparisons(&self) -> u32 {
-        match self {
-            Rule::EachBlock { looks, .. } => looks.comparisons(),
-            Rule::Planned(looks) => looks.comparisons(),
-            Rule::Once { comparisons } | Rule::Sequence { comparisons } => *comparisons,
-        }
+    /// The looks of an old record that settled on at most `blocks_max` blocks; likewise, and `None` below six of them.
+    pub fn planned(blocks_max: u32, comparisons: u32) -> Option<Rule> {
+        let looks = PlannedLooks::of(blocks_max, shared(comparisons)?)?;
+        Some(Rule { comparisons, way: Way::Planned(looks) })
     }
 
     /// The fewest blocks from which it gives a verdict.
     pub fn least(&self) -> u32 {
-        match self {
-            Rule::EachBlock { .. } | Rule::Once { .. } => BLOCKS_MIN,
-            Rule::Planned(_) | Rule::Sequence { .. } => PlannedLooks::BLOCKS_MIN,
+        match self.way {
+            Way::EachBlock { .. } | Way::Once => BLOCKS_MIN,
+            Way::Planned(_) | Way::Sequence => PlannedLooks::BLOCKS_MIN,
         }
     }
 
     /// The confidence of an interval that is not made by t, and shares the chance to err with those that are.
     pub fn level(&self, blocks: u32) -> f64 {
-        let alpha = ALPHA / f64::from(self.comparisons());
-        match self {
-            Rule::EachBlock { looks, ended } => looks.level(blocks, *ended == Some(blocks)),
-            Rule::Once { .. } => 1.0 - alpha,
-            Rule::Planned(looks) => 1.0 - alpha / f64::from(looks.looks()),
+        let alpha = ALPHA / f64::from(self.comparisons);
+        match &self.way {
+            Way::EachBlock { looks, ended } => looks.level(blocks, *ended == Some(blocks)),
+            Way::Once => 1.0 - alpha,
+            Way::Planned(looks) => 1.0 - alpha / f64::from(looks.looks()),
             // Without a last look: shares 1 / (n (n + 1)) of all n add up to 1.
-            Rule::Sequence { .. } => 1.0 - alpha / (f64::from(blocks) * (f64::from(blocks) + 1.0)).max(1.0),
+            Way::Sequence => 1.0 - alpha / (f64::from(blocks) * (f64::from(blocks) + 1.0)).max(1.0),
         }
     }
 
     /// Whether a run may end by its result after `blocks` blocks.
     pub fn is_look(&self, blocks: u32) -> bool {
-        match self {
-            Rule::EachBlock { .. } => (BLOCKS_MIN..=BLOCKS_MAX).contains(&blocks),
-            Rule::Once { .. } | Rule::Planned(_) | Rule::Sequence { .. } => false,
+        match self.way {
+            Way::EachBlock { .. } => (BLOCKS_MIN..=BLOCKS_MAX).contains(&blocks),
+            Way::Once | Way::Planned(_) | Way::Sequence => false,
         }
     }
 
     /// The critical t of a run that has, or ended after, `blocks` blocks; `None` where there is no interval yet, or none any more.
     pub fn critical_t(&self, blocks: u32) -> Option<f64> {
-        match self {
-            Rule::EachBlock { looks, ended } if *ended == Some(blocks) && blocks <= BLOCKS_MAX => {
+        match &self.way {
+            Way::EachBlock { looks, ended } if *ended == Some(blocks) && blocks <= BLOCKS_MAX => {
                 looks.end_t(blocks)
             }
-            Rule::EachBlock { looks, .. } => looks.look_t(blocks),
-            Rule::Planned(looks) => looks.critical_t(blocks),
-            Rule::Once { .. } | Rule::Sequence { .. } => self.forecast_t(blocks),
+            Way::EachBlock { looks, .. } => looks.look_t(blocks),
+            Way::Planned(looks) => looks.critical_t(blocks),
+            Way::Once | Way::Sequence => self.forecast_t(blocks),
         }
     }
 
     /// The critical t that a run of so many blocks would have at its end; `None` below [`BLOCKS_MIN`].
     pub fn forecast_t(&self, blocks: u32) -> Option<f64> {
-        let alpha = ALPHA / f64::from(self.comparisons());
-        match self {
-            Rule::EachBlock { looks, .. } => looks.end_t(blocks),
-            Rule::Once { .. } if blocks >= BLOCKS_MIN => plain_t(blocks, 1.0 - alpha).ok(),
-            Rule::Once { .. } => None,
+        let alpha = ALPHA / f64::from(self.comparisons);
+        match &self.way {
+            Way::EachBlock { looks, .. } => looks.end_t(blocks),
+            Way::Once | Way::Sequence if blocks < self.least() => None,
+            Way::Once => plain_t(blocks, 1.0 - alpha),
             // What was asked for then is asked of a run of today.
-            Rule::Planned(_) => Looks::new(self.comparisons()).ok()?.end_t(blocks),
-            Rule::Sequence { .. } if blocks < self.least() => None,
-            Rule::Sequence { .. } => sequence_t(blocks, SEQUENCE_G, alpha).ok()?,
+            Way::Planned(_) => Looks::new(self.comparisons)?.end_t(blocks),
+            Way::Sequence => sequence_t(blocks, SEQUENCE_G, alpha),
         }
     }
 }
@@ -147,44 +136,32 @@ const TABLE: &str = include_str!("planned.csv");
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedLooks {
     last: u32,
-    comparisons: u32,
     constant: f64,
 }
 
 impl PlannedLooks {
     /// Fewest blocks from which these gave a verdict.
-    pub(crate) const BLOCKS_MIN: u32 = 6;
+    const BLOCKS_MIN: u32 = 6;
 
-    /// The plan of a run that settled on at most `blocks_max` blocks, in which `comparisons` comparisons share 5 % (Bonferroni). It ends
-    /// with the largest number of blocks not above that in the table.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] below six, [`Error::Refused`] outside 1 to [`COMPARISONS_MAX`].
-    pub fn plan(blocks_max: u32, comparisons: u32) -> Result<Self, Error> {
-        check_comparisons(comparisons)?;
+    /// It ends with the largest number of blocks in the table that is not above `blocks_max`.
+    fn of(blocks_max: u32, comparisons: u32) -> Option<Self> {
         let fits = |(last, of, _): &(u32, u32, f64)| *last <= blocks_max && *of >= comparisons;
         // The last of those that fit, with the fewest comparisons: rows rise in both.
-        let best = rows().filter(fits).max_by_key(|(last, of, _)| (*last, COMPARISONS_MAX - *of));
         let (last, _, constant) =
-            best.ok_or(Error::TooFewBlocks { blocks: blocks_max, least: Self::BLOCKS_MIN })?;
-        Ok(Self { last, comparisons, constant })
+            rows().filter(fits).max_by_key(|(last, of, _)| (*last, COMPARISONS_MAX - *of))?;
+        Some(Self { last, constant })
     }
 
     /// How many looks there were at the most.
-    pub fn looks(&self) -> u32 {
+    fn looks(&self) -> u32 {
         LOOKS.iter().map(|at| u32::from(*at < self.last)).sum::<u32>() + 1
     }
 
-    /// Comparisons that share the error rate.
-    pub fn comparisons(&self) -> u32 {
-        self.comparisons
-    }
-
     /// The critical t after `blocks` blocks, at a look or where time ran out; `None` below six and beyond the last.
-    pub fn critical_t(&self, blocks: u32) -> Option<f64> {
+    fn critical_t(&self, blocks: u32) -> Option<f64> {
         let share = f64::from(blocks) / f64::from(self.last);
         let within = (Self::BLOCKS_MIN..=self.last).contains(&blocks);
-        within.then(|| critical_t_at(self.constant * share.powf(SHAPE), blocks).ok()).flatten()
+        within.then(|| critical_t_at(self.constant * share.powf(SHAPE), blocks))?
     }
 }
 
@@ -202,10 +179,8 @@ mod tests {
     #[test]
     fn old_records_keep_their_boundaries() {
         let t = |last, comparisons, blocks| {
-            PlannedLooks::plan(last, comparisons)
-                .ok()?
-                .critical_t(blocks)
-                .map(|t| (t * 100.0).round() / 100.0)
+            let t = Rule::planned(last, comparisons)?.critical_t(blocks)?;
+            Some((t * 100.0).round() / 100.0)
         };
         let thirty = [6, 10, 11, 15, 22, 30].map(|blocks| t(31, 1, blocks));
         assert_eq!(thirty, [6.42, 3.71, 3.48, 2.94, 2.5, 2.25].map(Some));

@@ -10,7 +10,7 @@
 //! ```
 
 use crate::student::{normal_z, two_sided, two_sided_t_of};
-use crate::{Error, Measured, Resampling};
+use crate::{Measured, Resampling};
 
 /// The first row of each design without its last, which is all off; the others are that row, turned round.
 const FIRST_ROWS: [&str; 6] =
@@ -26,16 +26,10 @@ pub type Rows = Vec<Vec<bool>>;
 /// Designs for so many settings, drawn from a seed: the rows of each block; their mirror images make a block of their own.
 ///
 /// The smallest design with a column for each setting. One of more than twelve rows is split by a column that no setting has.
-///
-/// # Errors
-/// [`Error::Refused`] for no setting and for more than [`SETTINGS_MAX`].
-pub fn designs(settings: usize, seed: u64) -> Result<Vec<Rows>, Error> {
+/// `None` for no setting and for more than [`SETTINGS_MAX`].
+pub fn designs(settings: usize, seed: u64) -> Option<Vec<Rows>> {
     let fits = |first: &&&str| first.len() >= settings + usize::from(first.len() >= ROWS_MAX);
-    let first = FIRST_ROWS
-        .iter()
-        .find(fits)
-        .filter(|_| settings > 0)
-        .ok_or_else(|| Error::outside("the number of settings", settings as f64, "1 to 22"))?;
+    let first = FIRST_ROWS.iter().find(fits).filter(|_| settings > 0)?;
     let first: Vec<bool> = first.bytes().map(|sign| sign == b'+').collect();
     let columns = first.len();
     let turned = (0..columns).map(|by| (0..columns).map(|at| first[(at + by) % columns]).collect());
@@ -47,7 +41,7 @@ pub fn designs(settings: usize, seed: u64) -> Result<Vec<Rows>, Error> {
     draws.signs(&mut signs);
     let row = |row: &Vec<bool>| (0..settings).map(|of| row[order[of]] == (signs[of] > 0.0)).collect();
     let (on, off): (Rows, Rows) = all.into_iter().partition(|row| row[order[columns - 1]]);
-    Ok(match on.len() + off.len() > ROWS_MAX {
+    Some(match on.len() + off.len() > ROWS_MAX {
         true => [on, off].iter().map(|rows| rows.iter().map(row).collect()).collect(),
         false => vec![on.iter().chain(&off).map(row).collect()],
     })
@@ -200,15 +194,10 @@ const DELTA: f64 = 0.25;
 
 impl ScreenLooks {
     /// Looks after these numbers of pairs, for so many effects that share an error rate (Bonferroni: their estimates are uncorrelated).
-    ///
-    /// # Errors
-    /// [`Error::Refused`] unless `looks` rise and 0 < `alpha` < 1.
-    pub fn new(looks: &[u32], effects: usize, alpha: f64) -> Result<ScreenLooks, Error> {
+    /// `None` unless `looks` rise and 0 < `alpha` < 1.
+    pub fn new(looks: &[u32], effects: usize, alpha: f64) -> Option<ScreenLooks> {
         let rises = looks.windows(2).all(|pair| pair[0] < pair[1]);
-        let last = looks.last().filter(|_| rises).copied().unwrap_or(0);
-        if last == 0 {
-            return Err(Error::outside("the last look", 0.0, "rising numbers of pairs"));
-        }
+        let last = *looks.last().filter(|last| rises && **last > 0)?;
         let each = alpha / effects.max(1) as f64;
         let least = normal_z(1.0 - each)?;
         let times: Vec<f64> = looks.iter().map(|look| f64::from(*look) / f64::from(last)).collect();
@@ -218,7 +207,7 @@ impl ScreenLooks {
             let c = f64::midpoint(low, high);
             if crossing(&times, c) > each { low = c } else { high = c }
         }
-        Ok(ScreenLooks { c: high, last: f64::from(last) })
+        Some(ScreenLooks { c: high, last: f64::from(last) })
     }
 
     /// The critical t after so many pairs.

@@ -5,9 +5,9 @@
 //!
 //! Must not: decide which size matters, or leave out values.
 
+use crate::BLOCKS_MAX;
 use crate::estimate::{has_spread, mean_and_sd};
-use crate::student::{check_share, normal_quantile, two_sided_p};
-use crate::{BLOCKS_MAX, Error};
+use crate::student::{is_share, normal_quantile, two_sided_p};
 
 /// Most values of a series: a run has no more blocks, and the exact distribution of a trend costs their cube.
 pub const SERIES_MAX: usize = BLOCKS_MAX as usize;
@@ -125,19 +125,15 @@ fn difference_and_t(first: &[f64], second: &[f64]) -> (f64, f64) {
 /// one-sided: 0.72 for 10 blocks and 0.001, 0.50 for 30.
 ///
 /// Mean and variance of the correlation are exact for normal noise (Dufour & Roy 1985), its tail is taken for normal. That is
-/// safe, for the true one ends at cos(π/(n + 1)).
-///
-/// # Errors
-/// [`Error::TooFewBlocks`] below 4 blocks, [`Error::Refused`] unless 0 < `alpha` < 1.
-pub fn lag1_critical(blocks: u32, alpha: f64) -> Result<f64, Error> {
-    check_share("error rate alpha", alpha)?;
-    if blocks < 4 {
-        return Err(Error::TooFewBlocks { blocks, least: 4 });
+/// safe, for the true one ends at cos(π/(n + 1)). `None` below 4 blocks, and unless 0 < `alpha` < 1.
+pub fn lag1_critical(blocks: u32, alpha: f64) -> Option<f64> {
+    if blocks < 4 || !is_share(alpha) {
+        return None;
     }
     let n = f64::from(blocks);
     let variance = (n.powi(4) - 4.0 * n.powi(3) + 3.0 * n.powi(2) + 4.0 * n - 4.0)
         / ((n + 1.0) * n.powi(2) * (n - 1.0).powi(2));
-    Ok((-1.0 / n - normal_quantile(alpha) * variance.sqrt()).min(1.0))
+    Some((-1.0 / n - normal_quantile(alpha) * variance.sqrt()).min(1.0))
 }
 
 #[cfg(test)]
@@ -152,7 +148,7 @@ mod tests {
         }
         assert_eq!(step(&[1.0; 9]), None, "without spread there is no step");
         assert_eq!(mann_kendall(&vec![1.0; SERIES_MAX + 1]), None);
-        assert!(lag1_critical(3, 0.001).is_err() && lag1_critical(10, 0.0).is_err());
+        assert_eq!((lag1_critical(3, 0.001), lag1_critical(10, 0.0)), (None, None));
     }
 
     #[test]

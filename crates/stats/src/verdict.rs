@@ -5,14 +5,12 @@
 
 use crate::looks::BLOCKS_MIN;
 use crate::{Estimate, Rule, student};
-use serde::{Deserialize, Serialize};
 
 /// Most blocks [`blocks_for`] speaks of; beyond it the honest answer is "not this way".
 pub const BLOCKS_NEEDED_MAX: u32 = 10_000;
 
 /// What may be said about a variant against its baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The interval lies wholly on the good side of 1.
     Better,
@@ -25,8 +23,7 @@ pub enum Verdict {
 }
 
 /// Which way a metric is good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Throughput.
     HigherIsBetter,

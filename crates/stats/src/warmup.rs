@@ -10,8 +10,6 @@
 //! ```
 //! Cutting early costs variance, cutting late costs samples: both raise MSER.
 
-use serde::{Deserialize, Serialize};
-
 use crate::estimate::mean_and_variance_of_it;
 
 /// Buckets averaged into one batch, which takes out most of the correlation between neighbours; of a series too short for that, so many.
@@ -25,7 +23,7 @@ const KEPT_BATCHES_MIN: usize = 5;
 pub const BUCKETS_MIN: usize = 24;
 
 /// Where to cut a series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncation {
     /// Buckets to leave out at the beginning.
     pub buckets: usize,

@@ -1,7 +1,7 @@
 // What came of it: the question with its answer, what forbids or doubts it, the verdicts, and the variants' figures.
 
 import { judgedTable } from '../cells';
-import { command, element, fold, paragraph, present, section, sign, type Child } from '../elements';
+import { element, fold, paragraph, present, section, sign, type Child } from '../elements';
 import { swatch } from '../looks';
 import type { Finding, Grade, PageData, State } from '../model';
 import { moment, share } from '../numbers';
@@ -100,8 +100,7 @@ function evidenceOf(group: readonly Finding[]): Child[] {
   return [element('ul', {}, ...lines), filter?.host ?? null];
 }
 
-function explanationOf({ number }: Finding, { explanations, explained_by: explainedBy }: PageData): Child {
-  const paragraphs = explanations[number ?? ''] ?? [];
-  const told = paragraphs.length > 0 ? paragraphs.map((text) => paragraph(text)) : explainedBy === null ? [] : [command(explainedBy)];
+function explanationOf({ number }: Finding, { explanations }: PageData): Child {
+  const told = (explanations[number ?? ''] ?? []).map((text) => paragraph(text));
   return told.length === 0 ? null : fold('Explanation', ...told);
 }

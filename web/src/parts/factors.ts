@@ -1,6 +1,6 @@
 // What each factor does on average, and what two of them do to each other.
 
-import { judgedTable, ratioOf } from '../cells';
+import { judgedTable } from '../cells';
 import type { Chart } from '../chart';
 import { element, paragraph, section, type Child } from '../elements';
 import type { Effects, Interaction, PageData } from '../model';
@@ -19,7 +19,7 @@ export function factorsOf({ effects, interactions, margin }: PageData): HTMLElem
 function effectsOf({ heading, lines, note }: Effects, margin: number): Child[] {
   const said = note === null ? [] : [paragraph(note, 'note')];
   if (lines.length === 0) return said;
-  const rows = lines.map((line) => ({ ...line, also: [], ratio: ratioOf(line) }));
+  const rows = lines.map((line) => ({ ...line, also: [] }));
   const main = rows.filter(({ interaction }) => !interaction);
   const groups = [['main effects', main], ['interactions', rows.filter((row) => !main.includes(row))]] as const;
   return [element('h3', {}, heading), ...judgedTable(groups.filter(([, of]) => of.length > 0), margin, 'Effect'), ...said];

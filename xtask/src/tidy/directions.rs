@@ -25,7 +25,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
         "lab",
         &["model", "machine", "plan", "stats", "load", "remote", "services", "explain", "record", "analysis"],
     ),
-    ("foreign", &["model", "stats", "load"]),
+    ("foreign", &["model", "stats"]),
     ("report", &["model", "record", "analysis", "stats", "plan", "explain", "foreign", "machine"]),
     (
         "cli",

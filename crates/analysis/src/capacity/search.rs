@@ -12,7 +12,7 @@ use stats::capacity::{
 };
 
 use crate::only_if;
-use crate::variant::{complete, few_merged, mean, total};
+use crate::variant::{complete, due_and_failed, few_merged, mean, total};
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
 const FIRST_SHARE: f64 = 0.7;
@@ -115,11 +115,6 @@ impl Clause {
         let points = near.filter_map(|(rate, slice)| Some((rate / capacity, self.kept_by(&[slice])?)));
         slope(&points.collect::<Vec<_>>(), expected)
     }
-}
-
-/// Requests of these slices that were due, and those of them that failed.
-fn due_and_failed(slices: &[&Slice]) -> (u64, u64) {
-    (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()))
 }
 
 /// A quantile of the time to a successful response, in seconds, over all requests that were due; infinite where fewer succeeded.
@@ -339,7 +334,12 @@ impl Pilot {
             [None, Some(high)] => {
                 Some((high.rate * STEP_DOWN).max(RATE_LEAST_PER_S)).filter(|_| high.rate > RATE_LEAST_PER_S)
             }
-            [Some(_), Some(_)] => self.crossing().filter(|_| !self.is_enough()),
+            [Some(low), Some(high)] => {
+                // The first two ends are no steps between.
+                let between = self.tried.len().saturating_sub(self.ends());
+                let is_enough = between >= STEPS_BETWEEN || high.rate / low.rate < 1.01;
+                self.crossing().filter(|_| !is_enough)
+            }
         }
     }
 
@@ -347,13 +347,6 @@ impl Pilot {
     fn is_doubtful(&self, high: Tried, low: Option<Tried>) -> bool {
         let tries = self.tried.iter().filter(|tried| tried.rate == high.rate).count();
         tries < 2 && high.rate > RATE_LEAST_PER_S && (low.is_none() || self.tried.len() <= self.ends())
-    }
-
-    fn is_enough(&self) -> bool {
-        let [Some(low), Some(high)] = self.bracket() else { return false };
-        // The first two ends are no steps between.
-        let between = self.tried.len().saturating_sub(self.ends());
-        between >= STEPS_BETWEEN || high.rate / low.rate < 1.01
     }
 
     /// How many steps it took until both ends were there.

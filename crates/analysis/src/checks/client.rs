@@ -9,7 +9,7 @@ use stats::Latencies;
 
 use super::run::blocks_min;
 use super::saturation::{generator_share, most, services_limited};
-use super::{Run, Seen, Variant, either, few, only_if, warning};
+use super::{NAMED_MAX, Run, Seen, Variant, either, few, only_if, wall_ns, warning};
 use crate::capacity::has_connections;
 use crate::variant::{mean, merged};
 
@@ -30,15 +30,13 @@ const LAG_SHARE_VOID: f64 = 0.5;
 const LATE_MIN_NS: u64 = 5_000_000;
 /// So much later as a share of the window: what is missing of the load then is at most as large a share.
 const LATE_SHARE: f64 = 0.01;
-/// Losses that are told; of more there are only so many.
-const TOLD_MAX: usize = 3;
 
 /// The busiest thread of all, or of one of several generators, was at the limit of its core.
 pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let record = run.record;
     let (generator, share) = busiest(&variant.slices);
     only_if(share > GENERATOR_SHARE_MAX)?;
-    let busy = variant.sum(Slice::services_cpu_ns) as f64 / variant.wall_ns();
+    let busy = variant.sum(Slice::services_cpu_ns) as f64 / wall_ns(&variant.slices);
     // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
     // not the client's either.
     let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
@@ -145,7 +143,7 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     let processors = services.len().max(generator.len()).max(1) as f64;
     let taken = run.variants.iter().map(|variant| {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
-        (used_ns / (variant.wall_ns() * processors), variant.name())
+        (used_ns / (wall_ns(&variant.slices) * processors), variant.name())
     });
     let most = taken.max_by(|(one, _), (other, _)| one.total_cmp(other)).filter(|(share, _)| *share > 0.0);
     let told =
@@ -174,7 +172,7 @@ pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
         0 => format!("before the first block {}", lost.why),
         block => format!("in block {block} {}", lost.why),
     };
-    let told = few(lost.iter().map(told), TOLD_MAX, "; ");
+    let told = few(lost.iter().map(told), NAMED_MAX, "; ");
     let times = if lost.len() == 1 { "once".to_owned() } else { format!("{} times", lost.len()) };
     let evidence = evidence!("a load generator was lost {times}: {told}");
     let evidence = evidence.with([("times", Quantity::count(lost.len() as u64))]);

@@ -27,7 +27,6 @@ struct Changes {
     unseen: usize,
 }
 
-/// Pods that changed behind the Service of a variant.
 pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let place = &deployed(variant).next()?.place;
     let Changes { within, between, looks, counting, unseen } = Changes::of(variant);

@@ -59,7 +59,6 @@ fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
     (most > STEAL_SHARE_MAX).then(|| warning(evidence, remedy.to_owned()))
 }
 
-/// A quota of CPU time held services or generator back.
 pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
     let stretches = stretches(run.record);
     let held_in = |stretch: &Stretch<'_>| {
@@ -190,7 +189,6 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-/// Services worked while others were loaded.
 pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
     // Where trials take turns nobody is idle all the time, and nothing is told of it. In the first block they are warmed up one by one.
     let one_by_one = |slice: &Slice| slice.block == 1 && slice.kind != SliceKind::Measured;

@@ -8,7 +8,7 @@ use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches, stretches_beside};
 use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
-use crate::variant::slices;
+use crate::variant::{due_and_failed, slices};
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
@@ -102,7 +102,7 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let told = || format!("{refused} connections found no local port free (EADDRNOTAVAIL)");
     let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
-    let (failed, due) = (total(&slices, |of| of.counts.failed()), total(&slices, |of| of.counts.due()));
+    let (due, failed) = due_and_failed(&slices);
     let failed = failed as f64 / due.max(1) as f64;
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
                   keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
@@ -168,11 +168,6 @@ fn held_up(held: &Held, variants: &[&Variant<'_>]) -> Seen {
     either(held.is_void(), evidence, remedy).about(about)
 }
 
-fn asks_to_close(load: &plan::Load) -> bool {
-    let mut headers = load.requests.iter().flat_map(|request| &request.headers);
-    !load.keep_alive || headers.any(|(name, value)| says_close(name, value))
-}
-
 fn says_close(name: &str, value: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
@@ -216,10 +211,9 @@ fn reopened(variant: &Variant<'_>) -> Option<Seen> {
     let beyond = variant.sum(|slice| slice.counts.connections_opened.saturating_sub(asked(slice)));
     let opened = variant.sum(|slice| slice.counts.connections_opened);
     let answered = variant.sum(|slice| slice.counts.responses);
-    let little = answered < RESPONSES_MIN || beyond as f64 <= CHURN_SHARE_MAX * answered as f64;
-    if little || asks_to_close(&variant.plan.load) {
-        return None;
-    }
+    only_if(answered >= RESPONSES_MIN && beyond as f64 > CHURN_SHARE_MAX * answered as f64)?;
+    let mut headers = variant.plan.load.requests.iter().flat_map(|request| &request.headers);
+    only_if(variant.plan.load.keep_alive && !headers.any(|(name, value)| says_close(name, value)))?;
     let witnesses = variant.trials.iter().flat_map(|trial| &trial.started.witnesses);
     let closes = witnesses.flat_map(|witness| &witness.headers).any(|(name, value)| says_close(name, value));
     let closes = if closes { "; it responds with `connection: close`" } else { "" };
@@ -231,7 +225,6 @@ fn reopened(variant: &Variant<'_>) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-/// A note where nobody's identity was checked.
 pub(super) fn certificates_unchecked(run: &Run<'_>) -> Option<Seen> {
     let unchecked = |variant: &&Variant<'_>| variant.plan.load.tls.as_ref().is_some_and(|tls| tls.insecure);
     let insecure = run.variants.iter().filter(unchecked).map(|variant| (variant.index, variant.name()));

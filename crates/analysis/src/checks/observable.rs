@@ -24,7 +24,6 @@ const UNSEEN_WORDS: &str = "ulimit prlimit nice renice ionice chrt taskset numac
 const IDLE_HEADERS: &str = "date age expires last-modified etag set-cookie connection keep-alive \
     content-length server-timing x-response-time x-runtime x-request-id traceparent";
 
-/// That compared variants seem to be one and the same.
 pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let [baseline, candidate] = run.pair(asked)?;
     alike(baseline, candidate).or_else(|| deployed::same_pods(baseline, candidate))

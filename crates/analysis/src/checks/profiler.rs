@@ -30,7 +30,6 @@ const JAVA_OPTIONS: [&str; 3] = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA
 /// Variables that switch something on by being there.
 const SWITCHES: [&str; 4] = ["NODE_V8_COVERAGE", "COVERAGE_PROCESS_START", "CPUPROFILE", "HEAPPROFILE"];
 
-/// A finding for each variant whose services ran under one.
 pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let by_plan = |of: &Variant<'_>| in_plan(of.plan).is_some();
     // Where some are given one and others not, that is what the experiment is about.

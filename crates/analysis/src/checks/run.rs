@@ -5,12 +5,9 @@ use model::quantity::many;
 use model::{Evidence, Metric, Quantity, evidence};
 use record::{Block, EndReason, Record, Trial};
 
-use super::{Run, Seen, Variant, few, only_if, void, warning};
+use super::{NAMED_MAX, Run, Seen, Variant, few, only_if, void, warning};
 use crate::metric::BlockFigures;
 use crate::variant::merged;
-
-/// Blocks whose reason is told; of more there are only so many.
-const TOLD_MAX: usize = 3;
 
 pub(super) fn damage(run: &Run<'_>) -> Vec<Seen> {
     let remedy = "what could be read counts; keep the folder as it is if you want to look further";
@@ -49,7 +46,7 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
     let dropped = told.len();
     let complete = run.record.complete_blocks().count() + dropped;
-    let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", few(told, TOLD_MAX, "; ");
+    let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", few(told, NAMED_MAX, "; ");
         dropped = Quantity::count(dropped as u64), blocks = Quantity::count(complete as u64));
     let remedy = "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks \
                   than there was time for, and a quieter machine decides more";

@@ -92,7 +92,6 @@ fn judged<'a>(run: &'a Run<'_>, variant: &Variant<'_>) -> Option<&'a Waiting> {
     run.waiting(variant.index)
 }
 
-/// That both sides of a comparison wait for the same.
 pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let (baseline, candidate) = (run.waiting(asked.baseline)?, run.waiting(asked.candidate)?);
     let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);
@@ -221,7 +220,7 @@ pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let apart =
         |of: &BlockFigures| Some(of.plain_log_ratio(metric, one, other)? - of.log_ratio(metric, one, other)?);
     let apart: Vec<f64> = run.blocks.iter().filter_map(apart).collect();
-    let critical_t = stats::plain_t(apart.len() as u32, CORES_APART_LEVEL).ok()?;
+    let critical_t = stats::plain_t(apart.len() as u32, CORES_APART_LEVEL)?;
     let mean = stats::MeanInterval::of(&apart, critical_t)?;
     let large = mean.value.abs() > CORES_APART_MAX * design.margin.ln_1p();
     let evidence = evidence!(

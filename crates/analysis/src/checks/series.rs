@@ -117,7 +117,7 @@ fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
         return Some(Alike::Trend { slope: trend.slope, p: trend.p });
     }
     let blocks = u32::try_from(d.len()).ok().filter(|blocks| *blocks >= LAG1_BLOCKS_MIN)?;
-    let critical = stats::lag1_critical(blocks, alpha).ok()?;
+    let critical = stats::lag1_critical(blocks, alpha)?;
     let lag1 = stats::lag1(d).filter(|lag1| *lag1 > critical.max(LAG1_MAX))?;
     Some(Alike::Neighbours { lag1, critical })
 }

@@ -251,7 +251,6 @@ fn surrounds(seen: &str, wanted: &str) -> bool {
         .any(|(at, _)| ends(seen[..at].chars().next_back()) && ends(seen[at + wanted.len()..].chars().next()))
 }
 
-/// Another process that listened on a variant's port too.
 pub(super) fn stale_server(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let ended: Vec<_> = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref()).collect();
     let hit: Vec<_> = ended.iter().filter(|ended| !ended.strangers_listening.is_empty()).collect();

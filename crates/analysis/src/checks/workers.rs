@@ -18,7 +18,6 @@ const WORKER_SHARE_MIN: f64 = 0.5;
 /// Two workers out of balance by three to one are at 0.5. Connections that are dealt by a hash of their ports come to 0.2 by chance.
 const UNEVEN_MAX: f64 = 0.5;
 
-/// Fewer workers served than were asked for.
 pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen> {
     workers(variant.trials.first()?, service)?;
     let asked = |trial: &&Trial| Some((workers(trial, service)?, Work::of(trial, service)?));
@@ -64,7 +63,6 @@ pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(void(evidence, "find out in the service's log why its workers end, and run again"))
 }
 
-/// More processes serve than there are processors for them.
 pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<Seen> {
     let started = variant.trials.first()?.started.services.iter();
     let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();

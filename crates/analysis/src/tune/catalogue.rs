@@ -11,16 +11,6 @@ use super::SERVER_FILE;
 use super::setting::{Change, Level, Setting};
 use crate::only_if;
 
-/// Libraries that items name, so that one look finds all.
-pub const LIBRARIES_SOUGHT: [&str; 6] = [
-    "libjemalloc.so.2",
-    "libjemalloc.so.1",
-    "libmimalloc.so.2",
-    "libmimalloc.so.3",
-    "libtcmalloc_minimal.so.4",
-    "libtcmalloc.so.4",
-];
-
 /// What runs a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -106,30 +96,26 @@ struct When {
     #[serde(rename = "for")]
     runtime: Option<Runtime>,
     /// The service does not have this variable.
-    unset: Option<String>,
+    unset: String,
     /// No word of the command begins with this, as `-w4` does with `-w`.
-    short: Option<String>,
+    short: String,
     /// Neither command nor options of the runtime have this text.
-    absent: Option<String>,
+    absent: String,
     /// There are so many processors.
-    cores: Option<usize>,
+    cores: usize,
     /// Node.js has at least this version.
-    node: Option<String>,
+    node: String,
     /// Node.js has a version before this one.
-    node_below: Option<String>,
+    node_below: String,
     /// It is started so: `exec`, or by `pm2`.
-    launcher: Option<String>,
+    launcher: String,
     /// The program is one of these.
     program: Vec<String>,
     /// This file is in its folder.
-    file: Option<String>,
-    /// Memory may come in huge pages.
+    file: String,
     huge_pages: bool,
-    /// It writes log lines as it serves.
     logs: bool,
-    /// Its responses are compressed.
     compresses: bool,
-    /// It is loaded by TLS.
     tls: bool,
     /// Other versions of Node.js are installed.
     versions: bool,
@@ -193,6 +179,11 @@ impl Catalogue {
         self.items.iter().map(|item| item.name.as_str())
     }
 
+    /// Names of the libraries that items take.
+    pub fn libraries(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().flat_map(|item| &item.level).flat_map(|level| &level.library).map(String::as_str)
+    }
+
     /// What applies to a service. `folder` is where the files lie that some settings take.
     pub fn chosen(&self, facts: &Facts, wish: &Wish, folder: &Path) -> Chosen {
         let mut chosen = Chosen::default();
@@ -228,61 +219,48 @@ impl Catalogue {
     }
 }
 
-/// Why what is asked for is not so; `None` where it is, or nothing is asked.
-fn unless<T>(asked: &Option<T>, lacks: impl Fn(&T) -> bool, why: impl Fn(&T) -> String) -> Option<String> {
-    asked.as_ref().filter(|asked| lacks(asked)).map(why)
-}
-
 impl When {
-    /// Why it does not apply.
+    /// Why it does not apply. What is not asked for is empty.
     fn lacks(&self, facts: &Facts, named: bool) -> Option<String> {
-        let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| facts.env.get(name));
-        let has = |part: &String| {
-            facts.words.iter().chain(options.into_iter().flatten()).any(|word| word.contains(part.as_str()))
-        };
-        let begins = |short: &String| facts.words.iter().any(|word| word.starts_with(short.as_str()));
-        let version = |text: &String| {
+        let When { unset, short, absent, cores, node, node_below, launcher, program, file, .. } = self;
+        let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].into_iter().filter_map(|of| facts.env.get(of));
+        let has = facts.words.iter().chain(options).any(|word| word.contains(absent.as_str()));
+        let begins = facts.words.iter().any(|word| word.starts_with(short.as_str()));
+        let version = |text: &str| -> (u32, u32) {
             let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
             (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
         };
-        let (node, launcher) = (facts.node.unwrap_or((0, 0)), facts.launcher.name());
-        let is_so = |name: &String| if name == "pm2" { facts.launcher.is_pm2() } else { launcher == name };
-        let otherwise = |name: &String| match name.as_str() {
-            "exec" => format!("it is started by {launcher} already"),
+        let (ours, started) = (facts.node.unwrap_or((0, 0)), facts.launcher.name());
+        let is_newer = !node_below.is_empty() && ours >= version(node_below);
+        let is_so = if launcher == "pm2" { facts.launcher.is_pm2() } else { started == launcher };
+        let otherwise = match launcher.as_str() {
+            "exec" => format!("it is started by {started} already"),
             name => format!("it is not started by {name}"),
         };
-        let starts = |name: &String| {
-            let mut first = facts.words.iter().take(3).filter_map(|word| Path::new(word).file_name());
-            first.any(|file| file == name.as_str())
+        let mut first = facts.words.iter().take(3).filter_map(|word| Path::new(word).file_name());
+        let is_program = first.any(|word| program.iter().any(|name| word == name.as_str()));
+        let has_file = facts.files.iter().any(|name| name == file.as_str());
+        // What it would make faster, and takes next to nothing by the profile.
+        let idle = |what: &str, least: f64, share: Option<f64>| {
+            let share = share.filter(|share| *share < least && !named);
+            let told = model::quantity::share(share.unwrap_or_default());
+            (share.is_some(), format!("{what} takes {told} of its CPU time"))
         };
-        let programs = Some(&self.program).filter(|programs| !programs.is_empty());
-        let has_file = |file: &String| facts.files.iter().any(|name| name == file.as_str());
         let reasons = [
-            unless(&self.unset, |name| facts.env.contains_key(name), |name| format!("{name} is set already")),
-            unless(&self.short, begins, |short| format!("the command has {short} already")),
-            unless(&self.absent, has, |part| format!("the command has {part} already")),
-            unless(
-                &self.cores,
-                |cores| facts.cores < *cores,
-                |cores| format!("it takes {cores} processors, and there is {}", facts.cores),
-            ),
-            unless(&self.node, |least| node < version(least), |least| format!("it takes Node.js {least}")),
-            unless(
-                &self.node_below,
-                |below| node >= version(below),
-                |below| format!("Node.js {below} does it by itself"),
-            ),
-            unless(&self.launcher, |name| !is_so(name), otherwise),
-            unless(
-                &programs,
-                |names| !names.iter().any(starts),
-                |names| format!("it is not started by {}", names.join(" or ")),
-            ),
-            unless(&self.file, |file| !has_file(file), |file| format!("there is no {file}")),
-            self.idle(facts).filter(|_| !named),
-            self.lacking(facts, named).map(str::to_owned),
+            (facts.env.contains_key(unset), format!("{unset} is set already")),
+            (!short.is_empty() && begins, format!("the command has {short} already")),
+            (!absent.is_empty() && has, format!("the command has {absent} already")),
+            (facts.cores < *cores, format!("it takes {cores} processors, and there is {}", facts.cores)),
+            (ours < version(node), format!("it takes Node.js {node}")),
+            (is_newer, format!("Node.js {node_below} does it by itself")),
+            (!launcher.is_empty() && !is_so, otherwise),
+            (!program.is_empty() && !is_program, format!("it is not started by {}", program.join(" or "))),
+            (!file.is_empty() && !has_file, format!("there is no {file}")),
+            idle("garbage collection", self.gc, facts.gc_share),
+            idle("the thread pool", self.pool, facts.pool_share),
         ];
-        reasons.into_iter().flatten().next()
+        let lacking = self.lacking(facts, named).map(str::to_owned);
+        reasons.into_iter().find_map(|(lacks, why)| lacks.then_some(why)).or(lacking)
     }
 
     fn lacking(&self, facts: &Facts, named: bool) -> Option<&'static str> {
@@ -301,19 +279,6 @@ impl When {
             (self.asked && !named, "only if asked for, with --only"),
         ];
         lacking.into_iter().find_map(|(lacks, why)| lacks.then_some(why))
-    }
-
-    /// What it would make faster, and takes next to nothing by the profile.
-    fn idle(&self, facts: &Facts) -> Option<String> {
-        let seen = [
-            ("garbage collection", self.gc, facts.gc_share),
-            ("the thread pool", self.pool, facts.pool_share),
-        ];
-        let idle = |(what, least, share): (&str, f64, Option<f64>)| {
-            let share = share.filter(|share| *share < least)?;
-            Some(format!("{what} takes {} of its CPU time", model::quantity::share(share)))
-        };
-        seen.into_iter().find_map(idle)
     }
 }
 
@@ -417,8 +382,6 @@ mod tests {
         assert!(node.count() >= 14);
         for Item { name, screened, level, source, .. } in &catalogue.items {
             assert!(*screened <= level.len() && source.starts_with("https://"), "{name}");
-            let known = |name: &String| LIBRARIES_SOUGHT.contains(&name.as_str());
-            assert!(level.iter().flat_map(|level| &level.library).all(known), "{name}");
         }
     }
 
@@ -490,13 +453,13 @@ mod tests {
         let all = Facts {
             cores: 2,
             nginx: true,
-            libraries: LIBRARIES_SOUGHT.map(PathBuf::from).to_vec(),
+            libraries: Catalogue::built_in().libraries().map(PathBuf::from).collect(),
             ..Facts::default()
         };
         let mut items = Catalogue::built_in().items;
         items.retain(|item| item.untried.is_none() && !item.level.is_empty());
         for item in items {
-            let is_pm2 = item.when.launcher.as_deref() == Some("pm2");
+            let is_pm2 = item.when.launcher == "pm2";
             let text = format!("{exec}{}", if is_pm2 { "launcher = \"pm2-fork\"\n" } else { "" });
             let base = plan::parse(&text, folder.path()).unwrap();
             let setting = item.setting(&all, folder.path()).unwrap();

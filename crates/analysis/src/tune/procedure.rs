@@ -352,7 +352,7 @@ impl Tuning {
         self.screen.pairs_max = (pairs as u32).min(LOOKS[LOOKS.len() - 1]);
         let before_last = LOOKS.into_iter().filter(|look| *look < self.screen.pairs_max);
         let looks: Vec<u32> = before_last.chain([self.screen.pairs_max]).collect();
-        self.screen.looks = ScreenLooks::new(&looks, open, ALPHA).ok();
+        self.screen.looks = ScreenLooks::new(&looks, open, ALPHA);
         Ok(())
     }
 
@@ -385,7 +385,7 @@ impl Tuning {
     /// The halves of a pair in which these settings vary, on at this level.
     fn halves(&self, among: &[usize], number: u64, level: &dyn Fn(usize) -> usize) -> Option<Vec<Vec<Row>>> {
         let mut halves = Vec::new();
-        for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number)).ok()? {
+        for rows in stats::designs(among.len(), self.spec.seed.wrapping_add(number))? {
             for mirrored in [true, false] {
                 let row = |signs: &Vec<bool>| {
                     let mut row = self.chosen.clone();
@@ -461,7 +461,7 @@ impl Tuning {
     fn model(&self, among: &[usize], metric: Metric) -> impl Fn(&[usize]) -> f64 + use<> {
         let screened = self.screen_of(metric).screened(metric);
         let effects = screened.map(|screened| screened.effects).unwrap_or_default();
-        let pairs = self.screen.interactions(among, metric);
+        let pairs = self.screen.interactions(among, metric).unwrap_or_default();
         move |on| {
             let sign = |of: &usize| if on.contains(of) { 1.0 } else { -1.0 };
             let both = pairs.iter().map(|([one, other], log)| log * (sign(one) * sign(other) - 1.0));
@@ -526,7 +526,7 @@ impl Tuning {
     fn end_latency(&mut self) {
         let chosen = self.on();
         if self.latency.pairs > 0 {
-            self.latency.looks = ScreenLooks::new(&[self.latency.pairs], chosen.len(), ALPHA).ok();
+            self.latency.looks = ScreenLooks::new(&[self.latency.pairs], chosen.len(), ALPHA);
         }
         for of in chosen {
             if self.held_back(of).iter().any(|(_, sure)| *sure) {

@@ -70,18 +70,14 @@ impl Screen {
         Some((effect, looks.critical_t(pairs, screened.freedom)))
     }
 
-    /// What pairs of these settings surely do to each other.
-    pub fn interactions(&self, among: &[usize], metric: Metric) -> Vec<([usize; 2], f64)> {
+    /// What pairs of these settings surely do to each other; `None` where nothing tells.
+    pub fn interactions(&self, among: &[usize], metric: Metric) -> Option<Vec<([usize; 2], f64)>> {
         let (source, sign) = told_by(metric, self.per_core == Some(true));
-        let blocks = self.blocks.get(&source).filter(|_| among.len() > 1);
-        let Some(found) = blocks.and_then(|blocks| stats::interactions(blocks, among)) else {
-            return Vec::new();
-        };
-        let looks = ScreenLooks::new(&[1], found.pairs.len(), ALPHA);
-        let Ok(critical_t) = looks.map(|looks| looks.critical_t(1, found.freedom)) else { return Vec::new() };
+        let found = stats::interactions(self.blocks.get(&source).filter(|_| among.len() > 1)?, among)?;
+        let critical_t = ScreenLooks::new(&[1], found.pairs.len(), ALPHA)?.critical_t(1, found.freedom);
         let sure = |effect: &Measured| effect.value.abs() > critical_t * effect.standard_error;
         let sure = found.pairs.into_iter().filter(|(_, effect)| sure(effect));
-        sure.map(|(pair, effect)| (pair, sign * effect.value)).collect()
+        Some(sure.map(|(pair, effect)| (pair, sign * effect.value)).collect())
     }
 }
 
@@ -195,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_is_decided_early_keeps_the_boundary_of_its_look() {
-        let mut screen = Screen { looks: ScreenLooks::new(&[2, 4], 2, ALPHA).ok(), ..Screen::default() };
+        let mut screen = Screen { looks: ScreenLooks::new(&[2, 4], 2, ALPHA), ..Screen::default() };
         for varied in [&[0, 1][..], &[0, 1], &[1], &[1]] {
             for rows in [[[1_usize, 1], [0, 1], [1, 0], [0, 0]], [[0, 0], [1, 0], [0, 1], [1, 1]]] {
                 let figures = Figures { values: [(Metric::Throughput, 100.0)].into(), per_core: false };

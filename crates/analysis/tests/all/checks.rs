@@ -131,12 +131,15 @@ fn no_rule_gives_a_verdict_from_too_few_blocks_nor_to_more_comparisons_than_shar
     }
 }
 
+/// How an assumption stands.
+fn standing(record: &Record, name: &str) -> Standing {
+    let assumptions = conclude(record).assumptions;
+    assumptions.iter().find(|one| one.name == name).expect("there is a comparison").standing
+}
+
 #[test]
 fn what_nobody_saw_end_is_not_said_to_have_ended_by_its_rule() {
-    let kept = |record: &Record| {
-        let assumptions = conclude(record).assumptions;
-        assumptions.iter().find(|one| one.name == "looks_kept").expect("there is a comparison").standing
-    };
+    let kept = |record: &Record| standing(record, "looks_kept");
     let mut record = sound();
     assert_eq!(kept(&record), Standing::Supported);
     record.ended = Some(Ended { reason: EndReason::Interrupted, seconds: 1.0 });
@@ -161,8 +164,7 @@ fn noise_is_not_said_to_be_even_where_no_bootstrap_tells() {
         let mut record = sound();
         record.header.plan.design.looks = LookRule::EachBlock;
         record.blocks.truncate(blocks);
-        let assumptions = conclude(&record).assumptions;
-        assumptions.iter().find(|one| one.name == "noise_even").expect("there is a comparison").standing
+        standing(&record, "noise_even")
     };
     let unchecked = Standing::Unchecked;
     assert_eq!([3, 4, 5, 10].map(even), [unchecked, unchecked, unchecked, Standing::Supported]);

@@ -64,12 +64,13 @@ fn end(trial: &mut Trial) -> &mut Vec<PodSeen> {
     trial.ended.as_mut().and_then(|ended| ended.pods.as_mut()).expect("it was looked at")
 }
 
-/// What is said beside that the services ran already.
-fn only(record: &Record) -> (&'static str, Grade, String) {
+/// Beside that the services ran already one thing is said, with these words.
+fn is_said(record: &Record, check: &str, grade: Grade, words: &str) {
     let mut found = said(record);
     found.retain(|(check, ..)| *check != "already_running");
-    assert_eq!(found.len(), 1, "{found:?}");
-    found.remove(0)
+    let [(found, its, evidence)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((*found, *its), (check, grade), "{evidence}");
+    assert!(evidence.contains(words), "{evidence}");
 }
 
 #[test]
@@ -104,9 +105,8 @@ fn a_change_within_a_trial_voids_its_variant() {
         // It stays so.
         second(&mut record, 3).for_each(|trial| change(end(trial)));
         second(&mut record, 4).for_each(|trial| change(begin(trial)));
-        let (check, grade, evidence) = only(&record);
-        assert_eq!((check, grade), ("pods_changed", Invalid), "{evidence}");
-        assert!(evidence.contains(words) && evidence.contains("so it went in 1 of "), "{evidence}");
+        is_said(&record, "pods_changed", Invalid, words);
+        is_said(&record, "pods_changed", Invalid, "so it went in 1 of ");
         assert!(conclude(&record).comparisons.iter().any(|one| one.outcome == Outcome::Invalid));
     }
 }
@@ -118,16 +118,15 @@ fn a_change_between_trials_is_a_warning_unless_a_pod_was_started_again() {
         begin(trial)[0] = pod("c-1", true, 0);
         end(trial)[0] = pod("c-1", true, 0);
     }
-    let (check, grade, evidence) = only(&replaced);
-    assert_eq!((check, grade), ("pods_changed", Warning));
-    assert!(evidence.ends_with("changed between trials: before block 4 a-1 went, c-1 came"), "{evidence}");
+    let words = "changed between trials: before block 4 a-1 went, c-1 came";
+    is_said(&replaced, "pods_changed", Warning, words);
     // A cluster tells late of a program that died under load.
     let mut restarted = deployed();
     for trial in second(&mut restarted, 4) {
         begin(trial)[0].restarts = Some(1);
         end(trial)[0].restarts = Some(1);
     }
-    assert_eq!(only(&restarted).1, Invalid);
+    is_said(&restarted, "pods_changed", Invalid, "");
 }
 
 #[test]
@@ -146,9 +145,7 @@ fn pods_that_get_no_requests_may_do_what_they_like() {
 fn trials_at_whose_end_nobody_could_look_are_counted() {
     let mut record = deployed();
     second(&mut record, 1).take(2).for_each(|trial| trial.ended.as_mut().expect("it ended").pods = None);
-    let (check, grade, evidence) = only(&record);
-    assert_eq!((check, grade), ("pods_changed", Warning));
-    assert!(evidence.contains("at the end of 2 of "), "{evidence}");
+    is_said(&record, "pods_changed", Warning, "at the end of 2 of ");
 }
 
 #[test]
@@ -158,9 +155,8 @@ fn two_services_with_the_same_pods_behind_them_are_told_as_such() {
         begin(trial)[0] = pod("a-0", true, 0);
         end(trial)[0] = pod("a-0", true, 0);
     }
-    let (check, grade, evidence) = only(&record);
-    assert_eq!((check, grade), ("nothing_observable", Warning));
-    assert!(evidence.contains("1 of the 2 pods behind kubernetes://prod/shop-1 stand behind"), "{evidence}");
+    let words = "1 of the 2 pods behind kubernetes://prod/shop-1 stand behind";
+    is_said(&record, "nothing_observable", Warning, words);
 }
 
 #[test]
@@ -178,7 +174,7 @@ fn a_client_at_its_limit_is_taken_for_the_limit_where_nobody_knows_of_the_servic
 fn what_pods_of_this_machine_use_is_not_taken_for_other_programs() {
     let mut record = deployed();
     all(&mut record, |slice| slice.machine.strangers_cpu_ns = slice.counts.window_ns);
-    assert_eq!(only(&record).0, "other_processes");
+    is_said(&record, "other_processes", Warning, "");
     for trial in trials(&mut record) {
         trial.started.deployed.as_mut().expect("it was loaded").is_here = true;
     }
@@ -189,7 +185,5 @@ fn what_pods_of_this_machine_use_is_not_taken_for_other_programs() {
 fn certificates_that_nobody_checked_are_told_with_whose_they_were() {
     let mut record = sound();
     record.header.plan.variants[1].load.tls = Some(plan::Tls { insecure: true, ..plan::Tls::default() });
-    let (check, grade, evidence) = only(&record);
-    assert_eq!((check, grade), ("certificates_unchecked", Note));
-    assert!(evidence.contains("certificates were not checked"), "{evidence}");
+    is_said(&record, "certificates_unchecked", Note, "certificates were not checked");
 }

@@ -35,12 +35,16 @@ fn where_nothing_helps_nothing_is_advised() {
     assert!(advised <= 3, "{advised} of 100");
 }
 
+/// A tuning of these settings, for ten minutes.
+fn tuning(settings: Vec<Setting>) -> Tuning {
+    let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
+    Tuning::new(Spec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 })
+}
+
 #[test]
 fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
     let levels = ["fewer", "more"].map(|name| Level { name: name.into(), changes: Vec::new() });
-    let settings = vec![Setting { levels: levels.into(), ..Setting::default() }];
-    let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
-    let mut tuning = Tuning::new(Spec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 });
+    let mut tuning = tuning(vec![Setting { levels: levels.into(), ..Setting::default() }]);
     let mut noise = [0.99, 1.0, 1.013, 1.004, 0.997, 1.008, 0.992].into_iter().cycle();
     let mut spent_s = 0.0;
     while let Some(step) = tuning.next_step().unwrap().filter(|step| !step.confirms()) {
@@ -62,9 +66,7 @@ fn levels_are_raced_by_the_figure_that_settings_are_screened_by() {
 
 #[test]
 fn what_does_not_start_takes_its_time_from_the_budget() {
-    let settings = vec![Setting::default(); 2];
-    let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
-    let mut tuning = Tuning::new(Spec { settings, metric, margin, keep, budget_s: 600.0, seed: 1 });
+    let mut tuning = tuning(vec![Setting::default(); 2]);
     let measured = || Outcome::Measured(vec![Some(Figures::default())], 3.5);
     let failed = Outcome::Failed("not ready".into());
     for (outcome, spent_s) in [(measured(), 10.0), (failed, 560.0), (measured(), 564.0)] {

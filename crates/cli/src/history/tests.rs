@@ -39,7 +39,6 @@ impl Shelf {
         gather(self.0.path()).expect("it can be listed")
     }
 
-    /// Records that were read.
     fn read(&self) -> usize {
         let Gathered { read, unkept, .. } = self.gathered();
         assert_eq!(unkept, None);

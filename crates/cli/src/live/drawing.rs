@@ -37,13 +37,10 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// A part of a line, and how it looks.
 pub type Span = (String, Style);
-/// A line of the view.
 pub type Line = Vec<Span>;
 
-/// What is drawn.
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// The run so far.
     pub state: &'a State,
     /// What the user wants to see, and to be done.
     pub shown: &'a Shown,

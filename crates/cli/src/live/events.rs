@@ -282,7 +282,6 @@ pub enum PreparingNow {
     Making,
 }
 
-/// The first line.
 pub fn started(header: &Header, directory: &Path) -> Line {
     let Plan { name, question, variants, comparisons, design, measure, .. } = &header.plan;
     let is_open =
@@ -455,7 +454,6 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Begins to write.
     pub fn begin() -> io::Result<Stream> {
         let (lines, received) = channel::<Vec<u8>>();
         let write = move || {
@@ -465,7 +463,6 @@ impl Stream {
         Ok(Stream { lines, thread: thread::Builder::new().name("events".into()).spawn(write)? })
     }
 
-    /// Sends a line.
     pub fn send(&self, line: &Line) {
         // Plain structs with text keys and finite numbers cannot fail to become JSON.
         let mut text = serde_json::to_vec(line).unwrap_or_default();

@@ -77,10 +77,9 @@ impl Screen {
         stop: Stop,
         styled: bool,
     ) -> io::Result<JoinHandle<()>> {
-        let keys = io::IsTerminal::is_terminal(&io::stdin());
-        self.lock().shown.keys = keys;
+        self.lock().shown.keys = io::IsTerminal::is_terminal(&io::stdin());
         let (screen, surface) = (self.clone(), Surface::new(styled));
-        let mut painter = Painter { screen, woken, stop, logs, surface, keys, drawn: None };
+        let mut painter = Painter { screen, woken, stop, logs, surface, drawn: None };
         terminal::leave_on_panic();
         signals::on_suspend(terminal::leave)?;
         self.lock().drawn = true;
@@ -117,7 +116,6 @@ impl Screen {
         self.say(text);
     }
 
-    /// Has the view end.
     pub fn end(&self) {
         self.lock().drawn = false;
         self.wake();
@@ -140,8 +138,6 @@ struct Painter {
     stop: Stop,
     logs: PathBuf,
     surface: Surface,
-    /// Whether stdin may be read for keys.
-    keys: bool,
     drawn: Option<Instant>,
 }
 
@@ -177,7 +173,7 @@ impl Painter {
         }
         // Whatever was drawn before has somebody else's words below it.
         self.surface.forget();
-        if ours { terminal::take(self.keys) } else { terminal::give_back() }
+        if ours { terminal::take(self.screen.lock().shown.keys) } else { terminal::give_back() }
     }
 
     fn draw(&mut self) {
@@ -204,7 +200,7 @@ impl Painter {
     fn wait(&mut self) {
         let stdin = io::stdin();
         let mut sources = vec![PollFd::new(&self.woken, PollFlags::IN)];
-        if self.keys && terminal::is_taken() && terminal::is_ours() {
+        if self.screen.lock().shown.keys && terminal::is_taken() && terminal::is_ours() {
             sources.push(PollFd::new(&stdin, PollFlags::IN));
         }
         let until = Timespec { tv_sec: RENEWED_EVERY.as_secs() as i64, tv_nsec: 0 };
@@ -227,7 +223,7 @@ impl Painter {
             Ok(count @ 1..) => count,
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => 0,
             // Nobody is there any more.
-            Ok(0) | Err(_) => return self.keys = false,
+            Ok(0) | Err(_) => return self.screen.lock().shown.keys = false,
         };
         let mut inner = self.screen.lock();
         let stops = inner.shown.press(&bytes[..count]);
@@ -256,9 +252,7 @@ pub enum Wish {
     /// Nothing but to go on.
     #[default]
     None,
-    /// That the run waits.
     Pause,
-    /// That it stops.
     Stop,
 }
 
@@ -267,9 +261,7 @@ pub enum Wish {
 pub struct Shown {
     /// Whether keys are heard at all.
     pub keys: bool,
-    /// What is to be done.
     pub wish: Wish,
-    /// Whether the services' logs are shown.
     pub logs: bool,
     /// Whether it is shown what the keys do.
     pub help: bool,

@@ -13,15 +13,13 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use load::{DriverChoice, Values};
 use model::{Contract, Digest, Protocol, Rates};
-use plan::{Limit, Load, Place, Request, Setting, Tls, Url};
-use report::Form;
+use plan::{Limit, Load, Place, Request, STREAMS, Setting, Tls, Url};
 
 use crate::compare::{self, setting};
-use crate::exit::Failed;
+use crate::exit::{self, Failed};
 use crate::experiment;
 use crate::print::{AmountArgs, FormArgs};
 
-/// What stands at the end of `load --help`.
 pub const EXAMPLES: &str = "\
 Examples:
   Throughput, in 10 s; then response times at 60 % of it, with limits:
@@ -56,7 +54,7 @@ fn arrivals() -> PossibleValuesParser {
 #[command(next_help_heading = "Load")]
 pub struct Pace {
     #[arg(short, long, help = RATE)]
-    rate: Option<Rates>,
+    pub rate: Option<Rates>,
     /// Distribution of the requests of --rate in time
     #[arg(long, requires = "rate", value_parser = arrivals(), default_value = "poisson")]
     arrivals: String,
@@ -97,11 +95,6 @@ fn drivers() -> impl TypedValueParser<Value = DriverChoice> {
 }
 
 impl Pace {
-    /// Whether requests are due at times of their own.
-    pub fn is_open_loop(&self) -> bool {
-        self.rate.is_some()
-    }
-
     /// What is measured, and the load, as the file of a plan has them: what that refuses is refused here.
     pub fn settings(&self) -> Vec<Setting> {
         let set =
@@ -227,9 +220,6 @@ fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
     absolute.map_err(|error| Failed::usage(format!("cannot read {what} from {}: {error}", path.display())))
 }
 
-/// Browsers have about as many under way; servers allow 100 and more.
-const STREAMS: u32 = 10;
-
 /// Flags about connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
@@ -239,7 +229,7 @@ pub struct Connection {
     keep_alive: bool,
     /// Open a connection for each request: latency then includes connecting
     #[arg(long = "no-keepalive", alias = "no-keep-alive", conflicts_with_all = ["http2", "pipeline"])]
-    no_keep_alive: bool,
+    pub no_keep_alive: bool,
     /// Speak HTTP/2: agreed on in TLS with https, by prior knowledge with http
     #[arg(long)]
     http2: bool,
@@ -270,12 +260,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether connections are kept.
-    pub fn keeps_alive(&self) -> bool {
-        !self.no_keep_alive
-    }
-
-    /// What is spoken.
     pub fn protocol(&self) -> Protocol {
         if self.http2 {
             Protocol::Http2 { streams: self.streams.unwrap_or(STREAMS) }
@@ -306,18 +290,14 @@ impl Connection {
     /// TLS, if the URL asks for it.
     pub fn tls(&self, url: &Url) -> Result<Option<Tls>, Failed> {
         if !url.secure {
-            let given = [
+            let flags = [
                 (self.insecure, "--insecure"),
                 (self.cacert.is_some(), "--cacert"),
                 (self.sni.is_some(), "--sni"),
                 (self.no_resume, "--no-resume"),
             ];
-            return match given.iter().find(|(given, _)| *given) {
-                None => Ok(None),
-                Some((_, flag)) => {
-                    Err(Failed::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"))
-                }
-            };
+            let Some(flag) = exit::given(&flags) else { return Ok(None) };
+            return Err(Failed::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"));
         }
         let ca = self.cacert.as_deref().map(compare::authority).transpose()?;
         let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
@@ -421,7 +401,7 @@ pub struct Output {
     #[arg(long)]
     pub latency: bool,
     #[command(flatten)]
-    form: FormArgs,
+    pub form: FormArgs,
     #[command(flatten)]
     pub amount: AmountArgs,
     /// A limit, such as "p99 < 50ms" or "failed < 0.1%": exit code 0 if all pass, 1 if one fails; may be repeated
@@ -439,11 +419,6 @@ pub struct Output {
 }
 
 impl Output {
-    /// In which form the result is printed.
-    pub fn form(&self) -> &'static Form {
-        self.form.form()
-    }
-
     /// The interval log, with what an earlier load left in it. Before a load, so that none runs whose result cannot be kept.
     pub fn hdr(&self) -> Result<Option<File>, Failed> {
         let Some(path) = &self.hdr else { return Ok(None) };

@@ -28,11 +28,6 @@ impl Clocks {
         let calendar = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Clocks { calendar, monotonic_ns: machine::clock::monotonic_ns() }
     }
-
-    /// Since the Unix epoch.
-    fn calendar_at(self, monotonic_ns: u64) -> Duration {
-        self.calendar + Duration::from_nanos(monotonic_ns.saturating_sub(self.monotonic_ns))
-    }
 }
 
 /// Writes the log of all slices but that of the capacity, in place of what is there.
@@ -48,7 +43,8 @@ pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> 
 fn log(file: File, clocks: Clocks, title: &str, windows: &[Window<'_>]) -> io::Result<()> {
     let began_ns = windows.first().map_or(clocks.monotonic_ns, |first| first.slice.counts.started_ns);
     let by = format!("Written by proofload {}", env!("CARGO_PKG_VERSION"));
-    let mut log = IntervalLog::begin(BufWriter::new(file), clocks.calendar_at(began_ns), &[&by, title])?;
+    let began = clocks.calendar + Duration::from_nanos(began_ns.saturating_sub(clocks.monotonic_ns));
+    let mut log = IntervalLog::begin(BufWriter::new(file), began, &[&by, title])?;
     for counts in windows.iter().map(|window| &window.slice.counts) {
         let start = Duration::from_nanos(counts.started_ns.saturating_sub(began_ns));
         let length = Duration::from_nanos(counts.window_ns);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use ::explain::Kind;
-use analysis::tune::{Facts, LIBRARIES_SOUGHT, Runtime};
+use analysis::tune::{Catalogue, Facts, Runtime};
 use plan::{Draft, DraftSource, DraftVariant, Launcher, NodeCommand, Plan, SERVICE, Service, Setting};
 use record::Record;
 
@@ -17,9 +17,7 @@ use crate::exit::Failed;
 use crate::experiment::{self, Experiment};
 use crate::{explanation, print, records, run};
 
-/// The service as it is.
 pub struct Base {
-    /// The text of its experiment.
     pub text: String,
     /// What a record says was asked.
     pub name: String,
@@ -29,7 +27,6 @@ pub struct Base {
 }
 
 impl Base {
-    /// Reads it.
     pub fn of(args: &TuneArgs) -> anyhow::Result<Base> {
         let base = match &args.what {
             Some(command) if !experiment::is_named(command) => Base::of_command(args, command)?,
@@ -94,7 +91,6 @@ impl Base {
     }
 }
 
-/// Where libraries lie.
 const LIBRARIES: [&str; 6] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -174,8 +170,8 @@ fn is_installed(program: &str) -> bool {
 }
 
 fn libraries() -> Vec<PathBuf> {
-    let names = LIBRARIES_SOUGHT.iter();
-    let found = names.flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
+    let catalogue = Catalogue::built_in();
+    let found = catalogue.libraries().flat_map(|name| LIBRARIES.map(|folder| Path::new(folder).join(name)));
     found.filter(|path| path.exists()).collect()
 }
 

@@ -56,7 +56,7 @@ fn the_program_is_copied_once_and_again_where_it_is_another_or_damaged() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         fs::write(&file, bytes).expect("it is damaged");
-        let damaged = Login::to("h1", &program).map(|login| login.facts().state);
+        let damaged = Login::to("h1", &program).map(|login| login.facts.state);
         (first, second, damaged, generator("h1", &program).map(|(_, copied)| copied))
     });
     assert!(first.expect("h1 is reached") && !second.expect("h1 is reached"));

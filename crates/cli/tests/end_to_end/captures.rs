@@ -15,8 +15,8 @@ const KINDS: [CaptureKind; 4] =
 fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     let env = "env = { PORT = \"{port}\", HOST = \"{address}\", SPIN_MS = \"1\" }";
     let service = format!("{service}\n{env}");
-    let file = place.experiment(&Draft { service: &service, load, ..Draft::default() });
-    let plan = plan::read(&file).expect("a plan");
+    place.experiment(&Draft { service: &service, load, ..Draft::default() });
+    let plan = plan::parse(&place.read("experiment.toml"), place.mark()).expect("a plan");
     let mut environment = place.environment(plan);
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
     environment.start(start).expect("it starts");

@@ -54,56 +54,24 @@ const CALLS: [(&str, Way); 21] = [
     ("capacity", DRY),
 ];
 
-/// Why other commands in blocks of shell are not run, by how they begin. `make` and scripts have a test of their own.
-const OTHERS: [(&str, &str); 21] = [
-    ("cargo install", "compiles for minutes, as the tests do"),
-    ("cargo build", "a recipe for a reader's service: recipes.rs"),
-    ("cargo run -q -p proofload", "an example of docs/adding: scripts/test-adding"),
-    ("cargo test", "a test, or an example of docs/adding: scripts/test-adding"),
-    ("cd ", "a folder of the reader's"),
-    ("mkdir ", "a folder of the reader's"),
-    ("echo $?", "prints how the call before ended"),
-    ("echo records/", "a repository of the reader's: against.rs"),
-    ("gh attestation verify", "takes a release"),
-    ("git ", "a repository of the reader's: against.rs"),
-    ("go build", "a recipe for a reader's service: recipes.rs"),
-    ("grep ", "an example of docs/adding: scripts/test-adding"),
-    ("java", "takes a JDK, which may be missing"),
-    ("jq ", "takes a program that may be missing"),
-    ("kubectl ", "changes a cluster: tests/cluster does the same by its API"),
-    ("npm install --save-dev target/packages/", "takes what make dist makes in twelve minutes"),
-    ("sed -i ", "a change of the reader's"),
-    ("sha256sum ", "takes a release"),
-    ("sysctl ", "changes the machine"),
-    ("tail ", "a part of what a call prints"),
-    ("wrk ", "another tool, which may be missing: its output is kept"),
-];
-
 fn way(call: &str) -> &'static Way {
     let call = format!("{call}$");
     CALLS.iter().find(|(begin, _)| call.starts_with(begin)).map_or(&With(&[]), |(_, way)| way)
 }
 
-/// The commands in a line of shell, as words, without what stands before their names.
-fn commands(line: &str) -> Vec<Vec<String>> {
+/// The calls of proofload in a line of shell, as words without the first and what stands before it.
+fn calls(line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(line).unwrap_or_default();
     let commands = words.split(|word| ["|", "||", "&&", ";", "&"].contains(&word.as_str()));
     let is_redirection = |word: &&String| [">", ">>", "<"].contains(&word.as_str());
     let is_before = |word: &&String| word.contains('=') || ["sudo", "npx", "time"].contains(&word.as_str());
-    let words = |command: &[String]| {
-        let words = command.iter().skip_while(is_before);
-        words.take_while(|word| !is_redirection(word)).cloned().collect()
+    let call = |command: &[String]| {
+        let words = command.iter().skip_while(is_before).take_while(|word| !is_redirection(word));
+        let mut words: Vec<String> = words.cloned().collect();
+        let is_call = words.first()?.rsplit('/').next() == Some("proofload");
+        is_call.then(|| words.split_off(1))
     };
-    commands.map(words).collect()
-}
-
-/// The calls of proofload in a line of shell, as words without the first.
-fn calls(line: &str) -> Vec<Vec<String>> {
-    let call = |mut command: Vec<String>| {
-        let is_call = command.first()?.rsplit('/').next() == Some("proofload");
-        is_call.then(|| command.split_off(1))
-    };
-    commands(line).into_iter().filter_map(call).collect()
+    commands.filter_map(call).collect()
 }
 
 /// Whether a word stands for what a reader puts there.
@@ -280,27 +248,6 @@ fn each_call_in_a_sentence_has_names_of_commands_and_flags_that_there_are() {
     assert!(calls.len() > 40, "{} calls are few: how are they found?", calls.len());
     let wrong: Vec<String> = calls.iter().filter_map(|call| unknown(call)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn every_other_command_in_the_pages_is_listed_with_why_it_is_not_run() {
-    let shell = pages().into_iter().flat_map(|(_, page)| shell_and_codes(&page).0);
-    let is_tested = |name: &str| {
-        name == "make"
-            || name.rsplit('/').next() == Some("proofload")
-            || ["scripts/", "bench/"].iter().any(|folder| name.starts_with(folder))
-    };
-    let others = shell.flat_map(|line| commands(&line)).filter(|words| {
-        let script = words.iter().find(|word| *word != "python3");
-        script.is_some_and(|name| !is_tested(name))
-    });
-    let others: BTreeSet<String> = others.map(|words| words.join(" ")).collect();
-    let is_listed = |other: &&String| OTHERS.iter().any(|(begin, _)| other.starts_with(begin));
-    let unlisted: Vec<&String> = others.iter().filter(|other| !is_listed(other)).collect();
-    assert!(unlisted.is_empty(), "neither run nor listed with a reason: {unlisted:#?}");
-    let is_needless = |(begin, _): &&(&str, &str)| !others.iter().any(|other| other.starts_with(begin));
-    let needless: Vec<_> = OTHERS.iter().filter(is_needless).collect();
-    assert!(needless.is_empty(), "no page has such commands: {needless:?}");
 }
 
 #[test]

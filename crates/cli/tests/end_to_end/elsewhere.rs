@@ -2,9 +2,9 @@
 //! trial is known here, and what happens when one of the machines is gone. That they are reached by SSH is another test's business.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use lab::{CaptureSpec, Environment, Failure, Reached, RealEnvironment, RemoteHosts, SliceSpec, Start};
+use lab::{CaptureSpec, Environment, Failure, RealEnvironment, RemoteHosts, SliceSpec, Start};
 use plan::Plan;
 use record::{CaptureKind, SliceKind};
 
@@ -14,7 +14,7 @@ const API: &str = "ssh://bench-1";
 const DB: &str = "ssh://bench-2";
 
 /// An api on one machine that needs what runs on another.
-fn experiment(place: &Place) -> PathBuf {
+fn experiment(place: &Place) {
     let directory = Path::new(SERVICE).parent().expect("it lies in a folder").display();
     let of = |host: &str| {
         format!(
@@ -24,7 +24,7 @@ fn experiment(place: &Place) -> PathBuf {
     };
     let (api, db) = (of(API), of(DB).replace(", SPIN_MS = 1", ""));
     let command = format!("[\"node\", \"{SERVICE}\"");
-    let file = place.experiment(&Draft {
+    place.experiment(&Draft {
         service: &format!(
             "{api}\ncommand = {command}, \"{{db.address}}:{{db.port}}\", \"{{{{{{db.port}}\"]\nneeds = [\"db\"]"
         ),
@@ -34,7 +34,6 @@ fn experiment(place: &Place) -> PathBuf {
     });
     let text = place.read("experiment.toml").replace("name = \"test\"", "name = \"test\"\nentry = \"api\"");
     place.write("experiment.toml", text);
-    file
 }
 
 /// An environment whose machines elsewhere are programs on this one, and their numbers.
@@ -43,7 +42,7 @@ fn environment(place: &Place, plan: Plan) -> (RealEnvironment, BTreeMap<String, 
     let remote_hosts = RemoteHosts::open(&plan, &mut |host| {
         let channel = remote::here(host, place.proofload(&["remote-agent"]))?;
         numbers.insert(host.to_owned(), channel.process().expect("it is a child"));
-        Ok(Reached { channel, address: Some("127.0.0.1".parse().expect("an address")) })
+        Ok((channel, Some("127.0.0.1".parse().expect("an address"))))
     });
     let remote_hosts = remote_hosts.expect("both are there");
     let environments = remote_hosts.environments();
@@ -58,7 +57,9 @@ fn started(
     place: &Place,
     capture: Option<u32>,
 ) -> (RealEnvironment, BTreeMap<String, u32>, record::TrialStarted) {
-    let (mut environment, numbers) = environment(place, plan::read(&experiment(place)).expect("a plan"));
+    experiment(place);
+    let plan = plan::parse(&place.read("experiment.toml"), place.mark()).expect("a plan");
+    let (mut environment, numbers) = environment(place, plan);
     let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture };
     let trial = environment.start(start).expect("it starts");
     (environment, numbers, trial)

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lab::{Helpers, RealEnvironment, Stop};
+use lab::{RealEnvironment, Stop};
 use plan::Plan;
 use record::Record;
 use serde_json::Value;
@@ -196,8 +196,7 @@ impl Place {
     pub fn environment(&self, plan: Plan) -> RealEnvironment {
         fs::create_dir_all(self.record().join("logs")).expect("a folder for logs");
         let warden = Warden::new(vec![env!("CARGO_BIN_EXE_proofload").into(), "__warden".into()]);
-        let helpers = Helpers { warden, generate: &["remote-agent"] };
-        RealEnvironment::new(plan, helpers, self.record(), Stop::default())
+        RealEnvironment::new(plan, warden, &["remote-agent"], self.record(), Stop::default())
     }
 
     pub fn opened(&self) -> Record {

@@ -1,18 +1,18 @@
 //! Every rule fires on what was planted for it and not on its twin.
 
-use crate::explain::tests::{Made, Worker, calls, function, packaged, plain_service, together};
+use crate::explain::tests::{Made, Worker, calls, packaged, plain_service, together};
 use crate::{Frame, Kind, Tree};
 
 fn app(name: &str, line: u32) -> Frame {
-    function(name, "server.js", line, Kind::Application)
+    Frame::new(name, "server.js", line, Kind::Application)
 }
 
 fn core(name: &str, file: &str) -> Frame {
-    function(name, file, 5, Kind::Core)
+    Frame::new(name, file, 5, Kind::Core)
 }
 
 fn native(name: &str) -> Frame {
-    function(name, "", 0, Kind::Native)
+    Frame::new(name, "", 0, Kind::Native)
 }
 
 /// The story of a variant that does this beside what both do, measured to the microsecond.
@@ -44,7 +44,7 @@ fn synchronous_crypto_is_named_with_its_caller() {
     let stack = [
         &packaged("express", "handle", "lib/router.js", Kind::Framework),
         &app("(anonymous server.js:49)", 49),
-        &function("check", "users.js", 31, Kind::Application),
+        &Frame::new("check", "users.js", 31, Kind::Application),
         &core("pbkdf2Sync", "node:internal/crypto/pbkdf2"),
         &native("pbkdf2Sync (native)"),
     ];
@@ -157,7 +157,7 @@ fn json_logging_and_monitoring_are_known_by_their_functions() {
 
 #[test]
 fn garbage_collection_is_told_and_nothing_where_nothing_is_clear() {
-    told(&[&function("(garbage collector)", "", 0, Kind::Gc)], "Garbage collection makes most");
+    told(&[&Frame::new("(garbage collector)", "", 0, Kind::Gc)], "Garbage collection makes most");
     let many: Vec<Tree> = (0..5).map(|line| calls(&[&app("f", line)], 60.0)).collect();
     assert_eq!(story(together(&many), 0.0), None);
     assert_eq!(story(calls(&[&native("(program)")], 300.0), 0.0), None, "that is no function");

@@ -69,7 +69,6 @@ pub(crate) fn compression(frame: &Frame) -> bool {
     of_node(frame, "zlib") || is_among(COMPRESSORS, package(frame))
 }
 
-/// Making JSON and reading it.
 pub(crate) fn json(frame: &Frame) -> bool {
     match frame.kind {
         Kind::Framework => is_among(SERIALIZING_CALLS, last(frame)),
@@ -81,7 +80,6 @@ pub(crate) fn json(frame: &Frame) -> bool {
     }
 }
 
-/// Writing log lines.
 pub(crate) fn logging(frame: &Frame) -> bool {
     is_among(LOGGERS, package(frame))
         || of_node(frame, "internal/console/")
@@ -112,7 +110,6 @@ impl Found {
         largest(self.begins.iter().filter(|(frame, _)| wanted(frame)))
     }
 
-    /// The most expensive caller.
     pub fn caller(&self) -> Option<&(Frame, Frame)> {
         largest(self.callers.iter())
     }

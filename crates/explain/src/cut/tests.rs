@@ -101,8 +101,7 @@ fn threads_that_run_no_javascript_are_told_apart() {
     assert_eq!([of(Kind::ThreadPool), of(Kind::Gc), of(Kind::Jit), of(Kind::Kernel)], [5.0, 9.0, 2.0, 4.0]);
     assert_eq!([of(Kind::Application), of(Kind::Native)], [20.0, 16.0]);
     assert_eq!((cut.covered_ns, cut.notes.len()), (56_000.0, 1));
-    let handle =
-        Frame { file: "server.js".into(), line: 12, ..Frame::without_file("handle", Kind::Application) };
+    let handle = Frame::new("handle", "server.js", 12, Kind::Application);
     assert!(cut.tree.frames.contains(&handle), "{:?}", cut.tree.frames);
     let (roots, _) = cut.tree.children();
     let roots: Vec<&str> =

@@ -12,10 +12,10 @@ use crate::document::WITHOUT;
 use crate::doubt::{DoubtKind, Note};
 pub(crate) use crate::tree::together;
 use crate::{Explanation, Frame, Interval, Kind, Node, Tree, compare_trees, tree};
-pub(crate) use made::{Made, Worker, calls, function, packaged, plain_service};
+pub(crate) use made::{Made, Worker, calls, packaged, plain_service};
 
 fn spin() -> Frame {
-    function("spin", "spin.js", 7, Kind::Application)
+    Frame::new("spin", "spin.js", 7, Kind::Application)
 }
 
 fn checks(explanation: &Explanation) -> Vec<&str> {
@@ -122,7 +122,7 @@ fn the_work_of_other_threads_is_not_lost_and_the_kernels_sampling_names_it() {
     let mut made = Made::new();
     let worker = Worker { pool_ns: 5_000_000, v8_ns: 1_000_000, ..Worker::with(plain_service()) };
     made.rounds(0, std::slice::from_ref(&worker));
-    let native = |name: &str, kind: Kind| function(name, "libcrypto.so.3", 0, kind);
+    let native = |name: &str, kind: Kind| Frame::new(name, "libcrypto.so.3", 0, kind);
     let one = |name: &str, kind: Kind, us: f64| calls(&[&native(name, kind)], us);
     let pool = together(&[one("sha512_block", Kind::Native, 3.0), one("memcpy", Kind::Native, 1.0)]);
     let main = together(&[one("tcp_sendmsg", Kind::Kernel, 1.0), one("main", Kind::Native, 3.0)]);
@@ -186,7 +186,7 @@ fn where_the_kernel_may_not_be_sampled_its_work_is_no_function_of_the_service() 
     let mut made = Made::new();
     let worker = Worker { tree: None, main_ns: Some(10_000_000), ..Worker::with(plain_service()) };
     made.rounds(0, std::slice::from_ref(&worker));
-    made.native(0, &worker, &[(0, calls(&[&function("parse", "nginx", 0, Kind::Native)], 30.0))]);
+    made.native(0, &worker, &[(0, calls(&[&Frame::new("parse", "nginx", 0, Kind::Native)], 30.0))]);
     for capture in &mut made.record.captures {
         let process = &mut capture.services[0].processes[0];
         process.agents.clear();
@@ -269,7 +269,7 @@ fn too_little_to_go_by_is_told() {
 #[test]
 fn a_leak_shows_in_the_heap() {
     let mut made = spinning();
-    let keeps = function("remember", "cache.js", 3, Kind::Application);
+    let keeps = Frame::new("remember", "cache.js", 3, Kind::Application);
     for (variant, bytes) in [(0, 10.0), (1, 2058.0)] {
         for round in 1..=3 {
             let half = Worker::with(calls(&[&keeps], bytes / 2e3));
@@ -365,7 +365,7 @@ fn an_event_loop_is_idle_at_a_rate_because_nobody_asks() {
 
 #[test]
 fn two_profiles_without_a_record_compare() {
-    let idle = calls(&[&function("(idle)", "", 0, Kind::Waiting)], 70.0);
+    let idle = calls(&[&Frame::new("(idle)", "", 0, Kind::Waiting)], 70.0);
     let found = compare_trees(("a", &together(&[plain_service(), idle])), ("b", &calls(&[&spin()], 30.0)));
     assert!(near(found.profiled_us.value, -70e5), "{found:?}");
     assert_eq!(found.functions.len(), 3);
@@ -401,7 +401,7 @@ fn any_tree() -> impl Strategy<Value = Tree> {
     let node = (0usize..6, proptest::option::of(0usize..20), 0.0f64..1e7);
     proptest::collection::vec(node, 1..40).prop_map(|nodes| {
         let kinds = [Kind::Application, Kind::Framework, Kind::Core, Kind::Native, Kind::Gc, Kind::Waiting];
-        let frames = (0u32..).zip(kinds).map(|(line, kind)| function("f", "a.js", line, kind)).collect();
+        let frames = (0u32..).zip(kinds).map(|(line, kind)| Frame::new("f", "a.js", line, kind)).collect();
         let node = |(index, (frame, parent, self_value)): (usize, (usize, Option<usize>, f64))| Node {
             frame,
             parent: parent.filter(|parent| *parent < index),

@@ -30,11 +30,8 @@ const FRAMEWORK_SCOPES: &str = "@adonisjs @hapi @hono @koa @loopback @nestjs @po
 /// Where a function is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Its file as it is called.
     pub file: String,
-    /// Whose it is.
     pub kind: Kind,
-    /// Of which package.
     pub package: Option<Package>,
     /// Where it is on this disk, if it is a file.
     pub path: Option<String>,
@@ -54,7 +51,6 @@ impl Place {
         Self { package: Some(Package { name: clean(found.name), version }), ..Self::of(found.file, kind) }
     }
 
-    /// For notes.
     pub fn shown(&self) -> String {
         match &self.package {
             Some(package) => format!("{}/{}", package.name, self.file),
@@ -71,7 +67,6 @@ pub(super) struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// The place of a script.
     pub fn of_script(&mut self, url: &str) -> Place {
         if url.starts_with("node:") {
             return Place::of(url, Kind::Core);
@@ -235,7 +230,6 @@ fn shared_folder<'a>(one: &'a str, other: &'a str) -> &'a str {
 
 /// A file of a package.
 struct InPackage<'a> {
-    /// The package's name.
     name: &'a str,
     /// Its folder; its package.json tells the version. Empty where it would tell another one's.
     folder: &'a str,

@@ -7,12 +7,9 @@
 
 use serde::Deserialize;
 
-/// The largest map that is read; most of it is the sources' text, which is not kept.
-const BYTES_MAX: usize = 256 << 20;
 /// The most mappings of a file. A bundle of 10 MB has about one million.
 const TOKENS_MAX: usize = 8_000_000;
 
-/// A map that was read.
 #[derive(Debug, Default)]
 pub(super) struct Mapping {
     /// In order of place.
@@ -21,7 +18,6 @@ pub(super) struct Mapping {
     names: Vec<Option<String>>,
 }
 
-/// Where code was written.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Origin<'a> {
     /// The file as the map calls it.
@@ -61,9 +57,6 @@ impl Mapping {
     /// # Errors
     /// If it is none, in words.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() > BYTES_MAX {
-            return Err(format!("{} bytes, at most {BYTES_MAX} are read", bytes.len()));
-        }
         // Servers put a line before it that no browser runs.
         let guarded = bytes.starts_with(b")]}");
         let begin = if guarded { bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) } else { 0 };

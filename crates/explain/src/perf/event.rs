@@ -53,8 +53,6 @@ const SET_OUTPUT: u32 = 0x2405;
 /// How an event samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mode {
-    /// CPU time between samples.
-    pub period_ns: u64,
     /// Whether the kernel's own work is sampled.
     pub kernel: bool,
     /// Whether what a thread starts is sampled only if it is a thread of the same process (Linux 5.13).
@@ -86,7 +84,6 @@ impl Event {
         self.control(ENABLE, 0)
     }
 
-    /// Samples no more.
     pub(crate) fn disable(&self) -> io::Result<()> {
         self.control(DISABLE, 0)
     }
@@ -132,7 +129,7 @@ fn attributes(mode: Mode) -> Attributes {
         kind: TYPE_SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: CPU_CLOCK,
-        sample_period: mode.period_ns,
+        sample_period: super::PERIOD_NS,
         sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CALLCHAIN,
         flags: DISABLED | INHERIT | EXCLUDE_HYPERVISOR | SAMPLE_ID_ALL | kernel | threads_only,
         ..Attributes::default()
@@ -211,7 +208,6 @@ impl Drop for Ring {
     }
 }
 
-/// Size of a page of memory.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: takes no pointer and changes nothing.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

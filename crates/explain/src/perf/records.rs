@@ -2,27 +2,18 @@
 //!
 //! The layout is that of perf_event_open(2) for the kind of sample that [`super::event`] asks for.
 
-/// What a ring says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     /// A thread used another period of CPU time.
     Sample {
-        /// Its process.
         pid: u32,
-        /// The thread.
         tid: u32,
-        /// Where it was.
         address: u64,
         /// The same and its callers, with markers between kernel and user.
         chain: Vec<u64>,
     },
     /// So many samples did not fit in, before one of this process.
-    Lost {
-        /// The process.
-        pid: u32,
-        /// How many.
-        count: u64,
-    },
+    Lost { pid: u32, count: u64 },
     /// The kernel held an event back because it sampled too often.
     Throttled,
     /// The rest of the bytes are no records.

@@ -14,7 +14,6 @@ use machine::process;
 /// Where code comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
-    /// The kernel.
     Kernel,
     /// A file: its index in [`Binaries`].
     File(usize),
@@ -33,12 +32,10 @@ pub(crate) struct Place {
     pub at: u64,
 }
 
-/// A file with code.
 #[derive(Debug)]
 pub(crate) struct Binary {
     /// Its name without folders.
     pub module: String,
-    /// The file, if it could be opened.
     pub file: Option<File>,
 }
 
@@ -137,7 +134,6 @@ pub(crate) fn open_regular(path: &str, flags: i32) -> Option<File> {
 /// The address space of a process.
 #[derive(Debug)]
 pub(crate) struct Space {
-    /// The process.
     pub pid: u32,
     /// Names that it writes for code made at run time.
     pub jit_names: Option<File>,

@@ -16,17 +16,13 @@ use crate::{NativeFrame, NativeStack};
 
 /// Addresses kept, of all stacks together: 32 MB of them. A minute of eight busy CPUs has about as many.
 const ADDRESSES_MAX: usize = 4 << 20;
-/// Threads kept apart.
-const THREADS_MAX: usize = 1 << 16;
 
 const OTHER: &str = "(other)";
 
 /// A thread of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Thread {
-    /// Its process.
     pub pid: u32,
-    /// Its own number.
     pub tid: u32,
 }
 
@@ -42,7 +38,6 @@ pub(crate) struct Tally {
     counts: HashMap<Thread, HashMap<Box<[u64]>, u64>>,
     names: HashMap<Thread, String>,
     addresses_left: usize,
-    threads_max: usize,
     /// Samples lost, by process.
     pub lost: HashMap<u32, u64>,
     /// How often the kernel held an event back.
@@ -54,7 +49,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Nothing, of threads with these names.
     pub fn of(names: HashMap<Thread, String>) -> Tally {
-        Tally { names, addresses_left: ADDRESSES_MAX, threads_max: THREADS_MAX, ..Tally::default() }
+        Tally { names, addresses_left: ADDRESSES_MAX, ..Tally::default() }
     }
 
     /// Takes in records of samples of these processes.
@@ -77,10 +72,6 @@ impl Tally {
     }
 
     fn add(&mut self, thread: Thread, chain: &[u64]) {
-        let is_new = !self.counts.contains_key(&thread);
-        // A service that starts threads without end: the rest of them count as the process itself.
-        let crowded = is_new && self.counts.len() >= self.threads_max;
-        let thread = if crowded { Thread { tid: thread.pid, ..thread } } else { thread };
         // Asked at once: it may not live until the end.
         self.names.entry(thread).or_insert_with(|| thread_name(thread));
         let stacks = self.counts.entry(thread).or_default();
@@ -124,7 +115,6 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Reads the names of all that was seen in these processes.
     pub fn read(tally: &Tally, spaces: &mut [Space], binaries: Binaries) -> Names {
         let mut wanted: HashMap<Origin, BTreeSet<u64>> = HashMap::new();
         for space in &*spaces {
@@ -206,17 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn no_sample_is_lost_when_there_is_no_room_for_its_stack_or_its_thread() {
-        let mut tally = Tally { addresses_left: 4, threads_max: 1, ..Tally::of(HashMap::new()) };
+    fn no_sample_is_lost_when_there_is_no_room_for_its_stack() {
+        let mut tally = Tally { addresses_left: 4, ..Tally::of(HashMap::new()) };
         for chain in [&[1, 2][..], &[3, 4], &[5], &[6], &[1, 2]] {
             tally.add(Thread { pid: 1, tid: 2 }, chain);
         }
         let of_first: [(u32, &[u64], u64); 3] = [(2, &[], 2), (2, &[1, 2], 2), (2, &[3, 4], 1)];
         assert_eq!(counted(&tally, 1), of_first);
-        // Threads without end count as their process.
-        (3..6).for_each(|tid| tally.add(Thread { pid: 1, tid }, &[1, 2]));
-        assert_eq!(tally.counts.len(), 2, "one of its own, and one for the rest");
-        assert_eq!(counted(&tally, 1)[0], (1, &[][..], 3));
     }
 
     #[test]

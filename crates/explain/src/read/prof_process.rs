@@ -47,7 +47,7 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     ];
     let notes = notes.into_iter().flatten().map(Note::remark).collect();
     let end_us = after(ticks.len());
-    Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, start_us, end_us, summed: true, notes })
+    Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, end_us, summed: true, notes })
 }
 
 /// The median of intervals; `None` where none is longer than nothing.

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 
 use indexmap::IndexSet;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::{ReadError, bounded, parsed};
 use crate::doubt::Note;
@@ -121,12 +120,10 @@ pub(crate) struct Calls {
 pub(crate) struct CallNode {
     /// Index of its function.
     pub call: u32,
-    /// Its caller.
     pub parent: Option<u32>,
 }
 
 impl Calls {
-    /// The number of a function.
     pub fn number(&mut self, frame: CallFrame) -> u32 {
         self.functions.insert_full(frame).0 as u32
     }
@@ -146,20 +143,17 @@ pub struct CpuProfile {
     pub(crate) ticks: Vec<Tick>,
     /// In order of time.
     pub(crate) samples: Vec<Sample>,
-    /// When it was started, CLOCK_MONOTONIC in microseconds as Node.js has it on Linux.
-    pub(crate) start_us: i64,
-    /// When it was stopped.
+    /// When it was stopped, CLOCK_MONOTONIC in microseconds as Node.js has it on Linux.
     pub(crate) end_us: i64,
     /// Whether the samples are sums and not moments: then their distances say nothing of how regularly they were taken.
     pub(crate) summed: bool,
-    /// What is wrong with it.
     pub(crate) notes: Vec<Note>,
 }
 
 /// What ran at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// On the clock of the profile's start.
+    /// On the clock of the profile's end.
     pub at_us: i64,
     /// The place; [`NO_NODE`] where the profile has none.
     pub node: u32,
@@ -178,15 +172,13 @@ pub(crate) struct Tick {
 #[serde(rename_all = "camelCase")]
 struct CpuFile<'a> {
     #[serde(borrow)]
-    nodes: Option<Vec<RawNode<'a>>>,
+    nodes: Vec<RawNode<'a>>,
     samples: Option<Vec<u32>>,
     /// V8 writes whole microseconds, other tools do not.
     time_deltas: Option<Vec<f64>>,
     #[serde(default)]
     start_time: f64,
     end_time: Option<f64>,
-    /// The format before 2016.
-    head: Option<IgnoredAny>,
     /// Ours: the samples are sums.
     #[serde(default)]
     summed: bool,
@@ -214,14 +206,6 @@ impl CpuProfile {
     /// sense, and told as a note when it is cut.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
         let file: CpuFile<'_> = parsed(CPU, bytes)?;
-        let Some(nodes) = file.nodes else {
-            let old = file.head.is_some();
-            let problem = if old { "has a tree instead of nodes, as before 2016" } else { "has no nodes" };
-            return Err(ReadError::unusable(
-                CPU,
-                format!("{problem}: save it again with a current DevTools"),
-            ));
-        };
         let Some(ids) = file.samples else {
             return Err(ReadError::unusable(CPU, "has no samples: nothing tells when a function ran"));
         };
@@ -230,13 +214,12 @@ impl CpuProfile {
             ticks: Vec::new(),
             samples: Vec::new(),
             // A cast of a float ends at the bounds of its type.
-            start_us: file.start_time.round() as i64,
             end_us: file.end_time.map_or(i64::MIN, |time| time.round() as i64),
             summed: file.summed,
             notes: Vec::new(),
         };
-        let places = profile.arrange(&nodes);
-        let moments = profile.moments(file.time_deltas, ids.len());
+        let places = profile.arrange(&file.nodes);
+        let moments = profile.moments(file.start_time.round() as i64, file.time_deltas, ids.len());
         let node = |id| places.get(id).copied().unwrap_or(NO_NODE);
         let samples = ids.iter().zip(moments).map(|(id, at_us)| Sample { at_us, node: node(id) });
         profile.samples = samples.collect();
@@ -264,19 +247,19 @@ impl CpuProfile {
     }
 
     /// The moments of so many samples.
-    fn moments(&mut self, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
+    fn moments(&mut self, start_us: i64, deltas: Option<Vec<f64>>, samples: usize) -> Vec<i64> {
         let deltas = deltas.unwrap_or_else(|| {
             if samples > 0 {
                 self.notes.push(Note::remark("no times between samples: taken as evenly spread"));
             }
-            let span = self.end_us.saturating_sub(self.start_us).max(0);
+            let span = self.end_us.saturating_sub(start_us).max(0);
             vec![(span / samples.max(1) as i64) as f64; samples]
         });
         if deltas.len() != samples {
             let text = format!("and {} times between them: the rest is left out", deltas.len());
             self.notes.push(Note::remark(format!("{samples} samples {text}")));
         }
-        let mut at = self.start_us;
+        let mut at = start_us;
         let moment = |us: f64| {
             at = at.saturating_add(us.round() as i64);
             at
@@ -391,7 +374,12 @@ impl HeapProfile {
     /// # Errors
     /// If it is cut off, not JSON, not a tree of calls, larger than 64 MB, or deeper than some 200 calls.
     pub fn read(bytes: &[u8]) -> Result<Self, ReadError> {
-        let bytes = bounded(HEAP, bytes, HEAP_BYTES_MAX)?;
+        if bytes.len() > HEAP_BYTES_MAX {
+            let problem =
+                format!("too large, at most {HEAP_BYTES_MAX}; capture for a shorter time, or less often");
+            return Err(ReadError::unusable(&format!("profile of {} bytes", bytes.len()), problem));
+        }
+        let bytes = bounded(HEAP, bytes)?;
         if levels(bytes) > LEVELS_MAX {
             let problem = format!("more than {LEVELS_MAX} levels deep: sample stacks of fewer calls");
             return Err(ReadError::unusable(HEAP, problem));

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::quantity::count;
 
-use super::{Beginning, Meaning, Row, Tool, percent, starts, usual};
+use super::{Beginning, Meaning, Row, Tool, between, percent, starts, usual};
 use crate::compatibility::{Given, Grammar, Refusal, Translation, When, getopt, has_header, period, whole};
 use crate::draft::{Draft, Part, Taken, keep};
 use crate::number::{self, Lone};
@@ -135,11 +135,7 @@ fn is_abort(text: &str, draft: &mut Draft) -> bool {
         draft.certain = true;
         return true;
     }
-    let Some(count) =
-        text.strip_prefix("Total of ").and_then(|rest| rest.strip_suffix(" requests completed"))
-    else {
-        return false;
-    };
+    let Some(count) = between(text, "Total of ", " requests completed") else { return false };
     draft.run.requests = number::whole(count);
     draft.run.abort.get_or_insert_with(|| "gave up".to_owned());
     draft.whole = true;

@@ -42,7 +42,7 @@ fn begins(text: &str) -> Option<Beginning> {
 }
 
 /// A row of its tables.
-pub fn is_table(text: &str) -> bool {
+fn is_table(text: &str) -> bool {
     let cells = cells(text);
     matches!(cells.first(), Some(&("Stat" | "Latency" | "Req/Sec" | "Bytes/Sec"))) && cells.len() >= 4
 }
@@ -52,11 +52,8 @@ pub fn instead_of_wrk(text: &str, draft: &mut Draft) -> Option<Taken> {
     if draft.run.load.threads.is_some() || draft.run.has_figures() {
         return None;
     }
-    let counted = |noun: &str| {
-        text.split_once(' ')
-            .is_some_and(|(count, rest)| number::whole(count).is_some() && rest.starts_with(noun))
-    };
-    if !(counted("connection") || is_table(text)) {
+    let counted = text.split_once(" connection").is_some_and(|(count, _)| number::whole(count).is_some());
+    if !counted && !is_table(text) {
         return None;
     }
     draft.run.tool = Tool::Autocannon;

@@ -89,7 +89,7 @@ fn finished(rest: &str, draft: &mut Draft) -> Taken {
 
 /// `100 total, 100 started, 96 done, 90 succeeded, 10 failed, 8 errored, 3 timeout`
 fn requests(value: &str, draft: &mut Draft) {
-    let count = |wanted: &str| named_counts(value, ' ', true).find(|(name, _)| *name == wanted)?.1;
+    let count = |wanted: &str| named_counts(value, true).find(|(name, _)| *name == wanted)?.1;
     let (errored, timeouts) = (count("errored"), count("timeout"));
     // Failed are statuses and errors together. Errors are streams that were reset, which are among those done, and what was
     // given up with its connection, which is not; what timed out is among the latter.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Divides, Meaning, RateOf, Row, Tool, at, count_at, ended, keys_at, percent, usual};
+use super::{Beginning, Divides, Meaning, RateOf, Row, Tool, at, counts_at, ended, percent, usual};
 use crate::draft::{Draft, Part, Taken, add, keep};
 use crate::number::{self, Lone};
 use crate::run::Run;
@@ -25,12 +25,7 @@ pub static HEY: Row = Row {
     counts_timeouts: true,
     rate_of: RateOf::Requests,
     divides: Divides::RequestsByConnections,
-    ..usual(
-        Tool::Hey,
-        "hey",
-        |text| if text == "Summary:" { Beginning::FIRST_OF_SEVERAL } else { None },
-        take,
-    )
+    ..usual(Tool::Hey, "hey", |text| Beginning::FIRST_OF_SEVERAL.filter(|_| text == "Summary:"), take)
 };
 
 /// What oha prints. `Summary:` is hey's too, and the line after it tells.
@@ -49,12 +44,7 @@ pub static OHA: Row = Row {
     counts_timeouts: true,
     rate_of: RateOf::Requests,
     json: Some((from_json, &["\"successRate\"", "\"summary\""])),
-    ..usual(
-        Tool::Oha,
-        "oha",
-        |text| if text.starts_with("Success rate:") { Beginning::LATER } else { None },
-        take,
-    )
+    ..usual(Tool::Oha, "oha", |text| Beginning::LATER.filter(|_| text.starts_with("Success rate:")), take)
 };
 
 /// What oha says of requests under way when `-z` ends; they are no fault of the service.
@@ -157,11 +147,11 @@ fn from_json(value: &Value) -> Option<Run> {
     value.get("statusCodeDistribution")?.as_object()?;
     value.get("summary")?.get("successRate")?;
     let mut draft = Draft::new(Tool::Oha);
-    for code in keys_at(value, "statusCodeDistribution") {
-        status(code, count_at(value, &["statusCodeDistribution", code]).unwrap_or(0), &mut draft);
+    for (code, responses) in counts_at(value, "statusCodeDistribution") {
+        status(code, responses, &mut draft);
     }
-    for cause in keys_at(value, "errorDistribution") {
-        error(count_at(value, &["errorDistribution", cause]).unwrap_or(0), cause, &mut draft);
+    for (cause, count) in counts_at(value, "errorDistribution") {
+        error(count, cause, &mut draft);
     }
     draft.run.duration_s = at(value, &["summary", "total"]);
     draft.run.requests_per_s = at(value, &["summary", "requestsPerSec"]);

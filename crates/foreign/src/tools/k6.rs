@@ -32,7 +32,7 @@ fn begins(text: &str) -> Option<Beginning> {
 }
 
 /// `http_reqs......................: 180    4.36938/s`, the mark of a threshold before it or not.
-pub fn is_metric(text: &str) -> bool {
+fn is_metric(text: &str) -> bool {
     metric(text).is_some_and(|(name, _)| matches!(name, "http_reqs" | "http_req_duration"))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Beginning, Meaning, Pace, RateOf, Row, Tool, at, count_at, ended, keys_at, starts, usual};
+use super::{Beginning, Meaning, Pace, RateOf, Row, Tool, at, count_at, counts_at, ended, starts, usual};
 use crate::draft::{Draft, Taken, keep};
 use crate::number;
 use crate::run::Run;
@@ -73,7 +73,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         // `[code:count]  0:535  200:665`
         "Status Codes" => {
             let pairs = rest.split_whitespace().filter_map(|word| word.split_once(':'));
-            statuses(pairs.map(|(code, count)| (code, number::whole(count))), draft);
+            statuses(pairs.map(|(code, count)| (code, number::whole(count).unwrap_or(0))), draft);
             draft.whole = true;
         }
         _ => return Taken::Foreign,
@@ -82,7 +82,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
 }
 
 /// Responses by status; 0 stands for requests without one.
-fn statuses<'t>(counts: impl Iterator<Item = (&'t str, Option<u64>)>, draft: &mut Draft) {
+fn statuses<'t>(counts: impl Iterator<Item = (&'t str, u64)>, draft: &mut Draft) {
     let (mut status, mut other) = (0_u64, 0_u64);
     for (code, count) in counts {
         let into = match code.chars().next() {
@@ -90,7 +90,7 @@ fn statuses<'t>(counts: impl Iterator<Item = (&'t str, Option<u64>)>, draft: &mu
             Some('4'..='9') => &mut status,
             _ => continue,
         };
-        *into = into.saturating_add(count.unwrap_or(0));
+        *into = into.saturating_add(count);
     }
     (draft.run.failures.status, draft.run.failures.other) = (Some(status), Some(other));
 }
@@ -107,7 +107,6 @@ fn from_json(value: &Value) -> Option<Run> {
     draft.run.duration_s = seconds("duration").map(|attack| attack + seconds("wait").unwrap_or(0.0));
     let us = |key: &str| at(value, &["latencies", key]).map(|ns| ns / 1e3);
     draft.moments(us("mean"), None, us("max"));
-    let codes = keys_at(value, "status_codes");
-    statuses(codes.map(|code| (code.as_str(), count_at(value, &["status_codes", code]))), &mut draft);
+    statuses(counts_at(value, "status_codes"), &mut draft);
     ended(draft, &value["latencies"], 1e-3, |key| key.strip_suffix("th"))
 }

@@ -119,7 +119,7 @@ fn total(text: &str, draft: &mut Draft) -> Taken {
 
 fn sockets(text: &str, draft: &mut Draft) {
     let failures = &mut draft.run.failures;
-    for (name, count) in named_counts(text, ' ', false) {
+    for (name, count) in named_counts(text, false) {
         match name {
             "connect" => failures.connect = count,
             "read" => failures.read = count,
@@ -248,24 +248,15 @@ impl Asked<'_> {
     fn sent(&self) -> [(bool, When, String); 2] {
         let (tool, threads, connections) = (self.tool.name(), self.threads, self.connections);
         let opened = connections - connections % threads;
-        [
-            (
-                opened < connections,
-                When::Always,
-                format!(
-                    "Asked for {connections} connections, {tool} opens {opened}, a multiple of its {threads} threads, \
-                 whatever it prints."
-                ),
-            ),
-            (
-                true,
-                When::ProcessorsBelow(threads),
-                format!(
-                    "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours does tens of \
-                 thousands of requests a second: -t 1 leaves more to the service."
-                ),
-            ),
-        ]
+        let fewer = format!(
+            "Asked for {connections} connections, {tool} opens {opened}, a multiple of its {threads} \
+             threads, whatever it prints."
+        );
+        let many = format!(
+            "{threads} threads, as {tool} starts, are more than this machine has processors. One of ours \
+             does tens of thousands of requests a second: -t 1 leaves more to the service."
+        );
+        [(opened < connections, When::Always, fewer), (true, When::ProcessorsBelow(threads), many)]
     }
 
     fn header_differences(&self) -> Vec<(bool, When, String)> {
@@ -281,9 +272,8 @@ impl Asked<'_> {
         let names = self.given.values('H').filter_map(|line| line.split_once(':')).map(|(name, _)| name);
         let names: Vec<&str> = names.collect();
         let mut places = names.iter().enumerate();
-        let twice = places.find(|(at, name)| names[at + 1..].contains(name));
-        let twice =
-            twice.map(|(_, name)| format!("All {name} headers are sent. {tool} sends the last only."));
+        let twice = places.find(|(at, name)| names[at + 1..].contains(name)).map(|(_, name)| name);
+        let twice = twice.map(|name| format!("All {name} headers are sent. {tool} sends the last only."));
         let agent = (!has_header(self.given.values('H'), "user-agent"))
             .then(|| format!("Requests have a User-Agent, which {tool} does not send; -H sets another."));
         odd.chain(twice).chain(agent).map(|text| (true, When::Always, text)).collect()

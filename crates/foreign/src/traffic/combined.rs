@@ -6,7 +6,7 @@
 
 use super::{Asked, request_line};
 
-pub(super) fn asked(line: &str, clock: &mut Clock) -> Option<Asked> {
+pub(super) fn asked(line: &str) -> Option<Asked> {
     let mut rest = line;
     // Fields of one's own may stand in quotes before the request.
     loop {
@@ -20,7 +20,7 @@ pub(super) fn asked(line: &str, clock: &mut Clock) -> Option<Asked> {
                 // nginx and Apache write as \xNN what is no plain text, nginx a quote and a backslash too.
                 target: target.replace("\\x", "%"),
                 status: rest.split_whitespace().next().and_then(|status| status.parse().ok()),
-                at_s: time.and_then(|(time, _)| clock.at_s(time)),
+                at_s: time.and_then(|(time, _)| at_s(time)),
                 origin: None,
             });
         }
@@ -37,20 +37,8 @@ fn closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// The time of the line before: most lines have the same.
-#[derive(Default)]
-pub(super) struct Clock {
-    text: String,
-    at_s: Option<f64>,
-}
-
-impl Clock {
-    fn at_s(&mut self, text: &str) -> Option<f64> {
-        if self.text != text {
-            text.clone_into(&mut self.text);
-            let read = jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text);
-            self.at_s = read.and_then(|time| time.to_timestamp()).ok().map(|at| at.as_second() as f64);
-        }
-        self.at_s
-    }
+/// `25/Nov/2026:13:27:25 +0000`, as seconds since 1970.
+fn at_s(text: &str) -> Option<f64> {
+    let read = jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text);
+    read.and_then(|time| time.to_timestamp()).ok().map(|at| at.as_second() as f64)
 }

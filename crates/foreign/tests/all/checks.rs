@@ -1,16 +1,7 @@
 //! Each check on an output that has its fault, and on one that nearly has it.
 
-use crate::audit;
+use crate::{audit, unnamed, wrk};
 use model::{Code, Grade};
-
-/// A run of wrk on another machine, of 30 s, with the lines of failures that are given.
-fn wrk(label: &str, requests: u64, size: u64, failures: &str) -> String {
-    let (rate, bytes) = (requests as f64 / 30.0, requests * size);
-    format!(
-        "## {label}\nRunning 30s test @ http://192.0.2.7/items\n  2 threads and 64 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
-         Latency     9.02ms    2.10ms  31.00ms   88.00%\n  {requests} requests in 30.00s, {bytes}.00B read\n{failures}Requests/sec: {rate:.2}\nTransfer/sec: 1.00MB\n"
-    )
-}
 
 /// The grades that a check gives on a text.
 fn grades(text: &str, check: &str) -> Vec<Grade> {
@@ -189,9 +180,8 @@ fn pasted_configuration_that_nobody_should_deploy_is_noted() {
 
 #[test]
 fn runs_that_a_line_between_them_tells_apart_are_not_pooled() {
-    let run = |requests| wrk("x", requests, 500, "").replace("## x\n", "");
     let labels = |one: &str, other: &str| {
-        let text = format!("# Results\n{one}\n{}\n{other}\n{}", run(100_000), run(101_000));
+        let text = format!("# Results\n{one}\n{}\n{other}\n{}", unnamed(100_000), unnamed(101_000));
         audit("notes.md", text.as_bytes()).groups.iter().map(|group| group.label.clone()).collect::<Vec<_>>()
     };
     assert_eq!(labels("without the cache", "with the cache").len(), 2);

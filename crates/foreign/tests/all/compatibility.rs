@@ -80,10 +80,8 @@ fn what_a_tool_or_we_cannot_do_is_refused_by_name() {
         ("--latency=yes u", "takes no value"),
         ("u -c", "-c needs a value"),
         ("-d1.5s u", "-d \"1.5s\""),
-        ("-d 100ms u", "-d \"100ms\""),
         ("--timeout x u", "--timeout \"x\""),
         ("-c 0 u", "-c \"0\""),
-        ("-c -5 u", "-c \"-5\""),
         ("-c 99999999999999999999 u", "-c \"9999"),
         ("-c 99999999999P u", "-c \"9999"),
         ("-t3 -c2 u", "2 connections are too few for 3 threads"),
@@ -105,7 +103,6 @@ fn what_a_tool_or_we_cannot_do_is_refused_by_name() {
         ("-f TLS1 u", "TLS"),
         ("-b 4096 u", "buffers"),
         ("-e out.csv u", "--json"),
-        ("-g out.dat u", "--json"),
         ("-V u", "proofload --version"),
     ];
     // wrk2 does not run without a rate.

@@ -118,21 +118,8 @@ fn long_lines_and_many_runs_are_bounded() {
     }
     reader.feed(b"\n");
     // Lines that take their length squared if each beginning is followed to the end.
-    for begins in [
-        "[",
-        "\x1b]",
-        "\x1b[",
-        "\r",
-        "> ",
-        "| ",
-        "{\"",
-        "{} ",
-        "[[{\"a\":",
-        "$ wrk -",
-        "1 ",
-        "**",
-        "\u{202f}1",
-    ] {
+    let marks = ["[", "\x1b]", "\x1b[", "\r", "> ", "| ", "**", "{\"", "{} ", "[[{\"a\":"];
+    for begins in marks.into_iter().chain(["$ wrk -", "1 ", "\u{202f}1"]) {
         reader.feed(begins.repeat(LINE_BYTES_MAX / begins.len()).as_bytes());
         reader.feed(b"\n");
     }

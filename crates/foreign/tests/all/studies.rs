@@ -3,7 +3,7 @@
 use model::{Code, Grade};
 use proofload_foreign::{About, Audit, Check, Found, Sides};
 
-use crate::{audit, written};
+use crate::{audit, unnamed, written};
 
 fn study(name: &str) -> Audit {
     audit(name, &std::fs::read(written("studies").join(name)).unwrap())
@@ -108,10 +108,7 @@ fn repeats_have_an_interval_and_the_proxy_a_suspicion() {
 
 #[test]
 fn a_clean_run_gives_no_warning() {
-    let text = "Running 30s test @ http://192.0.2.7:3000/\n  2 threads and 64 connections\n  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
-                Latency     9.02ms    2.10ms  31.00ms   88.00%\n    Req/Sec     3.55k   120.00     3.90k    70.00%\n  \
-                213010 requests in 30.01s, 30.00MB read\nRequests/sec:   7098.00\nTransfer/sec:      1.00MB\n";
-    let audit = audit("one.txt", text.as_bytes());
+    let audit = audit("one.txt", unnamed(213_000).as_bytes());
     let checks: Vec<Check> = audit.findings.iter().map(|found| found.check).collect();
     assert_eq!(checks, [Check::ClosedLoopLatency]);
     assert!(!audit.is_void());
@@ -133,30 +130,21 @@ fn decimal_commas_and_truncated_runs() {
 
 #[test]
 fn lines_of_few_words_name_runs_where_there_are_no_headings() {
-    let run = |rate: u32| {
-        format!(
-            "  Latency 9.02ms 2.10ms 31.00ms 88.00%\n  {rate}0 requests in 10.00s, 30.00MB read\nRequests/sec: {rate}.00\nTransfer/sec: 1.00MB\n"
-        )
-    };
-    let (one, other) = (run(7000), run(8000));
+    let (one, other) = (unnamed(210_000), unnamed(240_000));
     let text = format!("Hello all. This is what I got.\n\nBefore\n\n{one}\nAfter the change\n\n{other}");
     assert_eq!(labels(&audit("mail.txt", text.as_bytes())), ["Before", "After the change"]);
     // What programs print is no heading.
-    let wrk = "$ wrk -d10s http://a/\n";
+    let wrk = "$ wrk -d30s http://192.0.2.7/items\n";
     let text = format!("$ node server.js\nlistening\n{wrk}{one}ready\n{wrk}{other}");
     assert_eq!(labels(&audit("log.txt", text.as_bytes())), ["node server.js"]);
 }
 
 #[test]
 fn an_output_that_was_pasted_twice() {
-    let run = |rate: &str| {
-        format!(
-            "Thread Stats Avg Stdev Max\n  Latency 9.02ms 2.10ms 31.00ms 88.00%\n  213010 requests in 30.01s, 30.00MB read\nRequests/sec: {rate}\nTransfer/sec: 1.00MB\n"
-        )
-    };
-    let text = |one: &str, other: &str| format!("before:\n{}after:\n{}", run(one), run(other));
-    let audit = audit("notes.txt", text("7098.00", "7098.00").as_bytes());
-    finds(&audit, "same_output", Grade::Invalid, 1, "2 runs with 7,100/s, in lines 2, 8");
-    let audit = crate::audit("notes.txt", text("7098.00", "7098.01").as_bytes());
+    let run = unnamed(213_000);
+    let text = |rate: &str| format!("before:\n{run}after:\n{}", run.replace("7100.00", rate));
+    let audit = audit("notes.txt", text("7100.00").as_bytes());
+    finds(&audit, "same_output", Grade::Invalid, 1, "2 runs with 7,100/s, in lines 2, 10");
+    let audit = crate::audit("notes.txt", text("7100.01").as_bytes());
     assert!(audit.findings.iter().all(|found| found.check != Check::SameOutput));
 }

@@ -2,7 +2,7 @@
 //! `bench/truth/results/2026-11-25/simulated.md` is its output.
 //!
 //! ```text
-//! cargo run --release -p proofload-lab --example simulated_truth [-- --runs 1000] [--only steal]
+//! cargo run --release -p proofload-lab --example simulated_truth [-- RUNS [PART-OF-A-NAME]]
 //! ```
 //! Services and machine are simulated; dispatcher, record and analysis are those of every run: turns, warm-up, dropped blocks, looks and
 //! verdicts. Seeded, and the same for any number of threads. No load, no clock.
@@ -45,23 +45,18 @@ const OUTSIDE: [(&str, Kind); 3] = [
     ("**one-sided**", Kind::OneSided),
 ];
 
-/// What the command line asks for.
-struct Asked {
-    runs: u64,
-    /// Part of the names of the cells that are wanted.
-    only: String,
-}
-
 fn main() -> Result<()> {
-    let asked = asked(std::env::args().skip(1))?;
+    let mut arguments = std::env::args().skip(1);
+    let runs = arguments.next().map_or(Ok(RUNS), |given| given.parse().map_err(Error::other))?;
+    let only = arguments.next().unwrap_or_default();
     environment::write_to_memory();
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{} runs a cell.\n\n{HEAD}", asked.runs)?;
+    writeln!(out, "{runs} runs a cell.\n\n{HEAD}")?;
     for (number, (name, cell)) in cells().into_iter().enumerate() {
-        if !name.contains(&asked.only) {
+        if !name.contains(&only) {
             continue;
         }
-        let tally = simulate(&cell, asked.runs, SEED ^ (number as u64) << 32);
+        let tally = simulate(&cell, runs, SEED ^ (number as u64) << 32);
         write_row(&mut out, &name, &cell, &tally)?;
         out.flush()?;
     }
@@ -94,21 +89,6 @@ fn cells() -> Vec<(String, Cell)> {
         ));
     }
     cells
-}
-
-fn asked(mut arguments: impl Iterator<Item = String>) -> Result<Asked> {
-    let mut asked = Asked { runs: RUNS, only: String::new() };
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--only" => asked.only = arguments.next().unwrap_or_default(),
-            "--runs" => {
-                let given = arguments.next().and_then(|text| text.parse().ok()).filter(|runs| *runs > 0);
-                asked.runs = given.ok_or_else(|| Error::other("--runs wants a number above 0"))?;
-            }
-            other => return Err(Error::other(format!("{other}: known are --runs N and --only NAME"))),
-        }
-    }
-    Ok(asked)
 }
 
 const HEAD: &str = "| noise | effects | variants | all intervals hold | false verdict | wrong sign | decided | invalid | blocks, dropped | time |\n\

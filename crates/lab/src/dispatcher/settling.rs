@@ -137,7 +137,6 @@ impl Dispatcher<'_> {
         self.may_drop_one_more(others) && tuning::blocks_within(others, self.left_s(), block_s) >= wanted
     }
 
-    /// Blocks that are complete and count.
     pub(super) fn blocks_kept(&self) -> u32 {
         self.writer.record().blocks_kept()
     }

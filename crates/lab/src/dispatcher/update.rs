@@ -28,47 +28,25 @@ pub enum News<'a> {
     Progress(Progress<'a>),
 }
 
-/// What is under way.
+/// What is under way. Variants are told by their index in the plan.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub enum Progress<'a> {
     /// Generators are being connected: told as it begins, and about once a second.
     Connecting(Connecting<'a>),
-    /// Data is not there yet: told as it begins, and about once a second.
-    Preparing {
-        /// Its name in the experiment.
-        name: &'a str,
-        /// What is done about it.
-        doing: Preparing,
-    },
+    /// Data of this name is not there yet: told as it begins, and about once a second.
+    Preparing { name: &'a str, doing: Preparing },
     /// Work on a trial begins. Where trials take turns, measuring is told once for all of them, with the variant whose turn is first.
-    Trial {
-        /// What is done.
-        doing: Doing,
-        /// Index of the variant in the plan.
-        variant: usize,
-    },
+    Trial { doing: Doing, variant: usize },
     /// What follows from all blocks so far, after one that counts.
     Concluded(&'a Conclusion),
     /// The run waits, because the user wants it to. [`Event::Paused`] ends that.
     Pausing,
-    /// The run has its result, and captures of what explains it begin, on top of the budget.
-    Explaining {
-        /// How many variants are explained.
-        variants: usize,
-        /// Passes over them.
-        rounds: u32,
-        /// About how long that takes.
-        seconds: f64,
-    },
-    /// A window of load begins in which something is captured.
-    Capturing {
-        /// Number of the round, from 1.
-        round: u32,
-        /// What is captured.
-        kind: CaptureKind,
-        /// Index of the variant in the plan.
-        variant: usize,
-    },
+    /// The run has its result, and captures of what explains so many variants begin, in so many passes over them. On top of the budget they
+    /// take about so many seconds.
+    Explaining { variants: usize, rounds: u32, seconds: f64 },
+    /// A window of load begins in which something is captured; rounds are counted from 1.
+    Capturing { round: u32, kind: CaptureKind, variant: usize },
     /// Nothing is explained, or nothing more: why. The result stays what it is.
     NotExplained(&'a str),
 }

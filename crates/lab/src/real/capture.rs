@@ -183,9 +183,6 @@ fn profile_name(variant: &str, service: &str, agent: &Agent, kind: CaptureKind) 
 
 // Native stacks of services in a window of load: sampled by `explain::perf`, written where the record keeps profiles.
 
-/// A little more than a millisecond of CPU time, so as not to keep step with what happens every one.
-const PERIOD: Duration = Duration::from_micros(1001);
-
 /// Begins to sample stacks of all processes here, where they are what is captured.
 ///
 /// # Errors
@@ -202,7 +199,7 @@ fn begin_stacks(services: &[ServiceHandle], kind: CaptureKind) -> Result<Option<
         let hint = error.hint().map(|hint| format!("; {hint}"));
         format!("no native stacks: {error}{}", hint.unwrap_or_default())
     };
-    Sampler::start(&pids, PERIOD).map(Some).map_err(refused)
+    Sampler::start(&pids).map(Some).map_err(refused)
 }
 
 /// Writes the stacks of a service's processes; what cannot be written is missing.
@@ -227,9 +224,6 @@ fn written(profile: &NativeProfile, file: &Path) -> Result<u64, String> {
 // One service in one window, as the record has it: what its threads used, what its agents reported, and what is missing. Pure but for
 // the questions to agents that have answered already.
 
-/// Of a program's name.
-const NODE: &str = "node";
-
 /// An agent that was to capture, and its result.
 type Outcome = (Agent, Taken);
 type Taken = Result<Take, String>;
@@ -248,7 +242,7 @@ struct Observation<'a> {
 
 /// Whether a process runs Node.js, by the file that it runs.
 fn is_node(process: &ProcessThreads) -> bool {
-    process.program == NODE || process.program == "nodejs"
+    matches!(process.program.as_str(), "node" | "nodejs")
 }
 
 impl Observation<'_> {

@@ -28,7 +28,6 @@ type Watch<'a> = &'a mut dyn FnMut(Connecting<'_>);
 /// The generators of a plan, connected or still to be.
 pub(super) struct Elsewhere {
     plan: Arc<Plan>,
-    /// Name of the run.
     run: String,
     /// Arguments with which this program generates load.
     arguments: &'static [&'static str],

@@ -81,11 +81,6 @@ impl RealEnvironment {
         }
     }
 
-    /// Gets generators elsewhere ready for a trial to come.
-    pub(super) fn compare_clocks(&mut self) -> Result<()> {
-        self.elsewhere.as_mut().map_or(Ok(()), |elsewhere| elsewhere.compare_clocks())
-    }
-
     /// Has the connections of a trial closed, so that a service that waits for that can end at once.
     pub(super) fn unload(&mut self, loader: Loader) {
         match (loader, &mut self.elsewhere) {
@@ -159,7 +154,7 @@ fn ran(
 ) -> Result<(Counts, Vec<GeneratorPart>)> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
-            stop.watch(generator.interrupt(), generator.progress());
+            stop.watch(generator.handle());
             Ok((generator.run(until), Vec::new()))
         }
         (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until),
@@ -198,13 +193,13 @@ pub(super) fn network(load: &Load, cpus: &[usize]) -> Result<Option<Network>> {
 
 /// Does `job` where the client is. The generator's threads and connections, made there, stay there.
 pub(super) fn at_client<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _there = network.map(Network::visit_client).transpose().map_err(no_way)?;
+    let _there = network.map(|network| network.client.visit()).transpose().map_err(no_way)?;
     job()
 }
 
 /// Does `job` where the services are, so that they stay there. Looks at whether they are ready have no link to cross.
 pub(super) fn at_services<T>(network: Option<&Network>, job: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _there = network.map(Network::visit_services).transpose().map_err(no_way)?;
+    let _there = network.map(|network| network.services.visit()).transpose().map_err(no_way)?;
     job()
 }
 

@@ -71,8 +71,7 @@ fn assigned(word: &str) -> Option<(String, String)> {
 impl RealEnvironment {
     /// A service that is ready, with its processes. To be called where its network is.
     pub(super) fn started(&self, service: &mut ServiceHandle) -> Result<ServiceStarted> {
-        let nothing = Watch::default();
-        let watch = self.watches.get(service.name()).unwrap_or(&nothing);
+        let watch = &self.watches[service.name()];
         let host = service.host().map(str::to_owned);
         let there = host.as_deref().and_then(|host| self.remote_hosts.at(host));
         let name = service.name().to_owned();
@@ -104,7 +103,7 @@ pub(super) fn watched(
         service: service.to_owned(),
         pid: watched.pid(),
         port,
-        cpus: watched.cpus(),
+        cpus: machine::process::cpus(watched.pid()),
         cpu_source: cpu_source(CpuSource::Processes).to_owned(),
         processes: kept(&watched.sight(&[]), &Watch::default(), secrets),
         ..ServiceStarted::default()
@@ -117,9 +116,9 @@ pub(super) fn at_end(
     watches: &BTreeMap<String, Watch>,
     secrets: &Secrets,
 ) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
-    let (mut processes, mut strangers, nothing) = (BTreeMap::new(), Vec::new(), Watch::default());
+    let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
     for service in services {
-        let watch = watches.get(service.name()).unwrap_or(&nothing);
+        let watch = &watches[service.name()];
         // What ran on a machine that is lost is seen by nobody.
         let Ok(sight) = sight(service, watch) else { continue };
         if matches!(sight.listening, Listening::Theirs(_)) {

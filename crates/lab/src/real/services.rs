@@ -16,8 +16,6 @@ use super::{LOGS, LOOPBACK, Living, RealEnvironment, file_name_of, hinted, proce
 use crate::environment::{Failure, Result, Start};
 use crate::reached::{Machine, REACH_PATIENCE};
 
-type Addresses = BTreeMap<String, IpAddr>;
-
 impl RealEnvironment {
     /// Starts all services of a variant, those that are needed first. `entry` is where the entry must listen if it runs here.
     pub(super) fn start_services(
@@ -30,6 +28,7 @@ impl RealEnvironment {
         let ports = self.ports(variant)?;
         let name = file_name_of(&self.plan.variants, start.variant);
         let mut services = Vec::with_capacity(variant.services.len());
+        let cancelled = || self.stop.is_requested();
         for service in &variant.services {
             let log = format!("{}-{name}-{}.log", place(start), service.name);
             let mut placement = Placement::new(self.record.join(LOGS).join(log));
@@ -38,9 +37,17 @@ impl RealEnvironment {
             placement.addresses.clone_from(&addresses);
             placement.values = self.plan.secrets.asked_by_service(service);
             services.push(match service.host() {
-                None => self.start_here(start, service, &ports, placement)?,
+                None => {
+                    let no_agent =
+                        |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
+                    placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
+                    placement.cpus.clone_from(&self.division.services);
+                    placement.values.extend(self.values.clone());
+                    let running = services::start(&self.warden, service, &ports, &placement, &cancelled);
+                    ServiceHandle::Here(Box::new(running.map_err(failed)?))
+                }
                 Some(host) => {
-                    let (machine, cancelled) = (&self.machine(host)?.host, || self.stop.is_requested());
+                    let machine = &self.machine(host)?.host;
                     let remote = RemoteService::start(machine, service, &ports, &placement, &cancelled);
                     let remote = remote.map_err(|error| failed_at(error, &[&service.name]))?;
                     ServiceHandle::There(Box::new(remote))
@@ -53,28 +60,12 @@ impl RealEnvironment {
         Ok(services)
     }
 
-    fn start_here(
-        &self,
-        start: Start,
-        service: &Service,
-        ports: &Ports,
-        mut placement: Placement,
-    ) -> Result<ServiceHandle> {
-        placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
-        placement.cpus.clone_from(&self.division.services);
-        placement.values.extend(self.values.clone());
-        let cancelled = || self.stop.is_requested();
-        let running =
-            services::start(&self.warden, service, ports, &placement, &cancelled).map_err(failed)?;
-        Ok(ServiceHandle::Here(Box::new(running)))
-    }
-
     fn machine(&self, host: &str) -> Result<&Machine> {
         self.remote_hosts.at(host).ok_or_else(|| Failure::Service(format!("{host}: nobody has reached it")))
     }
 
     /// Where each service listens: on loopback, unless somebody asks for it from another machine, or the plan says where.
-    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<Addresses> {
+    fn addresses(&self, variant: &Variant, entry: IpAddr) -> Result<BTreeMap<String, IpAddr>> {
         let told = |service: &Service| service.command().and_then(|command| command.address);
         let address = |service: &Service| match (told(service), service.host()) {
             (Some(address), _) => Ok(address),
@@ -110,7 +101,10 @@ impl RealEnvironment {
         let watched = loaded.as_ref().and_then(Loaded::watched);
         let lost = services.iter().filter_map(|service| Some((service.name(), service.workers_lost().ok()?)));
         let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
-        let workers_lost = lost.filter_map(|(service, lost)| workers_lost(service, lost)).collect();
+        // Who goes on with fewer workers, or with new ones, is not what was to be measured.
+        let lost = lost.filter(|(_, lost)| *lost > 0);
+        let workers_lost =
+            lost.map(|(service, lost)| WorkersLost { service: service.to_owned(), lost }).collect();
         let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = at_services(network.as_ref(), look);
@@ -211,21 +205,12 @@ pub(super) fn check_alive(service: &mut ServiceHandle) -> Result<()> {
     )))
 }
 
-/// A service that goes on with fewer workers, or with new ones, is not what was to be measured.
-fn workers_lost(service: &str, lost: u32) -> Option<WorkersLost> {
-    (lost > 0).then(|| WorkersLost { service: service.to_owned(), lost })
-}
-
 pub(super) fn last_words(tail: &str) -> String {
     if tail.is_empty() {
         return String::new();
     }
     let lines: String = tail.lines().map(|line| format!("\n    {line}")).collect();
     format!("\n  its last output:{lines}")
-}
-
-fn no_agent(error: std::io::Error) -> Failure {
-    Failure::Service(format!("the agent's folder cannot be made: {error}"))
 }
 
 /// How the names of a trial's logs begin.

@@ -100,27 +100,24 @@ fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &
 fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
     let accept = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
     let accept: Vec<&str> = accept.map(|(_, value)| value.as_str()).collect();
-    let headers = first.headers.into_iter();
+    let header = |(name, value): (String, String)| {
+        let name = name.to_ascii_lowercase();
+        // Without what may be the key to somebody's session.
+        let mut value = plan::masked(Some(&name), &secrets.hide(&value));
+        model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
+        (name, value)
+    };
     let repeats = second.is_some_and(|second| first.decoded.is_some() && second.decoded == first.decoded);
     Witness {
         request: request.title().into_owned(),
         accept_encoding: (!accept.is_empty()).then(|| accept.join(", ")),
         status: first.status,
-        headers: headers
-            .map(|(name, value)| header_told(name.to_ascii_lowercase(), &value, secrets))
-            .collect(),
+        headers: first.headers.into_iter().map(header).collect(),
         body_bytes: first.body_bytes,
         decoded_bytes: first.decoded.map(|(bytes, _)| bytes),
         decoded_sha256: first.decoded.map(|(_, digest)| digest.to_string()),
         repeats,
     }
-}
-
-/// A header as it is kept: without what may be the key to somebody's session.
-fn header_told(name: String, value: &str, secrets: &Secrets) -> (String, String) {
-    let mut value = plan::masked(Some(&name), &secrets.hide(value));
-    model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
-    (name, value)
 }
 
 #[cfg(test)]

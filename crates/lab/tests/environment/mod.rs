@@ -360,16 +360,9 @@ fn seconds_of(until: Until) -> f64 {
 
 /// Two generators, of which the second began later.
 fn parts(sent: u64, (late_ns, clock_error_ns): (u64, u64)) -> Vec<GeneratorPart> {
-    let first =
-        GeneratorPart { name: "local 1".into(), here: true, sent: sent / 2, ..GeneratorPart::default() };
-    let second = GeneratorPart {
-        name: "ssh://b".into(),
-        late_ns,
-        clock_error_ns,
-        sent: sent - sent / 2,
-        ..GeneratorPart::default()
-    };
-    vec![first, second]
+    let part = |name: &str, sent| GeneratorPart { name: name.into(), sent, ..GeneratorPart::default() };
+    let first = GeneratorPart { here: true, ..part("local 1", sent / 2) };
+    vec![first, GeneratorPart { late_ns, clock_error_ns, ..part("ssh://b", sent - sent / 2) }]
 }
 
 /// The slice as if each answer had lacked a header.

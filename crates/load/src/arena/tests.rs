@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rand_pcg::rand_core::Rng;
-
 use super::*;
 use crate::{Users, Values};
 use proptest::collection::vec;
@@ -22,7 +20,8 @@ fn values(rows: usize) -> Option<Values> {
 /// A list, items and a HEAD.
 fn shop() -> Vec<Request> {
     vec![
-        Request { name: "list".into(), ..get("/items", 2) },
+        // Values may be given to requests that do not use them if another does.
+        Request { name: "list".into(), values: values(3), ..get("/items", 2) },
         Request { values: values(3), ..get("/items/{id}", 5) },
         Request { method: "HEAD".into(), ..get("/items/long-name", 1) },
     ]
@@ -93,29 +92,6 @@ fn a_seed_means_the_same_requests_for_ever_and_each_thread_others() {
 }
 
 #[test]
-fn where_there_is_no_choice_no_word_is_drawn() {
-    let words = |requests: &[Request]| {
-        let mut sampler = sampler(requests, 1, 0);
-        let mut generator = sampler.rng.clone();
-        (0..10).for_each(|_| {
-            sampler.draw();
-        });
-        let words = std::iter::repeat_with(|| {
-            let here = generator == sampler.rng;
-            generator.next_u64();
-            here
-        });
-        words.take(30).position(|here| here).expect("two words a draw at most")
-    };
-    assert_eq!(words(&[get("/", 3)]), 0);
-    assert_eq!(words(&[Request { values: values(1), ..get("/{id}", 3) }]), 0);
-    assert_eq!(words(&[Request { values: values(2), ..get("/{id}", 3) }]), 10);
-    assert_eq!(words(&[get("/a", 1), get("/b", 1)]), 10);
-    let both = Request { values: values(2), ..get("/{id}", 1 << 31) };
-    assert_eq!(words(&[both, get("/b", 1)]), 20);
-}
-
-#[test]
 fn what_is_no_load_is_refused_with_its_limit() {
     let refused = |requests: &[Request]| render(requests).err().unwrap().to_string();
     let many: Vec<Request> = (0..=100).map(|number| get(&format!("/{number}"), 1)).collect();
@@ -153,30 +129,14 @@ fn what_is_no_load_is_refused_with_its_limit() {
 }
 
 #[test]
-fn values_may_be_given_to_requests_that_do_not_use_them_if_another_does() {
-    let values = values(3);
-    let requests = [
-        Request { values: values.clone(), ..get("/health", 1) },
-        Request { values, ..get("/items/{id}", 1) },
-    ];
-    let arena = render(&requests).unwrap();
-    let counts: Vec<u32> = arena.endpoints.iter().map(|endpoint| endpoint.count).collect();
-    assert_eq!(counts, [1, 3]);
-}
-
-#[test]
 fn more_than_the_limit_is_refused_before_it_is_rendered() {
     let requests = [get("/", 1), Request { values: values(1000), ..get("/items/{id}", 1) }];
     let size = render(&requests).unwrap().arena.len();
     assert!(RequestArena::render_within(&requests, &Users::default(), size).is_ok());
-    let error =
-        |limit| RequestArena::render_within(&requests, &Users::default(), limit).err().unwrap().to_string();
-    assert!(
-        error(size - 1)
-            .ends_with(&format!(" {size} bytes, at most {}; use fewer rows or smaller bodies", size - 1))
-    );
+    let error = |limit| RequestArena::render_within(&requests, &Users::default(), limit).err().unwrap();
+    assert!(error(size - 1).to_string().contains(&format!(" {size} bytes, at most {};", size - 1)));
     assert_eq!(
-        error(1000),
+        error(1000).to_string(),
         "load.requests: request `GET /items/{id}`: rendered with its 1000 rows the load takes about 49542 bytes, \
          at most 1000; use fewer rows or smaller bodies"
     );
@@ -206,16 +166,4 @@ proptest! {
             prop_assert!((share - expected).abs() < 1e-12, "{} for {} of {}", share, weight, total);
         }
     }
-}
-
-#[test]
-fn words_from_end_to_end_draw_what_the_marks_say() {
-    let table = AliasTable::new(&[6, 3, 1]);
-    let words = (0..3000u64).map(|index| index * (u64::MAX / 3000));
-    let mut counts = [0; 3];
-    words.for_each(|word| counts[table.pick(word)] += 1);
-    assert_eq!(counts, [1800, 900, 300]);
-    let largest = AliasTable::new(&[u32::MAX; 1000]);
-    assert_eq!((largest.pick(0), largest.pick(u64::MAX)), (0, 999));
-    assert_eq!(AliasTable::new(&[7]).pick(u64::MAX), 0);
 }

@@ -48,7 +48,6 @@ pub(super) struct Patience {
     pub(super) us: u32,
 }
 
-/// See the module's text.
 pub(super) struct Ring {
     uring: IoUring,
 }
@@ -106,12 +105,8 @@ impl Ring {
         events.extend(self.uring.completion());
     }
 
-    /// Hands over what is queued.
     pub(super) fn submit(&mut self) -> Result<(), Errno> {
-        match self.uring.submitter().submit() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(errno(error)),
-        }
+        self.uring.submitter().submit().map(drop).map_err(errno)
     }
 
     /// Makes `socket` the file of slot `index`.

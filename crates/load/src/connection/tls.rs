@@ -25,13 +25,11 @@ pub(crate) struct TlsSettings {
     pub(crate) name: ServerName<'static>,
 }
 
-/// Why a handshake or a record failed.
 pub(super) struct TlsError {
     pub(super) cause: Cause,
     pub(super) text: String,
 }
 
-/// See the module's text.
 pub(super) struct Tls {
     pub(super) session: UnbufferedClientConnection,
     /// Received, and to be read with what follows: a record or a message of the handshake that has not ended.
@@ -76,10 +74,8 @@ impl Tls {
         let taken = self.process(bytes, &mut read)?;
         self.partial.extend_from_slice(&bytes[taken..]);
         if self.partial.len() > PARTIAL_BYTES_MAX {
-            return Err(TlsError {
-                cause: Cause::Tls,
-                text: "a message of the handshake is too long".into(),
-            });
+            let text = "a message of the handshake is too long".into();
+            return Err(TlsError { cause: Cause::Tls, text });
         }
         Ok(())
     }
@@ -159,17 +155,13 @@ fn missing(bytes: &[u8]) -> usize {
     end + HEADER_BYTES - bytes.len()
 }
 
-fn error(error: rustls::Error) -> TlsError {
-    let cause = match error {
-        rustls::Error::InvalidCertificate(_) => Cause::Certificate,
-        _ => Cause::Tls,
-    };
-    TlsError { cause, text: text(&error) }
+fn error(error: Error) -> TlsError {
+    let is_of_certificate = matches!(error, Error::InvalidCertificate(_));
+    TlsError { cause: if is_of_certificate { Cause::Certificate } else { Cause::Tls }, text: text(&error) }
 }
 
 // What went wrong with TLS, in words that say what to do about it.
 
-/// An error as it is reported.
 fn text(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(error) => certificate(error),

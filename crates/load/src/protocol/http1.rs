@@ -15,7 +15,6 @@ use model::{Cause, Phase};
 /// A body beyond this length is better thrown away by the kernel than copied to the engine.
 const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
 
-/// See [`Row`].
 pub(super) const ROW: Row = Row {
     name: "HTTP/1.1",
     alpn: "http/1.1",
@@ -26,7 +25,6 @@ pub(super) const ROW: Row = Row {
     begin: |lanes, _| Box::new(Http1 { lanes, ..Http1::default() }),
 };
 
-/// See the module's text.
 #[derive(Default)]
 struct Http1 {
     /// Requests in flight, at most.
@@ -50,7 +48,7 @@ impl Http1 {
     /// Bytes that nobody asked for. Some servers take leave of an idle connection with 408 (RFC 9110, section 15.5.9): that is its end.
     fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
-        recorder.error(Phase::Idle, if is_farewell { Cause::Closed } else { Cause::Malformed });
+        recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { Cause::Malformed });
         Effect::Lost
     }
 
@@ -100,7 +98,6 @@ impl Session for Http1 {
         self.requests.len()
     }
 
-    /// When the time of the oldest request is up.
     fn due_ns(&self, settings: &Settings) -> Option<u64> {
         self.requests.front().map(|request| request.sent_ns + settings.timeout_ns)
     }
@@ -117,7 +114,6 @@ impl Session for Http1 {
         Some(&request.bytes(arena)[self.written_bytes..])
     }
 
-    /// At most what [`output`](Self::output) has shown; all of it or a part.
     fn wrote(&mut self, count: usize, arena: &RequestArena) {
         let Some(request) = self.requests.get(self.written) else { return };
         self.piece_from = self.written_bytes;
@@ -130,7 +126,6 @@ impl Session for Http1 {
         }
     }
 
-    /// The last piece, which was the rest of the only request, was not written after all.
     fn unwrote(&mut self) {
         (self.written, self.written_bytes) = (0, self.piece_from);
     }
@@ -138,7 +133,8 @@ impl Session for Http1 {
     fn skippable(&self) -> u64 {
         // With pipelining a request may begin while this is still on: what follows the end is then its response. A sampled one is read in
         // full.
-        let is_alone = self.lanes == 1 && self.requests.front().is_some_and(|request| !request.is_sampled());
+        let is_alone =
+            self.lanes == 1 && self.requests.front().is_some_and(|request| request.content.is_none());
         match self.reader.skippable() {
             many if is_alone && many >= SKIP_WORTHWHILE_BYTES => many,
             _ => 0,
@@ -182,7 +178,7 @@ impl Session for Http1 {
 
     fn ended(&mut self, cut: bool, recorder: &mut Recorder<'_>) -> Effect {
         if self.requests.is_empty() {
-            recorder.error(Phase::Idle, Cause::Closed);
+            recorder.tally.error(Phase::Idle, Cause::Closed);
             return Effect::Lost;
         }
         if !cut && self.reader.end() {
@@ -191,10 +187,9 @@ impl Session for Http1 {
         self.lose(Cause::ClosedEarly, recorder)
     }
 
-    /// Nothing more will come.
     fn failed(&mut self, cause: Cause, recorder: &mut Recorder<'_>) {
         if self.requests.is_empty() {
-            return recorder.error(Phase::Idle, cause);
+            return recorder.tally.error(Phase::Idle, cause);
         }
         let _ = self.lose(cause, recorder);
     }

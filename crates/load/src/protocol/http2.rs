@@ -3,7 +3,7 @@
 //! Whatever breaks the protocol costs the connection, as [`Cause::Malformed`]; what concerns one stream costs that stream.
 //! Source: RFC 9113.
 
-mod frame;
+pub(crate) mod frame;
 mod hearing;
 mod hpack;
 #[cfg(any(test, fuzzing))]
@@ -47,7 +47,6 @@ const UNREAD_ANSWERS_MAX: u32 = 1000;
 /// How much of requests' bodies is made ready ahead of the socket.
 const UPLOAD_AHEAD_BYTES: usize = 1 << 18;
 
-/// See [`Row`].
 pub(super) const ROW: Row = Row {
     name: "HTTP/2",
     alpn: "h2",
@@ -58,7 +57,6 @@ pub(super) const ROW: Row = Row {
     begin: |lanes, tls| Box::new(Http2::new(lanes, tls)),
 };
 
-/// See the module's text.
 #[derive(Default)]
 struct Http2 {
     /// Requests in flight, at most, if the server allows as many.
@@ -148,7 +146,6 @@ struct Stream {
     upload: Range<usize>,
     window: i64,
     status: u16,
-    /// The final head has come.
     has_head: bool,
     length: Option<u64>,
     body_bytes: u64,
@@ -297,7 +294,7 @@ impl Http2 {
             }
             (None, Some(leaving)) if self.streams.is_empty() => {
                 if leaving == Leaving::WithError {
-                    recorder.error(Phase::Idle, Cause::Closed);
+                    recorder.tally.error(Phase::Idle, Cause::Closed);
                 }
                 Effect::Lost
             }
@@ -392,7 +389,7 @@ impl Session for Http2 {
         if self.streams.is_empty() {
             // Nothing was owed.
             let cause = if cause == Cause::ClosedEarly { Cause::Closed } else { cause };
-            return recorder.error(Phase::Idle, cause);
+            return recorder.tally.error(Phase::Idle, cause);
         }
         for stream in self.streams.drain(..) {
             recorder.fail(&stream.request, stream.phase(), cause);
@@ -404,7 +401,7 @@ impl Session for Http2 {
     fn expired(&mut self, recorder: &mut Recorder<'_>) -> Effect {
         let Recorder { now_ns, settings, .. } = *recorder;
         if self.barred_ns.is_some_and(|since_ns| since_ns + settings.connect_timeout_ns <= now_ns) {
-            recorder.error(Phase::Idle, Cause::Timeout);
+            recorder.tally.error(Phase::Idle, Cause::Timeout);
             return Effect::Lost;
         }
         let under_way = self.streams.len();

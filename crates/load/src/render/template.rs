@@ -47,24 +47,19 @@ impl Template {
         let mut from = 0;
         while let Some(at) = brace(text, from) {
             template.push_text(&text[from..at]);
-            from = match (text[at], text.get(at + 1)) {
-                (first, Some(second)) if first == *second => {
-                    template.push_text(&[first]);
-                    at + 2
-                }
-                (b'{', _) => match brace(text, at + 1) {
-                    Some(end) if text[end] == b'}' => {
-                        template.pieces.push(Piece::Column(column(&text[at + 1..end], at, names)?));
-                        end + 1
-                    }
-                    _ => {
-                        return Err(format!(
-                            "the {{ at byte {at} is never closed; a plain one is written {{{{"
-                        ));
-                    }
-                },
-                _ => return Err(format!("the }} at byte {at} closes nothing; a plain one is written }}}}")),
+            if text.get(at + 1) == Some(&text[at]) {
+                template.push_text(&text[at..=at]);
+                from = at + 2;
+                continue;
+            }
+            if text[at] == b'}' {
+                return Err(format!("the }} at byte {at} closes nothing; a plain one is written }}}}"));
+            }
+            let Some(end) = brace(text, at + 1).filter(|end| text[*end] == b'}') else {
+                return Err(format!("the {{ at byte {at} is never closed; a plain one is written {{{{"));
             };
+            template.pieces.push(Piece::Column(column(&text[at + 1..end], at, names)?));
+            from = end + 1;
         }
         template.push_text(&text[from..]);
         Ok(template)

@@ -259,31 +259,22 @@ fn cookies_have_paths_and_ends() {
     let common = UserSettings { users, endpoint: 1, seed: 0, lane: (0, 1), now_s: 1_000_000_000 };
     let mut user = User::new(&Arc::new(common), 0);
     let mut hear = |path: &str, set: &[&str]| {
-        let fields = set.iter().map(|value| ("Set-Cookie".to_owned(), value.as_bytes().to_vec()));
+        let fields = set.iter().map(|value| ("Set-Cookie".to_owned(), value.as_bytes().to_vec())).collect();
         let bytes = format!("GET {path} HTTP/1.1\r\n").into_bytes();
-        user.keep_cookies(&Own {
-            bytes: bytes.clone(),
-            step: None,
-            wants_content: false,
-            fields: fields.collect(),
-        });
+        user.keep_cookies(&Own { bytes: bytes.clone(), step: None, wants_content: false, fields });
         let mut out = bytes.clone();
         push_cookies(&user.cookies, (b"Cookie: ", b"\r\n"), &mut out);
         String::from_utf8(out.split_off(bytes.len())).unwrap()
     };
-    assert_eq!(
-        hear("/a/b?c=/d", &["x=1; HttpOnly", "y=2; path=/; Secure", "=3", "z"]),
-        "Cookie: x=1; y=2\r\n"
-    );
+    let first = ["x=1; HttpOnly", "y=2; path=/; Secure", "=3", "z"];
+    assert_eq!(hear("/a/b?c=/d", &first), "Cookie: x=1; y=2\r\n");
     assert_eq!(hear("/", &[]), "Cookie: y=2\r\n");
     assert_eq!(hear("/ab", &[]), "Cookie: y=2\r\n");
     assert_eq!(hear("/a", &["x=9; Path=/a"]), "Cookie: x=9; y=2\r\n");
     assert_eq!(hear("/a", &["x=; Max-Age=0; Path=/a"]), "Cookie: y=2\r\n");
     let future = "y=4; Path=/; Expires=Wed, 09 Jun 2032 10:18:14 GMT";
-    assert_eq!(
-        hear("/", &[future, "k=5; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]),
-        "Cookie: y=4; k=5\r\n"
-    );
+    let past = "k=5; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT";
+    assert_eq!(hear("/", &[future, past]), "Cookie: y=4; k=5\r\n");
     // What is no age says nothing, and what would break its line is no cookie.
     let refused = ["k=6; Max-Age=soon; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "b=1\r\nX: y", "d=\n"];
     assert_eq!(hear("/", &refused), "Cookie: y=4\r\n");

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use super::{Action, Gate, Worker};
 use crate::pacer::Pacer;
 
-/// See the module's text. Times are absolute.
+/// Times are absolute.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pacer: Pacer,
@@ -34,7 +34,6 @@ impl Schedule {
         Schedule { pacer, started_ns: 0, free, listed }
     }
 
-    /// A window begins.
     fn restart(&mut self, started_ns: u64) {
         self.pacer.restart();
         self.started_ns = started_ns;

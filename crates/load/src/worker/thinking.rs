@@ -16,7 +16,7 @@ use crate::clock::in_ns;
 /// Keeps the words from those of requests and arrivals, which are drawn from the same seed. "thinking" in ASCII.
 const PURPOSE: u64 = 0x7468_696e_6b69_6e67;
 
-/// See the module's text. Times are absolute.
+/// Times are absolute.
 pub(super) struct Thinking {
     think: Think,
     users: Box<[Thinker]>,
@@ -47,7 +47,6 @@ impl Thinking {
         Thinking { think, users, waking: BinaryHeap::new() }
     }
 
-    /// A window begins.
     pub(super) fn restart(&mut self) {
         self.users.iter_mut().for_each(|user| user.until = Until::First);
         self.waking.clear();

@@ -1,4 +1,4 @@
-//! What runs out: places in the server's backlog, our ports, our open files.
+//! What runs out: our ports, our open files.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,40 +9,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::network::{Host, with_hosts};
-use crate::server::{self, Server, wait_until};
-use crate::{Load, LoadSpec, attempts_max, for_both_drivers, only, spec, within};
-
-#[test]
-fn a_backlog_that_is_full_ends_in_timeouts() {
-    const KINDS: [(Phase, Cause); 2] = [(Phase::Connect, Cause::Timeout), (Phase::Head, Cause::Timeout)];
-    for_both_drivers(|driver| {
-        let listener = server::listen();
-        rustix::net::listen(&listener, 1).unwrap();
-        let address = listener.local_addr().unwrap();
-        let limit = Duration::from_millis(150);
-        let limits = LoadSpec { timeout: limit, connect_timeout: limit, ..spec(address, 6, driver) };
-        let mut load = Load::start(limits);
-        // Nobody accepts. Two fit in, and what is sent to them is read by nobody.
-        let full = load.run(Until::Elapsed(limit));
-        let timeouts = within(&full, &KINDS);
-        assert_eq!(full.sent, full.timed_out, "{full:?}");
-        assert!((2..6).contains(&full.connections_alive_at_start), "{full:?}");
-        assert!(timeouts - full.timed_out >= 2, "{full:?}");
-        load.assert_backed_off(&full);
-        // Not even one fits in now: given up after the time for it.
-        let none = load.run(Until::Requests(100));
-        assert_eq!((none.sent, none.connections_opened), (0, 0));
-        within(&none, &KINDS[..1]);
-
-        rustix::net::listen(&listener, 100).unwrap();
-        let peer = Server::well(listener);
-        // What came while it stood still is what it finds first. Of those that came at the same moment, its kernel may have
-        // let in more at first than fit, and know nothing of them now.
-        wait_until("it has caught up", || peer.accepted() >= 2 && peer.requests() >= 2);
-        assert_eq!(load.well(20).connections_alive_at_start, 6);
-        assert!((22..=20 + full.sent).contains(&peer.requests()), "{} of {}", peer.requests(), full.sent);
-    });
-}
+use crate::server::{self, Server};
+use crate::{Load, LoadSpec, attempts_max, only, spec};
 
 #[test]
 fn local_ports_that_run_out_leave_the_rest_running() {

@@ -12,7 +12,6 @@ mod fetch;
 mod network;
 mod nghttpd;
 mod nginx;
-mod protocols;
 mod refused;
 mod server;
 mod slices;
@@ -90,7 +89,7 @@ impl Load {
             Until::Elapsed(window) => window,
             Until::Requests(_) => Duration::ZERO,
         };
-        let (interrupt, limit, begun) = (self.generator.interrupt(), self.limit + window, Instant::now());
+        let (interrupt, limit, begun) = (self.generator.handle(), self.limit + window, Instant::now());
         let (over, wait) = channel::<()>();
         let watch = std::thread::spawn(move || {
             let hung = wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);

@@ -19,8 +19,6 @@ use crate::server::wait_until;
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-/// An address on the same cable that no host has.
-pub const NOBODY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
 
 /// A host of its own, with nothing but its loopback interface.
 pub struct Host(File);

@@ -10,63 +10,39 @@ use std::time::Duration;
 
 use model::{Cause, Counts, ErrorCount, FailureKind, Phase};
 use proofload_load::{
-    Address, Contract, Digest, DriverChoice, Generator, LoadError, LoadSpec, Protocol, Request, Tls, Trust,
-    Until,
+    Address, Contract, Digest, DriverChoice, Generator, LoadSpec, Protocol, Request, Tls, Trust, Until,
 };
 
 use server::{LONG_BODY_BYTES, NAME, Nginx};
 
 fn spec(nginx: &Nginx, path: &str, driver: DriverChoice) -> LoadSpec {
-    let request = Request {
-        headers: vec![("Accept-Encoding".into(), "identity".into())],
-        ..Request::new("GET", path, "localhost")
-    };
-    LoadSpec {
-        connections: 16,
-        threads: 2,
-        timeout: Duration::from_secs(20),
-        connect_timeout: Duration::from_secs(20),
-        contract: Contract { status: vec![200], ..Contract::default() },
-        driver,
-        ..LoadSpec::new(Address::Tcp(nginx.plain), vec![request])
-    }
+    let headers = vec![("Accept-Encoding".into(), "identity".into())];
+    let request = Request { headers, ..Request::new("GET", path, "localhost") };
+    LoadSpec { requests: vec![request], threads: 2, ..crate::spec(nginx.plain, 16, driver) }
 }
 
 #[test]
 fn the_access_log_has_as_many_lines_as_requests_were_sent() {
     for driver in [DriverChoice::Readiness, DriverChoice::Completion] {
-        agrees("/short", 12, driver);
-        agrees("/long", LONG_BODY_BYTES, driver);
+        for (path, bytes) in [("/short", 12), ("/long", LONG_BODY_BYTES)] {
+            let nginx = Nginx::start();
+            let contract = Contract { body_bytes: Some(bytes), ..Contract::default() };
+            let spec = LoadSpec { contract, ..spec(&nginx, path, driver) };
+            let mut generator = Generator::start(spec).unwrap();
+            let a_while = Until::Elapsed(Duration::from_millis(200));
+            let slices = [a_while, Until::Requests(777), a_while].map(|until| generator.run(until));
+            drop(generator);
+            for slice in &slices {
+                assert_eq!(slice.sent, slice.successful, "{path} {:?}", slice.errors);
+                assert_eq!(slice.body_bytes, slice.successful * bytes);
+                // Every hundredth response ends a connection.
+                assert!(slice.reconnects >= slice.sent.saturating_sub(1600) / 100);
+            }
+            assert_eq!(slices[1].sent, 777);
+            let sent: u64 = slices.iter().map(|slice| slice.sent).sum();
+            assert_eq!(nginx.log().len() as u64, sent, "{path}");
+        }
     }
-}
-
-fn agrees(path: &str, bytes: u64, driver: DriverChoice) {
-    let nginx = Nginx::start();
-    let mut spec = spec(&nginx, path, driver);
-    spec.contract.body_bytes = Some(bytes);
-    let mut generator = Generator::start(spec).unwrap();
-    let slices = [
-        generator.run(Until::Elapsed(Duration::from_millis(200))),
-        generator.run(Until::Requests(777)),
-        generator.run(Until::Elapsed(Duration::from_millis(200))),
-    ];
-    drop(generator);
-    for slice in &slices {
-        assert_eq!(
-            (slice.sent, slice.unfinished, slice.timed_out),
-            (slice.successful, 0, 0),
-            "{path} {:?}",
-            slice.errors
-        );
-        assert_eq!(slice.body_bytes, slice.successful * bytes);
-        assert!(
-            slice.reconnects >= slice.sent.saturating_sub(1600) / 100,
-            "every hundredth response ends a connection"
-        );
-    }
-    assert_eq!(slices[1].sent, 777);
-    let sent: u64 = slices.iter().map(|slice| slice.sent).sum();
-    assert_eq!(nginx.log().len() as u64, sent, "{path}");
 }
 
 fn tls(nginx: &Nginx) -> Tls {
@@ -77,13 +53,7 @@ fn tls(nginx: &Nginx) -> Tls {
 /// One slice of so many requests, all of which must be good and in the access log, which is returned.
 fn all_good(nginx: Nginx, spec: LoadSpec, requests: u64) -> (Counts, Vec<String>) {
     let slice = Generator::start(spec).unwrap().run(Until::Requests(requests));
-    assert_eq!(
-        (slice.sent, slice.successful),
-        (requests, requests),
-        "{:?} {:?}",
-        slice.errors,
-        slice.tls_error
-    );
+    assert_eq!((slice.sent, slice.successful), (requests, requests), "{slice:?}");
     let log = nginx.log();
     assert_eq!(log.len() as u64, requests);
     (slice, log)
@@ -99,45 +69,22 @@ fn tls_verifies_names_the_server_and_takes_up_sessions() {
     assert_eq!(slice.body_bytes, 3000 * LONG_BODY_BYTES);
     assert!(slice.wire_bytes > slice.body_bytes);
     // A hundred requests for each connection: later ones resume.
-    assert!(
-        slice.connections_opened >= 30 && slice.tls_resumed > 0,
-        "{} of {}",
-        slice.tls_resumed,
-        slice.connections_opened
-    );
+    assert!(slice.connections_opened >= 30 && slice.tls_resumed > 0, "{slice:?}");
     assert_eq!(slice.handshake.count(), slice.connections_opened);
     assert_eq!(slice.connect.count(), slice.connections_opened);
 }
 
 #[test]
-fn without_resumption_every_handshake_is_whole() {
+fn a_connection_for_each_request_and_its_whole_handshake_are_part_of_its_latency() {
     let nginx = Nginx::start();
     let tls = Some(Tls { resumption: false, ..tls(&nginx) });
-    let spec = LoadSpec {
-        address: Address::Tcp(nginx.tls),
-        tls,
-        keep_alive: false,
-        ..spec(&nginx, "/short", DriverChoice::Auto)
-    };
+    let address = Address::Tcp(nginx.tls);
+    let spec = LoadSpec { address, tls, keep_alive: false, ..spec(&nginx, "/short", DriverChoice::Auto) };
     let (slice, log) = all_good(nginx, spec, 200);
-    assert_eq!((slice.tls_resumed, slice.connections_opened), (0, 200));
-    assert!(log.iter().all(|line| line.contains("reused=. ")), "{}", log[0]);
-}
-
-#[test]
-fn plain_http_where_tls_is_expected_and_authorities_that_are_none_are_refused() {
-    let nginx = Nginx::start();
-    let base = |tls| LoadSpec {
-        address: Address::Tcp(nginx.tls),
-        tls: Some(tls),
-        connect_timeout: Duration::from_millis(300),
-        ..spec(&nginx, "/short", DriverChoice::Auto)
-    };
-    let spec = LoadSpec { address: Address::Tcp(nginx.plain), ..base(tls(&nginx)) };
-    let plain = Generator::start(spec).unwrap().run(Until::Requests(5));
-    assert_eq!((plain.successful, plain.errors[0].phase, plain.errors[0].cause), (0, Phase::Tls, Cause::Tls));
-    let nonsense = Tls { trust: Trust::Authorities(b"nothing".to_vec()), ..tls(&nginx) };
-    assert!(matches!(Generator::start(base(nonsense)), Err(LoadError::Spec { field: "load.tls.trust", .. })));
+    assert_eq!((slice.tls_resumed, slice.connections_opened, slice.connect.count()), (0, 200, 200));
+    assert!(log.iter().all(|line| line.contains("conn=1 ") && line.contains("reused=. ")), "{}", log[0]);
+    let p50 = |latencies: &stats::Latencies| latencies.quantile(0.5).unwrap().ns();
+    assert!(p50(&slice.latency) > p50(&slice.handshake), "a request begins with its connection");
 }
 
 #[test]
@@ -156,16 +103,12 @@ fn http2_with_several_streams_a_connection_with_tls_and_without() {
         // After a hundred requests nginx says that it takes no more, and refuses those that were on their way.
         let refused = |error: &ErrorCount| (error.phase, error.cause) == (Phase::Head, Cause::StreamRefused);
         assert!(slice.errors.iter().all(refused), "{:?}", slice.errors);
-        assert!(
-            slice.broken <= 10 * 8 && slice.sent == 1000 && slice.successful == 1000 - slice.broken,
-            "{slice:?}"
-        );
+        assert!(slice.broken <= 10 * 8, "{slice:?}");
+        assert_eq!((slice.sent, slice.successful), (1000, 1000 - slice.broken));
         let log = nginx.log();
         assert!(log.iter().all(|line| line.starts_with("GET /long HTTP/2.0 200 ")), "{}", log[0]);
-        assert_eq!(
-            (slice.successful, slice.body_bytes),
-            (log.len() as u64, slice.successful * LONG_BODY_BYTES)
-        );
+        assert_eq!(slice.successful, log.len() as u64);
+        assert_eq!(slice.body_bytes, slice.successful * LONG_BODY_BYTES);
         assert!(slice.connections_opened >= 9, "{} connections", slice.connections_opened);
     }
 }
@@ -184,17 +127,6 @@ fn pipelined_requests_are_answered_in_order_and_counted_once() {
     assert_eq!((slice.sent, slice.responses), (4000, 4000 - lost), "{:?}", slice.errors);
     assert!(lost < 4000 / 10, "{:?}", slice.errors);
     assert_eq!(nginx.log().len() as u64, slice.responses);
-}
-
-#[test]
-fn a_connection_for_each_request_is_part_of_its_latency() {
-    let nginx = Nginx::start();
-    let spec = LoadSpec { keep_alive: false, ..spec(&nginx, "/short", DriverChoice::Auto) };
-    let (slice, log) = all_good(nginx, spec, 2000);
-    assert_eq!((slice.connections_opened, slice.connect.count()), (2000, 2000));
-    assert!(log.iter().all(|line| line.contains("conn=1 ")), "{}", log[0]);
-    let p50 = |latencies: &stats::Latencies| latencies.quantile(0.5).unwrap().ns();
-    assert!(p50(&slice.latency) > p50(&slice.connect), "a request begins with its connection");
 }
 
 #[test]
@@ -221,10 +153,8 @@ fn sampled_contents_are_decoded_and_held_against_the_contract() {
     let slice = Generator::start(spec.clone()).unwrap().run(Until::Requests(100));
     assert_eq!((slice.successful, slice.contract_failures.len()), (100, 0));
     let [seen] = &slice.endpoints[0].contents[..] else { panic!("{:?}", slice.endpoints[0].contents) };
-    assert_eq!(
-        (&seen.sha256, seen.count, seen.decoded_bytes),
-        (&whole.to_string(), 10, 10 * LONG_BODY_BYTES)
-    );
+    assert_eq!((&seen.sha256, seen.count), (&whole.to_string(), 10));
+    assert_eq!(seen.decoded_bytes, 10 * LONG_BODY_BYTES);
     assert_eq!(seen.encoded_bytes * 10, slice.body_bytes, "it was compressed");
     assert!(seen.encoded_bytes < seen.decoded_bytes / 100);
 

@@ -189,13 +189,6 @@ pub fn read_to_end(mut stream: &TcpStream) {
     let _ = std::io::copy(&mut stream, &mut std::io::sink());
 }
 
-/// Reads one request, and writes this.
-pub fn respond(stream: &mut TcpStream, bytes: &[u8]) {
-    if read_request(stream) {
-        let _ = stream.write_all(bytes);
-    }
-}
-
 /// Writes no more. What was written still arrives.
 pub fn end(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);

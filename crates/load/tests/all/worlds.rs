@@ -73,14 +73,17 @@ fn trouble(random: &mut Pcg64Mcg) -> Script {
         then,
         counts: vec![(error.to_owned(), 1)],
     };
-    match random.random_range(0..8) {
+    let long = || format!("HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n{}", "x".repeat(150_000));
+    match random.random_range(0..10) {
         0 => script("", Then::End, "head closed-early"),
         1 => script(&head[..random.random_range(1..head.len())], Then::End, "head closed-early"),
         2 => script(&format!("{head}hello"), Then::End, "body closed-early"),
         3 => script(&format!("{head}hello"), Then::Reset, "reset"),
         4 => script("", Then::Reset, "reset"),
-        5 => script("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", Then::Hang, "head malformed"),
-        6 => script(
+        5 => script(&long(), Then::End, "body closed-early"),
+        6 => script(&long(), Then::Reset, "reset"),
+        7 => script("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", Then::Hang, "head malformed"),
+        8 => script(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
             Then::Hang,
             "body malformed",

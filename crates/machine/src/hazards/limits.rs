@@ -20,7 +20,6 @@ const TIME_WAIT_S: u32 = 60;
 /// Share of the table of tracked connections above which it may overflow within a run.
 const CONNTRACK_BAD: f64 = 0.8;
 
-/// Descriptors.
 pub(super) fn open_files(facts: &Facts) -> Told {
     let (soft, hard) = (facts.limits.files_soft?, facts.limits.files_hard?);
     let limit = |limit: u64| if limit == u64::MAX { "no limit".to_owned() } else { count(limit) };
@@ -39,7 +38,6 @@ pub(super) fn open_files(facts: &Facts) -> Told {
     told(grade, evidence, by(remedy, format!("ulimit -n {}", hard.min(1 << 20))))
 }
 
-/// The line before accept().
 pub(super) fn accept_queue(facts: &Facts) -> Told {
     let somaxconn = facts.limits.somaxconn?;
     let length = |length: i64| Quantity::count(u64::try_from(length).unwrap_or(0));
@@ -76,7 +74,6 @@ pub(super) fn ports(facts: &Facts) -> Told {
     told(Note, evidence, by(remedy, "sysctl -w net.ipv4.tcp_tw_reuse=2"))
 }
 
-/// A packet filter that keeps track of connections.
 pub(super) fn conntrack(facts: &Facts) -> Told {
     let table = facts.limits.conntrack?;
     if table.count == 0 {
@@ -91,27 +88,22 @@ pub(super) fn conntrack(facts: &Facts) -> Told {
     told(above(share, 0.0, CONNTRACK_BAD), evidence, remedy)
 }
 
-/// A link of limited rate or with a delay.
 pub(super) fn link(facts: &Facts) -> Told {
-    let link = facts.asked.link.as_ref()?;
-    match &link.reason {
-        Some(reason) if !link.granted => {
+    match &facts.asked.link.as_ref()?.reason {
+        Some(reason) => {
             told(Note, format!("none can be made: {reason}"), "experiments over loopback work all the same")
         }
-        _ => fine("`load.network` may be used"),
+        None => fine("`load.network` may be used"),
     }
 }
 
 /// `kernel.perf_event_paranoid` up to which everyone may profile services with the kernel's part.
 const PARANOID_FINE: i64 = 1;
 
-/// What moves the bytes of the load.
 pub(super) fn io_uring(facts: &Facts) -> Told {
-    let answer = facts.asked.io_uring.as_ref()?;
-    if answer.granted {
+    let Some(reason) = &facts.asked.io_uring.as_ref()?.reason else {
         return fine("granted: the load engine uses it");
-    }
-    let reason = answer.reason.as_deref().unwrap_or("refused");
+    };
     let evidence = format!("not to be had, so the load engine uses epoll: {reason}");
     let effect = "the generator takes more CPU time for the same load; it counts the same";
     let remedy = if facts.rights.io_uring_disabled.unwrap_or(0) > 0 {
@@ -125,7 +117,6 @@ pub(super) fn io_uring(facts: &Facts) -> Told {
     told(Note, evidence, remedy)
 }
 
-/// How the CPU time of services is counted.
 pub(super) fn accounts(facts: &Facts) -> Told {
     if facts.asked.group_writable? {
         return fine("CPU time of services is counted by a control group");
@@ -140,10 +131,9 @@ pub(super) fn accounts(facts: &Facts) -> Told {
 pub(super) fn profiles(facts: &Facts) -> Told {
     const RUN: &str = "sysctl -w kernel.perf_event_paranoid=1 kernel.kptr_restrict=0";
     let strict = facts.rights.perf_event_paranoid.is_some_and(|paranoid| paranoid > PARANOID_FINE);
-    if let Some(refused) = facts.asked.stacks.as_ref().filter(|stacks| !stacks.granted) {
-        let evidence = refused.reason.clone().unwrap_or_else(|| "no native profiles".to_owned());
+    if let Some(refusal) = facts.asked.stacks.as_ref().and_then(|stacks| stacks.reason.clone()) {
         let effect = "--explain has JavaScript in full all the same; of compiled code and of the kernel it has CPU time by thread alone";
-        return told(Note, evidence, if strict { by(effect, RUN) } else { effect.into() });
+        return told(Note, refusal, if strict { by(effect, RUN) } else { effect.into() });
     }
     let (paranoid, hidden) = (facts.rights.perf_event_paranoid?, facts.rights.kptr_restrict.unwrap_or(0));
     let evidence = format!("perf_event_paranoid {paranoid}, kptr_restrict {hidden}");
@@ -158,7 +148,6 @@ pub(super) fn profiles(facts: &Facts) -> Told {
     told(Note, evidence, by(effect, RUN))
 }
 
-/// What the shipped experiments start.
 pub(super) fn programs(facts: &Facts) -> Told {
     let all = &facts.asked.programs;
     if all.is_empty() {

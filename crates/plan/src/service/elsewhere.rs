@@ -17,7 +17,6 @@ use crate::text_form::{Host, RequestPath};
 
 /// What is wrong with what is asked of a service that runs already, at its place.
 const TOGETHER: &str = "not together with a service that runs already";
-/// Longest name of a context.
 const CONTEXT_BYTES_MAX: usize = 300;
 /// Longest name of a Service, a namespace or a port: a DNS label.
 const LABEL_BYTES_MAX: usize = 63;
@@ -108,7 +107,6 @@ fn report_missing(site: &mut Site<'_>, (name, own): (&str, &str), wanted: &str, 
     site.at_key(&["services", name, own], message, &label).hint(is_what);
 }
 
-/// The container as the plan has it.
 pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Container> {
     if let Some(of) = &service.container {
         let image = of.image.clone().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Against, Plan, ReadError, Refused, parse, plan_of, text};
+use proofload_plan::{Against, Plan, Refused, parse, parse_at};
 
 use crate::{here, kept, names, plan};
 
@@ -149,8 +149,8 @@ fn the_file_is_read_as_it_is_here_and_what_it_names_as_it_is_there() {
     }
     let against = Against { repository: root.join("here"), worktree: root.join("there"), ..against() };
     let file = root.join("here/bench/x.toml");
-    let text = text(&file).unwrap();
-    let planned = |against| plan_of(&text, &file, against);
+    let text = fs::read_to_string(&file).unwrap();
+    let planned = |against| parse_at(&text, file.parent().unwrap(), against);
     let (plan, base) = (planned(None).unwrap(), planned(Some(&against)).unwrap());
     let doubled = plan.against(&base, against.clone(), Vec::new()).unwrap();
     let templates: Vec<&str> = doubled
@@ -160,8 +160,7 @@ fn the_file_is_read_as_it_is_here_and_what_it_names_as_it_is_there() {
         .collect();
     assert_eq!(templates, ["old {{ port }}", "new {{port}}"]);
     fs::remove_dir_all(root.join("there/api")).unwrap();
-    let Err(ReadError::Problems(found)) = planned(Some(&against)) else { panic!("it is not there") };
-    let message = &found.problems[0].message;
+    let message = &planned(Some(&against)).unwrap_err()[0].message;
     assert!(message.ends_with("is not a directory: it does not exist at main (1a2b3c4)"), "{message}");
 }
 

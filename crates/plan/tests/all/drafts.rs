@@ -1,8 +1,8 @@
 //! Experiment files made from flags: what they look like, that they are the plan they say, and how their problems are told.
 
-use proofload_plan::{Draft, DraftSource, DraftVariant, Setting, read};
+use proofload_plan::{Draft, DraftSource, DraftVariant, Setting, parse};
 
-use crate::{here, names};
+use crate::{here, names, plan, read_file};
 
 fn draft(commands: &[(Option<&str>, &str)], settings: Vec<Setting>) -> Draft {
     let variant = |(name, command): &(Option<&str>, &str)| DraftVariant {
@@ -38,8 +38,8 @@ fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("experiment.toml");
     std::fs::write(&path, &written.text).unwrap();
-    let plan = read(&path).unwrap();
-    assert_eq!(plan, written.plan(folder.path(), None).unwrap());
+    let plan = read_file(&path).unwrap();
+    assert_eq!(plan, parse(&written.text, folder.path()).unwrap());
     assert_eq!(names(&plan), ["NODE_ENV=development", "NODE_ENV=production"]);
     assert_eq!(plan.comparisons.len(), 1);
     assert_eq!(plan.variants[1].services[0].command().unwrap().env["NODE_ENV"], "production");
@@ -51,7 +51,7 @@ fn the_file_has_comments_and_gives_the_plan_of_the_flags() {
 fn variants_are_called_by_what_tells_them_apart_and_the_same_one_twice_is_an_a_a_test() {
     let named = |commands: &[(Option<&str>, &str)]| {
         let draft = draft(commands, Vec::new());
-        let plan = draft.write().plan(here(), None).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let plan = plan(&draft.write().text);
         (names(&plan).join(" | "), draft.alike(), plan)
     };
     assert_eq!(named(&[(None, "node a.js --x"), (None, "node b.js --x")]).0, "a.js | b.js");
@@ -84,7 +84,7 @@ fn problems_are_told_by_the_flag_that_they_come_from() {
     ];
     let draft = draft(&[(None, "node a.js {prot}"), (None, "node b.js")], settings);
     let written = draft.write();
-    let told = written.plan(here(), None).unwrap_err();
+    let told = parse(&written.text, here()).unwrap_err();
     let told: Vec<String> = told
         .iter()
         .map(|problem| {
@@ -102,7 +102,7 @@ fn images_and_equal_urls_are_plans_as_commands_are() {
         for (variant, source) in draft.variants.iter_mut().zip(sources) {
             variant.source = source;
         }
-        let plan = draft.write().plan(here(), None).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let plan = plan(&draft.write().text);
         (names(&plan).join(" | "), plan)
     };
     let images = ["shop:1.4", "CACHE=off shop:1.5 --fast"].map(|text| DraftSource::image(text).unwrap());

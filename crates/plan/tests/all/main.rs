@@ -11,7 +11,7 @@ mod templates;
 
 use std::path::Path;
 
-use proofload_plan::{Plan, parse};
+use proofload_plan::{Plan, ReadError, parse, text};
 
 /// The folder of this crate, which has a `src`.
 fn here() -> &'static Path {
@@ -20,6 +20,11 @@ fn here() -> &'static Path {
 
 fn plan(text: &str) -> Plan {
     parse(text, here()).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}
+
+fn read_file(path: &Path) -> Result<Plan, ReadError> {
+    let text = text(path)?;
+    parse(&text, path.parent().unwrap()).map_err(|problems| ReadError::Problems { text, problems })
 }
 
 fn names(plan: &Plan) -> Vec<&str> {

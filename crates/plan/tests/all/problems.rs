@@ -7,6 +7,8 @@ use std::path::Path;
 
 use proofload_plan::{Problem, ReadError};
 
+use crate::read_file;
+
 /// A problem's place must be one that can be shown: within the text, and not in the middle of a character.
 fn rendered(text: &str, problems: &[Problem]) -> String {
     let mut out = String::new();
@@ -24,8 +26,8 @@ fn read(text: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("experiment.toml");
     std::fs::write(&path, text).unwrap();
-    let rendered = match proofload_plan::read(&path) {
-        Err(ReadError::Problems(problems)) => rendered(&problems.text, &problems.problems),
+    let rendered = match read_file(&path) {
+        Err(ReadError::Problems { text, problems }) => rendered(&text, &problems),
         other => panic!("expected problems, found {other:?}"),
     };
     rendered.replace(folder.path().to_str().unwrap(), "FOLDER")
@@ -139,7 +141,7 @@ fn deep_nesting_is_a_problem_and_not_a_crash() {
 fn a_file_that_cannot_be_read_is_named() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("missing.toml"), folder.path().to_owned()] {
-        let error = proofload_plan::read(&path).unwrap_err();
+        let error = read_file(&path).unwrap_err();
         assert!(matches!(error, ReadError::Io { .. }), "{error:?}");
         assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
     }

@@ -15,7 +15,7 @@ use machine::clock::monotonic_ns;
 use model::{Counts, Generator, GeneratorPart, GeneratorUse, Windows};
 
 use crate::Channel;
-use crate::generators::{ClockOffset, Ping};
+use crate::generators::ClockOffset;
 use crate::protocol::{
     Connection, Failed, GeneratorRequest, GeneratorResponse, Heartbeat, Message, QUEUE_MAX, Request,
     Response, VERSION, other_version,
@@ -182,11 +182,6 @@ impl Fleet {
         self.members.iter().map(|member| member.offset)
     }
 
-    /// How wrong the agreed begin is at most for the worst of them, in nanoseconds.
-    pub fn clock_error_ns_max(&self) -> u64 {
-        self.members.iter().map(|member| member.offset.error_ns).max().unwrap_or(0)
-    }
-
     /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
     fn dealt(&self, until: Until) -> Vec<Until> {
         let Until::Requests(total) = until else { return vec![until; self.takers.len()] };
@@ -213,7 +208,8 @@ impl Fleet {
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
-        let lead_ns = LEAD_MIN_NS + 4 * self.clock_error_ns_max();
+        let clock_error_ns = self.clocks().map(|offset| offset.error_ns).max().unwrap_or(0);
+        let lead_ns = LEAD_MIN_NS + 4 * clock_error_ns;
         let start_ns = monotonic_ns() + lead_ns;
         let longest = match until {
             Until::Elapsed(window) => {
@@ -222,7 +218,7 @@ impl Fleet {
             // How long requests take is the service's matter.
             Until::Requests(_) => Duration::MAX,
         };
-        let offsets: Vec<ClockOffset> = self.members.iter().map(|member| member.offset).collect();
+        let offsets: Vec<ClockOffset> = self.clocks().collect();
         let waited = self
             .send_all(|index| GeneratorRequest::Run { number, start_at_ns: offsets[index].theirs(start_ns) });
         let (mut sum, mut arrived) = (None::<Counts>, BTreeMap::new());
@@ -308,7 +304,7 @@ impl Fleet {
     }
 
     fn compare_clocks_of(&mut self, group: &[usize]) {
-        let mut pings: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
+        let mut offsets: BTreeMap<usize, ClockOffset> = BTreeMap::new();
         for number in 0..PINGS {
             let send = |index: &usize| {
                 let sent_ns = monotonic_ns();
@@ -319,18 +315,17 @@ impl Fleet {
             let waited = group.iter().copied().collect();
             self.gather(waited, SILENCE_MAX, &|| false, |index, member, response| match response {
                 Response::Pong { ping, clock_ns } if ping == number => {
-                    let ping = Ping { sent_ns: sent_ns[&index], clock_ns, received_ns: member.last_ns };
-                    pings.entry(index).or_default().push(ping);
+                    let offset = ClockOffset::of(sent_ns[&index], clock_ns, member.last_ns);
+                    let best = offsets.entry(index).or_insert(offset);
+                    if offset.error_ns < best.error_ns {
+                        *best = offset;
+                    }
                     true
                 }
                 _ => false,
             });
         }
-        for (index, pings) in pings {
-            if let Some(offset) = ClockOffset::of(&pings) {
-                self.members[index].offset = offset;
-            }
-        }
+        offsets.into_iter().for_each(|(index, offset)| self.members[index].offset = offset);
     }
 
     fn none_lost(&mut self) -> Result<(), Vec<FleetError>> {
@@ -432,14 +427,10 @@ impl Member {
         Member { connection, offset, generator, last_ns: monotonic_ns(), lost: None, alive: true }
     }
 
-    pub fn name(&self) -> String {
-        self.generator.name.clone()
-    }
-
     pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> GeneratorPart {
         let lag = counts.open.as_ref().and_then(|open| open.schedule_lag.quantile(0.99));
         GeneratorPart {
-            name: self.name(),
+            name: self.generator.name.clone(),
             // Where it runs is known to who asked for it.
             here: false,
             late_ns,
@@ -481,7 +472,7 @@ impl Member {
     pub fn lose(&mut self, what: String, is_refusal: bool) {
         // What comes of one that is lost already is the same loss again.
         if std::mem::take(&mut self.alive) {
-            self.lost = Some(FleetError { generator: self.name(), what, is_refusal });
+            self.lost = Some(FleetError { generator: self.generator.name.clone(), what, is_refusal });
         }
     }
 

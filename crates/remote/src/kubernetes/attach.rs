@@ -46,7 +46,6 @@ const WRITE_MAX: Duration = Duration::from_secs(3);
 const PIECE_BYTES: usize = 64 << 10;
 /// Nodes send pieces of some kilobytes.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// How much of a program's stderr is kept.
 const STDERR_BYTES_MAX: usize = 2048;
 /// When we look why a pod ended, each time after the last: its node reports that within a second or two. Few times, because
 /// many may end together.
@@ -65,7 +64,6 @@ pub(super) struct Input {
 /// A program's stdout. Where the program is lost, reading is an error with the reason.
 pub(super) struct Output {
     socket: WebSocket<Wire>,
-    wire: Wire,
     /// What was read of stdout and not passed on.
     piece: Bytes,
     stderr: Vec<u8>,
@@ -87,14 +85,9 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// Attaches to a pod.
-pub(super) fn attach(
-    namespace: &Namespace,
-    pod: &str,
-    container: &str,
-) -> Result<(Input, Output, Hold), Error> {
+pub(super) fn attach(namespace: &Namespace, pod: &str) -> Result<(Input, Output, Hold), Error> {
     const WHAT: &str = "to be attached to";
-    let (stream, path) = namespace.attach_point(pod, container)?;
+    let (stream, path) = namespace.attach_point(pod)?;
     let broken = |error: io::Error| namespace.unreachable(format!("{WHAT}: {error}"));
     stream.set_read_timeout(Some(CONNECT_MAX)).map_err(broken)?;
     stream.set_write_timeout(Some(WRITE_MAX)).map_err(broken)?;
@@ -119,7 +112,7 @@ pub(super) fn attach(
         Input { socket: WebSocket::from_raw_socket(wire.clone(), Role::Client, Some(limits)), half_closes };
     let (namespace, pod) = (namespace.clone(), pod.to_owned());
     let (piece, stderr) = (Bytes::new(), Vec::new());
-    let output = Output { socket, wire: wire.clone(), piece, stderr, namespace, pod };
+    let output = Output { socket, piece, stderr, namespace, pod };
     Ok((input, output, Hold(wire)))
 }
 
@@ -214,7 +207,7 @@ impl Read for Output {
 impl Output {
     /// The end, which is an error where we did not ask for it.
     fn end(&self) -> io::Result<usize> {
-        let is_closed = || self.wire.0.closed.load(Ordering::SeqCst);
+        let is_closed = || self.socket.get_ref().0.closed.load(Ordering::SeqCst);
         if is_closed() {
             return Ok(0);
         }
@@ -276,19 +269,14 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     }
     let config: Value = serde_json::from_slice(&view.stdout)
         .map_err(|error| unusable(format!("kubectl config view: {error}")))?;
-    let own = || Cluster {
-        server: format!("https://{}", std::env::var("KUBERNETES_SERVICE_HOST").unwrap_or_default()),
-        namespace: fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned()),
-    };
-    let is_pod = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    match cluster_of(&config, context)? {
-        Some(cluster) => Ok(cluster),
-        None if is_pod => Ok(own()),
-        None => Err(Error::new(
-            "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod",
-        )
-        .help("KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one")),
+    if let Some(cluster) = cluster_of(&config, context)? {
+        return Ok(cluster);
     }
+    let none = "no Kubernetes cluster is known here: the kubeconfig has no context, and this is no pod";
+    let hint = "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one";
+    let server = std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
+    let namespace = fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned());
+    Ok(Cluster { server: format!("https://{server}"), namespace })
 }
 
 /// `None` where it has no contexts at all and none is asked for. What a kubeconfig leaves out, or gives as null, is empty.
@@ -356,8 +344,7 @@ impl Proxy {
         let mut line = String::new();
         if !ready.is_ok_and(|ready| ready > 0) || !stdout.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
             drop(stop);
-            let why = format!("kubectl proxy does not start: {}", last(&errors.lines()));
-            return Err(unusable(why));
+            return Err(unusable(format!("kubectl proxy does not start: {}", last(&errors.lines()))));
         }
         let inode = OpenOptions::new().read(true).custom_flags(OFlags::PATH.bits().cast_signed()).open(&path);
         let socket = inode.map_err(not_started)?;

@@ -30,13 +30,6 @@ pub struct Behind {
     pub selector: String,
 }
 
-impl Behind {
-    /// The pods that requests go to.
-    pub fn ready(&self) -> impl Iterator<Item = &PodSeen> {
-        self.pods.iter().filter(|pod| pod.ready)
-    }
-}
-
 impl Deployed {
     /// Finds a Service's cluster and namespace, and whether all that is needed is allowed there.
     ///
@@ -67,7 +60,7 @@ impl Deployed {
 
     /// Why a Service cannot be loaded that this was seen of; `None` where it can.
     pub fn refusal(&self, behind: &Behind) -> Option<Error> {
-        if behind.ready().next().is_some() {
+        if behind.pods.iter().any(|pod| pod.ready) {
             return None;
         }
         let names: Vec<&str> = behind.pods.iter().map(|pod| pod.name.as_str()).collect();
@@ -86,7 +79,7 @@ impl Deployed {
                 format!("kubectl describe pods --namespace {namespace} tells why"),
             ),
         };
-        Some(unfit(&self.place(), &why).help(hint))
+        Some(Error::new(format!("{}: {why}", self.place())).help(hint))
     }
 
     fn looked(&self) -> Result<Behind, Error> {
@@ -110,13 +103,8 @@ impl Deployed {
             [] => format!("kubectl get services --namespace {namespace}"),
             known => plan::did_you_mean(name, "Services there", known.iter().map(String::as_str)),
         };
-        unfit(&self.place(), "there is no such Service").help(hint)
+        Error::new(format!("{}: there is no such Service", self.place())).help(hint)
     }
-}
-
-/// A Service that cannot be loaded: it is not there, it has no such port, or no pod is behind it.
-fn unfit(place: &str, why: &str) -> Error {
-    Error::new(format!("{place}: {why}"))
 }
 
 /// `app=shop,tier=web`.
@@ -137,7 +125,7 @@ struct Found {
 
 /// The address of a Service and one of its ports.
 fn address(place: &str, service: &Service, wanted: Option<&ServicePort>) -> Result<Found, Error> {
-    let refused = |why: String, hint: String| Err(unfit(place, &why).help(hint));
+    let refused = |why: String, hint: String| Err(Error::new(format!("{place}: {why}")).help(hint));
     let spec = &service.spec;
     if spec.kind == "ExternalName" {
         let name = &spec.external_name;

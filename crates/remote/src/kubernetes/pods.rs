@@ -17,13 +17,10 @@ use crate::kubernetes::api::{ContainerState, Pod, Terminated};
 /// A pod as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PodView {
-    /// Its completion index.
     pub index: u32,
-    /// Its name.
     pub name: String,
     /// Its node; empty while it has none.
     pub node: String,
-    /// How far it is.
     pub state: State,
 }
 
@@ -32,7 +29,6 @@ pub(super) struct PodView {
 pub(super) enum State {
     /// It is being made.
     Waiting,
-    /// Its program runs.
     Running,
     /// No node takes it; what the scheduler says.
     Unscheduled(String),

@@ -28,7 +28,6 @@ pub(crate) struct Connection {
     _keeper: Mutex<Box<dyn Any + Send>>,
 }
 
-/// Something that came.
 #[derive(Debug)]
 pub(crate) struct Message {
     /// The number that its reader was given.
@@ -55,7 +54,7 @@ impl Connection {
     ) -> io::Result<Connection> {
         let process = channel.process();
         let Channel { name, input, output, keeper } = channel;
-        let input = Arc::new(Input::new(input));
+        let input = Arc::new(Input(Mutex::new(Some(input))));
         heartbeat.include(&input);
         let listen = move || listen(BufReader::new(output), number, &to);
         std::thread::Builder::new().name(format!("responses-{number}")).spawn(listen)?;
@@ -99,19 +98,12 @@ type Writer = Box<dyn Write + Send>;
 pub(crate) struct Input(Mutex<Option<Writer>>);
 
 impl Input {
-    pub fn new(writer: Writer) -> Input {
-        Input(Mutex::new(Some(writer)))
-    }
-
     pub fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn send(&self, request: &Request) -> io::Result<()> {
-        match self.lock().as_mut() {
-            Some(writer) => write(writer.as_mut(), request),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        }
+        self.lock().as_mut().map_or(Ok(()), |writer| write(writer.as_mut(), request))
     }
 
     /// Sends a heartbeat, unless a request is being sent right now, which says as much for however long that takes.
@@ -315,7 +307,7 @@ mod tests {
     fn all_get_heartbeats_but_one_that_is_written_to_and_none_is_kept_open() {
         let piped = || {
             let (output, input) = io::pipe().unwrap();
-            (Arc::new(Input::new(Box::new(input))), BufReader::new(output))
+            (Arc::new(Input(Mutex::new(Some(Box::new(input))))), BufReader::new(output))
         };
         let line = |of: &mut BufReader<io::PipeReader>| {
             let mut line = String::new();

@@ -119,9 +119,11 @@ impl RemoteHost {
     /// # Errors
     /// If the machine is lost.
     pub fn view(&self, first: First, spin: bool) -> Result<PendingView<'_>, Error> {
-        let responses = self.responses();
+        let mut responses = self.responses();
         self.send(&Request::Services(ServicesRequest::View { first, spin }))?;
-        Ok(PendingView { host: self, responses, is_finished: false })
+        // Where another machine is lost nobody waits for what this one saw.
+        responses.unwanted += 1;
+        Ok(PendingView { host: self, responses })
     }
 
     /// The number of the next service.
@@ -180,7 +182,8 @@ impl RemoteHost {
     }
 }
 
-fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
+/// That nothing more is known of a machine, and why.
+pub(super) fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
     Error::new(format!("{host}: {reason}")).by(Blame::Lost(host.to_owned()))
 }
 
@@ -188,34 +191,21 @@ fn lost(host: &str, reason: impl std::fmt::Display) -> Error {
 pub struct PendingView<'a> {
     host: &'a RemoteHost,
     responses: MutexGuard<'a, Responses>,
-    is_finished: bool,
 }
 
 impl PendingView<'_> {
-    /// The machine.
-    pub fn host(&self) -> &str {
-        self.host.name()
-    }
-
     /// Waits for it.
     ///
     /// # Errors
     /// If the machine is lost.
     pub fn finish(mut self) -> Result<HostView, Error> {
-        self.is_finished = true;
+        self.responses.unwanted -= 1;
         match self.responses.next(PATIENCE, || false) {
             Ok(Response::Services(ServicesResponse::Viewed(view))) => Ok(*view),
             Ok(Response::Failed(failed)) => Err(self.host.failed(failed)),
             Ok(_) => Err(self.host.lost(OTHER_RESPONSE)),
             Err(reason) => Err(self.host.lost(reason)),
         }
-    }
-}
-
-impl Drop for PendingView<'_> {
-    /// Where another machine is lost nobody waits for what this one saw.
-    fn drop(&mut self) {
-        self.responses.unwanted += u32::from(!self.is_finished);
     }
 }
 
@@ -253,15 +243,8 @@ impl Responses {
 impl Drop for RemoteHost {
     fn drop(&mut self) {
         self.connection.end();
-        let deadline = Instant::now() + END_PATIENCE;
-        let responses = self.responses();
+        let mut responses = self.responses();
         // Until the channel ends: then the other side has gone, and so has everything below it.
-        while responses.lost.is_none() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match responses.messages.recv_timeout(left).map(|message| message.response) {
-                Ok(Ok(Some(_))) => {}
-                Ok(_) | Err(_) => break,
-            }
-        }
+        while responses.next(END_PATIENCE, || false).is_ok() {}
     }
 }

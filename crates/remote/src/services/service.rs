@@ -15,19 +15,19 @@ use machine::write_whole;
 use model::Found;
 use plan::Service;
 
+use crate::Error;
 use crate::protocol::{Request, Response};
-use crate::services::host::{OTHER_RESPONSE, PATIENCE, RemoteHost, pick};
+use crate::services::host::{OTHER_RESPONSE, PATIENCE, RemoteHost, lost, pick};
 use crate::services::{
     Answer, Question, ServiceView, ServicesRequest, ServicesResponse, StartService, Started,
 };
-use crate::{Blame, Error};
 
 /// The answer to the question of its name.
 macro_rules! answer {
     ($of:expr, $name:ident $(, $with:expr)?) => {
         match $of.ask(Question::$name $(($with))?)? {
             Answer::$name(answer) => Ok(answer),
-            _ => Err($of.unfit()),
+            _ => Err(lost($of.host().unwrap_or_default(), OTHER_RESPONSE)),
         }
     };
 }
@@ -116,15 +116,10 @@ impl RemoteService {
 
     /// Stops it and fetches its log. Where its machine is lost it ends by itself, and what is left of it is unknown here.
     pub fn stop(mut self) -> Stopped {
-        self.end().unwrap_or_else(|error| Stopped {
-            exit: None,
-            killed: 0,
-            leftovers: vec![Leftover {
-                pid: self.started.pid,
-                description: format!("it is unknown whether {} has ended: {error}", self.name),
-            }],
-            output_bytes: 0,
-            output_dropped_bytes: 0,
+        self.end().unwrap_or_else(|error| {
+            let description = format!("it is unknown whether {} has ended: {error}", self.name);
+            let leftovers = vec![Leftover { pid: self.started.pid, description }];
+            Stopped { leftovers, ..Stopped::default() }
         })
     }
 
@@ -277,12 +272,6 @@ impl ServiceHandle {
                 remote.host.ask(request, PATIENCE, pick!(Answered(answer) => answer))
             }
         }
-    }
-
-    /// That an answer is to another question.
-    fn unfit(&self) -> Error {
-        let host = self.host().unwrap_or_default();
-        Error::new(format!("{host}: {OTHER_RESPONSE}")).by(Blame::Lost(host.to_owned()))
     }
 
     /// Stops it and waits until nothing of it is left; the log of one elsewhere is here then.

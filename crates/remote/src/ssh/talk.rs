@@ -32,8 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const COPY_PATIENCE: Duration = Duration::from_secs(180);
 /// What may be printed that is no answer.
 const FOREIGN_BYTES_MAX: usize = 1 << 20;
-/// Lines of it that are kept.
-const FOREIGN_LINES: usize = 20;
 
 /// A shell there that waits for orders.
 #[derive(Debug)]
@@ -90,7 +88,7 @@ impl Talk {
     /// Logs in and has the script run there. Its first answer is not read yet.
     pub(super) fn begin(destination: Destination, program: &Program) -> Result<Talk, Error> {
         let mark = format!("pl{:016x}", RandomState::new().build_hasher().finish());
-        let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256());
+        let script = format!("mark={mark} name={} sum={}\n{SCRIPT}", program.file_name(), program.sha256);
         let failed = |source: io::Error| {
             destination
                 .error(format!("ssh cannot be started: {source}"))
@@ -130,10 +128,7 @@ impl Talk {
                 return Ok(said);
             }
             self.foreign_bytes += line.len();
-            let text = printable(&line);
-            if !text.is_empty() {
-                keep(&mut self.foreign, text);
-            }
+            self.foreign.extend(Some(printable(&line)).filter(|text| !text.is_empty()));
             if self.foreign_bytes > FOREIGN_BYTES_MAX {
                 return Err(fault::no_shell(&self.destination, &last(&self.foreign)));
             }
@@ -199,13 +194,6 @@ impl Talk {
     }
 }
 
-/// Adds a line, of which the last are kept: those tell why nobody answers.
-fn keep(lines: &mut Vec<String>, line: String) {
-    let over = (lines.len() + 1).saturating_sub(FOREIGN_LINES);
-    lines.drain(..over);
-    lines.push(line);
-}
-
 fn marked(line: &[u8], mark: &str) -> Option<Line> {
     // A start file may print without ending its line.
     let text = String::from_utf8_lossy(line);
@@ -254,7 +242,7 @@ fn command(destination: &Destination, script_bytes: usize) -> Command {
     let remote = format!("exec sh -c 'eval \"$(head -c {script_bytes})\"'");
     let mut command = Command::new("ssh");
     command.arg("-T").args(OPTIONS.iter().flat_map(|option| ["-o", option]));
-    command.args(["--", destination.as_str(), &remote]);
+    command.args(["--", &destination.0, &remote]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Ctrl-C is for us: whoever ends a run in good order still needs its connections.
     command.process_group(0);
@@ -320,13 +308,6 @@ fn how_it_ended(status: Option<ExitStatus>, words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn after_a_long_banner_the_last_words_are_told() {
-        let mut lines = Vec::new();
-        (0..50).for_each(|number| keep(&mut lines, format!("line {number}")));
-        assert_eq!((lines.len(), last(&lines).as_str()), (FOREIGN_LINES, "line 47; line 48; line 49"));
-    }
 
     #[test]
     fn only_what_has_the_mark_is_an_answer() {

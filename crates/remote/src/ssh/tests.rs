@@ -16,7 +16,7 @@ fn what_ssh_takes_is_taken() {
         "ssh://[::1]",
         "::1",
     ] {
-        assert_eq!(Destination::new(text).unwrap().as_str(), text);
+        assert_eq!(Destination::new(text).unwrap().0, text);
     }
     assert_eq!(Destination::new("bench").unwrap().name(), "ssh://bench");
     assert_eq!(Destination::new("ssh://bench:22").unwrap().name(), "ssh://bench:22");

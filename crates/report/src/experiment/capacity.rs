@@ -8,14 +8,10 @@ use record::{EndReason, Record};
 
 use super::answer::VOID;
 
-/// What users bear, as it was asked.
-fn slo(record: &Record) -> String {
-    let told: Vec<String> = record.header.plan.design.slo.iter().map(Limit::to_string).collect();
-    told.join(" and ")
-}
-
 /// What one variant bears; and whether there is a figure at all.
-fn holds(of: &Capacity, slo: &str) -> (bool, String) {
+fn holds(record: &Record, of: &Capacity) -> (bool, String) {
+    let limits: Vec<String> = record.header.plan.design.slo.iter().map(Limit::to_string).collect();
+    let slo = limits.join(" and ");
     match (of.per_s, &of.interval, of.bracket) {
         // Of what is known from below alone the upper end means nothing.
         (Some(_), Some(interval), _) if of.at_least => {
@@ -38,7 +34,7 @@ fn holds(of: &Capacity, slo: &str) -> (bool, String) {
 
 /// The same as a sentence.
 fn held(record: &Record, of: &Capacity) -> String {
-    let (is_known, detail) = holds(of, &slo(record));
+    let (is_known, detail) = holds(record, of);
     format!("{}{detail}", if is_known { "holds " } else { "" })
 }
 
@@ -57,9 +53,8 @@ pub(crate) fn lines(record: &Record, conclusion: &Conclusion, variant: usize, of
 
 /// What each variant bears.
 pub(super) fn answers(record: &Record, conclusion: &Conclusion) -> Vec<Answer> {
-    let slo = slo(record);
     let answer = |of: &Capacity| {
-        let (is_known, detail) = holds(of, &slo);
+        let (is_known, detail) = holds(record, of);
         let (tone, word) = if is_known { (Tone::Good, "holds") } else { (Tone::Doubtful, "inconclusive") };
         let alone = conclusion.capacities.len() == 1;
         let notes = notes(of).into_iter().chain(too_short(record)).collect();

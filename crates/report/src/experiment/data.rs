@@ -13,9 +13,6 @@ use serde::Serialize;
 use serde_json::Value;
 use stats::{Band, Latencies, Resampling};
 
-/// Version of this form; fields may be added within a version, never renamed or removed.
-const VERSION: u32 = 1;
-
 /// The quantiles given, in per cent.
 const PERCENT: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 /// Draws of whole blocks for the bands of quantiles, and their level.
@@ -143,7 +140,7 @@ pub(super) fn data(record: &Record, conclusion: &Conclusion, why: Option<&Explan
         (None, service_time)
     };
     let report = Report {
-        report_version: VERSION,
+        report_version: 1,
         experiment: &header.plan.name,
         question: header.plan.question.as_deref(),
         record: record.directory.display().to_string(),
@@ -184,7 +181,7 @@ fn summary<'a>(variant: &'a str, blocks: &[Latencies], seed: u64) -> Latency<'a>
     let resampling = Resampling { resamples: BAND_RESAMPLES, seed };
     let bands = stats::quantile_bands(&grouped(blocks), &resolved, BAND_LEVEL, resampling);
     let band = |index: usize| {
-        let Band { low_ns, high, .. } = bands.as_ref().ok()?.get(index)?;
+        let Band { low_ns, high, .. } = bands.as_ref()?.get(index)?;
         Some(BandUs { low: us(*low_ns), high: high.is_exact().then(|| us(high.ns())) })
     };
     let quantile = |(index, share): (usize, &f64)| {

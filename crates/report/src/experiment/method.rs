@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use analysis::{AaCheck, Conclusion, DroppedBlock};
 use plan::{Load, Process, Request};
 use record::{Deployed, EndReason, Environment, PodSeen, Prepared, Record};
-use stats::Rule;
+use stats::Way;
 
 use model::quantity::{bytes, change, many, rate, share, span};
 
@@ -128,13 +128,13 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
     // The joint critical t cannot always be had; then each comparison has its share of the 5 %.
     let shared = rule.critical_t(estimate.blocks) == Some(estimate.critical_t);
     let together = "95 % for all looks and comparisons together";
-    let confidence = match (rule, conclusion.comparisons.len()) {
-        (Rule::EachBlock { .. }, _) => together.to_owned(),
-        (Rule::Planned(_) | Rule::Sequence { .. }, _) => {
+    let confidence = match (rule.way, conclusion.comparisons.len()) {
+        (Way::EachBlock { .. }, _) => together.to_owned(),
+        (Way::Planned(_) | Way::Sequence, _) => {
             format!("{together}, by the rule of the version that made the record")
         }
-        (Rule::Once { .. }, 1) => "95 %, looked at once".to_owned(),
-        (Rule::Once { .. }, many) => {
+        (Way::Once, 1) => "95 %, looked at once".to_owned(),
+        (Way::Once, many) => {
             let how = if shared { "each with its share of the 5 %" } else { "sign flips" };
             format!("95 %, looked at once; {many} comparisons judged together ({how})")
         }

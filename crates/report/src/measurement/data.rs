@@ -9,8 +9,6 @@ use stats::Latencies;
 
 use super::{Loaded, QUANTILES};
 
-const VERSION: u32 = 1;
-
 /// The document of a measurement.
 pub(crate) fn data(of: &Loaded<'_>) -> Value {
     let measured = &of.of;
@@ -22,7 +20,7 @@ pub(crate) fn data(of: &Loaded<'_>) -> Value {
     });
     let findings = &of.measured.conclusion.findings;
     let mut document = object(json!({
-        "version": VERSION,
+        "version": 1,
         "proofload": of.measured.record.header.proofload,
         "capacity": capacity,
         "findings": findings,

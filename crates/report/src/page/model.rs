@@ -44,8 +44,6 @@ pub struct PageData {
     pub findings: Vec<Finding>,
     /// What `proofload explain NUMBER` says of each of their checks, as paragraphs of plain text, by its number.
     pub explanations: BTreeMap<&'static str, Vec<String>>,
-    /// The command that explains them on a terminal; `None` where there are none.
-    pub explained_by: Option<String>,
     /// The variants in the order of the plan. Their index is their colour and mark everywhere.
     pub variants: Vec<Variant>,
     /// Figures of the variants, one row each, in their order.

@@ -269,9 +269,8 @@ fn cores(slice: &Slice) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::kept;
 
     #[test]
     fn a_curve_ends_where_ten_requests_lie_beyond_and_is_never_too_long() {
@@ -302,15 +301,12 @@ mod tests {
     }
 
     fn trial() -> Trial {
-        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-        let record = record::open(path).expect("the kept record opens");
-        record.blocks[0].trials[0].clone()
+        kept().blocks[0].trials[0].clone()
     }
 
     #[test]
     fn a_variant_that_is_decided_early_has_its_line_from_a_block_of_its_own() {
-        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-        let mut record = record::open(path).expect("the kept record opens");
+        let mut record = kept();
         let later = record.blocks.iter_mut().skip(2);
         later.for_each(|block| block.trials.retain(|trial| trial.variant() != 1));
         let lines = time_lines(&record, &mut Vec::new());

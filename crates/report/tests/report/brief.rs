@@ -2,7 +2,7 @@
 
 use analysis::conclude;
 use plan::Metric;
-use proofload_report::{Measured, Report, text};
+use proofload_report::{Measured, Report};
 use record::{EndReason, Record};
 
 use crate::records::{
@@ -12,7 +12,7 @@ use crate::records::{
 fn brief(record: &Record, width: usize) -> String {
     let conclusion = conclude(record);
     let measured = Measured { is_latest: true, ..Measured::new(record, &conclusion, None) };
-    anstream::adapter::strip_str(&text(&measured.brief(), width)).to_string()
+    crate::drawn(&measured.brief(), width)
 }
 
 #[test]

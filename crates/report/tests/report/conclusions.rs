@@ -4,7 +4,9 @@ use analysis::conclude;
 use plan::{LookRule, Metric};
 use proofload_report::so_far;
 
-use crate::records::{as_json, as_markdown, as_text, factorial, give, interacting, kept, part, slices};
+use crate::records::{
+    as_json, as_markdown, as_page, as_text, factorial, give, interacting, kept, part, slices,
+};
 
 fn line(text: &str, name: &str) -> String {
     text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned()
@@ -69,6 +71,9 @@ fn before_its_one_look_no_interval_is_shown() {
     let told = so_far(&conclude(&record)).join("\n");
     assert!(told.ends_with("nothing is shown before the end"), "{told}");
     assert!(!as_text(&record).contains(" % to "), "an interval is a look");
+    let page = as_page(&record);
+    assert!(page.verdicts.iter().all(|verdict| verdict.ratio.is_none() && verdict.blocks.is_empty()));
+    assert!(page.interactions.is_empty());
 }
 
 #[test]
@@ -86,6 +91,12 @@ fn blocks_that_were_dropped_are_told_in_every_form() {
     let json = as_json(&record);
     let second = &json["blocks_dropped"][1];
     assert_eq!((&json["blocks"], &second["block"], &second["why"]), (&8.into(), &5.into(), &why.into()));
+    // In the picture, and in no ratio.
+    let page = as_page(&record);
+    let series = &page.series[0];
+    assert_eq!((series.dropped[1].block, series.dropped[1].why.as_str()), (5, why));
+    assert_eq!((series.blocks.len(), page.verdicts[0].blocks.len(), page.variants[0].trials), (10, 8, 8));
+    assert!(series.values[0][4].is_some());
 }
 
 #[test]

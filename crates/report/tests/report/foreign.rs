@@ -15,9 +15,7 @@ fn study(name: &str) -> Audit {
 fn text(audit: &Audit, compare: Option<(usize, usize)>) -> String {
     let comparison = compare.and_then(|(one, other)| ::foreign::compare(audit, one, other));
     let text = crate::plain(&Audited { audit, comparison }, 80);
-    for line in text.lines() {
-        assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
-    }
+    crate::fits(&text, 80);
     text
 }
 

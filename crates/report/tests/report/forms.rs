@@ -29,20 +29,13 @@ fn json_of_a_latency_experiment_has_its_rate_and_response_times_and_no_closed_lo
     let closed = as_json(&kept());
     assert_eq!((&closed["report_version"], &closed["open_loop"]), (&1.into(), &serde_json::Value::Null));
     assert_eq!(closed["closed_loop_latency"][0]["quantiles"][0]["percent"], 50.0);
-    let comparison = &closed["comparisons"][0];
-    assert_eq!(comparison["outcome"], "better");
-    assert!(comparison["estimate"]["ratio"].as_f64().is_some_and(|ratio| (1.1..1.5).contains(&ratio)));
-    assert!(closed["variants"][0]["throughput_per_s"].as_f64().is_some_and(|rate| rate > 1000.0));
     let json = as_json(&in_open_loop(Metric::P50));
-    assert_eq!(json["comparisons"][0]["metric"], "p50");
-    assert_eq!(
-        (&json["open_loop"]["rate"]["per_s"], &json["open_loop"]["arrivals"]),
-        (&1218.0.into(), &"poisson".into())
-    );
+    let open = &json["open_loop"];
+    assert_eq!((&open["rate"]["per_s"], &open["arrivals"]), (&1218.0.into(), &"poisson".into()));
     assert_eq!(json["variants"][0]["response_time"][0]["metric"], "p50");
     assert!(json["variants"][0]["response_time"][0]["us"].as_f64().is_some_and(|us| us > 2000.0));
     assert_eq!(json["closed_loop_latency"], serde_json::json!([]));
-    let quantiles = &json["open_loop"]["response_time"][0]["quantiles"];
+    let quantiles = &open["response_time"][0]["quantiles"];
     let number = |value: &serde_json::Value| value.as_f64().expect("a number");
     let (p50, band) = (&quantiles[0], &quantiles[0]["band_us"]);
     assert_eq!((&p50["percent"], &quantiles[3]["percent"]), (&50.0.into(), &99.0.into()));

@@ -7,7 +7,8 @@ use plan::Metric;
 use proofload_report::history::{List, Listed, Trended};
 use proofload_report::{Report, csv};
 use record::EndReason;
-use textwrap::core::display_width;
+
+use crate::fits;
 
 /// The kept record's, as if made on that day; all its ratios and figures of the candidate so many times as large.
 fn essentials(day: u32, times: f64) -> Essentials {
@@ -28,12 +29,6 @@ fn essentials(day: u32, times: f64) -> Essentials {
         figure.interval = figure.interval.map(|(low, high)| (low * times, high * times));
     }
     made
-}
-
-fn fits(text: &str, width: usize) {
-    for line in text.lines() {
-        assert!(display_width(line) <= width, "{} of {width} columns: {line}", display_width(line));
-    }
 }
 
 /// What a list may hold, the newest first.

@@ -1,6 +1,7 @@
 //! Reports as people and programs read them.
 
-use proofload_report::{Report, text};
+use proofload_report::{Document, Report, text};
+use textwrap::core::display_width;
 
 mod across;
 mod brief;
@@ -24,5 +25,15 @@ mod why;
 
 /// The text of a report, without colours.
 fn plain(report: &dyn Report, width: usize) -> String {
-    anstream::adapter::strip_str(&text(&report.document(), width)).to_string()
+    drawn(&report.document(), width)
+}
+
+fn drawn(document: &Document, width: usize) -> String {
+    anstream::adapter::strip_str(&text(document, width)).to_string()
+}
+
+fn fits(text: &str, width: usize) {
+    for line in text.lines() {
+        assert!(display_width(line) <= width, "{} of {width} columns: {line}", display_width(line));
+    }
 }

@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use analysis::{DroppedBlock, conclude};
+use analysis::conclude;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plan::Metric;
-use proofload_report::page::{Grade, Outcome, PageData, State, page_of};
+use proofload_report::page::{Grade, Outcome, State, page_of};
 use proofload_report::{Measured, Report};
 use record::{MadeBy, Record};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::explained::between;
-use crate::records::{factorial, hostile, in_open_loop, kept, of_variants, slices};
+use crate::records::{as_page as data, factorial, hostile, in_open_loop, kept, of_variants, slices};
 
 const TEMPLATE: &str = include_str!("../../src/page/page.html");
 const HOSTILE: [&str; 8] = [
@@ -32,27 +32,8 @@ fn embedded(page: &str) -> Value {
     serde_json::from_str(between(page, "id=\"data\">", "</script>")).expect("the data are JSON")
 }
 
-fn data(record: &Record) -> PageData {
-    Measured::new(record, &conclude(record), None).page().expect("it has a page")
-}
-
 fn page(record: &Record) -> String {
     page_of(&data(record))
-}
-
-#[test]
-fn the_template_keeps_to_what_the_page_is_put_together_with() {
-    for (mark, parent) in [
-        ("{{data}}", "<script type=\"application/json\" id=\"data\">"),
-        ("{{title}}", "<title>"),
-        ("{{policy}}", "content=\""),
-    ] {
-        assert_eq!(TEMPLATE.matches(mark).count(), 1, "{mark}");
-        assert!(TEMPLATE.contains(&format!("{parent}{mark}")), "{mark} is not behind {parent}");
-    }
-    assert!(TEMPLATE.contains("http-equiv=\"Content-Security-Policy\""));
-    // A browser hashes what it reads, in which every line ends in one way; and nothing may change it on its way through a terminal.
-    assert!(!TEMPLATE.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "a control character");
 }
 
 #[test]
@@ -79,6 +60,8 @@ fn a_name_that_is_markup_does_nothing() {
 
 #[test]
 fn the_policy_lets_run_the_page_s_own_script_and_nothing_else() {
+    // A browser hashes what it reads, in which every line ends in one way; and nothing may change it on its way through a terminal.
+    assert!(!TEMPLATE.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "a control character");
     let page = page(&kept());
     let policy = between(&page, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
     assert!(policy.starts_with("default-src 'none'; "), "{policy}");
@@ -131,37 +114,23 @@ fn the_page_has_what_the_other_forms_have_and_numbers_for_its_pictures() {
 fn the_command_that_repeats_a_run_can_be_typed() {
     let mut record = kept();
     record.header.experiment = "my shop/a.toml".to_owned();
-    assert_eq!(data(&record).repeat, "proofload run 'my shop/a.toml' --seed 11");
+    for (made_by, command) in [
+        (MadeBy::Run, "run 'my shop/a.toml'"),
+        (MadeBy::CapacityOfFile, "capacity 'my shop/a.toml'"),
+        (MadeBy::Calibrate, "doctor calibrate 'my shop/a.toml' --variant level-0"),
+        (MadeBy::Tune, "run records/simulated/experiment.toml"),
+    ] {
+        record.header.made_by = made_by;
+        assert_eq!(data(&record).repeat, format!("proofload {command} --seed 11"));
+    }
     record.header.budget_typed = true;
     assert!(data(&record).repeat.contains(" --budget "));
-    record.header.budget_typed = false;
-    record.header.made_by = MadeBy::CapacityOfFile;
-    assert_eq!(data(&record).repeat, "proofload capacity 'my shop/a.toml' --seed 11");
-    record.header.made_by = MadeBy::Calibrate;
-    assert_eq!(
-        data(&record).repeat,
-        "proofload doctor calibrate 'my shop/a.toml' --variant level-0 --seed 11"
-    );
-    record.header.made_by = MadeBy::Tune;
-    let told = data(&record).repeat;
-    assert!(told.starts_with("proofload run ") && told.ends_with("/experiment.toml --seed 11"), "{told}");
     // A load has no file.
     let words = ["proofload", "--records", "r", "load", "http://shop/"];
     (record.header.command, record.header.made_by) = (words.map(str::to_owned).into(), MadeBy::Load);
     let told = data(&record);
     assert_eq!(told.repeat, "proofload --records r load http://shop/");
     assert!(!told.next.iter().any(|step| step.contains("proofload run")), "{:?}", told.next);
-}
-
-#[test]
-fn a_dropped_block_is_in_the_picture_and_in_no_ratio() {
-    let mut record = kept();
-    let why = "the host gave 40 % of the CPU time to others".to_owned();
-    record.blocks[2].dropped = Some(why.clone());
-    let told = data(&record);
-    assert_eq!(told.series[0].dropped, [DroppedBlock { block: 3, why }]);
-    assert_eq!((told.series[0].blocks.len(), told.verdicts[0].blocks.len()), (10, 9));
-    assert!(told.series[0].values[0][2].is_some() && told.variants[0].trials == 9);
 }
 
 #[test]
@@ -205,17 +174,6 @@ fn two_factors_have_their_means_over_trials_and_over_the_others() {
     }
     assert_eq!(data.interactions.len(), 6 * 3);
     assert!(data.effects.is_some_and(|effects| effects.lines.iter().any(|line| line.interaction)));
-}
-
-#[test]
-fn before_the_one_look_the_page_shows_no_ratio() {
-    let mut record = factorial(2, 0.0);
-    record.header.plan.design.looks = plan::LookRule::Once;
-    record.ended = None;
-    let data = data(&record);
-    assert!(data.verdicts.iter().all(|verdict| verdict.ratio.is_none() && verdict.blocks.is_empty()));
-    assert!(data.interactions.is_empty());
-    assert_eq!(data.state, State::Broken);
 }
 
 #[test]

@@ -63,11 +63,7 @@ fn what_a_candidate_adds_is_told_in_its_unit_beside_the_ratio() {
     let mut record = with_proxy();
     record.header.plan.design.metric = Metric::CpuPerRequest;
     insta::assert_snapshot!(part(&as_text(&record), "level-1 vs", " variant "));
-    let json = as_json(&record);
-    let difference = &json["comparisons"][0]["difference"];
-    assert_eq!(difference["unit"], "us");
-    let end = |name: &str| difference[name].as_f64().expect("a number");
-    assert!(end("low") < end("value") && end("value") < end("high"), "{difference}");
+    assert_eq!(as_json(&record)["comparisons"][0]["difference"]["unit"], "us");
 }
 
 /// As if each slice had been of two requests.

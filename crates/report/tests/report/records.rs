@@ -4,6 +4,7 @@ use std::path::Path;
 
 use analysis::conclude;
 use plan::{Comparison, Factor, Metric, Rate};
+use proofload_report::page::PageData;
 use proofload_report::{Measured, Report, markdown, text};
 use record::{EndReason, Ended, OpenLoop, RateChosen, Record, Slice, Trial};
 use serde_json::Value;
@@ -84,6 +85,10 @@ pub fn as_markdown(record: &Record) -> String {
 
 pub fn as_json(record: &Record) -> Value {
     Measured::new(record, &conclude(record), None).data()
+}
+
+pub fn as_page(record: &Record) -> PageData {
+    Measured::new(record, &conclude(record), None).page().expect("it has a page")
 }
 
 /// What the second level of each factor does to throughput; the third does nothing.

@@ -43,17 +43,11 @@ fn the_json_of_every_kind_of_record_is_what_the_schema_says() {
     }
     // What is not as the schema says is found.
     let mut spoiled = as_json(&kept());
-    spoiled["new"] = 1.into();
-    spoiled["seed"] = "11".into();
-    spoiled["comparisons"][0]["outcome"] = "won".into();
+    (spoiled["new"], spoiled["seed"]) = (1.into(), "11".into());
     spoiled["comparisons"][0]["estimate"]["low"] = Value::Null;
-    spoiled.as_object_mut().expect("an object").remove("blocks");
     let found = faults(&spoiled, &schema, &schema, "report").join("; ");
-    for fault in [".new: the schema does not have it", ".seed: ", ".blocks: is missing"] {
+    for fault in [".new: the schema does not have it", ".seed: ", ".comparisons[0].estimate"] {
         assert!(found.contains(&format!("report{fault}")), "{fault}: {found}");
-    }
-    for fault in ["outcome: ", "estimate"] {
-        assert!(found.contains(&format!("report.comparisons[0].{fault}")), "{fault}: {found}");
     }
 }
 

@@ -7,6 +7,7 @@ use explain::{
 };
 use proofload_report::{Document, Measured, Report, markdown, text};
 
+use crate::drawn;
 use crate::explained::frame;
 use crate::records::kept;
 
@@ -18,13 +19,9 @@ fn section(explanation: &Explanation) -> Document {
     }
 }
 
-fn plain(document: &Document, width: usize) -> String {
-    anstream::adapter::strip_str(&text(document, width)).to_string()
-}
-
 /// The section's text.
 fn told(explanation: &Explanation, width: usize) -> String {
-    plain(&section(explanation), width)
+    drawn(&section(explanation), width)
 }
 
 fn profile(title: &str, tree: &Tree) -> Document {
@@ -135,7 +132,7 @@ fn explanation() -> Explanation {
 #[test]
 fn section_and_profiles_are_told_as_they_were() {
     let explanation = explanation();
-    let (told, all) = (told(&explanation, 100), plain(&explain::all_of(&explanation, "Sync or async?"), 100));
+    let (told, all) = (told(&explanation, 100), drawn(&explain::all_of(&explanation, "Sync or async?"), 100));
     let (first, rest) = all.split_once("\n\nsync\n").expect("two variants");
     // Behind its title.
     let compared = told.split_once("\n\n").expect("a section").1;
@@ -146,7 +143,7 @@ fn section_and_profiles_are_told_as_they_were() {
         ("text_of_all_that_a_record_tells_of_one_variant", first.to_owned()),
         (
             "text_of_one_profile_shares_out_what_worked_and_not_what_waited",
-            plain(&profile("before.cpuprofile", &tree(967e6)), 100),
+            drawn(&profile("before.cpuprofile", &tree(967e6)), 100),
         ),
     ] {
         insta::assert_snapshot!(name, text);
@@ -159,7 +156,7 @@ fn a_report_has_the_section_after_its_verdicts_and_says_where_to_see_more() {
     let conclusion = conclude(&record);
     let explanation = explanation();
     let document = Measured::new(&record, &conclusion, Some(&explanation)).document();
-    let said = plain(&document, 100);
+    let said = drawn(&document, 100);
     let place = |what: &str| said.find(what).unwrap_or_else(|| panic!("{what}: {said}"));
     let section = place("\nWhere the time goes\n");
     assert!(place("FASTER") < section && section < place("   blocks  "), "{said}");
@@ -244,7 +241,7 @@ fn a_tree_that_leads_nowhere_or_too_deep_is_drawn_as_far_as_it_goes() {
     };
     let deep = Tree { frames: frames(), nodes: (0..100_000).map(node).collect() };
     for (tree, there) in [(broken, "pbkdf2Sync"), (deep, "handle"), (Tree::default(), "0 µs of CPU time")] {
-        let said = plain(&profile("profile", &tree), 100);
+        let said = drawn(&profile("profile", &tree), 100);
         assert!(said.contains(there), "{there}: {said}");
     }
 }
@@ -252,7 +249,7 @@ fn a_tree_that_leads_nowhere_or_too_deep_is_drawn_as_far_as_it_goes() {
 #[test]
 fn a_difference_of_two_profiles_is_told_in_their_own_unit() {
     let comparison = &explanation().comparisons[0];
-    let said = plain(&explain::difference(comparison, Unit::Nanoseconds), 100);
+    let said = drawn(&explain::difference(comparison, Unit::Nanoseconds), 100);
     assert!(said.starts_with("sync vs async\n"), "{said}");
     assert!(said.contains("+20.40 µs (+19.70 to +21.10 µs) of CPU time"), "{said}");
     assert!(!said.contains("waiting"), "what waits took no time: {said}");

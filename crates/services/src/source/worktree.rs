@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
 use crate::source::Source;
@@ -32,16 +32,9 @@ pub struct Worktree {
     _lock: Lock,
 }
 
-/// What is kept beside a worktree.
-#[derive(Default, Serialize, Deserialize)]
-struct Owner {
-    /// `None`: its path is not UTF-8 and cannot be kept. Git is then asked in the worktree itself.
-    repository: Option<String>,
-}
-
 /// Where worktrees are kept.
 pub(super) fn folder(cache: &Cache) -> PathBuf {
-    cache.folder().join(FOLDER)
+    cache.folder.join(FOLDER)
 }
 
 /// Name of the folder of a commit of a repository: it begins with the commit, for whoever looks at a path.
@@ -76,7 +69,7 @@ impl Source {
     /// # Errors
     /// Where git cannot, or the cache cannot be written.
     pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
-        let cache = Cache::at(folder(cache));
+        let cache = Cache { folder: folder(cache) };
         cache.create()?;
         let path = self.against.worktree.clone();
         let key = path.file_name().unwrap_or_default().to_string_lossy();
@@ -130,9 +123,9 @@ impl Source {
 
     fn sign(&self) -> Result<(), Error> {
         let path = beside(&self.against.worktree, OWNER);
-        let owner = Owner { repository: self.against.repository.to_str().map(str::to_owned) };
-        let text = serde_json::to_string(&owner).unwrap_or_default();
-        fs::write(&path, text).map_err(|error| unusable(&path, &error))
+        // Without it, where its path is not UTF-8, git is asked in the worktree itself.
+        let owner = json!({ "repository": self.against.repository.to_str() });
+        fs::write(&path, owner.to_string()).map_err(|error| unusable(&path, &error))
     }
 }
 
@@ -159,7 +152,7 @@ fn remove_marks(worktree: &Path) {
 
 /// Removes those that were not used for longest, where nobody uses them now.
 fn remove_old(cache: &Cache) {
-    let entries = fs::read_dir(cache.folder()).into_iter().flatten().flatten();
+    let entries = fs::read_dir(&cache.folder).into_iter().flatten().flatten();
     let entries = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(OWNER));
     let used = |entry: fs::DirEntry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()));
     let mut owners: Vec<(SystemTime, PathBuf)> = entries.filter_map(used).collect();
@@ -169,8 +162,8 @@ fn remove_old(cache: &Cache) {
         let key = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Ok(Some(_lock)) = Lock::try_take(cache, &key) else { continue };
         let text = fs::read_to_string(path).unwrap_or_default();
-        let owner: Owner = serde_json::from_str(&text).unwrap_or_default();
-        discard(owner.repository.as_ref().map_or(worktree.as_path(), Path::new), &worktree);
+        let owner: Value = serde_json::from_str(&text).unwrap_or_default();
+        discard(owner["repository"].as_str().map_or(worktree.as_path(), Path::new), &worktree);
     }
 }
 

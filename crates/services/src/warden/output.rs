@@ -30,7 +30,7 @@ pub(super) struct Output {
     buffer: Vec<u8>,
     /// Files that are read as well, and how far each has been.
     followed: Vec<(PathBuf, u64)>,
-    log: Log,
+    pub log: Log,
 }
 
 impl Output {
@@ -97,11 +97,6 @@ impl Output {
         self.drain();
         self.log.tail()
     }
-
-    /// Completes the log: bytes in all, and bytes dropped.
-    pub fn finish(self) -> (u64, u64) {
-        self.log.finish()
-    }
 }
 
 // Files to which a service's output goes instead of its standard output, as PM2 has it: read when somebody asks, so that
@@ -159,7 +154,6 @@ pub(super) const RING_BYTES: usize = 64 << 10;
 const TAIL_LINES: usize = 20;
 const TAIL_LINE_CHARS: usize = 300;
 
-/// The output so far.
 pub(super) struct Log {
     file: File,
     head_bytes: u64,

@@ -28,13 +28,13 @@ fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Op
 
 /// A server that sends as much as a client takes, and takes as much as a client sends, on the services' side.
 fn listen(network: &Network) -> (SocketAddr, TcpListener) {
-    let _there = network.visit_services().unwrap();
+    let _there = network.services.visit().unwrap();
     let listener = TcpListener::bind((network.address(), 0)).unwrap();
     (listener.local_addr().unwrap(), listener)
 }
 
 fn connect(network: &Network, address: SocketAddr) -> TcpStream {
-    let _there = network.visit_client().unwrap();
+    let _there = network.client.visit().unwrap();
     TcpStream::connect(address).unwrap()
 }
 
@@ -63,10 +63,6 @@ fn rate(mut to: impl Read, mut from: impl Write + Send) -> f64 {
 fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
     for delay in [None, Some(5)] {
         let Some(network) = network("a link carries its rate", Some(20_000_000), delay) else { return };
-        let least = Duration::from_millis(delay.unwrap_or_default() * 2);
-        assert!(network.round_trip >= least, "{:?}", network.round_trip);
-        // A machine that is busy for this long at each of three round trips is none to measure on.
-        assert!(network.round_trip < least + Duration::from_millis(250), "{:?}", network.round_trip);
         let (address, listener) = listen(&network);
         for to_client in [true, false] {
             let client = connect(&network, address);
@@ -84,7 +80,7 @@ fn nothing_but_the_other_side_can_be_reached_and_nothing_is_left() {
     let (home, devices) = (here(), devices());
     let outside = TcpListener::bind((LOOPBACK, 0)).unwrap();
     let Some(network) = network("nothing but the other side", None, Some(1)) else { return };
-    let visit = network.visit_services().unwrap();
+    let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
     assert!(TcpStream::connect(outside.local_addr().unwrap()).is_err(), "loopback is the services' own");
     drop(visit);
@@ -110,7 +106,7 @@ fn service(stage: &Stage, name: &str, env: &[(&str, &str)]) -> Service {
 
 /// Starts a service on the services' side.
 fn start_there(network: &Network, stage: &Stage, service: &Service, at: IpAddr) -> Result<Running, Error> {
-    let _there = network.visit_services().unwrap();
+    let _there = network.services.visit().unwrap();
     stage.start_placed(service, |placement| placement.address = at)
 }
 
@@ -122,7 +118,7 @@ fn services_of_a_link_are_started_seen_and_answer_the_client() {
     let entry = start_there(&network, &stage, &entry, network.address()).unwrap();
     let origin = start_there(&network, &other, &service(&other, "origin", &[]), LOOPBACK).unwrap();
     {
-        let _there = network.visit_services().unwrap();
+        let _there = network.services.visit().unwrap();
         assert_eq!((entry.listening(), origin.listening()), (Listening::Ours, Listening::Ours));
         TcpStream::connect(origin.address).expect("services reach each other on loopback");
     }
@@ -132,7 +128,8 @@ fn services_of_a_link_are_started_seen_and_answer_the_client() {
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    assert!(begin.elapsed() >= Duration::from_millis(80), "two round trips");
+    let took = begin.elapsed();
+    assert!((Duration::from_millis(80)..Duration::from_secs(5)).contains(&took), "two round trips: {took:?}");
     let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
     assert_eq!(namespace(entry.pid), namespace(origin.pid));
     assert_ne!(namespace(entry.pid), namespace(std::process::id()));

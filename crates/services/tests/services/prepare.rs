@@ -27,7 +27,7 @@ impl Place {
     }
 
     fn cache(&self) -> Cache {
-        Cache::at(self.path("cache/proofload"))
+        Cache { folder: self.path("cache/proofload") }
     }
 
     /// A step that runs a script, with the folder to fill as `$1`.
@@ -59,7 +59,7 @@ impl Place {
 
     /// Names of all that is in the cache.
     fn kept(&self) -> Vec<String> {
-        names(self.cache().folder())
+        names(&self.cache().folder)
     }
 }
 
@@ -118,7 +118,7 @@ fn a_command_that_fails_leaves_nothing_and_says_why() {
     assert!(error.to_string().starts_with("prepare.zips ended with status 3 after "), "{error}");
     assert_eq!(error.tail(), Some("no such table"));
     let error = fail("echo half >$1/data; echo 'write: No space left on device' >&2; exit 1");
-    let cache = place.cache().folder().display().to_string();
+    let cache = place.cache().folder.display().to_string();
     assert!(error.to_string().contains(&format!("no space is left in {cache}")), "{error}");
     assert!(error.hint().unwrap().contains("XDG_CACHE_HOME"));
     assert!(fail("true").to_string().starts_with("prepare.zips ended well and put nothing into {output}: "));
@@ -157,7 +157,7 @@ fn too_little_space_is_told_before_anything_starts() {
     let mut step = place.step("echo >ran; echo >$1/data");
     step.space_bytes = Some(1 << 60);
     let error = place.prepare(&step).unwrap_err();
-    let cache = place.cache().folder().display().to_string();
+    let cache = place.cache().folder.display().to_string();
     assert!(error.to_string().starts_with("prepare.zips needs 1,150,000,000 GB, and "), "{error}");
     assert!(error.to_string().contains(&format!("{cache} has ")), "{error}");
     assert!(!place.path("source/ran").exists() && place.kept().is_empty());
@@ -169,7 +169,7 @@ fn what_dead_runs_left_is_removed_and_what_living_ones_make_is_not() {
     let step = place.step("echo x >$1/data");
     let key = place.prepare(&step).unwrap().key;
     let cache = place.cache();
-    let folder = cache.folder();
+    let folder = &cache.folder;
     fs::rename(folder.join(&key), folder.join(format!("{key}.partial-1"))).unwrap();
     for name in ["dead.partial-2", "living.partial-3"] {
         fs::create_dir(folder.join(name)).unwrap();

@@ -63,7 +63,7 @@ impl Repository {
     }
 
     fn cache(&self) -> Cache {
-        Cache::at(self.path("cache"))
+        Cache { folder: self.path("cache") }
     }
 
     fn find_in(&self, plan: &Plan, reference: &str) -> Result<Source, Error> {

@@ -7,9 +7,9 @@
 //! band of 95 % missed p50 in 11 % of simulated runs of 6 blocks and 7 % of 30, p99 in 24 % and 8 %.
 
 use super::{Latencies, Quantile, rank};
+use crate::Resampling;
 use crate::resampling::{BLOCKS_MIN, Draws};
-use crate::student::check_share;
-use crate::{Error, Resampling};
+use crate::student::is_share;
 
 const PURPOSE: [u8; 8] = *b"clusters";
 
@@ -36,26 +36,17 @@ pub struct Band {
 /// additions: 30 blocks of 4,000 cells are 1 MB, and 1,000 draws of them took 35 to 80 ms on a busy machine, most of it for
 /// reading the blocks.
 ///
-/// # Errors
-/// [`Error::TooFewBlocks`] below six blocks; [`Error::Refused`] unless each share is within 0 to 1, for a number of resamples, and for an
-/// empty block.
+/// `None` below six blocks, unless each share is within 0 to 1, for too few or many resamples, and for an empty block.
 pub fn quantile_bands(
     blocks: &[Latencies],
     quantiles: &[f64],
     level: f64,
     resampling: Resampling,
-) -> Result<Vec<Band>, Error> {
-    check_share("confidence level", level)?;
-    if let Some(&value) = quantiles.iter().find(|q| !(0.0..=1.0).contains(*q)) {
-        return Err(Error::outside("quantile", value, "within 0 to 1; p99 is 0.99"));
-    }
+) -> Option<Vec<Band>> {
     let mut draws = resampling.draws(PURPOSE)?;
-    let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
-    if count < BLOCKS_MIN {
-        return Err(Error::TooFewBlocks { blocks: count, least: BLOCKS_MIN });
-    }
-    if let Some(block) = blocks.iter().position(Latencies::is_empty) {
-        return Err(Error::Refused(format!("block {block} has no latencies")));
+    let are_shares = is_share(level) && quantiles.iter().all(|q| (0.0..=1.0).contains(q));
+    if !are_shares || blocks.len() < BLOCKS_MIN as usize || blocks.iter().any(Latencies::is_empty) {
+        return None;
     }
     let merged = Merged::new(blocks);
     let mut drawn = vec![Vec::new(); quantiles.len()];
@@ -63,7 +54,7 @@ pub fn quantile_bands(
         let weights = weights(blocks.len(), &mut draws);
         drawn.iter_mut().zip(quantiles).for_each(|(bounds, q)| bounds.push(merged.bounds(&weights, *q)));
     }
-    Ok(drawn.iter().map(|bounds| band(bounds, level)).collect())
+    Some(drawn.iter().map(|bounds| band(bounds, level)).collect())
 }
 
 impl Latencies {

@@ -4,7 +4,6 @@
 
 use super::packed::{CELLS, Packed, Packer, take};
 use super::{HIGHEST_NS, LOWEST_NS, SIGNIFICANT_DIGITS};
-use crate::Error;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
@@ -31,7 +30,7 @@ pub(super) fn to_text(histogram: &Histogram<u32>) -> String {
 }
 
 /// The cells of a text; none when the text is empty. A few KiB, for a table of all cells would be 132 and nearly all of it empty.
-pub(super) fn from_text(text: &str) -> Result<Packed, Error> {
+pub(super) fn from_text(text: &str) -> Result<Packed, String> {
     if text.is_empty() {
         return Ok(Packed::default());
     }
@@ -47,7 +46,7 @@ pub(super) fn from_text(text: &str) -> Result<Packed, Error> {
 /// bytes   0    4         8         12      16       24        32
 ///       cookie │ length  │ offset  │ digits │ lowest │ highest │ ratio   big-endian; all integers but for the ratio, a double
 /// ```
-fn check_head(plain: &[u8]) -> Result<(), Error> {
+fn check_head(plain: &[u8]) -> Result<(), String> {
     let (offset, digits) = (u32::from_be_bytes(word(plain, 8)), u32::from_be_bytes(word(plain, 12)));
     let (low, high) = (u64::from_be_bytes(word(plain, 16)), u64::from_be_bytes(word(plain, 24)));
     let ratio = f64::from_be_bytes(word(plain, 32));
@@ -68,7 +67,7 @@ fn word<const BYTES: usize>(plain: &[u8], at: usize) -> [u8; BYTES] {
 }
 
 /// The counts of all cells in order, the last ones left out: a number above 0 is a count, one below so many cells without any.
-fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
+fn cells(mut numbers: &[u8]) -> Result<Packed, String> {
     let mut packer = Packer::default();
     let mut cell = 0_u64;
     while !numbers.is_empty() {
@@ -93,7 +92,7 @@ fn cells(mut numbers: &[u8]) -> Result<Packed, Error> {
 /// The plain V2 form inside a compressed one.
 ///
 /// Its head may be damaged too, so the size is bounded here, and the claimed length must be the one that is there.
-fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let deflated = bytes.get(HEAD_BYTES..).ok_or_else(|| damaged("cut off in its head"))?;
     let mut inflated = Vec::new();
     ZlibDecoder::new(deflated)
@@ -111,6 +110,6 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(inflated)
 }
 
-fn damaged(why: impl std::fmt::Display) -> Error {
-    Error::Refused(format!("stored histogram: {why}"))
+fn damaged(why: impl std::fmt::Display) -> String {
+    format!("stored histogram: {why}")
 }

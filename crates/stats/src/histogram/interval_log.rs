@@ -51,10 +51,7 @@ impl<W: Write> IntervalLog<W> {
     }
 
     /// Writes a line that readers skip. What is not printable ASCII is escaped as in a [`Tag`], line ends too.
-    ///
-    /// # Errors
-    /// What the writer returns.
-    pub fn comment(&mut self, text: &str) -> Result<()> {
+    fn comment(&mut self, text: &str) -> Result<()> {
         // The blank keeps a text that looks like a head line, such as "[BaseTime: 0 ]", from being read as one.
         let line = format!("# {}\n", escape(text, |byte| matches!(byte, b' '..=b'~')));
         self.out.write_all(line.as_bytes())

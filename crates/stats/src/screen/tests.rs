@@ -25,7 +25,7 @@ fn columns_are_balanced_and_uncorrelated_in_a_row_and_its_mirror_image() {
             }
         }
     }
-    assert!(designs(0, 1).is_err() && designs(SETTINGS_MAX + 1, 1).is_err());
+    assert_eq!((designs(0, 1), designs(SETTINGS_MAX + 1, 1)), (None, None));
 }
 
 /// Trials of a world without noise.
@@ -83,5 +83,5 @@ fn the_boundary_is_that_of_the_simulations() {
     }
     let one = ScreenLooks::new(&[4], 1, 0.05).unwrap();
     assert!((one.critical_t(4, 1e4) - 1.96).abs() < 0.01);
-    assert!(one.critical_t(4, 10.0) > 2.2 && ScreenLooks::new(&[3, 2], 1, 0.05).is_err());
+    assert!(one.critical_t(4, 10.0) > 2.2 && ScreenLooks::new(&[3, 2], 1, 0.05).is_none());
 }

@@ -111,7 +111,7 @@ proptest! {
     fn a_share_lies_in_its_interval(hits in 0..1_000_u64, rest in 0..1_000_000_u64, level in 0.5..0.999_f64) {
         prop_assume!(hits + rest > 0);
         let share = hits as f64 / (hits + rest) as f64;
-        let interval = wilson(hits, hits + rest, level).expect("valid").expect("not of nothing");
+        let interval = wilson(hits, hits + rest, level).expect("not of nothing");
         prop_assert!(0.0 <= interval.low && interval.low <= share && share <= interval.high && interval.high <= 1.0);
     }
 }

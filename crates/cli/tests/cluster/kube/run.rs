@@ -95,19 +95,6 @@ fn when_proofload_is_killed_its_pods_end_and_the_job_goes_by_itself() {
     namespace.is_empty_within(Duration::from_secs(45));
 }
 
-#[test]
-#[ignore = "wants a cluster: make test-cluster"]
-fn who_may_not_is_told_before_anything_is_started() {
-    let namespace = Namespace::new("may-not").with_role();
-    namespace.kubectl(&["create", "quota", "none", "--hard=pods=0"]);
-    // Until then nobody is held to it.
-    within(Duration::from_secs(30), || namespace.list("quota", "{.status.hard.pods}") == "0");
-    let mut run = Run::start(&namespace, "budget = \"60s\"");
-    run.ended().ends(6).says(&["exceeded quota: none", "hint: fewer pods"]);
-    assert!(record::open(&run.record()).expect("the record opens").blocks.is_empty());
-    namespace.is_empty_within(Duration::from_secs(10));
-}
-
 /// The API server is away for as long as this is there.
 struct Away;
 

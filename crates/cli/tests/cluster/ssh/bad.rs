@@ -76,11 +76,11 @@ fn a_disk_that_cannot_have_the_program_is_told_and_nothing_is_left_on_it() {
     let refused = |host: &str, parts: &[&str]| refused(&hosts, host, &program, parts);
     hosts.on(1, "mkdir /root/.cache && mount -t tmpfs -o size=1m none /root/.cache");
     let (no_room, size) =
-        ("no room for the program in /root/.cache/proofload/bin", program.bytes().to_string());
+        ("no room for the program in /root/.cache/proofload/bin", program.bytes.to_string());
     refused("h1", &[no_room, &size, "df: none 1024 ", "XDG_CACHE_HOME"]);
 
     // It runs full only while the program arrives: others write there, too.
-    let size = program.bytes() / 1024 + 512;
+    let size = program.bytes / 1024 + 512;
     hosts.on(1, &format!("umount /root/.cache && mount -t tmpfs -o size={size}k none /root/.cache"));
     let others_write = || hosts.on(1, "dd if=/dev/zero of=/root/.cache/other bs=1M count=1 2>/dev/null");
     let error = hosts.within(|| {

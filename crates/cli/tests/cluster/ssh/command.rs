@@ -25,7 +25,7 @@ fn hosts_are_shown_prepared_and_left_as_they_were() {
         assert!((ahead_ns - ahead_s * 1_000_000_000).abs() <= error_ns + 1, "{one}");
         assert!((1..1_000_000_000).contains(&error_ns), "{one}");
     }
-    assert_eq!(put["program"]["sha256"], own().sha256());
+    assert_eq!(put["program"]["sha256"], own().sha256);
 
     let removed = hosts.proofload(&["doctor", "hosts", "--remove", "h1", "h2"]);
     let file = format!("/root/.cache/proofload/bin/{}", own().file_name());

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::captures::Profiles;
 use crate::cut::ThreadTrees;
 use crate::doubt::{DoubtKind, Note};
-pub(crate) use crate::naming::frame as function;
 use crate::tree::together;
 use crate::{Cut, Explanation, Frame, Interval, Kind, Node, Package, Tree, Window};
 
@@ -47,7 +46,7 @@ impl Worker {
 /// A function of a package, version 1.2.3.
 pub fn packaged(package: &str, name: &str, file: &str, kind: Kind) -> Frame {
     let package = Package { name: package.into(), version: Some("1.2.3".into()) };
-    Frame { package: Some(package), ..function(name, file, 1, kind) }
+    Frame { package: Some(package), ..Frame::new(name, file, 1, kind) }
 }
 
 /// One row of calls, the last of which takes so many microseconds in each of 100 requests.
@@ -66,8 +65,8 @@ pub fn calls(frames: &[&Frame], us: f64) -> Tree {
 
 /// A service that is all alike: 60 µs of its handler, 40 µs of what is V8's own.
 pub fn plain_service() -> Tree {
-    let handler = function("handler", "server.js", 10, Kind::Application);
-    together(&[calls(&[&handler], 60.0), calls(&[&function("(program)", "", 0, Kind::Native)], 40.0)])
+    let handler = Frame::new("handler", "server.js", 10, Kind::Application);
+    together(&[calls(&[&handler], 60.0), calls(&[&Frame::new("(program)", "", 0, Kind::Native)], 40.0)])
 }
 
 /// A record with blocks that count.

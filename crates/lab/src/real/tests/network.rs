@@ -36,7 +36,7 @@ fn somewhere() -> (Network, Visit) {
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let home = here();
     let network = Network::make(&plan::Network { rate_bit_per_s: None, delay: None }, &[]).unwrap();
-    let visit = network.visit_services().unwrap();
+    let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
     (network, visit)
 }

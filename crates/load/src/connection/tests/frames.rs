@@ -1,19 +1,9 @@
 //! HTTP/2 frames written and read by hand (RFC 9113, section 4), for servers that do what no library would.
 
-/// Frame types.
-pub(super) const DATA: u8 = 0;
-pub(super) const HEADERS: u8 = 1;
-pub(super) const RST_STREAM: u8 = 3;
-pub(super) const SETTINGS: u8 = 4;
-pub(super) const PING: u8 = 6;
-pub(super) const GOAWAY: u8 = 7;
-pub(super) const WINDOW_UPDATE: u8 = 8;
-/// Flags.
-pub(super) const ACK: u8 = 1;
-pub(super) const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-/// What a client says first.
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+use crate::protocol::http2::frame::END_HEADERS;
+pub(super) use crate::protocol::http2::frame::{
+    ACK, DATA, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+};
 
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();

@@ -84,23 +84,6 @@ fn responses_are_whole_however_frames_are_cut() {
 }
 
 #[test]
-fn only_what_succeeds_is_a_content_that_was_seen() {
-    let failed = [head(1, "500", &[], 0), data(1, b"sorry!", END_STREAM)].concat();
-    let books = heard_for(&get(), 2, &[&failed, &hello(3)]);
-    assert_eq!(books, "opened 1, 200 x 1, 500 x 1, bad 1, bytes 11, decoded 5");
-    let contract = Some(Contract { body_bytes: Some(6), ..Contract::default() });
-    let books = heard_for(&Request { contract, ..get() }, 1, &[&hello(1)]);
-    assert_eq!(books, "opened 1, 200 x 1, bad 1, bytes 5");
-}
-
-/// A part of it may be what a server has said.
-#[test]
-fn a_host_that_is_none_is_the_servers_to_refuse() {
-    let request = Request { headers: vec![("Host".into(), "a b".into())], ..get() };
-    assert_eq!(heard_for(&request, 1, &[&hello(1)]), "opened 1, 200 x 1, bytes 5, decoded 5");
-}
-
-#[test]
 fn an_interim_response_is_the_first_byte() {
     let mut bench = ten(1);
     bench.hear(&head(1, "103", &[], 0));
@@ -405,13 +388,6 @@ fn a_server_that_never_takes_any_does_not_keep_a_load_for_ever() {
 
 #[test]
 fn who_never_says_settings_never_opens() {
-    for greeting in [&b""[..], &[0, 0, 0]] {
-        let mut bench = Bench::new(&get(), TEN, None, (Cut::Whole, 1));
-        bench.hear(greeting);
-        bench.pass(CONNECT_TIMEOUT_NS);
-        assert!(!bench.has_socket, "and waits before it comes again");
-        assert_eq!(bench.books(), "opened 0, connect timeout x 1");
-    }
     let greeted = |bytes: &[u8]| {
         for_all_cuts(|cut| {
             let mut bench = Bench::new(&get(), TEN, None, (cut, 1));
@@ -478,17 +454,6 @@ fn a_silent_connection_is_given_up_with_all_its_streams() {
     bench.pass(MS);
     assert!(!bench.is_open(), "nothing was received since");
     assert_eq!(bench.books(), "opened 1, 200 x 2, head timeout x 2");
-
-    let mut bench = self::bench(&get(), Protocol::Http2 { streams: 2 }, &settings(Some(1)), (Cut::Whole, 2));
-    bench.pass(MS);
-    assert_eq!(bench.worker.received(0, bench.now_ns, &mut settings(Some(2))), Action::Free);
-    bench.pass(MS);
-    bench.perform(Action::Free);
-    bench.pass(TIMEOUT_NS - 2 * MS);
-    assert!(bench.is_open());
-    bench.pass(2 * MS);
-    assert!(!bench.is_open());
-    assert_eq!(bench.books(), "opened 1, head timeout x 2");
 }
 
 #[test]
@@ -529,23 +494,6 @@ fn a_long_request_waits_for_the_windows_and_is_sent_whole() {
         let sent = read(&bench.said()).into_iter().filter(|frame| frame.0 == DATA);
         assert_eq!(sent.map(|frame| frame.3.len()).sum::<usize>(), BYTES);
     }
-}
-
-#[test]
-fn both_at_once_are_cut_as_one() {
-    let books = for_all_cuts(|cut| {
-        let mut bench = Bench::new(&get(), TEN, Some(client(TEN)), (cut, 2));
-        let mut server = Server::new(&Server::config(&rustls::version::TLS13, b"h2"));
-        assert!(server.read(&mut bench).starts_with(PREFACE));
-        server.write(&mut bench, &settings(None));
-        bench.load();
-        assert_eq!(read(&server.read(&mut bench)).iter().filter(|frame| frame.0 == HEADERS).count(), 2);
-        let whole = [hello(1), head(3, "200", &[], 0)].concat();
-        server.write(&mut bench, &whole);
-        bench.end();
-        bench.books()
-    });
-    assert_eq!(books, "opened 1, 200 x 1, bytes 5, body closed-early x 1, decoded 5");
 }
 
 #[test]

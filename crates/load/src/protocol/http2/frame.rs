@@ -6,22 +6,22 @@ pub(super) const HEAD_BYTES: usize = 9;
 pub(super) const PAYLOAD_MAX: usize = 1 << 14;
 
 /// What a client says first.
-pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-pub(super) const DATA: u8 = 0;
-pub(super) const HEADERS: u8 = 1;
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
 pub(super) const PRIORITY: u8 = 2;
-pub(super) const RST_STREAM: u8 = 3;
-pub(super) const SETTINGS: u8 = 4;
+pub(crate) const RST_STREAM: u8 = 3;
+pub(crate) const SETTINGS: u8 = 4;
 pub(super) const PUSH_PROMISE: u8 = 5;
-pub(super) const PING: u8 = 6;
-pub(super) const GOAWAY: u8 = 7;
-pub(super) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(super) const CONTINUATION: u8 = 9;
 
-pub(super) const ACK: u8 = 1;
-pub(super) const END_STREAM: u8 = 1;
-pub(super) const END_HEADERS: u8 = 4;
+pub(crate) const ACK: u8 = 1;
+pub(crate) const END_STREAM: u8 = 1;
+pub(crate) const END_HEADERS: u8 = 4;
 pub(super) const PADDED: u8 = 8;
 pub(super) const WITH_PRIORITY: u8 = 0x20;
 
@@ -36,7 +36,6 @@ pub(super) const PROTOCOL_ERROR: u32 = 1;
 pub(super) const REFUSED_STREAM: u32 = 7;
 pub(super) const CANCEL: u32 = 8;
 
-/// What a frame says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) length: usize,

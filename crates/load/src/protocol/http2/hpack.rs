@@ -22,7 +22,6 @@ const ENTRY_BYTES: usize = 32;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undecodable;
 
-/// A name and a value.
 #[derive(Debug)]
 struct Entry {
     text: Vec<u8>,
@@ -30,10 +29,6 @@ struct Entry {
 }
 
 impl Entry {
-    fn new(name: &[u8], value: &[u8]) -> Entry {
-        Entry { text: [name, value].concat(), name_bytes: name.len() }
-    }
-
     fn field(&self) -> (&[u8], &[u8]) {
         self.text.split_at(self.name_bytes)
     }
@@ -291,7 +286,7 @@ impl Encoder {
                 index_of_name = index;
             }
         }
-        let entry = Entry::new(name, value);
+        let entry = Entry { text: [name, value].concat(), name_bytes: name.len() };
         // Paths and lengths are of one request, as a rule, and would fill the table.
         let is_kept = !matches!(name, b":path" | b"content-length")
             && self.table.bytes + entry.size() <= self.table.max;

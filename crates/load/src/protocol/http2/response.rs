@@ -6,7 +6,6 @@ use super::hpack::Fields;
 use super::request::OF_HTTP1;
 use crate::reader::decimal;
 
-/// See the module's text.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// More heads follow.

@@ -77,7 +77,7 @@ pub(crate) fn outcome(feed: Feed<'_>) -> (Outcome, Option<Shown>) {
             }
         }
     }
-    (ended(&mut reader), shown.pop())
+    (ended(&reader), shown.pop())
 }
 
 /// What holds after each piece, when `fed` bytes have been taken and `shown` heads been seen.
@@ -100,7 +100,7 @@ fn done(reader: &ResponseReader, bytes: &[u8], fed: usize, extra: u64) -> Outcom
     format!("done {status} {body_bytes} {rest}")
 }
 
-fn ended(reader: &mut ResponseReader) -> Outcome {
+fn ended(reader: &ResponseReader) -> Outcome {
     let in_body = reader.in_body();
     let proper = reader.end();
     let (status, body_bytes) = (reader.status, reader.body_bytes);

@@ -49,9 +49,8 @@ impl Peer {
 
     /// Some of the line's requests have come: when the next one is completed, if it is.
     pub(super) fn consider(&mut self, line: &Line, nature: Nature, rng: &mut impl Rng) -> Option<u64> {
-        let next = line.requests.get(line.plans.len())?;
-        let can_answer = next.is_written() || nature.hasty && next.written > 0;
-        if self.responding || self.silent || !can_answer {
+        next(line, nature)?;
+        if self.responding || self.silent {
             return None;
         }
         self.responding = true;
@@ -61,13 +60,9 @@ impl Peer {
     /// Answers the line's next request, and those that follow it now and then.
     pub(super) fn respond(&mut self, line: &mut Line, nature: Nature, rng: &mut impl Rng) {
         self.responding = false;
-        while !self.silent {
-            let next = line.requests.get(line.plans.len());
-            let Some(request) =
-                next.filter(|request| request.is_written() || nature.hasty && request.written > 0)
-            else {
-                return;
-            };
+        while !self.silent
+            && let Some(request) = next(line, nature)
+        {
             let script = draw(rng, request, nature.trouble);
             self.outbox.extend_from_slice(&script.bytes);
             line.plans.extend(script.plans);
@@ -107,6 +102,12 @@ impl Peer {
         };
         Some(Arrival::Bytes(self.outbox.drain(..count).collect()))
     }
+}
+
+/// The line's next request without a response, once enough of it has come.
+fn next(line: &Line, nature: Nature) -> Option<&InFlight> {
+    let next = line.requests.get(line.plans.len())?;
+    (next.is_written() || nature.hasty && next.written > 0).then_some(next)
 }
 
 // What a simulated server does with one request, drawn from a seed: the bytes it sends, how it leaves, and what whoever
@@ -242,29 +243,30 @@ fn after(rng: &mut impl Rng, asked: &InFlight) -> Script {
             let extra = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
             let count = if whole == 2 { extra.len() } else { rng.random_range(1..extra.len()) };
             script.bytes.extend_from_slice(&extra[..count]);
-            script.plans.push(Plan { served: None, ..plan(200, extra.len(), Content::Text(0)) });
+            script.plans.push(Plan { served: None, ..plan(asked, 200, extra.len(), Content::Text(0)) });
             script.leaving(None)
         }
     }
 }
 
 /// A response that is complete with its head.
-fn plan(status: u16, head_end: usize, content: Content) -> Plan {
-    Plan { status, served: None, head_end, end: Some(head_end), error: None, keeps: true, content }
+fn plan(asked: &InFlight, status: u16, head_end: usize, content: Content) -> Plan {
+    let served = Some(asked.choice.endpoint);
+    Plan { status, served, head_end, end: Some(head_end), error: None, keeps: true, content }
 }
 
 /// A good response in any form.
 fn response(rng: &mut impl Rng, asked: &InFlight) -> Script {
     if asked.choice.bodiless {
-        return bodiless(rng, asked);
+        return bare(rng, asked, status(asked));
     }
     match rng.random_range(0..20) {
-        0 => empty(rng, asked, 204),
-        1 => empty(rng, asked, 304),
+        0 => bare(rng, asked, 204),
+        1 => bare(rng, asked, 304),
         2 => {
             let head = head(asked, 500, "Content-Length: 4\r\n");
-            let mut plan = plan(500, head.len(), Content::Text(4));
-            (plan.end, plan.served) = (Some(head.len() + 4), Some(asked.choice.endpoint));
+            let end = Some(head.len() + 4);
+            let plan = Plan { end, ..plan(asked, 500, head.len(), Content::Text(4)) };
             Script::new([&head, &TEXT[..4]].concat(), plan)
         }
         3 => last(rng, asked, ""),
@@ -281,21 +283,12 @@ fn head(asked: &InFlight, status: u16, lines: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Fine\r\nServed: {}\r\n{lines}\r\n", asked.choice.endpoint).into_bytes()
 }
 
-/// To HEAD: whatever the head says, nothing follows.
-fn bodiless(rng: &mut impl Rng, asked: &InFlight) -> Script {
+/// To HEAD, or with a status that has no body: whatever the head says, nothing follows.
+fn bare(rng: &mut impl Rng, asked: &InFlight, status: u16) -> Script {
     let lines =
         ["Content-Length: 1234\r\n", "Transfer-Encoding: chunked\r\n", "", "Content-Encoding: gzip\r\n"];
-    let head = head(asked, status(asked), lines[rng.random_range(0..lines.len())]);
-    let plan =
-        Plan { served: Some(asked.choice.endpoint), ..plan(status(asked), head.len(), Content::Text(0)) };
-    Script::new(head, plan)
-}
-
-/// A status that has no body, with a length that belongs to another request.
-fn empty(rng: &mut impl Rng, asked: &InFlight, status: u16) -> Script {
-    let lines = if rng.random_bool(0.5) { "Content-Length: 5\r\n" } else { "" };
-    let head = head(asked, status, lines);
-    let plan = Plan { served: Some(asked.choice.endpoint), ..plan(status, head.len(), Content::Text(0)) };
+    let head = head(asked, status, lines[rng.random_range(0..lines.len())]);
+    let plan = plan(asked, status, head.len(), Content::Text(0));
     Script::new(head, plan)
 }
 
@@ -306,10 +299,9 @@ fn last(rng: &mut impl Rng, asked: &InFlight, lines: &str) -> Script {
     let until_close = lines.is_empty();
     let lines = coded(&content, if until_close { lines } else { &length });
     let mut bytes = head(asked, status(asked), &lines);
-    let mut plan = plan(status(asked), bytes.len(), content);
+    let mut plan = plan(asked, status(asked), bytes.len(), content);
     bytes.extend_from_slice(&content.encoded());
-    (plan.served, plan.keeps) = (Some(asked.choice.endpoint), false);
-    plan.end = (!until_close).then_some(bytes.len());
+    (plan.keeps, plan.end) = (false, (!until_close).then_some(bytes.len()));
     Script::new(bytes, plan)
 }
 
@@ -330,7 +322,7 @@ fn content(rng: &mut impl Rng) -> Content {
 /// A good response with a body whose end is known, of known length or chunked; without one to HEAD.
 fn framed(rng: &mut impl Rng, asked: &InFlight) -> Script {
     if asked.choice.bodiless {
-        return bodiless(rng, asked);
+        return bare(rng, asked, status(asked));
     }
     let content = content(rng);
     let encoded = content.encoded();
@@ -339,9 +331,9 @@ fn framed(rng: &mut impl Rng, asked: &InFlight) -> Script {
         false => ("Transfer-Encoding: chunked\r\n".into(), chunked(rng, &encoded)),
     };
     let mut bytes = head(asked, status(asked), &coded(&content, &lines));
-    let mut plan = plan(status(asked), bytes.len(), content);
+    let mut plan = plan(asked, status(asked), bytes.len(), content);
     bytes.extend_from_slice(&body);
-    (plan.served, plan.end) = (Some(asked.choice.endpoint), Some(bytes.len()));
+    plan.end = Some(bytes.len());
     Script::new(bytes, plan)
 }
 
@@ -381,8 +373,8 @@ fn cut_body(rng: &mut impl Rng, asked: &InFlight) -> Script {
 
 /// A script whose response becomes unreadable with byte `at`.
 fn flawed(asked: &InFlight, bytes: Vec<u8>, (head_end, at): (usize, usize), cause: Cause) -> Script {
-    let served = Some(asked.choice.endpoint);
-    let plan = Plan { served, error: Some((at, cause)), end: None, ..plan(200, head_end, Content::Text(0)) };
+    let error = Some((at, cause));
+    let plan = Plan { error, end: None, ..plan(asked, 200, head_end, Content::Text(0)) };
     Script::new(bytes, plan).leaving(None)
 }
 

@@ -1,18 +1,12 @@
 //! The sentence of every way in which a run can end, of the kept record with its figures changed.
 
-use std::path::Path;
-
 use analysis::conclude;
 use plan::Metric;
 use record::{EndReason, Ended, Record, Slice};
 use stats::Estimate;
 
 use super::*;
-
-fn kept() -> Record {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/records/v1"));
-    record::open(path).expect("the kept record opens")
-}
+use crate::kept;
 
 fn said(record: &Record, conclusion: &Conclusion) -> (State, String) {
     (state(record, conclusion), headline(record, conclusion))

@@ -118,15 +118,4 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn any_bytes_are_fields_or_refused(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..6)) {
-        let mut decoder = Decoder::default();
-        for block in blocks {
-            if decoder.decode(&block).is_err() {
-                break;
-            }
-            prop_assert!(decoder.table.bytes <= decoder.table.max);
-        }
-    }
 }

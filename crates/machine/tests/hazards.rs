@@ -3,10 +3,10 @@
 use model::Grade;
 use proofload_machine::{Asked, Facts, Granted, Hazard, Spin, Storage, Texts, Watched, hazards};
 
-const BARE_METAL: &str = include_str!("../kept/bare-metal.txt");
-const VIRTUAL: &str = include_str!("../kept/virtual.txt");
-const CONTAINER_V1: &str = include_str!("../kept/container-v1.txt");
-const CONTAINER_V2: &str = include_str!("../kept/container-v2.txt");
+const BARE_METAL: &str = include_str!("kept/bare-metal.txt");
+const VIRTUAL: &str = include_str!("kept/virtual.txt");
+const CONTAINER_V1: &str = include_str!("kept/container-v1.txt");
+const CONTAINER_V2: &str = include_str!("kept/container-v2.txt");
 
 const CPU: &str = "/sys/devices/system/cpu";
 const CLOCK: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -178,7 +178,6 @@ fn each_hazard_that_was_watched_or_asked_for_is_told_where_it_is_and_not_just_be
         ("profiles", Note, |facts| {
             facts.asked.stacks = refused("a filter of system calls refuses it; allow it")
         }),
-        ("profiles", Fine, |facts| facts.asked.stacks = Some(Granted { granted: true, reason: None })),
         ("io_uring", Note, |facts| facts.asked.io_uring = refused("Operation not permitted")),
         ("accounts", Note, |facts| facts.asked.group_writable = Some(false)),
         ("programs", Note, |facts| facts.asked.programs.push(("nginx".into(), None))),

@@ -1,4 +1,0 @@
-//! What is made of a machine's kernel files.
-
-mod hazards;
-mod watching;
