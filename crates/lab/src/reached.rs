@@ -15,6 +15,10 @@ use remote::kubernetes::Deployed;
 use remote::services::RemoteHost;
 use remote::{Blame, Channel, Error};
 
+/// Stdin and stdout of a `proofload remote-agent`, and the address at which other machines find it, where [`Plan::wants_address_of`] says that
+/// it is wanted.
+pub type Reached = (Channel, Option<IpAddr>);
+
 /// Every `proofload remote-agent` on another machine, by host; none by default. Dropping it ends what is left there.
 #[derive(Debug, Default)]
 pub struct RemoteHosts {
@@ -30,14 +34,14 @@ pub(crate) struct Machine {
 }
 
 impl RemoteHosts {
-    /// Reaches every host of a plan, and has it look whether its services could be started there. `reach` gives the stdin and stdout of the
-    /// agent there, and the address at which other machines find that one, where [`Plan::wants_address_of`] says that it is wanted.
+    /// Reaches every host of a plan, and has it look whether its services could be started there. `reach` gives the agent
+    /// there.
     ///
     /// # Errors
     /// The first host that cannot be had, and why.
     pub fn open(
         plan: &Plan,
-        reach: &mut dyn FnMut(&str) -> Result<(Channel, Option<IpAddr>), Error>,
+        reach: &mut dyn FnMut(&str) -> Result<Reached, Error>,
     ) -> Result<RemoteHosts, Error> {
         let mut machines = BTreeMap::new();
         for (host, services) in plan.hosts() {

@@ -363,8 +363,12 @@ impl RealEnvironment {
         let watched: Vec<Sampled> = self.living.iter_mut().filter_map(watched).collect();
         let finish =
             |(host, view): (&Arc<RemoteHost>, PendingView<'_>)| Ok((host.name().to_owned(), view.finish()?));
-        let hosts: BTreeMap<String, HostView> =
-            hosts.iter().zip(asked).map(finish).collect::<Result<_, _>>().map_err(|error| self.lost(error))?;
+        let hosts: BTreeMap<String, HostView> = hosts
+            .iter()
+            .zip(asked)
+            .map(finish)
+            .collect::<Result<_, _>>()
+            .map_err(|error| self.lost(error))?;
         let (mut samples, mut services) = (samples.into_iter(), Vec::new());
         for living in &mut self.living {
             for service in &mut living.services {

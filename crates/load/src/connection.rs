@@ -39,10 +39,15 @@ const BACKOFF_LAST_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Without a socket; may be opened from the given time on.
-    Closed { retry_ns: u64 },
+    Closed {
+        retry_ns: u64,
+    },
     Connecting,
     /// Shaking hands since the given time: [`Phase::Tls`], or [`Phase::Connect`] for HTTP/2's settings.
-    Securing { since_ns: u64, phase: Phase },
+    Securing {
+        since_ns: u64,
+        phase: Phase,
+    },
     LoggingIn,
     /// Can carry requests.
     Open,

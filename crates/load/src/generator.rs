@@ -318,7 +318,7 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     }
     match &spec.address {
         Address::Tcp(address) => check_sources(spec, *address),
-        Address::Unix(path) => check_socket(path),
+        Address::Unix(path) => check_socket(spec, path),
     }
 }
 
@@ -350,8 +350,12 @@ fn check_sources(spec: &LoadSpec, target: SocketAddr) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn check_socket(path: &Path) -> Result<(), LoadError> {
+fn check_socket(spec: &LoadSpec, path: &Path) -> Result<(), LoadError> {
     let bytes = path.as_os_str().as_bytes();
+    if let Some(source) = spec.sources.first() {
+        let problem = format!("{source} for the unix socket {}: sources are for TCP", path.display());
+        return refuse("load.sources", problem);
+    }
     if bytes.is_empty() || bytes.contains(&0) {
         let problem = format!("{:?} is no path of a unix socket", path.display().to_string());
         return refuse("load.address", problem);

@@ -125,9 +125,16 @@ const NS_PER_S: f64 = 1e9;
 /// A rate, prepared for being asked when.
 #[derive(Debug, Clone, Copy)]
 enum Profile {
-    Constant { per_s: f64 },
+    Constant {
+        per_s: f64,
+    },
     /// The rate goes from `from_per_s` to `to_per_s` in `over_s`, in which `total` requests are due.
-    Ramp { from_per_s: f64, to_per_s: f64, over_s: f64, total: f64 },
+    Ramp {
+        from_per_s: f64,
+        to_per_s: f64,
+        over_s: f64,
+        total: f64,
+    },
 }
 
 impl Profile {

@@ -40,7 +40,8 @@ impl RealEnvironment {
                 None => {
                     let no_agent =
                         |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
-                    placement.agent = start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
+                    placement.agent =
+                        start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
                     placement.cpus.clone_from(&self.division.services);
                     placement.values.extend(self.values.clone());
                     let running = services::start(&self.warden, service, &ports, &placement, &cancelled);

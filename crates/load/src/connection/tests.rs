@@ -189,6 +189,20 @@ fn get() -> Request {
     Request::new("GET", "/", "proofload.test")
 }
 
+/// With pipelining a request may begin while bytes of a long body are being thrown away, and what follows them is its response.
+#[test]
+fn only_without_pipelining_the_kernel_throws_away_what_is_left_of_a_body() {
+    for (pipeline, skippable) in [(1, 90_001), (2, 0)] {
+        let mut bench = Bench::new(&get(), Protocol::Http1 { pipeline }, None, (Cut::Whole, 2));
+        bench.load();
+        // One that is bad is not sampled.
+        let head = "HTTP/1.1 500 X\r\nContent-Length: 90000\r\n\r\n";
+        bench.hear(format!("{head}{}", "x".repeat(90_000)).as_bytes());
+        bench.hear(head.as_bytes());
+        assert_eq!(bench.worker.skippable(0), skippable, "{pipeline}");
+    }
+}
+
 /// A contract that nothing can break.
 fn anything() -> Option<Contract> {
     Some(Contract { status: (100..600).collect(), ..Contract::default() })

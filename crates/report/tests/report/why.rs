@@ -12,11 +12,7 @@ use crate::explained::frame;
 use crate::records::kept;
 
 fn section(explanation: &Explanation) -> Document {
-    Document {
-        title: "Where the time goes".to_owned(),
-        headline: None,
-        blocks: Why::of(explanation).blocks(),
-    }
+    Document::new("Where the time goes", Why::of(explanation).blocks())
 }
 
 /// The section's text.
