@@ -173,9 +173,12 @@ def capacity(report: dict, name: str) -> str:
         raise Dangling("no such variant, or its capacity was not measured")
     if found["per_s"] is None:
         return "–"
-    least = "at least " if found["limited_by"] in ("client", "connections") else ""
-    ends = found["interval"] and f" ({shown(found['interval']['low'])} to {shown(found['interval']['high'])})"
-    return f"{least}{shown(found['per_s'])}{ends or ''}" + (" (invalid)" if is_void(report, name) else "")
+    low, high = (found["interval"] or {}).get("low"), (found["interval"] or {}).get("high")
+    if found["at_least"]:
+        text = f"at least {shown(low or found['per_s'])}"
+    else:
+        text = shown(found["per_s"]) + (f" ({shown(low)} to {shown(high)})" if low else "")
+    return text + (" (invalid)" if is_void(report, name) else "")
 
 
 def is_void(report: dict, name: str) -> bool:

@@ -23,12 +23,12 @@ class Pages(unittest.TestCase):
         self.assertEqual(page(self.SOURCE, comparison("better", 3, 2.5, 3.5)), "b is ×3.00 (faster, ×2.50 to ×3.50).")
         self.assertEqual(page(self.SOURCE, comparison("inconclusive", 1, 0.9, 1.1)), "b is inconclusive (−10.0 to +10.0 %).")
 
-    def test_a_capacity_that_is_not_the_services_own_is_a_least(self):
-        one = {"variant": "a", "per_s": 2350, "interval": {"low": 2210, "high": 2480}, "limited_by": "cpu"}
-        report = {"capacities": [one, one | {"variant": "b", "limited_by": "client", "interval": None}], "findings": [],
-                  "variants": [{"name": "a"}, {"name": "b"}]}
-        text = filled("{{capacity study | a}}; {{capacity study | b}}", {"study": report})
-        self.assertEqual(text, "2,350 (2,210 to 2,480); at least 2,350")
+    def test_of_a_capacity_that_is_not_the_services_own_the_lower_end_is_told(self):
+        one = {"variant": "a", "per_s": 2350, "interval": {"low": 2210, "high": 2480}, "at_least": False}
+        others = [one | {"variant": "b", "at_least": True}, one | {"variant": "c", "at_least": True, "interval": None}]
+        report = {"capacities": [one, *others], "findings": [], "variants": [{"name": name} for name in "abc"]}
+        text = filled("{{capacity study | a}}; {{capacity study | b}}; {{capacity study | c}}", {"study": report})
+        self.assertEqual(text, "2,350 (2,210 to 2,480); at least 2,210; at least 2,350")
 
     def test_an_invalid_comparison_has_no_number(self):
         void = comparison("void", 1, 1, 1) | {"estimate": None}

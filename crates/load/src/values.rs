@@ -221,15 +221,9 @@ pub(crate) fn shown_bytes(bytes: &[u8]) -> String {
 }
 
 /// A hint for a word that is no column: the nearest one, or else their names.
-///
-/// About a third of the letters may be wrong, as in the experiment file; capitals do not count.
 pub(crate) fn did_you_mean(word: &str, columns: &[String]) -> String {
-    let folded = word.to_lowercase();
-    let slips = |column: &String| strsim::damerau_levenshtein(&folded, &column.to_lowercase());
-    let allowed = |column: &String| word.chars().count().max(column.chars().count()).div_ceil(3);
-    let near = columns.iter().map(|column| (slips(column), column));
-    match near.filter(|(slips, column)| *slips <= allowed(column)).min_by_key(|(slips, _)| *slips) {
-        Some((_, column)) => format!("did you mean {}?", shown(column)),
+    match text::nearest(word, columns.iter().map(String::as_str)) {
+        Some(column) => format!("did you mean {}?", shown(column)),
         None => format!("columns: {}", listed(columns)),
     }
 }

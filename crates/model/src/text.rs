@@ -134,6 +134,26 @@ pub fn markup(text: &str) -> String {
     out
 }
 
+/// The one of `known` that was probably meant by `word`, if any is near enough.
+///
+/// Transpositions count as one slip (Damerau-Levenshtein), a word cut short (`prod`) or too long as well. About a third of
+/// the letters may be wrong: enough for slips of the finger, not so much that unlike words are offered.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let fold = |word: &str| word.to_lowercase().replace('-', "_");
+    let folded = fold(word);
+    let slips = |candidate: &str| {
+        let candidate = fold(candidate);
+        let begins = candidate.starts_with(&folded) || folded.starts_with(&candidate);
+        let is_cut = begins && folded.len().min(candidate.len()) >= 3;
+        if is_cut { 1 } else { strsim::damerau_levenshtein(&folded, &candidate) }
+    };
+    let allowed = |candidate: &str| (word.chars().count().max(candidate.chars().count()) + 1) / 3;
+    known
+        .into_iter()
+        .filter(|candidate| slips(candidate) <= allowed(candidate))
+        .min_by_key(|candidate| slips(candidate))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,10 @@
 //! Knows no key of the file: what may stand where comes from the schema alone, the forms of strings from
 //! [`crate::text_form`]. What does not fit is dropped from the tree, so that the rest can still be read and judged.
 
-use ::model::text::quoted;
+use ::model::text::{nearest, quoted};
 use serde_json::Value as Schema;
 
-use crate::problem::{Problem, did_you_mean, listed, nearest};
+use crate::problem::{Problem, did_you_mean, listed};
 use crate::text_form::{FORMS, Form, LimitText, TextForm};
 use crate::tree::{Entry, Node, Table, Value};
 

@@ -9,7 +9,8 @@ use crate::check::{clipped, is_bare};
 use crate::file::Scalar;
 use crate::outside::found;
 use crate::placeholder::placeholders;
-use crate::problem::{Site, Span, nearest};
+use crate::problem::{Site, Span};
+use ::model::text::nearest;
 
 /// Most characters of a name that stands in placeholders.
 const NAME_BYTES_MAX: usize = 40;

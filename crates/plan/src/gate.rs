@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::clipped;
 use crate::model::{Comparison, Design, Metric, Plan, Variant};
-use crate::problem::{Site, did_you_mean, line_column, nearest};
+use crate::problem::{Site, did_you_mean, line_column};
 use crate::text_form::{LimitText, TextForm};
 use crate::tree::{Entry, Node, Value};
+use ::model::text::nearest;
 
 /// What a limit bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use crate::outside::found;
 use crate::secret;
 use crate::text_form::Period;
 use crate::tree::Node;
+use ::model::text::nearest;
 
 /// Bytes of the file's text, from the first to one past the last.
 pub(crate) type Span = Range<usize>;
@@ -94,26 +95,6 @@ impl Refused {
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Refused {
         Refused { message: message.into(), hint: hint.into() }
     }
-}
-
-/// The one of `known` that was probably meant by `word`, if any is near enough.
-///
-/// Transpositions count as one slip (Damerau-Levenshtein), a word cut short (`prod`) or too long as well. About a third of
-/// the letters may be wrong: enough for slips of the finger, not so much that unlike words are offered.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let fold = |word: &str| word.to_lowercase().replace('-', "_");
-    let folded = fold(word);
-    let slips = |candidate: &str| {
-        let candidate = fold(candidate);
-        let begins = candidate.starts_with(&folded) || folded.starts_with(&candidate);
-        let is_cut = begins && folded.len().min(candidate.len()) >= 3;
-        if is_cut { 1 } else { strsim::damerau_levenshtein(&folded, &candidate) }
-    };
-    let allowed = |candidate: &str| (word.chars().count().max(candidate.chars().count()) + 1) / 3;
-    known
-        .into_iter()
-        .filter(|candidate| slips(candidate) <= allowed(candidate))
-        .min_by_key(|candidate| slips(candidate))
 }
 
 /// A hint for an unknown `word`: the nearest of `known`, or else all of them. `what` is plural: "services".
