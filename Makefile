@@ -111,8 +111,9 @@ truth-capacity: build ## how far capacities of services whose queue is known are
 	mkdir -p $(TRUTH)
 	python3 bench/truth/capacity.py --proofload $(BINARY) --out $(TRUTH)/capacity.jsonl
 
-truth-ramps: ## what k6's breakpoint test and steps by vegeta find on the same queues, 40 runs in about an hour (needs Go)
+truth-ramps: ## what k6's breakpoint test and steps by vegeta and oha find on the same queues, 60 runs in about an hour and a half (needs Go)
 	mkdir -p $(TRUTH)
+	cargo install oha --version 1.16.0 --locked --root target/bench-tools
 	GOBIN=$(abspath target/bench-tools/bin) go install go.k6.io/k6@v1.8.1
 	GOBIN=$(abspath target/bench-tools/bin) go install github.com/tsenart/vegeta/v12@v12.13.0
 	PATH="$(abspath target/bench-tools/bin):$$PATH" python3 bench/truth/ramps.py --out $(TRUTH)/ramps.jsonl

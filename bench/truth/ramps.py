@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What searches by other tools find on the queues of capacity.py: k6's breakpoint test, and steps at a constant rate by vegeta, as people do with
-wrk2. One process each, as these tools are used. Loopback only. Needs Go, k6 and vegeta.
+"""What searches by other tools find on the queues of capacity.py: k6's breakpoint test, and steps at a constant rate by vegeta and by oha, as
+people do with wrk2. One process each, as these tools are used. Loopback only. Needs Go, k6, vegeta and oha.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import time
 from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Callable
 
 from capacity import SERVICES as ALL, built
 from reuse import Failed, connect, free_port, started
@@ -54,20 +55,31 @@ def k6(url: str, folder: Path) -> float:
     return min((2 * count * RAMP_TO / RAMP_S) ** 0.5, (time.monotonic() - began) * RAMP_TO / RAMP_S)
 
 
-def vegeta(url: str, _: Path) -> float:
-    """The last rate of rising steps whose p99 is within the limit."""
-    kept, rate = 0.0, float(FIRST)
-    while rate < RAMP_TO:
-        attack = subprocess.run(["vegeta", "attack", f"-rate={rate:.0f}", f"-duration={STEP_S}s"], input=f"GET {url}\n".encode(),
-                                capture_output=True, check=True)
-        told = subprocess.run(["vegeta", "report", "-type=json"], input=attack.stdout, capture_output=True, check=True)
-        if json.loads(told.stdout)["latencies"]["99th"] > LIMIT_MS * 1e6:
-            break
-        kept, rate = rate, rate * STEP
-    return kept
+def steps(p99_ms: Callable) -> Callable:
+    """The last of rising rates whose p99 is within the limit."""
+    def search(url: str, _: Path) -> float:
+        kept, rate = 0.0, float(FIRST)
+        while rate < RAMP_TO and p99_ms(url, f"{rate:.0f}") <= LIMIT_MS:
+            kept, rate = rate, rate * STEP
+        return kept
+    return search
 
 
-SEARCHES = {"k6 breakpoint": k6, "steps of 10 s, vegeta": vegeta}
+def vegeta(url: str, rate: str) -> float:
+    attack = ["vegeta", "attack", f"-rate={rate}", f"-duration={STEP_S}s"]
+    results = subprocess.run(attack, input=f"GET {url}\n".encode(), capture_output=True, check=True).stdout
+    told = subprocess.run(["vegeta", "report", "-type=json"], input=results, capture_output=True, check=True)
+    return json.loads(told.stdout)["latencies"]["99th"] / 1e6
+
+
+def oha(url: str, rate: str) -> float:
+    """`--latency-correction` counts from the time at which a request was due, as wrk2 does."""
+    words = ["oha", "--no-tui", "--output-format", "json", "-c", "200", "-z", f"{STEP_S}s", "-q", rate, "--latency-correction", url]
+    told = subprocess.run(words, capture_output=True, check=True)
+    return 1e3 * json.loads(told.stdout)["latencyPercentiles"]["p99"]
+
+
+SEARCHES = {"k6 breakpoint": k6, "steps of 10 s, vegeta": steps(vegeta), "steps of 10 s, oha": steps(oha)}
 
 
 def parse_options() -> argparse.Namespace:
