@@ -7,10 +7,10 @@ DEMO_TARGETS := express-json express-views
 DEMO = $(BINARY) compare -c 8 --budget 90s
 TRUTH := target/truth
 PAGE := crates/report/src/page/page.html
-# Each with a budget in which two virtual cores should get six blocks.
+# Each with a budget in which two virtual cores should get six blocks; four of capacities, whose blocks take over two minutes.
 STUDIES := express-node-env=16m express-node-env-20mbit=5m auth-sync-async=8m auth-ping=6m json-data=12m
 STUDIES += json-data-large-short=4m express-tuning=4m express-checklist=7m reverse-proxy=5m reverse-proxy-latency=5m
-STUDIES += auth-capacity=9m reverse-proxy-capacity=6m
+STUDIES += auth-capacity=13m reverse-proxy-capacity=13m
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -50,7 +50,7 @@ demo: ## two answers about Express, measured here in three minutes at most: what
 	$(DEMO) --name 'plain=COMPRESSION=off node targets/express-json/server.js' \
 		--name 'gzip=COMPRESSION=default node targets/express-json/server.js' -H 'accept-encoding: gzip'
 
-studies: setup build ## the shipped experiments with short budgets, at most 90 minutes in all (root for one of them)
+studies: setup build ## the shipped experiments with short budgets, at most 100 minutes in all (root for one of them)
 	@failed=; for study in $(STUDIES); do \
 		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
 	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }
@@ -113,10 +113,7 @@ truth-capacity: build ## how far capacities of services whose queue is known are
 
 truth-ramps: ## what k6's breakpoint test and steps by vegeta and oha find on the same queues, 60 runs in about an hour and a half (needs Go)
 	mkdir -p $(TRUTH)
-	cargo install oha --version 1.16.0 --locked --root target/bench-tools
-	GOBIN=$(abspath target/bench-tools/bin) go install go.k6.io/k6@v1.8.1
-	GOBIN=$(abspath target/bench-tools/bin) go install github.com/tsenart/vegeta/v12@v12.13.0
-	PATH="$(abspath target/bench-tools/bin):$$PATH" python3 bench/truth/ramps.py --out $(TRUTH)/ramps.jsonl
+	python3 bench/truth/ramps.py --install --out $(TRUTH)/ramps.jsonl
 
 truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 9 hours
 	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl

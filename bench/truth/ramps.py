@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What searches by other tools find on the queues of capacity.py: k6's breakpoint test, and steps at a constant rate by vegeta and by oha, as
-people do with wrk2. One process each, as these tools are used. Loopback only. Needs Go, k6, vegeta and oha.
+people do with wrk2. One process each, as these tools are used. Loopback only. Needs Go.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from statistics import mean, stdev
 from typing import Callable
 
 from capacity import SERVICES as ALL, built
-from reuse import Failed, connect, free_port, started
+from reuse import BENCH_TOOLS, K6_INSTALL, OHA_INSTALL, ROOT, Failed, connect, free_port, started
 from study import Step, add_options, command, conduct, in_rounds, read
 
 LIMIT_MS = 50
@@ -26,6 +26,8 @@ RAMP_S = 60
 STEP_S = 10
 STEP = 1.05
 FIRST = 700
+INSTALL = [OHA_INSTALL, K6_INSTALL, f"env GOBIN={BENCH_TOOLS / 'bin'} go install github.com/tsenart/vegeta/v12@v12.13.0"]
+K6, VEGETA, OHA = (BENCH_TOOLS / "bin" / name for name in ("k6", "vegeta", "oha"))
 
 # After Grafana's page on breakpoint tests: a rate that grows steadily, and a threshold that ends the test.
 SCRIPT = """
@@ -45,7 +47,7 @@ def k6(url: str, folder: Path) -> float:
     script, summary = folder / "breakpoint.js", folder / "summary.json"
     text = SCRIPT.replace("RAMP_TO", str(RAMP_TO)).replace("RAMP_S", str(RAMP_S)).replace("LIMIT_MS", str(LIMIT_MS))
     script.write_text(text)
-    words = ["k6", "run", "--quiet", "--no-usage-report", "--summary-export", summary, "-e", f"URL={url}", script]
+    words = [K6, "run", "--quiet", "--no-usage-report", "--summary-export", summary, "-e", f"URL={url}", script]
     began = time.monotonic()
     subprocess.run(words, capture_output=True, timeout=20 * RAMP_S, check=False)
     if not summary.exists():
@@ -66,15 +68,15 @@ def steps(p99_ms: Callable) -> Callable:
 
 
 def vegeta(url: str, rate: str) -> float:
-    attack = ["vegeta", "attack", f"-rate={rate}", f"-duration={STEP_S}s"]
+    attack = [VEGETA, "attack", f"-rate={rate}", f"-duration={STEP_S}s"]
     results = subprocess.run(attack, input=f"GET {url}\n".encode(), capture_output=True, check=True).stdout
-    told = subprocess.run(["vegeta", "report", "-type=json"], input=results, capture_output=True, check=True)
+    told = subprocess.run([VEGETA, "report", "-type=json"], input=results, capture_output=True, check=True)
     return json.loads(told.stdout)["latencies"]["99th"] / 1e6
 
 
 def oha(url: str, rate: str) -> float:
     """`--latency-correction` counts from the time at which a request was due, as wrk2 does."""
-    words = ["oha", "--no-tui", "--output-format", "json", "-c", "200", "-z", f"{STEP_S}s", "-q", rate, "--latency-correction", url]
+    words = [OHA, "--no-tui", "--output-format", "json", "-c", "200", "-z", f"{STEP_S}s", "-q", rate, "--latency-correction", url]
     told = subprocess.run(words, capture_output=True, check=True)
     return 1e3 * json.loads(told.stdout)["latencyPercentiles"]["p99"]
 
@@ -87,10 +89,14 @@ def parse_options() -> argparse.Namespace:
     add_options(parser, count=5)
     parser.add_argument("--services", nargs="*", default=list(SERVICES), choices=list(SERVICES))
     parser.add_argument("--by", nargs="*", default=list(SEARCHES), choices=list(SEARCHES))
+    parser.add_argument("--install", action="store_true", help="first install the tools, into a folder of this checkout")
     return parser.parse_args()
 
 
 def study(options: argparse.Namespace) -> None:
+    for installer in INSTALL if options.install else ():
+        if subprocess.run(installer.split(), cwd=ROOT, stdout=sys.stderr, check=False).returncode != 0:
+            raise Failed(f"failed: {installer}")
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         queue = built(folder)
 

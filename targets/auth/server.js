@@ -1,8 +1,8 @@
 'use strict';
 
 // A common log-in service: it hashes a password for each request, by the call that blocks (/auth) or by the one that does not (/auth2).
-// /ping stands for everything else that such a service does. It reads PORT, HOST, KEEP_ALIVE_S and HASH_ITERATIONS. It is only there to be measured: a
-// real service must not take passwords in a query string, which ends up in every log on the way.
+// /ping stands for everything else that such a service does. It reads PORT, HOST, KEEP_ALIVE_S and HASH_ITERATIONS. It is only there to be
+// measured: a real service must not take passwords in a query string, which ends up in every log on the way.
 
 const http = require('node:http');
 const express = require('express');
@@ -55,7 +55,8 @@ const server = http.createServer(app);
 // After this time without a request Node closes a connection; 5 s by default. A busy event loop also counts the time in which
 // a request is not yet read, and then resets the connection.
 if (process.env.KEEP_ALIVE_S) server.keepAliveTimeout = Number(process.env.KEEP_ALIVE_S) * 1000;
-// While a hash blocks the event loop nobody accepts: with Node's 511 a client that opens 1,200 connections at once would wait for its second try.
+// While a hash blocks the event loop nobody accepts: with Node's backlog of 511, a client that opens 1,200 connections at once has to
+// try again after a second.
 serve(server, { backlog: 4096 });
 
 // A parameter that is given twice is a list.

@@ -7,7 +7,7 @@
 //   PREFIX               the path whose requests are forwarded, without it           /api
 //   ORIGIN               where to, http://HOST:PORT                                  required
 //   CONNECTIONS          to the origin, at most: further requests wait for one       256
-//   IDLE_TIMEOUT_MS      until one is closed that no request needs                   4000
+//   IDLE_TIMEOUT_MS      until one is closed that no request needs                   60000
 //   CONNECT_TIMEOUT_MS   until the origin accepts a connection                       5000
 //   RESPONSE_TIMEOUT_MS  without a byte from the origin                              60000
 //   CLIENT_TIMEOUT_MS    without a byte on a client's connection                     75000
@@ -22,7 +22,7 @@ function readSettings(env) {
     prefix: readPrefix(env.PREFIX ?? '/api'),
     origin: readOrigin(env.ORIGIN),
     connections: readNumber(env, 'CONNECTIONS', 256, 1, 65_535),
-    idleTimeoutMs: readNumber(env, 'IDLE_TIMEOUT_MS', 4000, 1, 3_600_000),
+    idleTimeoutMs: readNumber(env, 'IDLE_TIMEOUT_MS', 60_000, 1, 3_600_000),
     connectTimeoutMs: readNumber(env, 'CONNECT_TIMEOUT_MS', 5000, 1, 3_600_000),
     responseTimeoutMs: readNumber(env, 'RESPONSE_TIMEOUT_MS', 60_000, 1, 3_600_000),
     clientTimeoutMs: readNumber(env, 'CLIENT_TIMEOUT_MS', 75_000, 1, 3_600_000),

@@ -84,7 +84,7 @@ pub struct Capacity {
 pub enum LimitedBy {
     /// The services' processors.
     Cpu,
-    /// Something that the services wait for: their processors had time.
+    /// One of their threads, or something that the services wait for: their processors had time.
     Waiting,
     /// The load generator's processors.
     Client,

@@ -34,8 +34,7 @@ pub(crate) struct Machine {
 }
 
 impl RemoteHosts {
-    /// Reaches every host of a plan, and has it look whether its services could be started there. `reach` gives the agent
-    /// there.
+    /// Reaches every host of a plan, and has it look whether its services could be started there. `reach` gives the agent of one.
     ///
     /// # Errors
     /// The first host that cannot be had, and why.

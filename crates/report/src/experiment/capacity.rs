@@ -86,7 +86,9 @@ pub(super) fn sentence(record: &Record, conclusion: &Conclusion) -> Option<Strin
 fn notes(of: &Capacity) -> Vec<String> {
     let limit = match of.limited_by {
         LimitedBy::Cpu => "limited by the service's processors",
-        LimitedBy::Waiting => "limited by one thread of the service, or by what it waits for: its processors have time",
+        LimitedBy::Waiting => {
+            "limited by one thread of the service, or by what it waits for: its processors have time"
+        }
         LimitedBy::Client => "limited by the load generator, not the service: give it more threads and cores",
         LimitedBy::Connections => "limited by the connections, not the service: give it more of them (-c)",
         LimitedBy::Unknown => "what limits it nobody sees from here",
