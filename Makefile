@@ -15,7 +15,7 @@ STUDIES += auth-capacity=13m reverse-proxy-capacity=13m
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build dist web web-check demo studies bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-ramps truth-tune check-macos test test-cluster fuzz sanitize miri deny
+.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-ramps truth-waits truth-tune check-macos test test-cluster fuzz sanitize miri deny
 .PHONY: check check-slow
 
 help: ## this list
@@ -114,6 +114,9 @@ truth-capacity: build ## how far capacities of services whose queue is known are
 truth-ramps: ## what k6's breakpoint test and steps by vegeta and oha find on the same queues, 60 runs in about an hour and a half (needs Go)
 	mkdir -p $(TRUTH)
 	python3 bench/truth/ramps.py --install --out $(TRUTH)/ramps.jsonl
+
+truth-waits: truth-setup ## how far ratios of services that wait are off from long uninterrupted runs, 40 comparisons in about 50 minutes (needs Go and wrk)
+	python3 bench/truth/waits.py --proofload $(BINARY) --out $(TRUTH)/waits.jsonl
 
 truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 9 hours
 	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from calibration import calibrated
 from effects import EFFECTS, variables
-from reuse import CLIENT_CORE, Failed, Load, all_tools, ended, positive
+from reuse import CLIENT_CORE, Failed, Load, Tool, all_tools, ended, positive
 from study import add_options, add_proofload, command, conduct, in_rounds
 from variance import Process, Treatment, steal, steal_since
 
@@ -40,6 +40,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def study(options: argparse.Namespace) -> None:
+    found_wrk()
     file = options.calibration or options.out
     calibration = calibrated(file, options.proofload, options.seed) if set(options.effect) != {"none"} else None
     envs = {name: variables(EFFECTS[name], calibration) for name in options.effect}
@@ -72,11 +73,16 @@ def side(env: dict, runs: int, seconds: int) -> list:
         process.stop()
 
 
-def wrk_rate(port: int, seconds: int) -> float:
-    """Responses per second. Raises `Failed` if not all were successful."""
+def found_wrk() -> Tool:
     wrk = next(tool for tool in all_tools("proofload") if tool.name == "wrk")
     if not wrk.find():
         raise Failed(f"wrk is missing: {wrk.install}")
+    return wrk
+
+
+def wrk_rate(port: int, seconds: int) -> float:
+    """Responses per second. Raises `Failed` if not all were successful."""
+    wrk = found_wrk()
     line = ["taskset", "-c", str(CLIENT_CORE), wrk.find(), *wrk.arguments(Load(port, "/", CONNECTIONS, seconds))]
     code, output, errors = ended(line, seconds + GRACE_S)
     if code != 0 or "Non-2xx" in output or "Socket errors" in output:

@@ -59,15 +59,15 @@ TREATMENTS = {
 class Process:
     """One service process, pinned and ready."""
 
-    def __init__(self, service, treatment, more_env=None):
+    def __init__(self, service, treatment, more_env=None, program=None):
         self.treatment = treatment
         self.port = free_port()
         padding = "x" * random.randrange(4096)
         env = {**os.environ, "PORT": str(self.port), "PROOFLOAD_PADDING": padding, "NODE_ENV": "production"}
         env.update(more_env or {})
-        program = ["taskset", "-c", str(SERVICE_CORE), *treatment.wrapper, "node", *treatment.flags, "server.js"]
+        program = program or ["node", *treatment.flags, "server.js"]
         self.child = subprocess.Popen(
-            program, cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ["taskset", "-c", str(SERVICE_CORE), *treatment.wrapper, *program], cwd=ROOT / "targets" / service, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
             started("the service", lambda: connect(self.port), self.child)

@@ -2,8 +2,8 @@
 //
 //	SERVICE_MS    mean service time                                      [1]
 //	SERVERS       of them, with one line before all                      [1]
-//	DISTRIBUTION  exponential, constant, or pauses: exponential, and one
-//	              request of 500 takes 25 ms more                        [exponential]
+//	DISTRIBUTION  exponential, constant, log-normal (sigma 1), or pauses:
+//	              exponential, and one request of 500 takes 25 ms more   [exponential]
 //	LINE          requests that may wait; more get 503                   [no limit]
 //
 // For exponential service and one server the p99 of the time in the system is ln(100) / (µ − λ), so that its capacity within a limit is known.
@@ -11,6 +11,7 @@ package main
 
 import (
 	"log"
+	"math"
 	"math/rand"
 	"net"
 	"net/http"
@@ -48,6 +49,8 @@ func newQueue() *queue {
 	case "", "exponential":
 	case "constant":
 		draw = func() float64 { return meanS }
+	case "log-normal":
+		draw = func() float64 { return meanS * math.Exp(rand.NormFloat64()-0.5) }
 	case "pauses":
 		draw = func() float64 {
 			if rand.Intn(500) == 0 {
@@ -56,7 +59,7 @@ func newQueue() *queue {
 			return rand.ExpFloat64() * meanS
 		}
 	default:
-		log.Fatalf("DISTRIBUTION=%q: not exponential, constant or pauses", kind)
+		log.Fatalf("DISTRIBUTION=%q: not exponential, constant, log-normal or pauses", kind)
 	}
 	servers := max(1, int(number("SERVERS", 1)))
 	return &queue{draw: draw, free: make([]time.Time, servers), line: int(number("LINE", 1e9))}

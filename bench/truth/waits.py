@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Compares services that wait by `proofload run`, and says how far its ratios are from those of long uninterrupted runs of wrk.
+
+How long a response waits is set: always the same, or drawn anew each time. Service on core 0, client on core 1, loopback only. Needs Go and wrk.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from math import exp, log
+from pathlib import Path
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from by_hand import CONNECTIONS, found_wrk, wrk_rate
+from capacity import built
+from effects import MARGIN
+from experiment import GRACE_S, kept, output_of, report_and_events
+from reuse import ROOT
+from study import Step, add_options, add_proofload, command, conduct, in_rounds, read
+from tally import covering, pooled_ratio
+from toml_writer import toml_text
+from variance import Process, Treatment
+
+# More servers than connections: no request waits for another.
+GO = {"GOMAXPROCS": "1", "SERVERS": "64", "DISTRIBUTION": "constant"}
+NODE = {"NODE_ENV": "production"}
+WARM_UP_S = 1
+STARTS_S = 3
+
+
+class Wait(NamedTuple):
+    """Settings of targets/queue (Go), or of targets/planted (Node.js) where they have a delay."""
+
+    baseline: dict
+    candidate: dict
+    budget_s: int
+    uninterrupted_s: int
+
+    @property
+    def is_node(self) -> bool:
+        return "DELAY_MS" in self.baseline
+
+
+def slower(ms: float, budget_s: int, uninterrupted_s: int) -> Wait:
+    return Wait({"SERVICE_MS": f"{ms:g}"}, {"SERVICE_MS": f"{ms * 1.1:g}"}, budget_s, uninterrupted_s)
+
+
+def drawn(ms: float, distribution: str, budget_s: int, uninterrupted_s: int) -> Wait:
+    """Against a constant wait of the same mean."""
+    return Wait({"SERVICE_MS": f"{ms:g}"}, {"SERVICE_MS": f"{ms:g}", "DISTRIBUTION": distribution}, budget_s, uninterrupted_s)
+
+
+WAITS = {
+    "Go, 1 ms and 1.1": slower(1, 30, 8),
+    "Go, 5 ms and exponential": drawn(5, "exponential", 30, 10),
+    "Go, 5 ms and log-normal": drawn(5, "log-normal", 30, 10),
+    "Go, 50 ms and 55": slower(50, 90, 10),
+    "Go, 50 ms and exponential": drawn(50, "exponential", 90, 30),
+    "Go, 100 ms and 110": slower(100, 150, 10),
+    "Node.js, 5 ms and 6": Wait({"DELAY_MS": "5"}, {"DELAY_MS": "6"}, 30, 8),
+    "Node.js, 10 ms and 11, with CPU": Wait({"DELAY_MS": "10", "SPIN": "20000"}, {"DELAY_MS": "11", "SPIN": "20000"}, 30, 8),
+}
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser, count=5)
+    add_proofload(parser)
+    return parser.parse_args()
+
+
+def study(options: argparse.Namespace) -> None:
+    found_wrk()
+    with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
+        queue = built(folder)
+
+        def attempt(step: Step) -> dict:
+            wait = WAITS[step.effect]
+            file, record = Path(folder) / f"{step.number}.toml", Path(folder) / f"record-{step.key}"
+            file.write_text(toml_text(experiment(wait, queue)))
+            words = [options.proofload, "run", file, "--events", "--seed", str(step.seed(options.seed)), "--out", record]
+            report, events = report_and_events(output_of(words, wait.budget_s + GRACE_S), record)
+            return {**kept(report, events), "rates": [uninterrupted(wait, side, queue) for side in (wait.baseline, wait.candidate)]}
+
+        seconds = {name: wait.budget_s + 2 * (wait.uninterrupted_s + STARTS_S) for name, wait in WAITS.items()}
+        conduct(options.out, in_rounds("waits", seconds, options.count, options.seed), attempt)
+    print(table(read(options.out)))
+
+
+def experiment(wait: Wait, queue: Path) -> dict:
+    service = {"directory": str(ROOT / "targets" / "planted"), "command": ["node", "server.js"], "ready": "/healthz",
+               "env": {"PORT": "{port}", **NODE}} if wait.is_node else {"command": [str(queue)], "env": GO}
+    return {"name": "waits", "services": {"service": service},
+            "factors": {"wait": {"baseline": {"service": {"env": wait.baseline}}, "candidate": {"service": {"env": wait.candidate}}}},
+            "load": {"connections": CONNECTIONS},
+            "design": {"metric": "throughput", "margin": f"{MARGIN:.0%}", "budget": f"{wait.budget_s}s"}}
+
+
+def uninterrupted(wait: Wait, side: dict, queue: Path) -> float:
+    """Responses per second of one run of wrk."""
+    process = (Process("planted", Treatment(), {**NODE, **side}) if wait.is_node
+               else Process("queue", Treatment(), {**GO, **side}, [str(queue)]))
+    try:
+        wrk_rate(process.port, WARM_UP_S)
+        return wrk_rate(process.port, wait.uninterrupted_s)
+    finally:
+        process.stop()
+
+
+def table(lines: list) -> str:
+    """One row for each pair of services."""
+    rows = ["| waits | runs | by wrk, uninterrupted | proofload, all blocks | off by | intervals that hold | width, mean | called |",
+            "|---|--:|--:|--:|--:|--:|--:|---|"]
+    for name in WAITS:
+        of = [line for line in lines if line.get("effect") == name]
+        estimates = [line["estimate"] for line in of]
+        pooled = pooled_ratio(estimates)
+        if pooled is None:
+            continue
+        logs = [log(line["rates"][1] / line["rates"][0]) for line in of]
+        truth, error = exp(mean(logs)), stdev(logs) / len(logs) ** 0.5
+        width = mean(one["high"] / one["low"] - 1 for one in estimates if one)
+        held = covering(estimates, truth)
+        called = ", ".join(f"{outcome} {count}" for outcome, count in Counter(line["outcome"] for line in of).most_common())
+        rows.append(f"| {name} | {len(of)} | {truth - 1:+.1%} (± {error:.1%}) | {pooled - 1:+.1%} | {pooled / truth - 1:+.1%} "
+                    f"| {held.count} of {held.of} | {width:.1%} | {called} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(command(study, parse_options()))
