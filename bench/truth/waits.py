@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares services that wait by `proofload run`, and says how far its ratios are from those of long uninterrupted runs of wrk.
+"""Compares services that wait by `proofload run`, and says how far its ratios are from those of uninterrupted runs of wrk.
 
-How long a response waits is set: always the same, or drawn anew each time. Service on core 0, client on core 1, loopback only. Needs Go and wrk.
+How long a response waits is set: always the same, or drawn anew each time. wrk alternates between living processes of both sides, because
+on a busy machine two runs one after the other differ by more. Service on core 0, client on core 1, loopback only. Needs Go and wrk.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from variance import Process, Treatment
 # More servers than connections: no request waits for another.
 GO = {"GOMAXPROCS": "1", "SERVERS": "64", "DISTRIBUTION": "constant"}
 NODE = {"NODE_ENV": "production"}
+UNINTERRUPTED = "uninterrupted"
 WARM_UP_S = 1
 STARTS_S = 3
 
@@ -36,31 +38,32 @@ class Wait(NamedTuple):
     baseline: dict
     candidate: dict
     budget_s: int
-    uninterrupted_s: int
+    wrk_s: int  # of each run: many responses a connection
+    wrk_pairs: int
 
     @property
     def is_node(self) -> bool:
         return "DELAY_MS" in self.baseline
 
 
-def slower(ms: float, budget_s: int, uninterrupted_s: int) -> Wait:
-    return Wait({"SERVICE_MS": f"{ms:g}"}, {"SERVICE_MS": f"{ms * 1.1:g}"}, budget_s, uninterrupted_s)
+def slower(ms: float, *times: int) -> Wait:
+    return Wait({"SERVICE_MS": f"{ms:g}"}, {"SERVICE_MS": f"{ms * 1.1:g}"}, *times)
 
 
-def drawn(ms: float, distribution: str, budget_s: int, uninterrupted_s: int) -> Wait:
+def drawn(ms: float, distribution: str, *times: int) -> Wait:
     """Against a constant wait of the same mean."""
-    return Wait({"SERVICE_MS": f"{ms:g}"}, {"SERVICE_MS": f"{ms:g}", "DISTRIBUTION": distribution}, budget_s, uninterrupted_s)
+    return Wait({"SERVICE_MS": f"{ms:g}"}, {"SERVICE_MS": f"{ms:g}", "DISTRIBUTION": distribution}, *times)
 
 
 WAITS = {
-    "Go, 1 ms and 1.1": slower(1, 30, 8),
-    "Go, 5 ms and exponential": drawn(5, "exponential", 30, 10),
-    "Go, 5 ms and log-normal": drawn(5, "log-normal", 30, 10),
-    "Go, 50 ms and 55": slower(50, 90, 10),
-    "Go, 50 ms and exponential": drawn(50, "exponential", 90, 30),
-    "Go, 100 ms and 110": slower(100, 150, 10),
-    "Node.js, 5 ms and 6": Wait({"DELAY_MS": "5"}, {"DELAY_MS": "6"}, 30, 8),
-    "Node.js, 10 ms and 11, with CPU": Wait({"DELAY_MS": "10", "SPIN": "20000"}, {"DELAY_MS": "11", "SPIN": "20000"}, 30, 8),
+    "Go, 1 ms and 1.1": slower(1, 30, 2, 3),
+    "Go, 5 ms and exponential": drawn(5, "exponential", 30, 2, 3),
+    "Go, 5 ms and log-normal": drawn(5, "log-normal", 30, 2, 3),
+    "Go, 50 ms and 55": slower(50, 90, 10, 1),
+    "Go, 50 ms and exponential": drawn(50, "exponential", 90, 10, 1),
+    "Go, 100 ms and 110": slower(100, 150, 10, 1),
+    "Node.js, 5 ms and 6": Wait({"DELAY_MS": "5"}, {"DELAY_MS": "6"}, 30, 2, 3),
+    "Node.js, 10 ms and 11, with CPU": Wait({"DELAY_MS": "10", "SPIN": "20000"}, {"DELAY_MS": "11", "SPIN": "20000"}, 30, 2, 3),
 }
 
 
@@ -78,14 +81,19 @@ def study(options: argparse.Namespace) -> None:
 
         def attempt(step: Step) -> dict:
             wait = WAITS[step.effect]
+            if step.kind == UNINTERRUPTED:
+                return {"rates": uninterrupted(wait, queue)}
             file, record = Path(folder) / f"{step.number}.toml", Path(folder) / f"record-{step.key}"
             file.write_text(toml_text(experiment(wait, queue)))
             words = [options.proofload, "run", file, "--events", "--seed", str(step.seed(options.seed)), "--out", record]
             report, events = report_and_events(output_of(words, wait.budget_s + GRACE_S), record)
-            return {**kept(report, events), "rates": [uninterrupted(wait, side, queue) for side in (wait.baseline, wait.candidate)]}
+            return kept(report, events)
 
-        seconds = {name: wait.budget_s + 2 * (wait.uninterrupted_s + STARTS_S) for name, wait in WAITS.items()}
-        conduct(options.out, in_rounds("waits", seconds, options.count, options.seed), attempt)
+        runs = {name: wait.budget_s for name, wait in WAITS.items()}
+        by_wrk = {name: 2 * (STARTS_S + wait.wrk_pairs * wait.wrk_s) for name, wait in WAITS.items()}
+        steps = [step for round_ in zip(in_rounds("waits", runs, options.count, options.seed),
+                                        in_rounds(UNINTERRUPTED, by_wrk, options.count, options.seed)) for step in round_]
+        conduct(options.out, steps, attempt)
     print(table(read(options.out)))
 
 
@@ -98,15 +106,23 @@ def experiment(wait: Wait, queue: Path) -> dict:
             "design": {"metric": "throughput", "margin": f"{MARGIN:.0%}", "budget": f"{wait.budget_s}s"}}
 
 
-def uninterrupted(wait: Wait, side: dict, queue: Path) -> float:
-    """Responses per second of one run of wrk."""
-    process = (Process("planted", Treatment(), {**NODE, **side}) if wait.is_node
-               else Process("queue", Treatment(), {**GO, **side}, [str(queue)]))
+def uninterrupted(wait: Wait, queue: Path) -> list:
+    """Responses per second by wrk, pairs of baseline and candidate."""
+    processes = []
     try:
-        wrk_rate(process.port, WARM_UP_S)
-        return wrk_rate(process.port, wait.uninterrupted_s)
+        for side in (wait.baseline, wait.candidate):
+            processes.append(Process("planted", Treatment(), {**NODE, **side}) if wait.is_node
+                             else Process("queue", Treatment(), {**GO, **side}, [str(queue)]))
+        for process in processes:
+            wrk_rate(process.port, WARM_UP_S)
+        pairs = []
+        for pair in range(wait.wrk_pairs):
+            rates = [wrk_rate(process.port, wait.wrk_s) for process in processes[::1 - 2 * (pair % 2)]]
+            pairs.append(rates[::1 - 2 * (pair % 2)])
+        return pairs
     finally:
-        process.stop()
+        for process in processes:
+            process.stop()
 
 
 def table(lines: list) -> str:
@@ -114,12 +130,12 @@ def table(lines: list) -> str:
     rows = ["| waits | runs | by wrk, uninterrupted | proofload, all blocks | off by | intervals that hold | width, mean | called |",
             "|---|--:|--:|--:|--:|--:|--:|---|"]
     for name in WAITS:
-        of = [line for line in lines if line.get("effect") == name]
+        of, by_wrk = ([line for line in lines if (line["kind"], line["effect"]) == (kind, name)] for kind in ("waits", UNINTERRUPTED))
         estimates = [line["estimate"] for line in of]
         pooled = pooled_ratio(estimates)
-        if pooled is None:
+        logs = [mean(log(candidate / baseline) for baseline, candidate in line["rates"]) for line in by_wrk]
+        if pooled is None or len(logs) < 2:
             continue
-        logs = [log(line["rates"][1] / line["rates"][0]) for line in of]
         truth, error = exp(mean(logs)), stdev(logs) / len(logs) ** 0.5
         width = mean(one["high"] / one["low"] - 1 for one in estimates if one)
         held = covering(estimates, truth)
