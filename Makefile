@@ -115,7 +115,7 @@ truth-ramps: ## what k6's breakpoint test and steps by vegeta and oha find on th
 	mkdir -p $(TRUTH)
 	python3 bench/truth/ramps.py --install --out $(TRUTH)/ramps.jsonl
 
-truth-waits: truth-setup ## how far ratios of services that wait are off from long uninterrupted runs, 40 comparisons and as many runs of wrk in about 45 minutes (needs Go and wrk)
+truth-waits: truth-setup ## how far ratios of services that wait are off from uninterrupted runs of wrk, 40 of each in about 45 minutes (needs Go and wrk)
 	python3 bench/truth/waits.py --proofload $(BINARY) --out $(TRUTH)/waits.jsonl
 
 truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 9 hours

@@ -16,7 +16,8 @@ from reuse import ROOT, Failed, ended, processor
 from study import parsed
 from toml_writer import toml_text
 
-SERVICE = ROOT / "targets" / "planted"
+PLANTED = {"directory": str(ROOT / "targets" / "planted"), "command": ["node", "server.js"], "ready": "/healthz",
+           "env": {"PORT": "{port}", "NODE_ENV": "production"}}
 CONNECTIONS = 16
 # At a rate they only have to be enough: if the machine stops for 0.1 s, each request due then needs one.
 CONNECTIONS_AT_A_RATE = 128
@@ -32,25 +33,24 @@ class Variants(NamedTuple):
     candidate: dict
 
 
-def file_text(name: str, variants: Variants, effect: Effect, budget_s: int) -> str:
+def file_text(name: str, variants: Variants, effect: Effect, budget_s: int, service: dict = PLANTED) -> str:
     """The experiment file. Warm-up, slices and blocks are the lab's own choice."""
-    levels = {level: {"planted": {"env": side}} for level, side in zip(("without", "with"), variants)}
+    levels = {level: {"service": {"env": side}} for level, side in zip(("without", "with"), variants)}
     rate = {"rate": effect.rate} if effect.rate else {}
     return toml_text({
         "name": name,
-        "services": {"planted": {"directory": str(SERVICE), "command": ["node", "server.js"], "ready": "/healthz",
-                                 "env": {"PORT": "{port}", "NODE_ENV": "production", **effect.both}}},
+        "services": {"service": {**service, "env": {**service["env"], **effect.both}}},
         "factors": {"effect": levels},
         "load": {"connections": CONNECTIONS_AT_A_RATE if effect.rate else CONNECTIONS},
         "design": {"metric": effect.metric, "margin": f"{MARGIN:.0%}", "budget": f"{budget_s}s", **rate},
     })
 
 
-def run(proofload: str, name: str, variants: Variants, effect: Effect, budget_s: int, seed: int) -> dict:
+def run(proofload: str, name: str, variants: Variants, effect: Effect, budget_s: int, seed: int, service: dict = PLANTED) -> dict:
     """Runs it and returns what is kept. Raises `Failed` if there is no report."""
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         file, record = Path(folder) / f"{name}.toml", Path(folder) / "record"
-        file.write_text(file_text(name, variants, effect, budget_s))
+        file.write_text(file_text(name, variants, effect, budget_s, service))
         command = [proofload, "run", str(file), "--events", "--seed", str(seed), "--out", str(record)]
         output = output_of(command, budget_s + GRACE_S)
         report, events = report_and_events(output, record)

@@ -72,8 +72,8 @@ class Experiments(unittest.TestCase):
         effect = EFFECTS["tail-clear"]
         said = tomllib.loads(file_text("tail-clear", Variants({"NOT_READ": "1"}, effect.variables), effect, 120))
         self.assertEqual(said["factors"]["effect"], {
-            "without": {"planted": {"env": {"NOT_READ": "1"}}},
-            "with": {"planted": {"env": {"TAIL_SHARE": "0.02", "TAIL_MS": "20"}}}})
+            "without": {"service": {"env": {"NOT_READ": "1"}}},
+            "with": {"service": {"env": {"TAIL_SHARE": "0.02", "TAIL_MS": "20"}}}})
         self.assertEqual(said["design"], {"metric": "p99", "margin": "3%", "budget": "120s", "rate": effect.rate})
 
     def test_kept_is_what_the_report_and_the_measured_slices_say(self):

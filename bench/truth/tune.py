@@ -15,7 +15,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from calibration import calibrated
-from experiment import CONNECTIONS, GRACE_S, SERVICE, output_of
+from experiment import CONNECTIONS, GRACE_S, PLANTED, output_of
 from reuse import positive
 from study import Step, add_options, add_proofload, command, conduct, in_rounds, read
 from toml_writer import toml_text
@@ -76,11 +76,11 @@ def judged(world: World, chosen: set) -> tuple:
 def file_text(world: World, turns: float) -> str:
     """The experiment file of the service as it is, with what is tried and kept."""
     planted = settings(world)
-    env = {"PORT": "{port}", "NODE_ENV": "production", "TURNS": str(round(turns)), **(TAIL if world.tail != 1 else {}),
+    env = {**PLANTED["env"], "TURNS": str(round(turns)), **(TAIL if world.tail != 1 else {}),
            **{name: before for name, (before, _, _) in planted.items()}}
     return toml_text({
         "name": "planted",
-        "services": {"planted": {"directory": str(SERVICE), "command": ["node", "server.js"], "ready": "/healthz", "env": env}},
+        "services": {"planted": {**PLANTED, "env": env}},
         "load": {"connections": CONNECTIONS},
         "tune": {"only": ["none"], "try": [f"{name}={after}" for name, (_, after, _) in planted.items()],
                  "keep": ["p99 < +10%"] if world.tail != 1 else []},

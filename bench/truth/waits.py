@@ -14,19 +14,16 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from by_hand import CONNECTIONS, found_wrk, wrk_rate
+from by_hand import found_wrk, wrk_rate
 from capacity import built
-from effects import MARGIN
-from experiment import GRACE_S, kept, output_of, report_and_events
-from reuse import ROOT
+from effects import Effect
+from experiment import PLANTED, Variants, run
 from study import Step, add_options, add_proofload, command, conduct, in_rounds, read
 from tally import covering, pooled_ratio
-from toml_writer import toml_text
 from variance import Process, Treatment
 
 # More servers than connections: no request waits for another.
 GO = {"GOMAXPROCS": "1", "SERVERS": "64", "DISTRIBUTION": "constant"}
-NODE = {"NODE_ENV": "production"}
 UNINTERRUPTED = "uninterrupted"
 WARM_UP_S = 1
 STARTS_S = 3
@@ -83,11 +80,9 @@ def study(options: argparse.Namespace) -> None:
             wait = WAITS[step.effect]
             if step.kind == UNINTERRUPTED:
                 return {"rates": uninterrupted(wait, queue)}
-            file, record = Path(folder) / f"{step.number}.toml", Path(folder) / f"record-{step.key}"
-            file.write_text(toml_text(experiment(wait, queue)))
-            words = [options.proofload, "run", file, "--events", "--seed", str(step.seed(options.seed)), "--out", record]
-            report, events = report_and_events(output_of(words, wait.budget_s + GRACE_S), record)
-            return kept(report, events)
+            service = PLANTED if wait.is_node else {"command": [str(queue)], "env": GO}
+            return run(options.proofload, "waits", Variants(wait.baseline, wait.candidate), Effect("throughput", (wait.budget_s,)),
+                       wait.budget_s, step.seed(options.seed), service)
 
         runs = {name: wait.budget_s for name, wait in WAITS.items()}
         by_wrk = {name: 2 * (STARTS_S + wait.wrk_pairs * wait.wrk_s) for name, wait in WAITS.items()}
@@ -97,28 +92,19 @@ def study(options: argparse.Namespace) -> None:
     print(table(read(options.out)))
 
 
-def experiment(wait: Wait, queue: Path) -> dict:
-    service = {"directory": str(ROOT / "targets" / "planted"), "command": ["node", "server.js"], "ready": "/healthz",
-               "env": {"PORT": "{port}", **NODE}} if wait.is_node else {"command": [str(queue)], "env": GO}
-    return {"name": "waits", "services": {"service": service},
-            "factors": {"wait": {"baseline": {"service": {"env": wait.baseline}}, "candidate": {"service": {"env": wait.candidate}}}},
-            "load": {"connections": CONNECTIONS},
-            "design": {"metric": "throughput", "margin": f"{MARGIN:.0%}", "budget": f"{wait.budget_s}s"}}
-
-
 def uninterrupted(wait: Wait, queue: Path) -> list:
     """Responses per second by wrk, pairs of baseline and candidate."""
     processes = []
     try:
         for side in (wait.baseline, wait.candidate):
-            processes.append(Process("planted", Treatment(), {**NODE, **side}) if wait.is_node
+            processes.append(Process("planted", Treatment(), side) if wait.is_node
                              else Process("queue", Treatment(), {**GO, **side}, [str(queue)]))
         for process in processes:
             wrk_rate(process.port, WARM_UP_S)
         pairs = []
         for pair in range(wait.wrk_pairs):
-            rates = [wrk_rate(process.port, wait.wrk_s) for process in processes[::1 - 2 * (pair % 2)]]
-            pairs.append(rates[::1 - 2 * (pair % 2)])
+            step = -1 if pair % 2 else 1  # who was last is first in the next pair
+            pairs.append([wrk_rate(process.port, wait.wrk_s) for process in processes[::step]][::step])
         return pairs
     finally:
         for process in processes:
