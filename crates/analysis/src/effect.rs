@@ -70,8 +70,8 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
         return Vec::new();
     }
     let factors: Vec<Factor> = plan.factors.iter().map(|factor| baseline_first(plan, factor)).collect();
-    // A plan's factors have two levels or more, and 64 variants at most.
-    let contrasts = stats::contrasts(&factors).unwrap_or_default();
+    // A plan's factors have two levels or more, and 64 variants at most; those of a forged record may not.
+    let Some(contrasts) = stats::contrasts(&factors) else { return Vec::new() };
     let void = findings.iter().any(|finding| finding.grade == Grade::Invalid);
     let (metric, cells) = (design.metric, cells(plan, &factors));
     let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();

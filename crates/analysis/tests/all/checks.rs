@@ -1,6 +1,6 @@
 //! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
 
-use plan::{LookRule, Metric, Rate};
+use plan::{Factor, LookRule, Metric, Rate};
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
 use record::{
@@ -412,4 +412,14 @@ fn a_calibration_is_of_the_blocks_that_count_and_tells_what_the_host_took_in_all
     // The first block watched the warm-up, dropped or not.
     assert_eq!(all.first_block_s, fewer.first_block_s);
     assert_eq!(Calibration::of(&dropped(&[1, 2, 3, 4, 5, 6, 7])), None, "three blocks give none");
+}
+
+/// A record is bytes from anywhere: this one names more combinations of levels than memory would hold.
+#[test]
+fn factors_of_more_combinations_than_a_plan_may_have_show_no_effects() {
+    let mut record = sound();
+    let levels = vec!["a".to_owned(), "b".to_owned()];
+    record.header.plan.factors =
+        (0..70).map(|number| Factor { name: format!("f{number}"), levels: levels.clone() }).collect();
+    assert_eq!(conclude(&record).effects, []);
 }
