@@ -55,6 +55,13 @@ studies: setup build ## the shipped experiments with short budgets, at most 100 
 		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
 	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }
 
+studies-tune: setup build ## what tune advises for five services of the studies, at most 36 minutes: Markdown on stdout
+	@for what in "'node targets/express-json/server.js'" "'node targets/express-views/server.js'" \
+		"'node targets/auth/server.js' --path '/auth?username=ada&password=lovelace'" \
+		"'node targets/auth/server.js' --path '/auth2?username=ada&password=lovelace'" experiments/tune-proxy.toml; do \
+		eval $(BINARY) tune "$$what" --budget 7m --seed 1126 --format md; \
+	done
+
 bench-engine: build ## CPU time per request of proofload, wrk, ab, h2load, oha and autocannon, plain, over TLS and HTTP/2, in about 35 minutes
 	python3 bench/engine/compare.py --install --proofload $(BINARY)
 

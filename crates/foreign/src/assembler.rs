@@ -10,7 +10,7 @@ use crate::json::Collector;
 use crate::line;
 use crate::run::{Lines, Run};
 use crate::source::{RUNS_MAX, Transcript};
-use crate::tools::{self, Tool};
+use crate::tools::{self, Pace, Tool};
 use crate::words;
 
 /// So many lines of something else end a run: a program may log in between.
@@ -36,8 +36,14 @@ pub struct Assembler {
     typed: bool,
     /// The line above, which a rule below it makes a heading.
     above: String,
-    /// The last line of few words since the run before, which may name the next one.
+    /// The last line of few words since the run or the command before, which may name the next one.
     near: String,
+    /// The same before the block of code that the lines are in.
+    near_outside: String,
+    /// Runs since a command that stands for several different ones.
+    turn: Option<u32>,
+    /// Whether there was a run, or a command for one, since the last command that names runs.
+    loaded: bool,
 }
 
 impl Assembler {
@@ -52,15 +58,22 @@ impl Assembler {
         let (text, number) = (line::clean(raw), self.about.lines);
         if line::is_fence(&text) {
             self.end_json(number);
+            self.close();
             self.in_code = !self.in_code;
-            return self.close();
+            // What a block without a run holds names none.
+            if self.in_code {
+                self.near_outside.clone_from(&self.near);
+            } else {
+                self.near = std::mem::take(&mut self.near_outside);
+            }
+            return;
         }
         self.take_json(&text, number);
         if text.len() > TEXT_BYTES_MAX {
             return self.note_setting(&text, number);
         }
-        self.text(&text, number);
-        self.above = text;
+        let ours = self.text(&text, number);
+        self.above = if ours { String::new() } else { text };
     }
 
     /// What is known of the file and the runs in their order, once no more lines come.
@@ -71,16 +84,22 @@ impl Assembler {
         (self.about, self.runs)
     }
 
-    fn text(&mut self, text: &str, number: u64) {
+    /// Whether the line is one that a tool printed, or the rest of a command line.
+    fn text(&mut self, text: &str, number: u64) -> bool {
         if self.goes_on(text, number) || self.belongs(text, number) {
-            return;
+            return true;
         }
-        if let Some((tool, certain)) = tools::begins(text).or_else(|| Some((self.refused(text)?, true))) {
-            self.open(tool, certain, number);
-            self.belongs(text, number);
-        } else if !text.is_empty() && !self.json.is_open() {
-            self.around(text, number);
-        }
+        let Some((tool, certain)) = tools::begins(text).or_else(|| Some((self.refused(text)?, true))) else {
+            if !text.is_empty() && !self.json.is_open() {
+                self.around(text, number);
+            }
+            return false;
+        };
+        // Some lines several tools print alike.
+        let commanded = self.command.as_ref().map(|command| command.tool).filter(|_| !certain);
+        let tool = commanded.filter(|tool| tools::prints(*tool, text)).unwrap_or(tool);
+        self.open(tool, certain, number);
+        self.belongs(text, number)
     }
 
     /// Whether the line belongs to the run under way.
@@ -120,18 +139,24 @@ impl Assembler {
             return;
         }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
-        let bare = self.headings.has_only_bare() && !self.typed && !self.in_code && self.open.is_none();
-        let heading = underlined.or_else(|| Heading::of(text, self.in_code));
-        let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare));
         // A run that is under way may print lines that look like headings.
         let prints = |draft: &Draft| !draft.whole && draft.run.tool.row().prints_headings;
         let running = self.open.as_ref().is_some_and(|(draft, _)| prints(draft));
+        let bare = self.headings.has_only_bare() && !self.typed && !self.in_code;
+        let heading = underlined.or_else(|| Heading::of(text, self.in_code));
+        let heading = heading.or_else(|| Heading::bare(text).filter(|_| bare));
         if let Some(heading) = heading.filter(|_| !running) {
             self.close();
             self.headings.set(heading);
-        } else if !self.typed && !running && Heading::bare(text).is_some() {
+            self.near.clear();
+            return;
+        }
+        // In the midst of a run it may be what the service prints.
+        let rated = self.open.as_ref().is_some_and(|(draft, _)| draft.run.requests_per_s.is_some());
+        let ends = (rated || !self.typed) && !running && Heading::bare(text).is_some();
+        if let Some(near) = Heading::near(text).filter(|_| ends || self.open.is_none()) {
             self.close();
-            self.near = words::without_repeat(text);
+            self.near = words::without_repeat(&near);
         }
     }
 
@@ -140,20 +165,22 @@ impl Assembler {
         let found = command::find(text);
         let typed = command::typed(text);
         self.typed |= typed.is_some();
-        if let Some(command) = found {
-            if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| draft.whole) {
-                self.close();
-                self.command = Some(command);
+        if let Some(typed) = typed {
+            self.close();
+            self.near = words::without_repeat(command::comment(typed));
+            self.turn = command::varies(typed).then_some(0);
+            for label in command::labels(typed) {
+                self.headings.set_typed(label, std::mem::take(&mut self.loaded));
             }
-            // Headings may carry a command line: `### wrk -t12 -c400`.
-            return !text.starts_with('#') || typed.is_some();
         }
-        let Some(typed) = typed else { return false };
-        self.close();
-        if let Some(heading) = command::label(typed).and_then(Heading::typed) {
-            self.headings.set(heading);
+        let Some(command) = found else { return typed.is_some() };
+        if typed.is_some() || self.open.as_ref().is_none_or(|(draft, _)| draft.whole) {
+            self.close();
+            self.command = Some(command);
+            self.loaded = true;
         }
-        true
+        // Headings may carry a command line: `### wrk -t12 -c400`.
+        !text.starts_with('#') || typed.is_some()
     }
 
     /// Whether the line goes on with a command line that a backslash cut.
@@ -223,7 +250,13 @@ impl Assembler {
             return;
         }
         run.file.clone_from(&self.about.file);
-        run.near += &std::mem::take(&mut self.near);
+        let mut near = vec![std::mem::take(&mut run.near), std::mem::take(&mut self.near)];
+        near.retain(|near| !near.is_empty());
+        run.near = near.join(", ");
+        self.turn = self.turn.map(|turn| turn + 1);
+        run.turn = self.turn;
+        self.near_outside.clear();
+        self.loaded = true;
         if let Some(command) = command.filter(|command| fits(&run, command)) {
             run.fill(command);
         }
@@ -271,6 +304,13 @@ impl Run {
         load.threads = load.threads.or(asked.threads);
         load.duration_s = load.duration_s.or(asked.duration_s);
         load.requests = load.requests.or(asked.requests);
+        // What prints the rate that it reached does not say what it was asked for.
+        if let (Pace::Rate, Some(rate), Some(seconds)) =
+            (self.tool.row().pace, asked.rate_per_s, load.duration_s)
+        {
+            let short = rate * seconds - self.requests.unwrap_or(0) as f64;
+            self.unsent = Some(short.max(0.0) as u64);
+        }
         load.rate_per_s = load.rate_per_s.or(asked.rate_per_s);
         load.keep_alive = load.keep_alive.or(asked.keep_alive);
         load.pipelining = load.pipelining.or(asked.pipelining);

@@ -64,7 +64,7 @@ fn is_argument(tool: Tool, word: &str) -> bool {
 fn ended(text: &str, tool: Tool) -> String {
     let mut end = text.find('`').unwrap_or(text.len());
     if !tool.row().reads_pipe {
-        let stops = [" |", " >", " 2>", " &&", " ;", "; "];
+        let stops = [" |", " >", " 2>", " &&", " ;", "; ", " #"];
         end = stops.iter().filter_map(|stop| text.find(stop)).fold(end, usize::min);
     }
     let kept = text.get(..end).unwrap_or(text).trim_end_matches(['&', ' ', '.', ',', '*', '_', '\\']);
@@ -172,21 +172,26 @@ fn flag(tool: Tool, word: &str) -> Option<(String, Option<String>)> {
 /// Prompts are short; a `$` further to the right is not one.
 const PROMPT_CHARS_MAX: usize = 80;
 
-/// Commands that change nothing about what is measured, so that they name no run.
-const TRIVIAL: [&str; 42] = [
-    "cd", "ls", "ll", "cat", "less", "more", "head", "tail", "sleep", "curl", "wget", "http", "clear",
-    "kill", "killall", "pkill", "echo", "git", "ps", "top", "htop", "exit", "history", "man", "which",
-    "sudo", "watch", "jq", "grep", "vim", "vi", "nano", "code", "mkdir", "rm", "cp", "mv", "tee", "date",
-    "uname", "nproc", "lscpu",
+/// Commands that change nothing about what is measured, so that they name no run; and what holds a loop together.
+const TRIVIAL: &str = "ls ll cat less more head tail sleep curl wget http clear kill killall pkill echo ps top htop exit history man which \
+    sudo watch jq grep vim vi nano code mkdir rm cp mv tee date uname nproc lscpu for done while until if then else fi wait seq";
+/// Of these programs only with such a verb.
+const TRIVIAL_VERBS: [(&str, &str); 6] = [
+    ("pm2", "delete stop kill list ls logs monit status"),
+    ("npm", "i ci install add"),
+    ("yarn", "install add"),
+    ("pnpm", "i install add"),
+    ("git", "status log diff show fetch branch remote add commit push clone"),
+    ("docker", "ps logs images stats inspect pull build stop kill rm"),
 ];
-const PM2_TRIVIAL: [&str; 8] = ["delete", "stop", "kill", "list", "ls", "logs", "monit", "status"];
 
 /// What a person typed into a shell, where the line begins with a prompt.
 pub fn typed(text: &str) -> Option<&str> {
     // The signs of plain prompts. `#` is not among them: in Markdown it makes a heading, and the caller knows more.
     for sign in ["$ ", "% ", "❯ ", "➜ ", "λ "] {
         if let Some(rest) = text.strip_prefix(sign) {
-            return Some(rest.trim_start());
+            let place = sign == "➜ " && rest.starts_with(' ');
+            return Some(if place { behind_place(rest) } else { rest.trim_start() });
         }
     }
     let start: String = text.chars().take(PROMPT_CHARS_MAX).collect();
@@ -196,28 +201,65 @@ pub fn typed(text: &str) -> Option<&str> {
     if !(host || place) {
         return None;
     }
-    let signs = if host { ["$ ", "# ", "% ", "> "].as_slice() } else { ["$ ", "% "].as_slice() };
+    let signs = match (host, text.starts_with('~')) {
+        (true, _) => ["$ ", "# ", "% ", "> "].as_slice(),
+        (false, true) => ["$ ", "% ", "> "].as_slice(),
+        (false, false) => ["$ ", "% "].as_slice(),
+    };
     let end = signs.iter().filter_map(|sign| start.find(sign).map(|at| at + sign.len())).min()?;
     text.get(end..).map(str::trim_start)
 }
 
-/// What a typed command tells of what is measured, as a label: `NODE_ENV=production node server.js`.
-pub fn label(typed: &str) -> Option<&str> {
-    let typed = typed.trim().trim_end_matches('&').trim_end();
+/// Behind the folder and the branch that the default prompt of Oh My Zsh tells: `➜  app git:(main) ✗ npm start`.
+fn behind_place(text: &str) -> &str {
+    let rest = text.trim_start().split_once(' ').map_or("", |(_, rest)| rest.trim_start());
+    let rest =
+        rest.strip_prefix("git:(").and_then(|branch| branch.split_once(") ")).map_or(rest, |(_, rest)| rest);
+    rest.trim_start().trim_start_matches("✗ ")
+}
+
+/// What a typed line tells of what is measured: its commands, but those of load generators.
+pub fn labels(typed: &str) -> impl Iterator<Item = &str> {
+    let (mut quote, mut before) = (None, ' ');
+    let ends = move |c: char| {
+        // `2>&1` ends no command.
+        let redirects = std::mem::replace(&mut before, c) == '>';
+        match quote {
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            Some(open) if open == c => quote = None,
+            _ => {}
+        }
+        quote.is_none() && !redirects && matches!(c, ';' | '&')
+    };
+    typed.split(ends).filter(|part| find(part).is_none()).filter_map(label)
+}
+
+/// Whether a line in a loop stands for several: what it starts or loads with holds a variable.
+pub fn varies(typed: &str) -> bool {
+    let variable = |text: &str| {
+        text.split('$').skip(1).any(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '{'))
+    };
+    labels(typed).any(variable) || find(typed).is_some_and(|command| variable(&command.text))
+}
+
+/// What a typed line says behind `#`.
+pub fn comment(typed: &str) -> &str {
+    typed.split_once(" # ").map_or("", |(_, comment)| comment)
+}
+
+/// A command as a label: `NODE_ENV=production node server.js`; none of what changes nothing.
+fn label(typed: &str) -> Option<&str> {
+    let typed = typed.trim().trim_start_matches("do ").trim_start();
     let mut words = typed.split_whitespace().skip_while(|word| word.contains('=') || *word == "sudo");
     let Some(first) = words.next() else {
         // Nothing but settings of the environment: they hold for what comes.
         return (!typed.is_empty() && typed.contains('=')).then_some(typed);
     };
     let program = first.rsplit('/').next().unwrap_or(first);
-    let trivial = match program {
-        "pm2" => words.next().is_some_and(|verb| PM2_TRIVIAL.contains(&verb)),
-        "npm" | "yarn" | "pnpm" => {
-            words.next().is_some_and(|verb| matches!(verb, "i" | "ci" | "install" | "add"))
-        }
-        program => TRIVIAL.contains(&program),
-    };
-    (!trivial).then_some(typed)
+    let is_in = |list: &str, word: &str| list.split(' ').any(|one| one == word);
+    let verbs = TRIVIAL_VERBS.iter().find(|(of, _)| *of == program);
+    let idle = verbs.is_some_and(|(_, verbs)| words.next().is_some_and(|verb| is_in(verbs, verb)));
+    (!idle && !is_in(TRIVIAL, program)).then_some(typed)
 }
 
 #[cfg(test)]
@@ -282,6 +324,9 @@ mod tests {
             "~/app $ wrk -t2",
             "(venv) $ wrk -t2",
             "❯ wrk -t2",
+            "➜  app git:(main) ✗ wrk -t2",
+            "➜  ~ wrk -t2",
+            "~/app (main)> wrk -t2",
             r"PS C:\app> wrk -t2",
         ] {
             assert_eq!(typed(line), Some("wrk -t2"), "{line}");
@@ -292,10 +337,23 @@ mod tests {
 
     #[test]
     fn what_starts_a_service_names_the_runs_after_it() {
-        assert_eq!(label("NODE_ENV=production node server.js &"), Some("NODE_ENV=production node server.js"));
-        assert_eq!(label("pm2 start app.js -i 4"), Some("pm2 start app.js -i 4"));
-        let trivial =
-            ["cd app", "pm2 delete all", "npm install", "sleep 5", "/usr/bin/curl -s localhost", ""];
-        assert_eq!(trivial.map(label), [None; 6]);
+        let told = |typed| labels(typed).collect::<Vec<_>>();
+        assert_eq!(told("NODE_ENV=production node server.js &"), ["NODE_ENV=production node server.js"]);
+        assert_eq!(told("pm2 start app.js -i 4"), ["pm2 start app.js -i 4"]);
+        let line = "kill %1; cd ../new && MODE='a;b' node app.js & sleep 2; wrk -t2 http://127.0.0.1/";
+        assert_eq!(told(line), ["cd ../new", "MODE='a;b' node app.js"]);
+        assert_eq!(told("git checkout main && git log"), ["git checkout main"]);
+        assert_eq!(told("for c in 5 50; do wrk -c $c http://127.0.0.1/ 2>&1 | grep req; done"), [""; 0]);
+        let trivial = [
+            "pm2 delete all",
+            "npm install",
+            "sleep 5",
+            "/usr/bin/curl -s localhost",
+            "for m in a b; do echo $m",
+            "",
+        ];
+        for typed in trivial {
+            assert_eq!(told(typed), [""; 0], "{typed}");
+        }
     }
 }

@@ -45,14 +45,21 @@ pub enum Sides {
 /// The places of the labels that a person may have meant: by its number (from 1) or its name one, else all that have it in their names.
 pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
     let lower = name.trim().to_lowercase();
-    let exact = groups.iter().position(|group| group.label.to_lowercase() == lower);
+    if let Some(exact) = groups.iter().position(|group| group.label.to_lowercase() == lower) {
+        return vec![exact];
+    }
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
     let numbered = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < groups.len());
-    if let Some(one) = exact.or(numbered) {
-        return vec![one];
-    }
-    let holds = |(_, group): &(usize, &Group)| group.label.to_lowercase().contains(&lower);
-    groups.iter().enumerate().filter(holds).map(|(at, _)| at).collect()
+    // `2` may be the second label, and may be `2 workers`.
+    let holds = |label: &str| match numbered {
+        Some(_) => label.split(|c: char| !c.is_alphanumeric()).any(|word| word == lower),
+        None => label.contains(&lower),
+    };
+    let named = (0..groups.len()).filter(|at| holds(&groups[*at].label.to_lowercase()));
+    let mut all: Vec<usize> = named.chain(numbered).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Compares two groups by their places; none where a place is none.
@@ -118,7 +125,11 @@ fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
         format!("{}: {}", found.evidence, cases.join("; "))
     });
     let same = (one.label == other.label).then(|| "both sides are the same label".to_owned());
-    reasons.chain(same).collect()
+    let runs = || sides.iter().filter_map(|at| audit.runs.get(*at));
+    let scheduled = (runs().count() > 0 && runs().all(Run::keeps_its_rate)).then(|| {
+        "both sides were sent at a fixed rate and kept it: their throughput is that rate. Compare response times or CPU time".to_owned()
+    });
+    reasons.chain(same).chain(scheduled).collect()
 }
 
 fn worth_of_interval(one: &Group, other: &Group) -> String {

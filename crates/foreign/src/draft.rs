@@ -73,12 +73,12 @@ impl Draft {
         }
     }
 
-    /// Keeps mean, standard deviation and maximum; zeros and `nan` stand for nothing measured.
+    /// Keeps mean, standard deviation and maximum; zeros stand for nothing measured, and so does a zero beside `nan`.
     pub fn moments(&mut self, mean: Option<f64>, sd: Option<f64>, max: Option<f64>) {
         let latency = &mut self.run.latency;
-        let nothing = mean.is_none_or(|us| us == 0.0) && max.is_none_or(|us| us == 0.0);
-        latency.unmeasured = nothing;
-        if !nothing {
+        let given = || [mean, max].into_iter().flatten();
+        latency.unmeasured = given().count() > 0 && given().all(|us| us == 0.0);
+        if !latency.unmeasured {
             (latency.mean_us, latency.sd_us, latency.max_us) = (mean, sd, max);
         }
     }

@@ -10,6 +10,8 @@ const LEVEL_BOLD: u8 = 7;
 const LEVEL_COLON: u8 = 8;
 const LEVEL_TYPED: u8 = 9;
 const LEVEL_BARE: u8 = 10;
+/// Commands beyond so many, headings included, name nothing more.
+const TYPED_MAX: usize = 20;
 const BARE_CHARS_MAX: usize = 50;
 const BARE_WORDS_MAX: usize = 6;
 
@@ -59,9 +61,25 @@ impl Heading {
         if short && named { Self::named(LEVEL_BARE, text) } else { None }
     }
 
-    /// What a typed command says of the runs after it.
-    pub fn typed(text: &str) -> Option<Self> {
-        Self::named(LEVEL_TYPED, text)
+    /// What a short line before a run may say of it, whatever its form: `<h3>Before</h3>`, `== 2 workers ==`, `[single]`. Times and what
+    /// holds no word say nothing.
+    pub fn near(text: &str) -> Option<String> {
+        // Marks of GitHub around a group, and letters made of strokes.
+        let text = text.strip_prefix("##[group]").or_else(|| text.strip_prefix("::group::")).unwrap_or(text);
+        if text.contains(['\\', '‾']) {
+            return None;
+        }
+        let text = plain(&untagged(text));
+        let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+        let words = text.split_whitespace().count();
+        let short = text.chars().count() <= BARE_CHARS_MAX && (1..=BARE_WORDS_MAX).contains(&words);
+        let timed = text.split_once(' ').is_some_and(|(kind, time)| {
+            matches!(kind, "real" | "user" | "sys") && time.contains(|c: char| c.is_ascii_digit())
+        });
+        let clock =
+            |triple: &[u8]| triple[0].is_ascii_digit() && triple[1] == b':' && triple[2].is_ascii_digit();
+        let says = text.contains(char::is_alphabetic) && !timed && !text.as_bytes().windows(3).any(clock);
+        (short && says).then(|| text.to_owned())
     }
 
     fn named(level: u8, text: &str) -> Option<Self> {
@@ -93,6 +111,13 @@ fn plain(text: &str) -> String {
     kept.replace(['`', '\u{fffd}'], "").replace("**", "").chars().filter(|c| !c.is_control()).collect()
 }
 
+/// Without the tags of HTML.
+fn untagged(text: &str) -> String {
+    let mut parts = text.split('<');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |kept, part| kept + part.split_once('>').map_or("", |(_, rest)| rest))
+}
+
 /// Without `2.` or `3.1)` before it.
 fn unnumbered(text: &str) -> &str {
     text.split_once([' ', '\t']).filter(|(number, _)| is_numbering(number)).map_or(text, |(_, rest)| rest)
@@ -114,6 +139,15 @@ impl Headings {
     pub fn set(&mut self, heading: Heading) {
         self.stack.retain(|above| above.level < heading.level);
         self.stack.push(heading);
+    }
+
+    /// Takes a typed command, which stands beside those typed before it, unless it is typed `afresh`: after a run.
+    pub fn set_typed(&mut self, text: &str, afresh: bool) {
+        let Some(heading) = Heading::named(LEVEL_TYPED, text) else { return };
+        self.stack.retain(|above| above.level < LEVEL_TYPED || (above.level == LEVEL_TYPED && !afresh));
+        if self.stack.len() < TYPED_MAX && !self.stack.contains(&heading) {
+            self.stack.push(heading);
+        }
     }
 
     /// Whether there is none but bare lines.

@@ -35,12 +35,12 @@ pub fn give(runs: &mut [Run], several_files: bool) {
 
 impl Identity {
     fn of(run: &Run, several_files: bool) -> Self {
-        let path = run.headings.iter().map(|heading| words::without_repeat(heading));
-        let mut path: Vec<String> = path.filter(|heading| !heading.is_empty()).collect();
-        if path.is_empty() {
-            let stem = words::file_stem(&run.file);
-            let named = several_files && !stem.is_empty();
-            path.push(if named { stem } else { run.tool.name().to_owned() });
+        // Files are the outermost, and their folders.
+        let file = run.file.split(['/', '\\']).filter(|_| several_files).map(words::file_stem);
+        let headings = run.headings.iter().map(|heading| words::without_repeat(heading));
+        let mut path: Vec<String> = file.chain(headings).filter(|part| !part.is_empty()).collect();
+        if path.last().is_none_or(|last| last.starts_with("cd ")) {
+            path.push(run.tool.name().to_owned());
         }
         let load = &run.load;
         let count = |value: Option<u64>, noun: &str| value.map(|value| format!("{value} {noun}"));
@@ -57,6 +57,8 @@ impl Identity {
             load.keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
             load.duration_s.map(|seconds| format!("{seconds:.0} s")),
             Some(run.near.clone()),
+            run.command.clone(),
+            run.turn.map(|turn| format!("turn {turn}")),
         ];
         Self { path, settings: settings.into_iter().map(Option::unwrap_or_default).collect() }
     }

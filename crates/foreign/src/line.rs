@@ -2,6 +2,8 @@
 
 /// `38;5;255`, and some more.
 const COLOUR_BYTES_MAX: usize = 11;
+/// Names of a job and a step before the time are no longer than this.
+const STAMP_WORDS_MAX: usize = 12;
 /// Titles of windows are no longer than this.
 const TITLE_CHARS_MAX: usize = 300;
 
@@ -27,7 +29,12 @@ fn without_escapes(raw: &str) -> String {
         let (before, found) = rest.split_at(at);
         out.push_str(before);
         rest = after_sequence(found).unwrap_or_else(|| {
-            out.extend(found.chars().next().filter(|c| *c == '['));
+            match found.chars().next() {
+                Some('[') => out.push('['),
+                // Whoever typed it took the last character back.
+                Some('\u{8}') => drop(out.pop()),
+                _ => {}
+            }
             &found[1..]
         });
     }
@@ -85,20 +92,42 @@ fn plain_spaces(text: &str) -> String {
     out
 }
 
-/// Takes off what CI and containers put before each line: `2026-11-21T10:00:00.123Z `, `wrk_1  | `.
+/// Takes off what CI and containers put before each line: `2026-11-21T10:00:00.123Z `, `job step [2026-11-21T10:00:00Z] `, `10:00:05 `,
+/// `#12 10.35 `, `wrk_1  | `.
 fn without_stamp(text: &str) -> &str {
-    let stamp = |first: &str| {
-        let shape = first.len() >= 20 && first.ends_with('Z') && first.as_bytes().get(10) == Some(&b'T');
-        shape && first.starts_with(|c: char| c.is_ascii_digit())
-    };
-    let text = match text.split_once(' ') {
-        Some((first, rest)) if stamp(first) => rest.trim_start(),
-        _ => text,
-    };
+    let text = behind_stamp(text).filter(|rest| !rest.is_empty()).unwrap_or(text);
     match text.split_once(" | ") {
         Some((name, rest)) if is_container(name.trim_end()) => rest.trim_start(),
         _ => text,
     }
+}
+
+/// What follows a time at the beginning, or a date with a time among the first words.
+fn behind_stamp(text: &str) -> Option<&str> {
+    let shaped = |word: &str, shape: &str| {
+        let fits = |(byte, of)| if of == b'd' { u8::is_ascii_digit(byte) } else { *byte == of };
+        word.len() >= shape.len() && word.as_bytes().iter().zip(shape.bytes()).all(fits)
+    };
+    let (first, rest) = text.split_once(' ')?;
+    let rest = rest.trim_start();
+    let bare = first.trim_start_matches('[');
+    if shaped(bare, "dd:dd:dd") {
+        return Some(rest);
+    }
+    let (second, third) = rest.split_once(' ').unwrap_or((rest, ""));
+    if shaped(bare, "dddd-dd-dd") && bare.len() == "dddd-dd-dd".len() && shaped(second, "dd:dd:dd") {
+        return Some(third.trim_start());
+    }
+    let seconds = second.contains('.') && second.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if first.len() > 1 && first.starts_with('#') && shaped(&first[1..], "d") && seconds {
+        return Some(third.trim_start());
+    }
+    // GitLab tells the stream behind it: `01O`.
+    let stream = |word: &&str| word.len() == 3 && shaped(word, "dd") && word.ends_with(['O', 'E']);
+    let mut words = text.split(' ').take(STAMP_WORDS_MAX);
+    let stamp = words.find(|word| shaped(word.trim_start_matches('['), "dddd-dd-ddTdd:dd:dd"))?;
+    let rest = text.split_once(stamp)?.1.trim_start();
+    Some(rest.split_once(' ').filter(|(word, _)| stream(word)).map_or(rest, |(_, rest)| rest.trim_start()))
 }
 
 fn is_container(name: &str) -> bool {
@@ -144,7 +173,15 @@ mod tests {
             ("> > Requests/sec: 5", "Requests/sec: 5"),
             ("| Requests/sec: 5 |", "Requests/sec: 5"),
             ("2026-11-21T10:00:00.1234567Z Requests/sec: 5", "Requests/sec: 5"),
+            ("[2026-11-21T10:00:00.123Z] Requests/sec: 5", "Requests/sec: 5"),
+            ("load\tRun wrk\t2026-11-21T10:00:00.1234567Z Requests/sec: 5", "Requests/sec: 5"),
+            ("2026-11-21T10:00:00.123456Z 01O Requests/sec: 5", "Requests/sec: 5"),
+            ("2026-11-21 10:00:00 Requests/sec: 5", "Requests/sec: 5"),
+            ("10:00:05 Requests/sec: 5", "Requests/sec: 5"),
+            ("#12 10.35 Requests/sec: 5", "Requests/sec: 5"),
+            ("50.000%    1.09ms", "50.000%    1.09ms"),
             ("wrk-1  | Requests/sec: 5", "Requests/sec: 5"),
+            ("hey -c 100\u{8}\u{1b}[K http://a/", "hey -c 10 http://a/"),
             ("1\u{202f}234 requests in 1.00s", "1234 requests in 1.00s"),
             ("\u{1b}[", "["),
             ("\u{1b}", ""),

@@ -4,6 +4,9 @@ use serde::Serialize;
 
 use crate::tools::{Divides, Pace, RateOf, Tool};
 
+/// A tool that sent less than this share of its rate fell behind.
+pub(crate) const KEPT_UP: f64 = 0.99;
+
 /// Lines of a file, counted from 1, both ends within.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Lines {
@@ -114,6 +117,9 @@ pub struct Run {
     /// repeats.
     #[serde(skip)]
     pub near: String,
+    /// Of the turns of a loop that does something else in each, which one it is, from 1.
+    #[serde(skip)]
+    pub turn: Option<u32>,
     /// The file it stands in.
     pub file: String,
     /// Where in the file.
@@ -130,6 +136,8 @@ pub struct Run {
     pub requests: Option<u64>,
     /// Requests per second as the tool printed it.
     pub requests_per_s: Option<f64>,
+    /// Requests that a fixed rate asked for and the tool did not send.
+    pub unsent: Option<u64>,
     /// Whether counts were printed rounded, as in `24k requests`.
     pub rounded: bool,
     /// Bytes received.
@@ -189,6 +197,12 @@ impl Run {
     pub fn rate(&self) -> Option<f64> {
         let counted = || Some(self.requests? as f64 / self.duration_s.filter(|seconds| *seconds > 0.0)?);
         self.requests_per_s.or_else(counted).filter(|rate| *rate > 0.0)
+    }
+
+    /// Whether it was sent at a fixed rate, all of it.
+    pub(crate) fn keeps_its_rate(&self) -> bool {
+        let rate = self.load.rate_per_s.zip(self.rate());
+        rate.is_some_and(|(asked, done)| done >= KEPT_UP * asked)
     }
 
     /// Whether each connection sent its next request once it had the response to the one before.

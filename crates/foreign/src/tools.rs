@@ -262,6 +262,11 @@ pub(crate) fn fails_alone(text: &str, commanded: Option<Tool>) -> Option<Tool> {
     TOOLS.iter().find(|row| (row.fails_alone)(text, named(row.tool))).map(|row| row.tool)
 }
 
+/// Whether a line may be this tool's.
+pub(crate) fn prints(tool: Tool, text: &str) -> bool {
+    take(text, &mut Draft::new(tool)) == Taken::Ours
+}
+
 pub(crate) fn take(text: &str, draft: &mut Draft) -> Taken {
     (draft.run.tool.row().take)(text, draft)
 }

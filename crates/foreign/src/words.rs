@@ -89,9 +89,9 @@ fn strip_counter(kept: &mut Vec<&str>) -> bool {
             4
         }
         [.., run, one] if repeat(run) && number(one) => 2,
-        [.., one, run] if repeat(run) && (ordinal(one) || number(one)) => 2,
-        [.., one] if one.contains('#') && number(one) => 1,
-        [one] if repeat(one) || ordinal(one) => 1,
+        // `Node 18 test` and `Option #2` name what was tried.
+        [.., one, run] if repeat(run) && ordinal(one) => 2,
+        [one] if repeat(one) || ordinal(one) || one.contains('#') && number(one) => 1,
         _ => return false,
     };
     kept.truncate(kept.len() - length);
@@ -146,7 +146,10 @@ mod tests {
         let table = [
             ("nginx, run 2", "nginx"),
             ("nginx (run 2 of 3)", "nginx"),
-            ("nginx #3", "nginx"),
+            ("nginx, run #3", "nginx"),
+            ("#3", ""),
+            ("Option #2", "Option #2"),
+            ("Node 18 test", "Node 18 test"),
             ("Node proxy – 2nd run", "Node proxy"),
             ("nginx, Lauf 1", "nginx"),
             ("Second run", ""),

@@ -1,12 +1,11 @@
 //! Whether runs can be compared: whether there are repeats, in turns, of their own, and whether they can tell a difference from chance.
 
-use std::collections::HashMap;
-
 use model::quantity::{change_alone, many, share};
 use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{Case, Sight};
 use crate::group::Group;
+use crate::run::Run;
 use crate::words;
 
 /// How far apart two single runs of wrk came out on services that were the same: the median of 60 pairs. From the lines
@@ -20,24 +19,27 @@ pub const HAND_MAX: f64 = 0.81;
 /// third. A mark for a suspicion, not for a verdict.
 const PROXIED_FACTOR: f64 = 3.0;
 
+/// How far text and JSON of one run are apart, which is rounded.
+const ROUNDED: f64 = 1e-3;
+/// With two digits after the comma five in all.
+const DIGITS_LEAST: f64 = 100.0;
+
 fn runs_of<'a>(groups: impl IntoIterator<Item = &'a Group>) -> Vec<usize> {
     groups.into_iter().flat_map(|group| group.runs.clone()).collect()
 }
 
-/// Runs that agree to the last digit in everything that was measured. Figures that are merely close are not judged.
+/// Outputs of one run: alike to the last digit in everything that was measured, once as text and once as JSON, or a rate that is quoted.
+/// Figures that are merely close are not judged.
 pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
-    let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
-    for (index, run) in of.runs.iter().enumerate() {
-        // No two runs take as long on average to the last digit, and do as many requests.
-        if let (Some(requests), Some(rate), Some(mean)) =
-            (run.requests, run.requests_per_s, run.latency.mean_us)
-        {
-            let key =
-                format!("{:?} {requests} {rate} {mean} {:?} {:?}", run.tool, run.bytes, run.latency.max_us);
-            alike.entry(key).or_default().push(index);
-        }
-    }
-    let mut copies: Vec<Vec<usize>> = alike.into_values().filter(|indices| indices.len() > 1).collect();
+    let mut rated: Vec<usize> =
+        (0..of.runs.len()).filter(|at| of.runs[*at].requests_per_s.is_some()).collect();
+    rated.sort_by(|one, other| {
+        let rate = |at: &usize| of.runs[*at].requests_per_s.unwrap_or(0.0);
+        rate(one).total_cmp(&rate(other))
+    });
+    let alike = rated.chunk_by(|one, other| is_copy(&of.runs[*one], &of.runs[*other]));
+    let mut copies: Vec<Vec<usize>> = alike.filter(|runs| runs.len() > 1).map(<[usize]>::to_vec).collect();
+    copies.iter_mut().for_each(|runs| runs.sort_unstable());
     copies.sort();
     let case = |runs: Vec<usize>| {
         let places: Vec<String> =
@@ -50,6 +52,28 @@ pub fn same_output(of: &Sight<'_>) -> Vec<(Grade, Case)> {
         (Grade::Invalid, Case { label: first.label.clone(), evidence, runs })
     };
     copies.into_iter().map(case).collect()
+}
+
+/// Whether two outputs are of one run. No two runs take as long on average to the last digit, and do as many requests.
+fn is_copy(one: &Run, other: &Run) -> bool {
+    let near = |one: Option<f64>, other: Option<f64>, within: f64| {
+        one.zip(other).is_some_and(|(one, other)| (one / other - 1.0).abs() <= within)
+    };
+    let rates = |within| near(one.requests_per_s, other.requests_per_s, within);
+    let means = |within| near(one.latency.mean_us, other.latency.mean_us, within);
+    let quotes = |of: &Run| of.requests.is_none() && of.latency.mean_us.is_none();
+    let paced = one.load.rate_per_s.or(other.load.rate_per_s).is_some();
+    let same = match (one.json == other.json, one.requests.is_some() && one.requests == other.requests) {
+        (true, true) => {
+            rates(0.0) && means(0.0) && one.bytes == other.bytes && one.latency.max_us == other.latency.max_us
+        }
+        (false, true) => rates(ROUNDED) && means(ROUNDED),
+        // A rate of few digits comes twice by chance.
+        _ => {
+            (quotes(one) || quotes(other)) && !paced && rates(0.0) && one.requests_per_s > Some(DIGITS_LEAST)
+        }
+    };
+    same && one.tool.prints_as(other.tool)
 }
 
 /// Labels with a single run, compared or not.

@@ -6,7 +6,7 @@ use model::quantity::{count, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{Seen, graded, share};
-use crate::run::{Run, parts};
+use crate::run::{KEPT_UP, Run, parts};
 use crate::tools::{Divides, Pace, RateOf};
 
 /// A runtime compiles and caches fill during the first seconds: Proofload's own warm-ups take 2 to 6 s.
@@ -170,8 +170,6 @@ const BEYOND: f64 = 10.0;
 const JSON_PERCENT_MAX: f64 = 99.0;
 /// How near connections / throughput must be to the latency to be all of it.
 const LITTLE_WITHIN: f64 = 0.1;
-/// A tool that sent less than this share of its rate fell behind.
-const KEPT_UP: f64 = 0.99;
 
 /// Timeouts, the requests they are among, and their share. Some tools count a request that timed out, others do not.
 fn timeouts_of(run: &Run) -> (u64, u64, f64) {
@@ -237,6 +235,11 @@ pub fn why(run: &Run) -> &'static str {
 
 /// Open loop: the tool could not send as it should.
 pub fn fell_behind(run: &Run) -> Option<Seen> {
+    if let Some(unsent) = run.unsent {
+        let all = run.requests.unwrap_or(0).saturating_add(unsent);
+        let seen = evidence!("{unsent_requests} were not sent, beside {}", many(run.requests.unwrap_or(0), "request"); unsent_requests = Quantity::count(unsent));
+        return (share(unsent, all) > 1.0 - KEPT_UP).then_some((Grade::Invalid, seen));
+    }
     let told = run.tool.row().pace == Pace::Responses;
     let (asked, rate) = (run.load.rate_per_s.filter(|_| told)?, run.rate()?);
     let seen = evidence!("{asked_per_s} requested, {done_per_s} done";

@@ -24,14 +24,17 @@ pub static AB: Row = Row {
     ..usual(Tool::Ab, "ab", begins, take)
 };
 
+/// Lines that come before the rate.
+const BEFORE_RATE: &str = "Server Software:|Server Hostname:|Document Path:|Concurrency Level:|Time taken for tests:|Complete requests:|\
+                           Failed requests:|Non-2xx responses:|Keep-Alive requests:|Write errors:";
+
 fn begins(text: &str) -> Option<Beginning> {
-    let later = "Server Software:|Server Hostname:|Document Path:|Concurrency Level:|Requests per second:|Time taken for tests:";
     match text {
         _ if text.starts_with("This is ApacheBench") => Beginning::FIRST,
         _ if text.starts_with("Benchmarking ") && text.contains("(be patient)") => {
             Some(Beginning { certain: true, first: false })
         }
-        _ if starts(text, later) => Beginning::LATER,
+        _ if starts(text, BEFORE_RATE) || text.starts_with("Requests per second:") => Beginning::LATER,
         _ => None,
     }
 }
@@ -42,6 +45,9 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     }
     if draft.part == Part::Quantiles && quantile(text, draft) {
         return Taken::Ours;
+    }
+    if draft.run.requests_per_s.is_some() && starts(text, BEFORE_RATE) {
+        return Taken::Again;
     }
     let Some((name, value)) = text.split_once(':') else { return plain(text) };
     let value = value.trim();

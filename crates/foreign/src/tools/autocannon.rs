@@ -36,7 +36,9 @@ fn begins(text: &str) -> Option<Beginning> {
         _ if text.starts_with("Running ") && text.contains(" @ ") && !text.contains(" test @ ") => {
             Beginning::FIRST
         }
-        _ if is_table(text) || is_total(text, true) => Beginning::LATER,
+        _ if is_table(text) || is_total(text, true) || text.ends_with(" non 2xx responses") => {
+            Beginning::LATER
+        }
         _ => None,
     }
 }
@@ -74,6 +76,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let failures = &mut draft.run.failures;
     match words.as_slice() {
         // These counts are exact, and printed only where there are failures.
+        [_, "2xx", "responses,", ..] if draft.run.duration_s.is_some() => return Taken::Again,
         [good, "2xx", "responses,", bad, "non", "2xx", "responses"] => {
             failures.status = number::whole(bad);
             let both = number::whole(good).zip(failures.status).map(|(good, bad)| good.saturating_add(bad));

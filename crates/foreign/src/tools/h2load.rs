@@ -53,6 +53,7 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
             }
         }
         "connect" | "TTFB" => {}
+        "Application protocol" => value.trim().clone_into(&mut draft.run.near),
         "req/s" => draft.whole = true,
         _ => return plain(text, draft),
     }
@@ -69,7 +70,7 @@ fn plain(text: &str, draft: &mut Draft) -> Taken {
         return Taken::Ours;
     }
     let known = "starting benchmark|Warm-up |Main benchmark|Stopped all clients|min max mean|min  |Stopping all|time for connect:|time to 1st byte:|progress:|\
-                 Application protocol:|TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:|Process Request Failure:|\
+                 TLS Protocol:|Cipher:|Server Temp Key:|UDP datagram:|Process Request Failure:|\
                  client could not connect";
     if starts(text, known) { Taken::Ours } else { Taken::Foreign }
 }

@@ -58,10 +58,15 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
         "Status code distribution:" => draft.part = Part::Statuses,
         "Error distribution:" => draft.part = Part::Errors,
         _ if text.ends_with("histogram:") || text.starts_with("Details (") => draft.part = Part::Skipped,
-        _ if draft.part == Part::Summary => return summary(text, draft),
+        _ if draft.part == Part::Summary && !is_listed(text) => return summary(text, draft),
         _ => return listed(text, draft),
     }
     Taken::Ours
+}
+
+/// Whether a line tells by itself what it is, where its title was left out: `99% in 0.0012 secs`, `[200] 1000 responses`.
+fn is_listed(text: &str) -> bool {
+    text.contains("% in ") || (text.starts_with('[') && text.ends_with(" responses"))
 }
 
 fn summary(text: &str, draft: &mut Draft) -> Taken {
@@ -96,7 +101,7 @@ fn time_us(value: &str) -> Option<f64> {
 /// A line below a title: `50% in 0.0012 secs`, `[200] 1000 responses`, or `[3] what went wrong`.
 fn listed(text: &str, draft: &mut Draft) -> Taken {
     match (draft.part, text.strip_prefix('[').and_then(|rest| rest.split_once(']'))) {
-        (Part::Quantiles, _) => {
+        (Part::Quantiles | Part::Summary, None) => {
             let Some((share, time)) = text.split_once(" in ") else { return Taken::Foreign };
             draft.quantile(percent(share.trim()), time_us(time));
             return Taken::Ours;
@@ -104,7 +109,7 @@ fn listed(text: &str, draft: &mut Draft) -> Taken {
         (Part::Skipped, _) if [" ms", " sec", "[", "|"].iter().any(|mark| text.contains(mark)) => {
             return Taken::Ours;
         }
-        (Part::Statuses, Some((code, rest))) => {
+        (Part::Statuses | Part::Summary, Some((code, rest))) => {
             status(code, rest.split_whitespace().next().and_then(number::whole).unwrap_or(0), draft);
         }
         (Part::Errors, Some((count, cause))) => error(number::whole(count).unwrap_or(0), cause, draft),

@@ -33,7 +33,9 @@ fn begins(text: &str) -> Option<Beginning> {
 
 /// `http_reqs......................: 180    4.36938/s`, the mark of a threshold before it or not.
 fn is_metric(text: &str) -> bool {
-    metric(text).is_some_and(|(name, _)| matches!(name, "http_reqs" | "http_req_duration"))
+    metric(text).is_some_and(|(name, _)| {
+        matches!(name, "http_reqs" | "http_req_duration" | "http_req_failed" | "dropped_iterations")
+    })
 }
 
 fn metric(text: &str) -> Option<(&str, &str)> {
@@ -61,13 +63,25 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     let run = &mut draft.run;
     match name {
         "http_reqs" => {
-            run.requests_per_s = words.get(1).and_then(|word| number::decimal(word.strip_suffix("/s")?));
-            draft.whole = true;
-            return draft.requests(first);
+            // Wrapped behind a blank within the count, it is none.
+            let Some(rate) = words.get(1).and_then(|word| word.strip_suffix("/s")) else {
+                return Taken::Ours;
+            };
+            let taken = draft.requests(first);
+            if taken == Taken::Ours {
+                draft.run.requests_per_s = number::decimal(rate);
+                draft.whole = true;
+            }
+            return taken;
         }
+        // Both come before the rate.
+        "http_req_duration" | "http_req_failed" if run.requests_per_s.is_some() => return Taken::Again,
         "http_req_duration" if run.latency.mean_us.is_some() => return Taken::Again,
         "http_req_duration" => durations(&words, draft),
         "http_req_failed" => run.failures.status = failed(&words),
+        // Before the rate in some versions, behind it in others.
+        "dropped_iterations" if run.unsent.is_some() => return Taken::Again,
+        "dropped_iterations" => run.unsent = number::whole(first),
         "vus_max" => run.load.connections = number::whole(first).or(run.load.connections),
         "data_received" => {
             let size = words.get(..2).map(|pair| pair.concat());
@@ -115,11 +129,15 @@ fn other(text: &str, draft: &mut Draft) -> Taken {
         draft.several = before.contains(" scenarios, ");
         return Taken::Ours;
     }
+    if let Some(script) = text.strip_prefix("script: ") {
+        draft.run.near.push_str(script);
+        return Taken::Ours;
+    }
     if let Some(scenario) = text.strip_prefix("* ") {
         take_scenario(scenario, draft);
         return Taken::Ours;
     }
-    let known = "execution:|script:|output:|scenarios:|running (|default |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
+    let known = "execution:|output:|scenarios:|running (|default |█ |{ |✓ |✗ |↳|HTTP|EXECUTION|NETWORK|CUSTOM|\
                  WARN|INFO";
     if starts(text, known) { Taken::Ours } else { Taken::Foreign }
 }
@@ -155,6 +173,7 @@ fn from_json(value: &Value) -> Option<Run> {
     run.requests_per_s = figure("http_reqs", "rate");
     run.bytes = figure("data_received", "count");
     run.load.connections = count("vus_max", "max").or_else(|| count("vus_max", "value"));
+    run.unsent = count("dropped_iterations", "count");
     run.failures.status = count("http_req_failed", "passes");
     run.duration_s = at(value, &["state", "testRunDurationMs"]).map(|ms| ms / 1e3);
     let us = |key: &str| figure("http_req_duration", key).map(|ms| ms * 1e3);

@@ -44,9 +44,18 @@ const fn wrk(tool: Tool, name: &'static str) -> Row {
 fn begins(text: &str) -> Option<Beginning> {
     match text {
         _ if text.starts_with("Running ") && text.contains(" test @ ") => Beginning::FIRST,
-        _ if starts(text, "Thread Stats|Requests/sec:") || is_total(text, false) => Beginning::LATER,
+        _ if starts(text, "Thread Stats|Requests/sec:|Socket errors:|Non-2xx or 3xx responses:") => {
+            Beginning::LATER
+        }
+        _ if is_total(text, false) || is_latency(text) => Beginning::LATER,
         _ => None,
     }
+}
+
+/// `Latency   635.91us    0.89ms  12.92ms   93.69%`
+fn is_latency(text: &str) -> bool {
+    let figures = |rest: &str| rest.split_whitespace().count() == 4 && rest.ends_with('%');
+    text.strip_prefix("Latency ").is_some_and(figures)
 }
 
 fn take(text: &str, draft: &mut Draft) -> Taken {
@@ -55,6 +64,10 @@ fn take(text: &str, draft: &mut Draft) -> Taken {
     }
     if (text.contains(" test @ ") && is_start(text, draft)) || is_corrected(text, draft) {
         return Taken::Ours;
+    }
+    // Behind the rate comes nothing but the transfer: of several runs somebody may have kept a few lines each.
+    if draft.run.requests_per_s.is_some() && begins(text).is_some() {
+        return Taken::Again;
     }
     let words: Vec<&str> = text.split_whitespace().collect();
     match words.as_slice() {

@@ -4,6 +4,7 @@ mod checks;
 mod compatibility;
 mod corpus;
 mod hostile;
+mod labels;
 mod studies;
 mod traffic;
 
