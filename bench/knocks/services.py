@@ -164,6 +164,21 @@ def service_setuid(place: Place) -> str:
     return f"{said.seen}; tells of {len(left)} processes"
 
 
+@knock("mounts a folder with a file in its scratch folder", "the file stays, and the run says what is mounted", seconds=6)
+def service_mounts(place: Place) -> str:
+    needs("mount", root=True)
+    kept = place.write("kept/file", "kept")
+    command = f"mkdir {{scratch}}/m && mount --bind {kept.parent} {{scratch}}/m && exec {' '.join(PYTHON)}"
+    try:
+        said = place.run(service={"command": ["sh", "-c", command]}).ends(4, saying="is mounted")
+        must(kept.exists(), "the file is gone")
+    finally:
+        for point in place.path("tmp").glob("*/m"):
+            subprocess.run(["umount", point], check=True)
+            shutil.rmtree(point.parent)
+    return said.seen
+
+
 @knock("a Node.js service of another user, captured", "measured and captured", seconds=10)
 def service_captured(place: Place) -> str:
     needs("node", "setpriv", root=True)

@@ -338,10 +338,25 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
     let amounts = entries.iter().filter(|entry| !entry.limit.bound.is_change());
     let pairs = amounts.flat_map(|entry| measured.windows.iter().map(move |window| (entry, window)));
     let judged = pairs.map(|(entry, window)| {
-        let found = figure(entry.limit.figure, window, record);
+        let found =
+            figure(entry.limit.figure, window, record).and_then(|found| shown_by(found, entry, window));
         Judgement::of(entry, Subject::Variant(0), &window.name, found)
     });
     judged.collect()
+}
+
+/// No failure at all shows a limit only where one would break it.
+fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
+    let (limit, due) = (&entry.limit, window.slice.counts.due());
+    let needed = 1.0 / limit.bound.value();
+    if limit.figure.metric().is_none() && found.value == 0.0 && needed.is_finite() && (due as f64) < needed {
+        return Err(inconclusive(format!(
+            "it takes {} requests, and here are {}",
+            count(needed.ceil() as u64),
+            count(due)
+        )));
+    }
+    Ok(found)
 }
 
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {

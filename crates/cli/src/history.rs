@@ -243,6 +243,10 @@ struct CompareArgs {
 
 pub fn compare(before: &Path, after: &Path, form: &Form) -> anyhow::Result<u8> {
     let (before, after) = (records::opened(before)?, records::opened(after)?);
+    if fs::canonicalize(&before.directory).ok() == fs::canonicalize(&after.directory).ok() {
+        let problem = format!("{}: both are this record", before.directory.display());
+        return Err(Failed::usage(problem).hint("`latest~1` is the one before the newest").into());
+    }
     // Where there is no folder of records nobody knows how much runs differ.
     let history = gathered().ok();
     let known =

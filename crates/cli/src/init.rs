@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,6 +67,9 @@ struct Seen {
 
 pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let path = args.folder.join(experiment::FILE);
+    if !args.folder.is_dir() {
+        return Err(Failed::usage(format!("{}: there is no such folder", args.folder.display())).into());
+    }
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
         let hint = format!("`{} --dry-run` says what it would do", running(&args.folder));
@@ -237,7 +240,11 @@ pub fn look(folder: &Path) -> Result<Service, Vec<String>> {
     let mut lines = Vec::new();
     for (name, finder) in FILES {
         let text = plan::read_text(&folder.join(name), FILE_BYTES_MAX);
-        match text.map_err(|_| "not there".to_owned()).and_then(|text| finder(folder, &text)) {
+        let why = |error: io::Error| match error.kind() {
+            ErrorKind::NotFound => "not there".to_owned(),
+            _ => error.to_string(),
+        };
+        match text.map_err(why).and_then(|text| finder(folder, &text)) {
             Ok(service) => return Ok(service),
             Err(why) => lines.push(format!("{name}: {why}")),
         }
@@ -275,9 +282,13 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
         let setters = ["cross-env ", "env "];
         let behind = setters.iter().find_map(|setter| start.trim_start().strip_prefix(setter));
         let plain = behind.filter(|rest| !rest.starts_with('-')).unwrap_or(start);
-        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(plain) else {
+        let Ok(DraftSource::Command { env, mut words }) = DraftSource::command(&doubled(plain)) else {
             return node(&from, &["npm", "start"], &[]);
         };
+        // What a shell fills in only a shell can.
+        if plain.contains(['$', '`']) {
+            return node(&from, &["npm", "start"], &[]);
+        }
         // npm's own processes would be measured along with the service.
         let own = Path::new("node_modules/.bin").join(&words[0]);
         if folder.join(&own).exists() {
@@ -296,7 +307,7 @@ fn package_json(folder: &Path, text: &str) -> Result<Service, String> {
 fn procfile(_: &Path, text: &str) -> Result<Service, String> {
     let web = text.lines().find_map(|line| line.trim().strip_prefix("web:"));
     let line = web.ok_or("no line `web:`")?.trim();
-    let line = line.replace("${PORT}", "{port}").replace("$PORT", "{port}");
+    let line = with_port(line);
     let source = DraftSource::command(&line).map_err(|error| format!("web: {error}"))?;
     let from = format!("Procfile, web: {line}");
     match &source {
@@ -305,6 +316,24 @@ fn procfile(_: &Path, text: &str) -> Result<Service, String> {
         }
         _ => Ok(alone(&from, source)),
     }
+}
+
+/// A command with its braces as an experiment file has them.
+fn doubled(command: &str) -> String {
+    command.replace('{', "{{")
+}
+
+/// The same with the port where a shell would fill it in: `$PORT`, `${PORT}`, `${PORT:-3000}`.
+fn with_port(command: &str) -> String {
+    let mut parts = command.split("${PORT");
+    let first = doubled(parts.next().unwrap_or_default());
+    let filled = parts.fold(first, |filled, part| match part.split_once('}') {
+        Some((default, rest)) if default.is_empty() || default.starts_with([':', '-']) => {
+            filled + "{port}" + &doubled(rest)
+        }
+        _ => filled + "${{PORT" + &doubled(part),
+    });
+    filled.replace("$PORT", "{port}")
 }
 
 /// Programs that containers have as their first process, for a command of its own behind them.
@@ -326,8 +355,8 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
     let command = of("CMD").filter(|_| entry.is_none_or(|entry| entry.starts_with('[')));
     let (mut env, mut words) = (Vec::new(), Vec::new());
     for part in entry.into_iter().chain(command) {
-        match (serde_json::from_str::<Vec<String>>(part), DraftSource::command(part)) {
-            (Ok(list), _) => words.extend(list),
+        match (serde_json::from_str::<Vec<String>>(part), DraftSource::command(&doubled(part))) {
+            (Ok(list), _) => words.extend(list.iter().map(|word| doubled(word))),
             (Err(_), Ok(DraftSource::Command { env: own, words: own_words })) => {
                 env.extend(own);
                 words.extend(own_words);
@@ -467,6 +496,7 @@ mod tests {
         let crossed: &str = &start.replace("NODE_ENV=x", "cross-env NODE_ENV=x");
         let main = r#"{ "main": "lib.js" }"#;
         let shell = r#"{ "scripts": { "start": "a && b" } }"#;
+        let filled = r#"{ "scripts": { "start": "PORT=${PORT:-3000} node app.js" } }"#;
         let staged = "FROM x AS dev\nCMD [\"./dev\"]\nFROM x\nENTRYPOINT [\"/sbin/tini\", \"--\", \\\n \"node\"]\n\
                       cmd [\"server.js\", \"--fast\"]\n";
         for (files, said) in [
@@ -475,6 +505,8 @@ mod tests {
             (&[("package.json", main), ("index.js", "")], "node index.js"),
             (&[("package.json", shell)], "npm start"),
             (&[("Procfile", "web: ./serve -p $PORT\n")], "as it is: [] ./serve -p {port}"),
+            (&[("Procfile", "web: sh -c \"./serve ${PORT:-80} '{}'\"\n")], "sh -c ./serve {port} '{{}'"),
+            (&[("package.json", filled)], "npm start"),
             (&[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")], "as it is: [] ./a -b"),
             (&[("Dockerfile", staged)], "as it is: [] node server.js --fast"),
             (&[("Dockerfile", "CMD -b\nENTRYPOINT A=1 ./a\n")], "as it is: [(\"A\", \"1\")] ./a"),

@@ -232,7 +232,7 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
     let mut arguments = translation.arguments;
     arguments.extend(given_before(typed));
     arguments.extend(url);
-    print::tell!("proofload load {}", plan::command_line(arguments.iter().cloned()));
+    print::tell!("proofload load {}", plan::command_line(plan::masked_words(&arguments)));
     let matches = parser().try_get_matches_from(arguments);
     let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
     Ok((args.map_err(|error| refused(&error, tool))?, translation.differences))

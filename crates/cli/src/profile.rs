@@ -203,7 +203,8 @@ fn capture(
     form::print(form, &explanation, &title)?;
     let directory = record.directory.display();
     print::tell!("flame graphs: {directory}/{}", explanation::FLAME);
-    print::tell!("again, or in other forms: proofload profile {directory}");
+    let place = plan::command_line([directory.to_string()]);
+    print::tell!("again, or in other forms: proofload profile {place}");
     run::end(result, if interrupted { exit::INTERRUPTED } else { taken(&explanation) })
 }
 

@@ -35,8 +35,13 @@ static CLAIMED: OnceLock<PathBuf> = OnceLock::new();
 
 /// Settles where records lie, once, before anything asks.
 pub fn settle(flag: Option<PathBuf>) {
-    let variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let _ = ROOT.set(flag.or_else(variable).unwrap_or_else(|| RECORDS.into()));
+    let _ = ROOT.set(flag.unwrap_or_else(usual_root));
+}
+
+/// Where they lie without the flag.
+fn usual_root() -> PathBuf {
+    let variable = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    variable.map_or_else(|| RECORDS.into(), PathBuf::from)
 }
 
 /// The folder in which records are made and found.
@@ -116,10 +121,11 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     }
 }
 
-/// Whether commands that name no record mean this one.
+/// Whether commands that name neither a record nor a folder of records mean this one.
 pub fn is_latest(directory: &Path) -> bool {
     let whole = |path: &Path| fs::canonicalize(path).ok();
-    Shelf::of(root()).kept.first().is_some_and(|newest| whole(&newest.directory) == whole(directory))
+    root() == usual_root()
+        && Shelf::of(root()).kept.first().is_some_and(|newest| whole(&newest.directory) == whole(directory))
 }
 
 /// The newest records whose folders have such names, opened: those among a few that can be.
@@ -181,7 +187,12 @@ impl Shelf {
         // `keep-alive~2`: a name, and how many before the newest.
         let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
         let (name, back) = apart.unwrap_or((word, 0));
-        let is_of = |kept: &&Kept| name == LATEST || kept.experiment.as_deref() == Some(name);
+        // What cannot be read goes by its folder.
+        let is_of = |kept: &&Kept| match &kept.experiment {
+            _ if name == LATEST => true,
+            Some(experiment) => experiment == name,
+            None => kept.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')),
+        };
         let of_it: Vec<&Kept> = self.kept.iter().filter(is_of).collect();
         if let Some(kept) = of_it.get(back) {
             return Ok(kept.directory.clone());
@@ -210,6 +221,11 @@ impl Shelf {
 
     fn too_far(&self, word: &str, name: &str, there: usize) -> Failed {
         let place = self.place();
+        if let Err(error) = fs::read_dir(&self.root)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Failed::usage(format!("{place} cannot be read: {error}"));
+        }
         if self.kept.is_empty() {
             let hint =
                 format!("`proofload run FILE` makes one; --records DIR or {VARIABLE} name another folder");

@@ -222,7 +222,8 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let mut out = String::new();
     for setting in &chosen.settings {
         let levels: Vec<&str> = setting.levels.iter().map(|level| level.name.as_str()).collect();
-        out += &format!("{}\n    tries   {}\n", setting.name, levels.join(", "));
+        let tries = plan::masked(None, &levels.join(", "));
+        out += &format!("{}\n    tries   {tries}\n", plan::masked(None, &setting.name));
         let told = [("price", &setting.cost), ("seen", &setting.seen), ("source", &setting.source)];
         for (what, text) in told.into_iter().filter(|(_, text)| !text.is_empty()) {
             out += &format!("    {what:<7} {text}\n");

@@ -27,6 +27,13 @@ pub(crate) fn hierarchies(mounts: &str) -> Vec<Hierarchy> {
     groups.map(|mount| Hierarchy { unified: mount.fs_type == "cgroup2", mount }).collect()
 }
 
+/// What is mounted in a folder or on it, as this process sees it.
+pub fn mounted_in(folder: &Path) -> Option<PathBuf> {
+    let (folder, mounts) = (folder.canonicalize().ok()?, text(std::process::id(), "mountinfo"));
+    let mut points = mounts.lines().filter_map(|line| Some(MountInfo::from_line(line).ok()?.mount_point));
+    points.find(|point| point.starts_with(&folder))
+}
+
 impl Hierarchy {
     /// Whether it is one of version 1 with this controller.
     fn has(&self, controller: &str) -> bool {

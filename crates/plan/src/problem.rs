@@ -12,7 +12,7 @@ use crate::outside::found;
 use crate::secret;
 use crate::text_form::Period;
 use crate::tree::Node;
-use ::model::text::nearest;
+use ::model::text::{line, nearest};
 
 /// Bytes of the file's text, from the first to one past the last.
 pub(crate) type Span = Range<usize>;
@@ -32,7 +32,8 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
-        Self { span, message: message.into(), label: label.into(), hint: None }
+        // Paths and names in it are the file's.
+        Self { span, message: line(&message.into()), label: label.into(), hint: None }
     }
 
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {

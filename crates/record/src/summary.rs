@@ -4,7 +4,7 @@
 //! was made of other files or by another version, is none. Must not: conclude anything.
 
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,13 +39,17 @@ struct Kept<S> {
 }
 
 impl Folder {
-    /// Looks at a folder; `None` where there is no header in it.
+    /// Looks at a folder; `None` where there is no header in it. One that we may not look into may be a record.
     pub fn at(directory: PathBuf) -> Option<Folder> {
-        let header = fs::metadata(directory.join("record.json")).ok()?;
+        let header = match fs::metadata(directory.join("record.json")) {
+            Err(error) if error.kind() != ErrorKind::PermissionDenied => return None,
+            header => header.ok(),
+        };
         let events = fs::metadata(directory.join("events.jsonl")).ok();
-        let made_of = [Some(version(&header)), events.as_ref().map(version)];
+        let made_of = [&header, &events].map(|file| file.as_ref().map(version));
         let name = directory.file_name()?.to_string_lossy().into_owned();
-        let changed = header.modified().unwrap_or(UNIX_EPOCH);
+        let changed = header.or_else(|| fs::metadata(&directory).ok());
+        let changed = changed.and_then(|file| file.modified().ok()).unwrap_or(UNIX_EPOCH);
         Some(Folder { name, directory, changed, made_of })
     }
 

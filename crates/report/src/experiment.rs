@@ -113,11 +113,13 @@ impl<'a> Measured<'a> {
 
     /// What to do next, each a sentence or a command with its reason.
     pub(crate) fn steps(&self) -> Vec<String> {
-        let directory = self.record.directory.display();
         let mut steps = next(self.record, self.conclusion);
         if self.explanation.is_some() {
-            let flames = format!("{directory}/{}", page::FLAME_PAGE);
-            steps.push(format!("to see where the time goes: {flames}, or proofload profile {directory}"));
+            let (flames, place) = (self.record.directory.join(page::FLAME_PAGE), typed(self.record));
+            steps.push(format!(
+                "to see where the time goes: {}, or proofload profile {place}",
+                flames.display()
+            ));
         }
         steps
     }
@@ -258,7 +260,7 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     });
     let hold = format!("to see whether it holds: {again} --seed {}", record.header.seed + 1);
     let hold = (record.header.made_by != MadeBy::Load).then_some(hold);
-    let request = format!("for a pull request: proofload report {} --format md", record.directory.display());
+    let request = format!("for a pull request: proofload report {} --format md", typed(record));
     decide.into_iter().chain(hold).chain([request]).collect()
 }
 
@@ -298,7 +300,7 @@ impl Measured<'_> {
         if said_by(self.record).is_some() {
             lines.push(Line::new("Logs", self.record.directory.join("logs").display().to_string()));
         }
-        let (record, place) = (self.record, self.record.directory.display());
+        let (record, place) = (self.record, typed(self.record));
         if self.explanation.is_some() {
             lines.push(lead("Profile", format!("proofload profile {place}")));
         }
@@ -307,6 +309,11 @@ impl Measured<'_> {
         lines.push(lead("Repeat", repeat(record)));
         lines
     }
+}
+
+/// A record's folder as it is typed into a shell.
+pub(crate) fn typed(record: &Record) -> String {
+    plan::command_line([record.directory.display().to_string()])
 }
 
 fn lead(name: &str, command: String) -> Line {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use stats::{CHANGE_LEVEL, CHANGE_SIDE_MIN};
 
 use crate::csv::{self, Figures, unit_name};
-use crate::experiment::{answer, end_text, machine_line};
+use crate::experiment::{answer, end_text, machine_line, typed};
 use crate::form::Report;
 use crate::validity::explained_by;
 
@@ -255,7 +255,7 @@ impl Short<'_> {
     }
 
     fn steps(&self, essentials: &Essentials) -> Vec<String> {
-        let directory = self.record.directory.display();
+        let directory = typed(self.record);
         let experiment = plan::command_line([essentials.experiment.to_owned()]);
         let mut steps = vec![
             format!("the whole report: proofload report {directory}"),

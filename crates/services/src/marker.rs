@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use machine::groups::{ControlGroup, counting};
+use machine::groups::{ControlGroup, counting, mounted_in};
 use machine::process::{self, Environ, ProcessId, Stat, text};
 use rustix::process::Signal;
 
@@ -139,11 +139,27 @@ impl Held {
     }
 }
 
+impl Held {
+    /// Removes it; why it stays.
+    pub fn remove(self) -> Option<String> {
+        remove(&self.directory).err()
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
-        // What the service took away our right to remove stays, for nobody could do more.
-        let _ = fs::remove_dir_all(&self.directory);
+        let _ = remove(&self.directory);
     }
+}
+
+/// Removes a folder, unless something is mounted in it: what is there is not ours. What the service took away our right to remove stays
+/// too, for nobody could do more.
+fn remove(folder: &Path) -> Result<(), String> {
+    if let Some(mount) = mounted_in(folder) {
+        return Err(format!("the folder {}, in which {} is mounted", folder.display(), mount.display()));
+    }
+    let _ = fs::remove_dir_all(folder);
+    Ok(())
 }
 
 fn private_folder(path: &Path) -> io::Result<()> {
@@ -167,7 +183,7 @@ fn remove_abandoned(parent: &Path) {
 fn remove_unheld(directory: &Path) {
     // A warden outlives its Proofload for as long as its service takes to end.
     if let Ok(_lock) = lock(directory) {
-        let _ = fs::remove_dir_all(directory);
+        let _ = remove(directory);
     }
 }
 

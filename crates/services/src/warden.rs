@@ -29,7 +29,7 @@ use tree::{Ending, Shutdown};
 use crate::container;
 use crate::cpus::{hurry, pin};
 use crate::marker::{self, Held, Marker};
-use crate::message::{Exit, Failure, Head, Notice, Order, Spec, Stopped};
+use crate::message::{Exit, Failure, Head, Leftover, Notice, Order, Spec, Stopped};
 
 /// How often a tree that is being ended is looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -284,11 +284,12 @@ impl Warden {
         self.output.drain();
         let containers = self.spec.cleanup.as_ref().map(container::clean_up).unwrap_or_default();
         // Before anybody hears that it is over, and after the last look at the files in it.
-        self.scratch = None;
+        let stays = self.scratch.take().and_then(Held::remove);
         let (output_bytes, output_dropped_bytes) = self.output.log.finish();
         self.group.as_ref().map(marker::remove_group);
         let (killed, mut leftovers) = self.ending.result();
         leftovers.extend(containers);
+        leftovers.extend(stays.map(|description| Leftover { pid: 0, description }));
         let exit = self.exit;
         say(&Notice::Stopped(Stopped { exit, killed, leftovers, output_bytes, output_dropped_bytes }));
     }

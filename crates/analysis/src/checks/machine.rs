@@ -20,6 +20,8 @@ const THROTTLED_SHARE_MAX: f64 = 0.01;
 /// Share of the CPU time that there is which other processes may use. What is counted in clock ticks is 1 or 2 % too much where
 /// slices are short, and an idle system's own work is below 1 %.
 const OTHERS_SHARE_MAX: f64 = 0.05;
+/// Time measured in all from which they are told.
+const STRANGERS_WALL_NS_LEAST: u64 = 500_000_000;
 /// How far the speed of the processors may change from block to block, as a share of the median. On a shared virtual machine on which
 /// compilers ran, the quickest of twelve probes lay within 6 % in eighteen of twenty groups; steps of frequency and heat are 10 % and
 /// more.
@@ -89,7 +91,9 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
     let told = stretches.iter().filter_map(|stretch| Some((stretch.machine.of(host)?, stretch.wall_ns())));
     let (used_ns, wall_ns) =
         told.fold((0, 0), |(used, wall), (machine, ns)| (used + machine.strangers_cpu_ns, wall + ns));
-    let cores = used_ns as f64 / wall_ns.max(1) as f64;
+    // The system counts CPU time in hundredths of a second.
+    only_if(wall_ns >= STRANGERS_WALL_NS_LEAST)?;
+    let cores = used_ns as f64 / wall_ns as f64;
     let environment = &record.header.environment;
     let here = || processors(environment.cpus, record.complete_trials().take(1));
     let cpus = if host.is_none() { here() } else { environment.cpus_of(host) };

@@ -26,8 +26,8 @@ pub(super) fn pointless(run: &Run<'_>) -> Option<Seen> {
 pub(super) fn left_over(run: &Run<'_>) -> Option<Seen> {
     let ended = run.record.trials().filter_map(|trial| trial.ended.as_ref());
     let leftovers: Vec<&str> = ended.flat_map(|ended| &ended.leftovers).map(String::as_str).collect();
-    let evidence = format!("processes outlived their trial: {}", leftovers.join(", "));
-    let remedy = "they ran on beside later trials; end them by hand and run again";
+    let evidence = format!("these outlived their trial: {}", leftovers.join(", "));
+    let remedy = "processes ran on beside later trials: end them by hand, unmount what a service mounted, and run again";
     (!leftovers.is_empty()).then(|| void(evidence, remedy))
 }
 

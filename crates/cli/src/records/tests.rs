@@ -96,6 +96,10 @@ fn a_newest_record_that_cannot_be_read_is_still_the_newest() {
     let (folder, _) = shelf(&RECORDS);
     write(&folder, "broken", "{\"version\":1,");
     assert_eq!(Shelf::of(folder.path()).find("latest").expect("one"), folder.path().join("broken"));
+    // Of its experiment too, which the name of its folder tells.
+    write(&folder, "keep-alive-20260104-000000", "{\"version\":1,");
+    let newest = Shelf::of(folder.path()).find("keep-alive").expect("one");
+    assert_eq!(newest.file_name(), Some("keep-alive-20260104-000000".as_ref()));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::{env, process};
 use ::model::Digest;
 
 use super::MARK;
+use crate::outside::read_file;
 
 const KEY_BYTES: usize = 32;
 /// 48 bits: two values of one machine look equal by chance once in some 10¹⁴ pairs.
@@ -40,18 +41,20 @@ fn kept() -> io::Result<Vec<u8>> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let key = fs::read(path)?;
+    let key = read_file(path, KEY_BYTES as u64)?;
     if key.len() == KEY_BYTES { Ok(key) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-/// It gets its name when it is whole, and the first that does so wins.
+/// It gets its name when it is whole, and the first that does so wins. What is there and is no key is replaced.
 fn make(folder: &Path, path: &Path) -> io::Result<Vec<u8>> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let draft = folder.join(format!("key.{}", process::id()));
     let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&draft)?;
     file.write_all(&random()?)?;
-    let _ = fs::hard_link(&draft, path);
-    fs::remove_file(&draft)?;
+    if fs::hard_link(&draft, path).is_err() && read(path).is_err() {
+        fs::rename(&draft, path)?;
+    }
+    let _ = fs::remove_file(&draft);
     read(path)
 }
 
@@ -59,4 +62,21 @@ fn random() -> io::Result<Vec<u8>> {
     let mut key = vec![0; KEY_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut key)?;
     Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_and_is_no_key_is_replaced_and_a_device_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let first = make(folder.path(), &path).unwrap();
+        assert_eq!(make(folder.path(), &path).unwrap(), first);
+        fs::write(&path, "short").unwrap();
+        assert_ne!(make(folder.path(), &path).unwrap(), first);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }
