@@ -54,7 +54,7 @@ pub fn describe(plan: &Plan) -> String {
         against.notes.iter().for_each(|note| _ = writeln!(out, "  note: {note}"));
         out.push('\n');
     }
-    let _ = writeln!(out, "{} variants:", plan.variants.len());
+    let _ = writeln!(out, "{}:", many(plan.variants.len() as u64, "variant"));
     for variant in &plan.variants {
         let Variant { name, load, .. } = variant;
         let link = load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn describe(plan: &Plan) -> String {
     generators(plan, &mut out);
     needs(plan, &mut out);
     if plan.measure.is_none() {
-        let _ = writeln!(out, "\n{} comparisons:", plan.comparisons.len());
+        let _ = writeln!(out, "\n{}:", many(plan.comparisons.len() as u64, "comparison"));
     }
     plan.comparisons.iter().for_each(|comparison| _ = writeln!(out, "  {}", comparison.label));
     if let Some(copy) = &plan.aa {
@@ -73,7 +73,8 @@ pub fn describe(plan: &Plan) -> String {
     }
     gate(plan, &mut out);
     let _ = writeln!(out, "\n{}", plan.measure.as_ref().map_or_else(|| schedule(plan), measured));
-    out
+    // The file's colours are not ours.
+    model::text::lines(&out)
 }
 
 /// What is measured, where nothing is compared.

@@ -53,6 +53,9 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     (dropped > 0).then(|| warning(evidence, remedy))
 }
 
+/// The longest budget that there may be.
+const BUDGET_S_MAX: u64 = 24 * 3600;
+
 /// Fewer blocks than this allow no verdict.
 pub(super) fn blocks_min(record: &Record) -> usize {
     crate::rule::rule(record).map_or(stats::BLOCKS_MIN, |rule| rule.least()) as usize
@@ -65,8 +68,12 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     let lower = ", or choose a lower quantile or a higher design.rate";
     let latency =
         metric.quantile().map(|_| format!("{lower}: {} needs {requests} requests per trial", metric.name()));
-    let longer =
-        |needed_s| format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default());
+    let longer = |needed_s: u64| match needed_s {
+        0..=BUDGET_S_MAX => {
+            format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default())
+        }
+        _ => format!("it would take days{}", latency.unwrap_or_default()),
+    };
     let remedy = match run.record.end() {
         // A run that goes on may get them yet, and one that was stopped as void has a better reason.
         None | Some(EndReason::Void(_)) => return None,

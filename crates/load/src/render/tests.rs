@@ -62,7 +62,7 @@ fn refuses_what_would_arrive_as_something_else() {
     for (request, expected) in [
         (
             request("GET", &[("X", "a\r\nEvil: b")], ""),
-            r#"load.headers: X: "a\r\nEvil: b" contains a control character"#,
+            "load.headers: X: its value contains a control character",
         ),
         (request("GET", &[("X Y", "a")], ""), r#"load.headers: "X Y" is no header name"#),
         (request("G ET", &[], ""), r#"load.method: "G ET" is no HTTP method"#),
