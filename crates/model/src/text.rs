@@ -57,6 +57,15 @@ pub fn slug(text: &str, characters_max: usize) -> String {
     name.chars().take(characters_max).collect::<String>().trim_end_matches('-').to_owned()
 }
 
+/// A text as part of a URL (RFC 3986, section 2.1).
+pub fn percent_encoded(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
+
 /// The bytes of a text in which percent signs stand for some (RFC 3986); what is no such sign stays as it is.
 pub fn percent_decoded(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());

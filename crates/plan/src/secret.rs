@@ -17,6 +17,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
+use ::model::text::percent_encoded;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -116,6 +117,9 @@ impl Secrets {
             return Err(problems.into_iter().collect());
         }
         instead.extend(values.iter().map(|(name, value)| (value.clone(), format!("{{{name}}}"))));
+        // As cookies and addresses have them.
+        let encoded = |(value, instead): &(String, String)| (percent_encoded(value), instead.clone());
+        instead.extend(instead.iter().map(encoded).collect::<Vec<_>>());
         // What the plan says where nothing tells that it is a secret, the name of a service for example, is none there.
         let kept = serde_json::to_string(&plan.masked()).unwrap_or_default();
         let hidden = |(value, instead): (String, String)| {

@@ -103,6 +103,7 @@ fn a_plan_is_run_with_its_secrets_and_kept_without() {
 
     assert_eq!(plan.secrets.hide("so s3cr3t-head"), plan.secrets.hide("so s3cr3t-head"));
     assert_eq!(plan.secrets.hide("it said s3cr3t-\"file\"!"), "it said {file.ca.txt}!");
+    assert_eq!(plan.secrets.hide("a=s3cr3t-%22file%22; b"), "a={file.ca.txt}; b");
     let told = vec!["postgres".to_owned(), "s3cr3t-\"file\"".to_owned()];
     assert_eq!(plan.secrets.hidden(told), ["postgres", "{file.ca.txt}"]);
     assert_eq!(

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use model::text;
+use model::text::{self, percent_encoded};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
@@ -125,20 +125,20 @@ impl Namespace {
     }
 
     fn pods(&self, what: &'static str, by: &str, selector: &str) -> Result<Vec<Pod>, Error> {
-        self.list(what, &format!("{}?{by}={}", self.path("/api/v1", "pods"), encoded(selector)))
+        self.list(what, &format!("{}?{by}={}", self.path("/api/v1", "pods"), percent_encoded(selector)))
     }
 
     /// Why the cluster made no more pods for a Job, where it says so.
     pub fn refusal(&self, job: &str) -> Result<Option<String>, Error> {
         let of_job = format!("involvedObject.kind=Job,involvedObject.name={job},reason=FailedCreate");
-        let path = format!("{}?fieldSelector={}", self.path("/api/v1", "events"), encoded(&of_job));
+        let path = format!("{}?fieldSelector={}", self.path("/api/v1", "events"), percent_encoded(&of_job));
         let events: Vec<Value> = self.list("events", &path)?;
         Ok(events.iter().rev().find_map(|event| Some(event["message"].as_str()?.to_owned())))
     }
 
     /// A Service by its name; `None` where there is none.
     pub fn service(&self, name: &str) -> Result<Option<Service>, Error> {
-        let path = format!("{}/{}", self.path("/api/v1", "services"), encoded(name));
+        let path = format!("{}/{}", self.path("/api/v1", "services"), percent_encoded(name));
         match self.exchange("the Service", "GET", &path, None)? {
             Response { status: 404, .. } => Ok(None),
             response => self.read("the Service", response).map(Some),
@@ -154,7 +154,7 @@ impl Namespace {
 
     /// Where a Service leads to.
     pub fn endpoints(&self, service: &str) -> Result<Vec<EndpointSlice>, Error> {
-        let of_it = encoded(&format!("kubernetes.io/service-name={service}"));
+        let of_it = percent_encoded(&format!("kubernetes.io/service-name={service}"));
         let slices = self.path("/apis/discovery.k8s.io/v1", "endpointslices");
         self.list("the endpoints of the Service", &format!("{slices}?labelSelector={of_it}"))
     }
@@ -168,7 +168,7 @@ impl Namespace {
     }
 
     fn path(&self, api: &str, resource: &str) -> String {
-        format!("{api}/namespaces/{}/{resource}", encoded(&self.name))
+        format!("{api}/namespaces/{}/{resource}", percent_encoded(&self.name))
     }
 
     fn list<T: DeserializeOwned>(&self, what: &'static str, path: &str) -> Result<Vec<T>, Error> {
@@ -248,15 +248,6 @@ fn right(verb: &str, group: &str, resource: &str, subresource: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
     let slash = if subresource.is_empty() { "" } else { "/" };
     format!("{verb} {resource}{slash}{subresource}{dot}{group}")
-}
-
-/// A text as part of a URL (RFC 3986, section 2.1).
-fn encoded(text: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(byte).collect()
 }
 
 // One request to the API server over one connection to `kubectl proxy`, with limits of time and size.
@@ -438,7 +429,7 @@ mod tests {
 
     #[test]
     fn selectors_and_rights_are_written_as_kubernetes_wants_them() {
-        assert_eq!(encoded("a.io/b=c d,é"), "a.io%2Fb%3Dc%20d%2C%C3%A9");
+        assert_eq!(percent_encoded("a.io/b=c d,é"), "a.io%2Fb%3Dc%20d%2C%C3%A9");
         assert_eq!(right("create", "", "pods", "attach"), "create pods/attach");
         let slices = right("list", "discovery.k8s.io", "endpointslices", "");
         assert_eq!(slices, "list endpointslices.discovery.k8s.io");
