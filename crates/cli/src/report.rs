@@ -260,10 +260,13 @@ fn read(path: &Path) -> Result<(Transcript, Vec<Run>), Failed> {
 }
 
 fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
-    let said = files.iter().map(|(Transcript { file, bytes, lines, binary, .. }, _)| match (bytes, binary) {
-        (0, _) => format!("{file}: empty"),
-        (_, true) => format!("{file}: {} bytes, and not text", report::count(*bytes)),
-        _ => format!("{file}: {}, none of a load generator that is known", many(*lines, "line")),
+    let said = files.iter().map(|(of, _)| (of, &of.file, of.lines)).map(|(of, file, lines)| {
+        match (of.bytes, of.binary) {
+            (0, _) => format!("{file}: empty"),
+            _ if !of.unread.is_empty() => format!("{file}: {}", of.not_read()),
+            (bytes, true) => format!("{file}: {} bytes, and not text", report::count(bytes)),
+            _ => format!("{file}: {}, none of a load generator that is known", many(lines, "line")),
+        }
     });
     let known: Vec<&str> = Tool::all().map(Tool::name).collect();
     Failed::usage(said.collect::<Vec<_>>().join("\n")).hint(format!("known are {}", known.join(", ")))

@@ -40,6 +40,8 @@ pub struct Assembler {
     near: String,
     /// The same before the block of code that the lines are in.
     near_outside: String,
+    /// Whether the lines are of a tool whose output is not read.
+    in_unread: bool,
     /// Runs since a command that stands for several different ones.
     turn: Option<u32>,
     /// Whether there was a run, or a command for one, since the last command that names runs.
@@ -59,6 +61,7 @@ impl Assembler {
         if line::is_fence(&text) {
             self.end_json(number);
             self.close();
+            self.in_unread = false;
             self.in_code = !self.in_code;
             // What a block without a run holds names none.
             if self.in_code {
@@ -131,11 +134,20 @@ impl Assembler {
     /// A line that belongs to no run: a command, a heading, or prose.
     fn around(&mut self, text: &str, number: u64) {
         self.note_setting(text, number);
+        if let Some(tool) = tools::unread(text) {
+            self.close();
+            self.about.unread.insert(tool);
+            self.in_unread = true;
+        }
         if text.ends_with('\\') && (command::typed(text).is_some() || command::find(text).is_some()) {
             text.trim_end_matches('\\').clone_into(&mut self.unfinished);
             return;
         }
         if self.take_command(text) {
+            return;
+        }
+        self.in_unread &= !text.starts_with('#');
+        if self.in_unread {
             return;
         }
         let underlined = Heading::underlined(&self.above, text).filter(|_| !self.above.is_empty());
@@ -167,6 +179,7 @@ impl Assembler {
         self.typed |= typed.is_some();
         if let Some(typed) = typed {
             self.close();
+            self.in_unread = false;
             self.near = words::without_repeat(command::comment(typed));
             self.turn = command::varies(typed).then_some(0);
             for label in command::labels(typed) {
@@ -206,6 +219,7 @@ impl Assembler {
 
     fn open(&mut self, tool: Tool, certain: bool, number: u64) {
         self.close();
+        self.in_unread = false;
         // No tool prints text inside of JSON: what was open is not whole, or no JSON.
         self.end_json(number);
         let mut draft = Draft::new(tool);

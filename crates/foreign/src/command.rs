@@ -174,7 +174,8 @@ const PROMPT_CHARS_MAX: usize = 80;
 
 /// Commands that change nothing about what is measured, so that they name no run; and what holds a loop together.
 const TRIVIAL: &str = "ls ll cat less more head tail sleep curl wget http clear kill killall pkill echo ps top htop exit history man which \
-    sudo watch jq grep vim vi nano code mkdir rm cp mv tee date uname nproc lscpu for done while until if then else fi wait seq";
+    sudo watch jq grep vim vi nano code mkdir rm cp mv tee date uname nproc lscpu bombardier siege locust jmeter gatling \
+    for done while until if then else fi wait seq";
 /// Of these programs only with such a verb.
 const TRIVIAL_VERBS: [(&str, &str); 6] = [
     ("pm2", "delete stop kill list ls logs monit status"),

@@ -2,6 +2,8 @@
 //!
 //! It must not know what a line means.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::assembler::Assembler;
@@ -24,6 +26,8 @@ pub struct Transcript {
     pub lines: u64,
     /// Whether it has more runs than are kept.
     pub too_many_runs: bool,
+    /// Tools whose output is there and is not read.
+    pub unread: BTreeSet<&'static str>,
     /// Whether it holds bytes that no text has.
     pub binary: bool,
     /// The first line that speaks of compression, where no run does.
@@ -31,6 +35,14 @@ pub struct Transcript {
     /// What code and configuration around the runs lack.
     #[serde(skip)]
     pub pasted: Pasted,
+}
+
+impl Transcript {
+    /// In words, of which tools the output is not read.
+    pub fn not_read(&self) -> String {
+        let tools: Vec<&str> = self.unread.iter().copied().collect();
+        format!("output of {} is there, and is not read", tools.join(", "))
+    }
 }
 
 /// Reads one file, fed piece by piece.

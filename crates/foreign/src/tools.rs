@@ -57,6 +57,20 @@ static TOOLS: [&Row; 9] = [
     &vegeta::VEGETA,
 ];
 
+/// How the output of other tools begins, which is not read.
+const UNREAD: [(&str, &str); 5] = [
+    ("bombardier", "Bombarding "),
+    ("siege", "** SIEGE "),
+    ("Locust", "Type     Name "),
+    ("JMeter", "summary ="),
+    ("Gatling", "---- Global Information"),
+];
+
+/// The tool that prints this line, where its output is not read.
+pub(crate) fn unread(text: &str) -> Option<&'static str> {
+    UNREAD.into_iter().find(|(_, first)| text.starts_with(first)).map(|(name, _)| name)
+}
+
 /// What the first line of a tool's output tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Beginning {

@@ -39,6 +39,10 @@ impl Report for Audited<'_> {
         let mut blocks: Vec<Block> =
             ways(audit).into_iter().map(|way| Block::Paragraph(Tone::Faint, way)).collect();
         blocks.push(Block::Table(runs(audit)));
+        for file in audit.files.iter().filter(|file| !file.unread.is_empty()) {
+            let text = format!("{}: {}", file.file, file.not_read());
+            blocks.push(Block::Paragraph(Tone::Doubtful, text));
+        }
         for file in audit.files.iter().filter(|file| file.too_many_runs) {
             let most = count(foreign::RUNS_MAX as u64);
             let text = format!("{}: more than {most} runs, the rest was not read", file.file);

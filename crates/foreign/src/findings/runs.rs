@@ -236,9 +236,11 @@ pub fn why(run: &Run) -> &'static str {
 /// Open loop: the tool could not send as it should.
 pub fn fell_behind(run: &Run) -> Option<Seen> {
     if let Some(unsent) = run.unsent {
-        let all = run.requests.unwrap_or(0).saturating_add(unsent);
-        let seen = evidence!("{unsent_requests} were not sent, beside {}", many(run.requests.unwrap_or(0), "request"); unsent_requests = Quantity::count(unsent));
-        return (share(unsent, all) > 1.0 - KEPT_UP).then_some((Grade::Invalid, seen));
+        let sent = run.requests.unwrap_or(0);
+        let seen = evidence!("{unsent_requests} were not sent, beside {}", many(sent, "request");
+            unsent_requests = Quantity::count(unsent));
+        return (share(unsent, sent.saturating_add(unsent)) > 1.0 - KEPT_UP)
+            .then_some((Grade::Invalid, seen));
     }
     let told = run.tool.row().pace == Pace::Responses;
     let (asked, rate) = (run.load.rate_per_s.filter(|_| told)?, run.rate()?);

@@ -102,6 +102,14 @@ fn files_with_the_same_headings_are_no_repeats_of_each_other() {
     assert_eq!(of(["wrk-run1.txt", "wrk-run2.txt"]), ["node server.js"]);
 }
 
+#[test]
+fn output_that_is_not_read_is_told_and_names_nothing() {
+    let bombardier = "$ bombardier -c 5 http://a/\nBombarding http://a/ for 10s using 5 connection(s)\nStatistics   Avg\n  Reqs/sec  61423.12\n  \
+                      HTTP codes:\n    1xx - 0, 2xx - 614303\n  Throughput:    71.22MB/s\n";
+    let audit = audit("notes.txt", format!("{bombardier}{}", unnamed(100_000)).as_bytes());
+    assert_eq!((labels(&audit), audit.files[0].unread.len()), (vec!["wrk"], 1));
+}
+
 /// Requests per second and failed responses of each run.
 fn figures(text: &str) -> Vec<(Option<f64>, Option<u64>)> {
     audit("notes.txt", text.as_bytes())
