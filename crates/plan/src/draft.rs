@@ -372,9 +372,12 @@ impl DraftSource {
 fn split(text: &str) -> Result<(Variables, Vec<String>), Refused> {
     let hint = "quote the whole command once for your shell: 'node server.js --title \"a b\"'";
     let mut words = words(text).ok_or_else(|| Refused::new("a quote is not closed", hint))?;
-    let variables: Variables = words.iter().map_while(|word| variable(word)).collect();
-    words.drain(..variables.len());
-    Ok((variables, words))
+    let typed: Variables = words.iter().map_while(|word| variable(word)).collect();
+    words.drain(..typed.len());
+    // Of a name that is given twice the last value holds, as in a shell.
+    let is_last = |at: usize| !typed[at + 1..].iter().any(|(later, _)| *later == typed[at].0);
+    let variables = (0..typed.len()).filter(|at| is_last(*at)).map(|at| typed[at].clone());
+    Ok((variables.collect(), words))
 }
 
 /// The words of a line as a shell splits it; `None` where a quote is not closed.
@@ -450,7 +453,7 @@ mod tests {
 
     #[test]
     fn words_are_split_as_a_shell_does_and_variables_come_first() {
-        let read = DraftSource::command(r#"A=1 B='x y' node --title="a b" C=2"#).unwrap();
+        let read = DraftSource::command(r#"A=0 A=1 B='x y' node --title="a b" C=2"#).unwrap();
         let env = [("A", "1"), ("B", "x y")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let words = ["node", "--title=a b", "C=2"].map(str::to_owned);
         assert_eq!(read, DraftSource::Command { env: env.to_vec(), words: words.to_vec() });
