@@ -5,6 +5,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 DEMO_TARGETS := express-json express-views
 DEMO = $(BINARY) compare -c 8 --budget 90s
+TUNE = @$(BINARY) tune --seed 1126 --format md
 TRUTH := target/truth
 PAGE := crates/report/src/page/page.html
 # Each with a budget in which two virtual cores should get six blocks; four of capacities, whose blocks take over two minutes.
@@ -55,11 +56,11 @@ studies: setup build ## the shipped experiments with short budgets, at most 100 
 		$(BINARY) run experiments/$${study%=*}.toml --budget $${study#*=} || failed="$$failed $${study%=*}"; \
 	done; test -z "$$failed" || { echo "without a verdict:$$failed" >&2; exit 1; }
 
-studies-tune: setup build ## what tune advises for four services of the studies, at most 26 minutes: Markdown on stdout
-	@for what in "'node targets/express-json/server.js'" "'node targets/express-views/server.js'" \
-		"'node targets/auth/server.js' --path '/auth?username=ada&password=lovelace'" experiments/tune-proxy.toml; do \
-		eval $(BINARY) tune "$$what" --budget 6m --seed 1126 --format md; echo; \
-	done
+studies-tune: setup build ## what tune advises for four services of the studies, at most 27 minutes: Markdown on stdout
+	$(TUNE) 'node targets/express-json/server.js' --budget 6m
+	$(TUNE) 'node targets/express-views/server.js' --budget 8m
+	$(TUNE) 'node targets/auth/server.js' --path '/auth?username=ada&password=lovelace' -c 4 --budget 7m
+	$(TUNE) experiments/tune-proxy.toml --budget 6m
 
 bench-engine: build ## CPU time per request of proofload, wrk, ab, h2load, oha and autocannon, plain, over TLS and HTTP/2, in about 35 minutes
 	python3 bench/engine/compare.py --install --proofload $(BINARY)
