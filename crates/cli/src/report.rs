@@ -260,7 +260,8 @@ fn read(path: &Path) -> Result<(Transcript, Vec<Run>), Failed> {
 }
 
 fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
-    let said = files.iter().map(|(of, _)| (of, &of.file, of.lines)).map(|(of, file, lines)| {
+    let said = files.iter().map(|(of, _)| {
+        let (file, lines) = (&of.file, of.lines);
         match (of.bytes, of.binary) {
             (0, _) => format!("{file}: empty"),
             _ if !of.unread.is_empty() => format!("{file}: {}", of.not_read()),

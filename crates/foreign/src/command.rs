@@ -4,7 +4,7 @@
 
 use crate::number;
 use crate::run::Load;
-use crate::tools::{Meaning, Tool};
+use crate::tools::{self, Meaning, Tool};
 
 /// Longer command lines are cut.
 pub const COMMAND_CHARS_MAX: usize = 400;
@@ -174,7 +174,7 @@ const PROMPT_CHARS_MAX: usize = 80;
 
 /// Commands that change nothing about what is measured, so that they name no run; and what holds a loop together.
 const TRIVIAL: &str = "ls ll cat less more head tail sleep curl wget http clear kill killall pkill echo ps top htop exit history man which \
-    sudo watch jq grep vim vi nano code mkdir rm cp mv tee date uname nproc lscpu bombardier siege locust jmeter gatling \
+    sudo watch jq grep vim vi nano code mkdir rm cp mv tee date uname nproc lscpu \
     for done while until if then else fi wait seq";
 /// Of these programs only with such a verb.
 const TRIVIAL_VERBS: [(&str, &str); 6] = [
@@ -260,7 +260,7 @@ fn label(typed: &str) -> Option<&str> {
     let is_in = |list: &str, word: &str| list.split(' ').any(|one| one == word);
     let verbs = TRIVIAL_VERBS.iter().find(|(of, _)| *of == program);
     let idle = verbs.is_some_and(|(_, verbs)| words.next().is_some_and(|verb| is_in(verbs, verb)));
-    (!idle && !is_in(TRIVIAL, program)).then_some(typed)
+    (!idle && !is_in(TRIVIAL, program) && !tools::is_unread(program)).then_some(typed)
 }
 
 #[cfg(test)]

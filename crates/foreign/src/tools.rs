@@ -66,6 +66,11 @@ const UNREAD: [(&str, &str); 5] = [
     ("Gatling", "---- Global Information"),
 ];
 
+/// Whether a program is such a tool.
+pub(crate) fn is_unread(program: &str) -> bool {
+    UNREAD.iter().any(|(name, _)| name.eq_ignore_ascii_case(program))
+}
+
 /// The tool that prints this line, where its output is not read.
 pub(crate) fn unread(text: &str) -> Option<&'static str> {
     UNREAD.into_iter().find(|(_, first)| text.starts_with(first)).map(|(name, _)| name)

@@ -15,7 +15,9 @@ use crate::problem::{Site, Span, did_you_mean};
 use crate::text_form::Period;
 use crate::tree::{Node, Value};
 
-pub(crate) const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(24 * 3600));
+/// Seconds of the longest budget.
+pub const BUDGET_S_MAX: u64 = 24 * 3600;
+pub(crate) const BUDGET: (Period, Period) = (Period::seconds(10), Period::seconds(BUDGET_S_MAX));
 const WARMUP: (Period, Period) = (Period::seconds(0), Period::seconds(600));
 const SLICE: (Period, Period) = (Period::milliseconds(20), Period::seconds(60));
 

@@ -40,6 +40,7 @@ mod text_form;
 mod tree;
 mod url;
 
+pub use design::BUDGET_S_MAX;
 pub use draft::{Draft, DraftSource, DraftVariant, SERVICE, Setting, Written, command_line, words};
 pub use gate::{Bound, Figure, GateEntry, Limit, Subject, Unit, limit, max_regression};
 pub use measure::Measure;

@@ -53,9 +53,6 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     (dropped > 0).then(|| warning(evidence, remedy))
 }
 
-/// The longest budget that there may be.
-const BUDGET_S_MAX: u64 = 24 * 3600;
-
 /// Fewer blocks than this allow no verdict.
 pub(super) fn blocks_min(record: &Record) -> usize {
     crate::rule::rule(record).map_or(stats::BLOCKS_MIN, |rule| rule.least()) as usize
@@ -69,7 +66,7 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     let latency =
         metric.quantile().map(|_| format!("{lower}: {} needs {requests} requests per trial", metric.name()));
     let longer = |needed_s: u64| match needed_s {
-        0..=BUDGET_S_MAX => {
+        0..=plan::BUDGET_S_MAX => {
             format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default())
         }
         _ => format!("it would take days{}", latency.unwrap_or_default()),
