@@ -196,6 +196,7 @@ check: ## what CI runs: format, lints, house rules, all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
+	git apply --check docs/adding/*.diff
 	@$(MAKE) --no-print-directory web-check
 	@$(MAKE) --no-print-directory test
 	@if scripts/cluster/cluster.py ready; then $(MAKE) --no-print-directory check-slow; fi
