@@ -152,9 +152,9 @@ impl Drop for Held {
     }
 }
 
-/// Removes a folder, unless something is mounted in it: what is there is not ours. What the service took away our right to remove stays
+/// Removes a folder, unless something is mounted in it: what is there is not ours. What a program took away our right to remove stays
 /// too, for nobody could do more.
-fn remove(folder: &Path) -> Result<(), String> {
+pub(crate) fn remove(folder: &Path) -> Result<(), String> {
     if let Some(mount) = mounted_in(folder) {
         return Err(format!("the folder {}, in which {} is mounted", folder.display(), mount.display()));
     }

@@ -27,7 +27,7 @@ use plan::Preparation;
 use crate::command::WITHHELD;
 use crate::error::NO_MEMORY;
 use crate::link::Link;
-use crate::marker::Marker;
+use crate::marker::{self, Marker};
 use crate::message::{Exit, Failure, Spec};
 use crate::{Error, Warden};
 
@@ -253,7 +253,7 @@ impl Cache {
             let other = if key == own.key { None } else { Lock::try_take(self, key).ok().flatten() };
             if key == own.key || other.is_some() {
                 // What cannot be removed is only space: nobody will take it for data.
-                let _ = fs::remove_dir_all(self.folder.join(&name));
+                let _ = marker::remove(&self.folder.join(&name));
             }
         }
     }

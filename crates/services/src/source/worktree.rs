@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use machine::groups::mounted_in;
 use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
@@ -117,6 +118,12 @@ impl Source {
 
     fn clean(&self) -> Result<Said, Error> {
         let path = &self.against.worktree;
+        if let Some(mount) = mounted_in(path) {
+            // It would remove what is there.
+            let (path, mount) = (path.display(), mount.display());
+            let error = Error::new(format!("{path} cannot be cleaned: {mount} is mounted in it"));
+            return Err(error.help("unmount it (umount)"));
+        }
         remove_marks(path);
         change(path, &["clean", "-ffdxq"], &[])?.or_fail(format!("clean {}", path.display()))
     }
@@ -132,7 +139,7 @@ impl Source {
 /// Removes a worktree with all that stands beside it; what cannot be removed is only space, or in the way of the next.
 fn discard(repository: &Path, path: &Path) {
     remove_marks(path);
-    if path.exists() {
+    if path.exists() && mounted_in(path).is_none() {
         // Git forgets it; of one that it does not know the files are still there.
         let _ = change(repository, &["worktree", "remove", "--force", "--force"], &[path.as_os_str()]);
         let _ = fs::remove_dir_all(path);
