@@ -96,10 +96,11 @@ def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
         words = [options.proofload, "tune", file, "--budget", f"{budget_s}s", "--seed", str(step.seed(options.seed)), "--json",
                  "--out", Path(folder) / "record"]
         advice = json.loads(output_of(words, budget_s + GRACE_S, codes=(0,)))
-    effect = (advice["confirmed"] or {}).get("effect")
+    confirmed = advice["confirmed"] or {}
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
-    return {"verdicts": verdicts, "effects": effects, "confirmed": effect, "seconds": advice["seconds"], "findable": advice["findable"],
+    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "limits": confirmed.get("limits"),
+            "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
             "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
 
 

@@ -49,6 +49,9 @@ const SLICES: u32 = 2;
 const STEP_ROOM: f64 = 2.5;
 /// The least that a step may take, in seconds: long enough to watch a warm-up.
 const STEP_MIN_S: f64 = 60.0;
+/// Fewest connections at a rate. There they only have to be enough: if the machine stops for a tenth of a second, each request that is due
+/// then needs one of its own, or what is measured is the wait for one (V12).
+const RATE_CONNECTIONS_MIN: u32 = 256;
 /// Up to so many processors the generator gets none of its own where processes are tried.
 const SHARED_CORES_MAX: usize = 3;
 
@@ -380,6 +383,9 @@ impl Work<'_> {
                 // Slices are then as long as the quantile asks for.
                 Some((rate, metric)) => {
                     (plan.design.metric, plan.design.rate) = (metric, Some(Rate::PerSecond(rate)));
+                    for variant in &mut plan.variants {
+                        variant.load.connections = variant.load.connections.max(RATE_CONNECTIONS_MIN);
+                    }
                 }
                 None => {
                     plan.design.slice.get_or_insert(times.slice);

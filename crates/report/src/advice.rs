@@ -212,7 +212,11 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
         State::Worse => (Worth::Worse, None),
         State::Same => (Worth::Same, None),
         State::Better if chosen > 0 && advised => (Worth::Set, None),
-        State::Better if chosen > 0 => (Worth::HeldBack, Some("not confirmed on fresh runs".to_owned())),
+        State::Better if chosen > 0 => {
+            let is_void = matches!(tuning.confirmed, Some(None));
+            let why = if is_void { "the confirmation is invalid" } else { "not confirmed on fresh runs" };
+            (Worth::HeldBack, Some(why.to_owned()))
+        }
         State::Better if breaks => (Worth::HeldBack, limit),
         State::Better if spec.keep.is_empty() => {
             (Worth::HeldBack, Some("the others do better without it".to_owned()))
