@@ -140,8 +140,28 @@ row("umask", "a umask of 777", (*MEASURED, *OURS), root=True, into="free/record"
     preexec_fn=as_nobody(lambda: os.umask(0o777)))
 
 # Views of the system.
+HIDDEN = mounted(f'mount -t proc -o hidepid=2 proc /proc && {AS_NOBODY} "$@"')
 row("hidepid", "processes of others hidden (hidepid=2), as another user", MEASURED, into="free/record",
-    before=mounted(f'mount -t proc -o hidepid=2 proc /proc && {AS_NOBODY} "$@"'), programs=("setpriv",))
+    before=HIDDEN, programs=("setpriv",))
+
+
+@knock("the same, and the service is a third user's, by a setuid program", "says whose process stays at the port", seconds=20)
+def machine_hidepid_other_user(place: Place) -> str:
+    needs("setpriv", "unshare", root=True)
+    place.folder.chmod(0o777)
+    program = place.path("setuid-python")
+    shutil.copy(shutil.which("python3"), program)
+    program.chmod(0o4755)
+    said = place.run("another", service={"command": [str(program), "-S", *SERVICE, "@"]}, into="free/record",
+                     before=HIDDEN).ends(3, saying="process of user 1234")
+    # Neither seen nor to be signalled by whom it was started for: only root can end it.
+    left = [process for process, _ in place.left()]
+    must(bool(left), "nothing is left: is this file system mounted nosuid?")
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    return said.seen
+
+
 row("nobody", "another user without a home", MEASURED, root=True, into="free/record", preexec_fn=as_nobody())
 row("pid-1", "the first process of its namespace", MEASURED, before=NAMESPACE)
 row("no-proc", "no /proc", (*MEASURED, 3, *OURS), before=mounted('mount -t tmpfs none /proc && exec "$@"'))
@@ -215,23 +235,6 @@ def on_terminal(rows: int, columns: int) -> Callable:
 for size in ((1, 1), (0, 0), (2, 500), (65535, 65535)):
     add(f"machine-terminal-{size[0]}x{size[1]}", "machine", f"a terminal of {size[0]} rows and {size[1]} columns",
         "measured", on_terminal(*size), 4)
-
-
-@knock("the same, and the service is a third user's, by a setuid program", "says whose process stays at the port", seconds=20)
-def machine_hidepid_other_user(place: Place) -> str:
-    needs("setpriv", "unshare", root=True)
-    place.folder.chmod(0o777)
-    program = place.path("setuid-python")
-    shutil.copy(shutil.which("python3"), program)
-    program.chmod(0o4755)
-    said = place.run("another", service={"command": [str(program), "-S", *SERVICE, "@"]}, into="free/record",
-                     before=mounted(f'mount -t proc -o hidepid=2 proc /proc && {AS_NOBODY} "$@"')).ends(3, saying="process of user 1234")
-    # Neither seen nor to be signalled by whom it was started for: only root can end it.
-    left = [process for process, _ in place.left()]
-    must(bool(left), "nothing is left: is this file system mounted nosuid?")
-    for process in left:
-        os.kill(process, signal.SIGKILL)
-    return said.seen
 
 
 @knock("a terminal that goes away in the midst", "ends as after SIGHUP, nothing left", seconds=5)

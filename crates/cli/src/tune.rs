@@ -17,6 +17,7 @@ use model::{Finding, Grade, Loop};
 use plan::{Cpus, LookRule, Pacing, Plan, Rate};
 use record::{EndReason, MadeBy, Record, Writer};
 
+use crate::capacity;
 use crate::compare::{self, Asked};
 use crate::exit::{self, Failed};
 use crate::experiment;
@@ -49,9 +50,6 @@ const SLICES: u32 = 2;
 const STEP_ROOM: f64 = 2.5;
 /// The least that a step may take, in seconds: long enough to watch a warm-up.
 const STEP_MIN_S: f64 = 60.0;
-/// Fewest connections at a rate. There they only have to be enough: if the machine stops for a tenth of a second, each request that is due
-/// then needs one of its own, or what is measured is the wait for one (V12).
-const RATE_CONNECTIONS_MIN: u32 = 256;
 /// Up to so many processors the generator gets none of its own where processes are tried.
 const SHARED_CORES_MAX: usize = 3;
 
@@ -384,7 +382,7 @@ impl Work<'_> {
                 Some((rate, metric)) => {
                     (plan.design.metric, plan.design.rate) = (metric, Some(Rate::PerSecond(rate)));
                     for variant in &mut plan.variants {
-                        variant.load.connections = variant.load.connections.max(RATE_CONNECTIONS_MIN);
+                        variant.load.connections = variant.load.connections.max(capacity::CONNECTIONS);
                     }
                 }
                 None => {

@@ -78,6 +78,7 @@ impl Source {
         let made = !self.is_whole()?;
         if made {
             watch(Preparing::Making(Duration::ZERO));
+            unmounted(&path)?;
             discard(&self.against.repository, &path);
             self.add()?;
         } else if self.builds.iter().any(|step| step.mark.as_ref().is_some_and(|mark| !mark.is_file())) {
@@ -118,12 +119,7 @@ impl Source {
 
     fn clean(&self) -> Result<Said, Error> {
         let path = &self.against.worktree;
-        if let Some(mount) = mounted_in(path) {
-            // It would remove what is there.
-            let (path, mount) = (path.display(), mount.display());
-            let error = Error::new(format!("{path} cannot be cleaned: {mount} is mounted in it"));
-            return Err(error.help("unmount it (umount)"));
-        }
+        unmounted(path)?;
         remove_marks(path);
         change(path, &["clean", "-ffdxq"], &[])?.or_fail(format!("clean {}", path.display()))
     }
@@ -136,10 +132,21 @@ impl Source {
     }
 }
 
+/// An error if something is mounted in a worktree: to remove files there would remove what is not ours.
+fn unmounted(worktree: &Path) -> Result<(), Error> {
+    let Some(mount) = mounted_in(worktree) else { return Ok(()) };
+    let (worktree, mount) = (worktree.display(), mount.display());
+    let error = Error::new(format!("{worktree} cannot be made anew: {mount} is mounted in it"));
+    Err(error.help("unmount it (umount)"))
+}
+
 /// Removes a worktree with all that stands beside it; what cannot be removed is only space, or in the way of the next.
 fn discard(repository: &Path, path: &Path) {
+    if unmounted(path).is_err() {
+        return;
+    }
     remove_marks(path);
-    if path.exists() && mounted_in(path).is_none() {
+    if path.exists() {
         // Git forgets it; of one that it does not know the files are still there.
         let _ = change(repository, &["worktree", "remove", "--force", "--force"], &[path.as_os_str()]);
         let _ = fs::remove_dir_all(path);
