@@ -44,9 +44,12 @@ def nothing(both: dict) -> Effect:
     return Effect("throughput", (40, 60, 120), variables={}, both=both, known=1.0)
 
 
-def later(ms: int) -> Effect:
-    """A response that takes 20 ms takes longer, so the p99 does by about that share."""
-    return Effect("p99", (120,), variables={"DELAY_MS": str(20 + ms)}, rate=RATE, both={"DELAY_MS": "20"}, known=1 + ms / 20)
+def later(percent: float) -> Effect:
+    """Waits drawn from an exponential distribution are longer by that share, and so is their p99, 138 ms. What the machine adds to it is
+    little beside that: of a constant wait of 20 ms the p99 was 40 ms, and nobody knew what 4 ms more made of it."""
+    known = 1 + percent / 100
+    return Effect("p99", (120,), variables={"DELAY_MS": f"{30 * known:g}"}, rate=RATE,
+                  both={"DELAY_MS": "30", "DISTRIBUTION": "exponential"}, known=known)
 
 
 EFFECTS = {
@@ -65,9 +68,9 @@ EFFECTS = {
     "tail-only": Effect("p99", (120,), variables={"TAIL_SHARE": "0.01", "TAIL_MS": "20"}, rate=RATE),
     # Here it stands in the tail.
     "tail-clear": Effect("p99", (120,), variables={"TAIL_SHARE": "0.02", "TAIL_MS": "20"}, rate=RATE),
-    "later-5": later(1),
-    "later-10": later(2),
-    "later-20": later(4),
+    "later-5": later(5),
+    "later-10": later(10),
+    "later-20": later(20),
     "memory": Effect("peak_memory", (75,), variables={"HOLD_MB": "20"}),
 }
 

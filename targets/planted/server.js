@@ -6,6 +6,7 @@
 //   TURNS       turns that cost as much as the request without them, for COST_* and EITHER_*
 //   SPIN        turns of a loop that each request costs beside its work
 //   DELAY_MS    time that each response waits without using a processor
+//   DISTRIBUTION of that wait: "exponential" draws each anew, with this mean; otherwise all are the same
 //   TAIL_SHARE  share of the responses that wait TAIL_MS, at random
 //   HOLD_MB     memory that the process holds from its start
 //   ORDERS      entries of a response, 20 at first
@@ -23,6 +24,7 @@ const factors = (prefix) =>
 const cost = [Math.max(1, ...factors('EITHER_')), ...factors('COST_')].reduce((all, one) => all * one);
 const spin = number('SPIN') + Math.round((cost - 1) * number('TURNS'));
 const delayMs = number('DELAY_MS');
+const drawn = process.env.DISTRIBUTION === 'exponential';
 const tailShare = number('COST_TAIL') > 1 ? 0 : number('TAIL_SHARE');
 const tailMs = number('TAIL_MS');
 
@@ -41,7 +43,7 @@ app.disable('x-powered-by');
 
 app.get('/', (req, res) => {
   if (spin > 0) turn(spin);
-  const waitMs = delayMs + (tailShare > 0 && Math.random() < tailShare ? tailMs : 0);
+  const waitMs = (drawn ? -Math.log(1 - Math.random()) : 1) * delayMs + (tailShare > 0 && Math.random() < tailShare ? tailMs : 0);
   if (waitMs > 0) setTimeout(() => res.json(orders), waitMs);
   else res.json(orders);
 });

@@ -42,6 +42,14 @@ test('DELAY_MS makes every answer wait', async (t) => {
   for (let i = 0; i < 3; i += 1) assert.ok((await timeMs(service)) >= 100 - EARLY_MS);
 });
 
+test('DISTRIBUTION=exponential draws each wait anew, with DELAY_MS as its mean', async (t) => {
+  const service = await serviceFor(t, directory, { DELAY_MS: '200', DISTRIBUTION: 'exponential' });
+  const times = await Promise.all(Array.from({ length: 40 }, () => timeMs(service)));
+  // By chance none of 40 would be longer than the mean once in 10^8 times; equal waits all would.
+  const longer = times.filter((ms) => ms >= 200 - EARLY_MS).length;
+  assert.ok(longer > 0 && longer < times.length, `${longer} of ${times.length} were longer than the mean`);
+});
+
 test('TAIL_SHARE of the answers wait TAIL_MS, and the others do not', async (t) => {
   const tailMs = 1000;
   const service = await serviceFor(t, directory, { TAIL_SHARE: '0.5', TAIL_MS: String(tailMs) });
