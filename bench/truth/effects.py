@@ -46,7 +46,7 @@ def nothing(both: dict) -> Effect:
 
 def later(percent: float) -> Effect:
     """Waits drawn from an exponential distribution are longer by that share, and so is their p99, 138 ms. What the machine adds to it is
-    little beside that: of a constant wait of 20 ms the p99 was 40 ms, and nobody knew what 4 ms more made of it."""
+    little beside that. Of a constant wait of 20 ms it made a p99 of 28 to 65 ms, and nobody knew what 4 ms more made of that."""
     known = 1 + percent / 100
     return Effect("p99", (120,), variables={"DELAY_MS": f"{30 * known:g}"}, rate=RATE,
                   both={"DELAY_MS": "30", "DISTRIBUTION": "exponential"}, known=known)
