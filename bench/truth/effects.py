@@ -7,8 +7,8 @@ from typing import NamedTuple, Optional
 
 from reuse import Failed
 
-# Requests per second for quantiles. Far below what the service can do on any machine, so that what is seen is the
-# service's own time and not a queue.
+# Requests per second for quantiles. Below half of what the service can do even on a slow machine (2,400 were seen), so that what is seen is
+# hardly a queue.
 RATE = 1000
 MARGIN = 0.03
 

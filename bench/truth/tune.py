@@ -21,7 +21,7 @@ from study import Step, add_options, add_proofload, command, conduct, in_rounds,
 from toml_writer import toml_text
 
 FOUND_FROM = 1.05  # a gain of so much has to be advised
-TAIL = {"TAIL_MS": "50", "TAIL_SHARE": "0.02"}  # far beyond what machine and runtime add to the p99, which stands in the midst of it
+TAIL = {"TAIL_MS": "50", "TAIL_SHARE": "0.02"}  # so the p99 is the tail, far above what machine and runtime add
 
 
 class World(NamedTuple):
