@@ -18,6 +18,8 @@ use crate::plot::{self, Plot};
 pub enum Worth {
     /// To be set.
     Set,
+    /// It helps, and with what else helps it may break a limit.
+    LimitOpen,
     /// It helps, and is not part of the best choice, or a limit forbids it.
     HeldBack,
     /// It makes no difference that matters.
@@ -65,7 +67,7 @@ pub struct Confirmed {
     pub memory: Option<Known>,
     /// What the screening had said.
     pub predicted: Option<f64>,
-    /// Whether the interval lies on the good side of 1: only then is anything advised.
+    /// Whether the interval lies on the good side of 1, and no limit is surely broken: only then is anything advised.
     pub holds: bool,
     /// Limits that the choice breaks, or leaves open.
     pub limits: Vec<LimitSeen>,
@@ -135,7 +137,7 @@ impl Advice {
         let spec = &tuning.spec;
         let confirmed =
             tuning.confirmed.as_ref().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
-        let advised = confirmed.as_ref().is_some_and(|confirmed| confirmed.holds);
+        let advised = confirmed.as_ref().filter(|confirmed| confirmed.holds).map(Confirmed::worth);
         let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
         let skipped = skipped.iter().map(|(name, why)| Tried {
             name: name.clone(),
@@ -160,9 +162,22 @@ impl Advice {
         }
     }
 
+    /// The settings that help, confirmed on fresh runs: to be set, or with a limit open.
+    fn chosen(&self) -> impl Iterator<Item = &Tried> {
+        WORDS[..CHOSEN].iter().flat_map(|(worth, ..)| self.of_worth(*worth))
+    }
+
     /// Those of which this became.
     pub fn of_worth(&self, verdict: Worth) -> impl Iterator<Item = &Tried> {
         self.settings.iter().filter(move |tried| tried.verdict == verdict)
+    }
+}
+
+impl Confirmed {
+    /// What becomes of the choice where it holds.
+    fn worth(&self) -> Worth {
+        let keeps_all = self.limits.iter().all(|limit| limit.state == LimitState::Pass);
+        if keeps_all { Worth::Set } else { Worth::LimitOpen }
     }
 }
 
@@ -190,7 +205,8 @@ fn minutes(seconds: f64) -> String {
     span((seconds / 60.0).ceil() * 60.0)
 }
 
-fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
+/// What was found of a setting, where `advised` became of the choice.
+fn tried(tuning: &Tuning, of: usize, advised: Option<Worth>) -> Tried {
     let spec = &tuning.spec;
     let setting = &spec.settings[of];
     let chosen = tuning.chosen[of];
@@ -211,12 +227,14 @@ fn tried(tuning: &Tuning, of: usize, advised: bool) -> Tried {
         State::Failed(why) => (Worth::Failed, Some(why.clone())),
         State::Worse => (Worth::Worse, None),
         State::Same => (Worth::Same, None),
-        State::Better if chosen > 0 && advised => (Worth::Set, None),
-        State::Better if chosen > 0 => {
-            let is_void = matches!(tuning.confirmed, Some(None));
-            let why = if is_void { "the confirmation is invalid" } else { "not confirmed on fresh runs" };
-            (Worth::HeldBack, Some(why.to_owned()))
-        }
+        State::Better if chosen > 0 => match advised {
+            Some(worth) => (worth, None),
+            None => {
+                let is_void = matches!(tuning.confirmed, Some(None));
+                let why = if is_void { "the confirmation is invalid" } else { "not confirmed on fresh runs" };
+                (Worth::HeldBack, Some(why.to_owned()))
+            }
+        },
         State::Better if breaks => (Worth::HeldBack, limit),
         State::Better if spec.keep.is_empty() => {
             (Worth::HeldBack, Some("the others do better without it".to_owned()))
@@ -269,10 +287,10 @@ fn told(known: &Known) -> (String, String) {
 
 impl Report for Advice {
     fn document(&self) -> Document {
-        self.drawn(self.table_of("tried besides", &WORDS[1..]), self.lines(true))
+        self.drawn(self.table_of("tried besides", &WORDS[CHOSEN..]), self.lines(true))
     }
 
-    /// A line for all that need not be set and became the same.
+    /// A line for all that is not chosen and became the same.
     fn brief(&self) -> Document {
         self.drawn(Block::Lines(self.others_lines()), self.lines(false))
     }
@@ -283,11 +301,11 @@ impl Report for Advice {
 
     /// All effects, and what the choice came to on fresh runs.
     fn plot(&self) -> Option<Plot> {
-        let is_set = self.of_worth(Worth::Set).next().is_some();
-        let outcome = if is_set { Outcome::Better } else { Outcome::Inconclusive };
+        let is_chosen = self.chosen().next().is_some();
+        let outcome = if is_chosen { Outcome::Better } else { Outcome::Inconclusive };
         let together = self.confirmed.as_ref().and_then(|confirmed| confirmed.effect);
         let together = together
-            .map(|effect| plotted("all that is set, on fresh runs", outcome, "confirmation", &effect));
+            .map(|effect| plotted("all that is chosen, on fresh runs", outcome, "confirmation", &effect));
         let each = WORDS.iter().flat_map(|(worth, _, word, outcome)| {
             let tried = self.of_worth(*worth);
             tried.filter_map(move |tried| Some(plotted(&tried.level, *outcome, word, &tried.effect?)))
@@ -301,14 +319,18 @@ impl Report for Advice {
     }
 }
 
-/// What became of a setting: in a table and in a picture.
-const WORDS: [(Worth, Tone, &str, Outcome); 5] = [
+/// What became of a setting: in a table and in a picture. First what is chosen.
+const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     (Worth::Set, Tone::Good, "set", Outcome::Better),
+    (Worth::LimitOpen, Tone::Doubtful, "limit open", Outcome::Better),
     (Worth::HeldBack, Tone::Notable, "held back", Outcome::Better),
     (Worth::Same, Tone::Same, "no difference", Outcome::Equivalent),
     (Worth::Worse, Tone::Bad, "worse", Outcome::Worse),
     (Worth::Undecided, Tone::Doubtful, "undecided", Outcome::Inconclusive),
 ];
+
+/// How many of these words mean that a setting is part of a choice that helps.
+const CHOSEN: usize = 2;
 
 fn plotted(name: &str, outcome: Outcome, word: &str, known: &Known) -> plot::Row {
     let (value, between) = told(known);
@@ -329,7 +351,7 @@ impl Advice {
         });
         let blocks = [
             Block::Answers(vec![self.answer()]),
-            self.table_of("", &WORDS[..1]),
+            self.table_of("", &WORDS[..CHOSEN]),
             others,
             Block::Lines(failed.collect()),
             Block::Lines(lines),
@@ -363,14 +385,20 @@ impl Advice {
             match state {
                 LimitState::Pass => {}
                 LimitState::Fail => notes.push(format!("together they break the limit {limit}{seen}")),
-                LimitState::Open => notes.push(format!("whether they keep the limit {limit} is open{seen}")),
+                LimitState::Open => notes.push(format!(
+                    "whether they keep the limit {limit} is open{seen}; a longer --budget may decide it"
+                )),
             }
         }
         let seen = format!("{} {value} (95 % CI {between})", self.metric.row().title);
         let answer = if confirmed.holds {
-            let set: Vec<&str> = self.of_worth(Worth::Set).map(|set| set.level.as_str()).collect();
+            let chosen: Vec<&str> = self.chosen().map(|chosen| chosen.level.as_str()).collect();
             let detail = format!("{seen}, confirmed on fresh runs");
-            Answer::new(set.join(", "), Tone::Good, "set these", detail)
+            let (tone, word) = match confirmed.worth() {
+                Worth::Set => (Tone::Good, "set these"),
+                _ => (Tone::Doubtful, "limit open"),
+            };
+            Answer::new(chosen.join(", "), tone, word, detail)
         } else {
             let detail = format!("{seen} on fresh runs");
             Answer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
@@ -415,13 +443,13 @@ impl Advice {
             let each: Vec<String> = self.of_worth(*worth).map(Tried::in_short).collect();
             (!each.is_empty()).then(|| Line { tone: *tone, ..Line::new(*word, each.join("; ")) })
         };
-        WORDS[1..].iter().filter_map(line).collect()
+        WORDS[CHOSEN..].iter().filter_map(line).collect()
     }
 
     /// What to know besides; with sources and method where `all` is to be said.
     fn lines(&self, all: bool) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
-        for tried in self.of_worth(Worth::Set).filter(|tried| !tried.cost.is_empty()) {
+        for tried in self.chosen().filter(|tried| !tried.cost.is_empty()) {
             let detail = if all { tried.source.clone() } else { String::new() };
             lines.push(Line { detail, ..Line::new("price", format!("{}: {}", tried.level, tried.cost)) });
         }
@@ -483,11 +511,12 @@ mod tests {
             ["UV_THREADPOOL_SIZE=8", "POOL=4"].map(|level| tried(level, Worth::Same, (1.0, 0.98, 1.02)));
         let worse = tried("gzip in the service", Worth::Worse, (0.72, 0.62, 0.82));
         let effect = Some(Known { ratio: 1.6, low: 1.5, high: 1.7 });
-        let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: LimitState::Pass, seen: effect };
+        let slower = Some(Known { ratio: 1.1, low: 1.05, high: 1.16 });
+        let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: LimitState::Pass, seen: slower };
         let (memory, predicted, holds, void) = (effect, None, true, None);
         let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
         let [first, second] = same;
-        let advice = Advice {
+        let mut advice = Advice {
             advice_version: 1,
             service: "node server.js".to_owned(),
             metric: Metric::Throughput,
@@ -505,5 +534,19 @@ mod tests {
         };
         let text = crate::text::text(&advice.brief(), 100);
         insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string());
+        // What may break a limit is not advised.
+        let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
+        confirmed.limits[0].state = LimitState::Open;
+        confirmed.limits[0].seen = Some(Known { ratio: 1.1, low: 0.9, high: 1.4 });
+        advice.settings[0].verdict = confirmed.worth();
+        let text = crate::text::text(&advice.brief(), 100);
+        let first: Vec<String> = anstream::adapter::strip_str(&text)
+            .to_string()
+            .lines()
+            .skip(2)
+            .take(6)
+            .map(str::to_owned)
+            .collect();
+        insta::assert_snapshot!("a_limit_that_is_open", first.join("\n"));
     }
 }

@@ -19,6 +19,8 @@ use crate::only_if;
 const LOOKS: [u32; 5] = [2, 3, 4, 6, 9];
 /// Blocks of the confirmation: those that are set aside for it, and the most, where there is time left.
 const CONFIRM_BLOCKS: (u32, u32) = (6, 12);
+/// The most where response times are confirmed, which differ more from process to process.
+const CONFIRM_LATENCY_BLOCKS_MAX: u32 = 30;
 /// What is set aside for the confirmation, over what it should take.
 const ROOM: f64 = 1.2;
 /// About how long it takes to see the service as it is, and a setting alone, in seconds, before anything is known.
@@ -317,7 +319,9 @@ impl Tuning {
     fn confirm_blocks(&self) -> u32 {
         let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
         let fit = self.left_s() / to_come / (2.0 * self.trial_s * ROOM).max(1e-9);
-        (fit as u32).clamp(CONFIRM_BLOCKS.0, CONFIRM_BLOCKS.1)
+        let at_rate = self.phase == Phase::ConfirmLatency;
+        let most = if at_rate { CONFIRM_LATENCY_BLOCKS_MAX } else { CONFIRM_BLOCKS.1 };
+        (fit as u32).clamp(CONFIRM_BLOCKS.0, most)
     }
 
     /// What is set aside for pairs in open loop of what so many settings leave.

@@ -205,9 +205,11 @@ impl Barrier {
 
     fn worst(&self, pods: &[PodView], refusal: Option<&str>) -> Option<Trouble> {
         let of_pods = pods.iter().filter_map(|pod| self.trouble_of(pod, pods));
-        let refused = refusal.filter(|_| (pods.len() as u64) < u64::from(self.wanted)).map(|message| {
-            Trouble { kind: "refused", patience: Duration::from_secs(3), error: refused("its pods", message) }
-        });
+        // The Job tries again after 1, 2, 4 s and so on: a namespace just made has no service account yet, a quota has room again.
+        let patience = Duration::from_secs(15);
+        let refused = refusal
+            .filter(|_| (pods.len() as u64) < u64::from(self.wanted))
+            .map(|message| Trouble { kind: "refused", patience, error: refused("its pods", message) });
         of_pods.chain(refused).min_by_key(|trouble| trouble.patience)
     }
 

@@ -45,6 +45,10 @@ impl Namespace {
         control_network();
         let namespace = Namespace { name: format!("test-{name}") };
         script(&["kubectl", "create", "namespace", &namespace.name]);
+        // Whatever pods want comes with it a little later: seconds, where the cluster is busy.
+        within(Duration::from_secs(60), || {
+            namespace.kubectl(&["get", "serviceaccounts", "--output", "name"]).contains("/default")
+        });
         namespace
     }
 
