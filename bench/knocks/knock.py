@@ -282,6 +282,21 @@ class Place:
                 found.append((int(entry.name), argv.replace(b"\0", b" ").decode(errors="replace").strip()))
         return found
 
+    def setuid_python(self) -> str:
+        """A Python that anybody runs as root."""
+        program = self.path("setuid-python")
+        shutil.copy(shutil.which("python3"), program)
+        program.chmod(0o4755)
+        return str(program)
+
+    def killed(self) -> list:
+        """Kills what is left of a program that is setuid, which only root can."""
+        left = [process for process, _ in self.left()]
+        must(bool(left), "nothing is left: is this file system mounted nosuid?")
+        for process in left:
+            os.kill(process, signal.SIGKILL)
+        return left
+
     def await_nothing_left(self, patience: float = LEFT_SECONDS_MAX) -> list:
         """What is left once it had its time to go. A process that changes its program has no argv for a moment, so nothing left is
         seen twice."""

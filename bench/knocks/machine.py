@@ -149,16 +149,9 @@ row("hidepid", "processes of others hidden (hidepid=2), as another user", MEASUR
 def machine_hidepid_other_user(place: Place) -> str:
     needs("setpriv", "unshare", root=True)
     place.folder.chmod(0o777)
-    program = place.path("setuid-python")
-    shutil.copy(shutil.which("python3"), program)
-    program.chmod(0o4755)
-    said = place.run("another", service={"command": [str(program), "-S", *SERVICE, "@"]}, into="free/record",
+    said = place.run("another", service={"command": [place.setuid_python(), "-S", *SERVICE, "@"]}, into="free/record",
                      before=HIDDEN).ends(3, saying="process of user 1234")
-    # Neither seen nor to be signalled by whom it was started for: only root can end it.
-    left = [process for process, _ in place.left()]
-    must(bool(left), "nothing is left: is this file system mounted nosuid?")
-    for process in left:
-        os.kill(process, signal.SIGKILL)
+    place.killed()
     return said.seen
 
 

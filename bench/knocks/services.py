@@ -149,18 +149,13 @@ def service_no_command(place: Place) -> str:
 @knock("for another user: a setuid program that becomes root and kills its warden", "says which processes are left", seconds=9)
 def service_setuid(place: Place) -> str:
     needs(root=True)
-    program = place.path("setuid-python")
-    shutil.copy(shutil.which("python3"), program)
     for folder in (place.folder, place.path("tmp"), place.path("own")):
         folder.chmod(0o777)
-    program.chmod(0o4755)
-    command = [str(program), *PYTHON[1:]]
+    command = [place.setuid_python(), *PYTHON[1:]]
     said = place.run("rises", service={"command": command}, into="own/record", preexec_fn=as_nobody()).ends(3, 4, saying="outlived their trial")
-    left = [process for process, _ in place.left()]
-    must(bool(left), "nothing is left: is this file system mounted nosuid?")
+    left = place.killed()
     for process in left:
         must(f"(pid {process})" in said.out, f"does not tell of {process}")
-        os.kill(process, signal.SIGKILL)
     return f"{said.seen}; tells of {len(left)} processes"
 
 

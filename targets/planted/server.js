@@ -6,7 +6,7 @@
 //   TURNS       turns that cost as much as the request without them, for COST_* and EITHER_*
 //   SPIN        turns of a loop that each request costs beside its work
 //   DELAY_MS    time that each response waits without using a processor
-//   DISTRIBUTION of that wait: "exponential" draws each anew, with this mean; otherwise all are the same
+//   DISTRIBUTION of that wait: "exponential" draws each anew, with this mean; "constant" (the default): all are the same
 //   TAIL_SHARE  share of the responses that wait TAIL_MS, at random
 //   HOLD_MB     memory that the process holds from its start
 //   ORDERS      entries of a response, 20 at first
@@ -24,7 +24,9 @@ const factors = (prefix) =>
 const cost = [Math.max(1, ...factors('EITHER_')), ...factors('COST_')].reduce((all, one) => all * one);
 const spin = number('SPIN') + Math.round((cost - 1) * number('TURNS'));
 const delayMs = number('DELAY_MS');
-const drawn = process.env.DISTRIBUTION === 'exponential';
+const { DISTRIBUTION = 'constant' } = process.env;
+if (!['constant', 'exponential'].includes(DISTRIBUTION)) throw new RangeError(`DISTRIBUTION: constant or exponential, not ${DISTRIBUTION}`);
+const drawn = DISTRIBUTION === 'exponential';
 const tailShare = number('COST_TAIL') > 1 ? 0 : number('TAIL_SHARE');
 const tailMs = number('TAIL_MS');
 

@@ -329,8 +329,10 @@ pub struct Asked {
 
 /// `NAME: VALUE`.
 pub fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("expected NAME: VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+        None | Some(("", _)) => Err("expected NAME: VALUE".to_owned()),
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+    }
 }
 
 impl Asked {

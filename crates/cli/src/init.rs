@@ -68,7 +68,9 @@ struct Seen {
 pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
     let path = args.folder.join(experiment::FILE);
     if !args.folder.is_dir() {
-        return Err(Failed::usage(format!("{}: there is no such folder", args.folder.display())).into());
+        let message = format!("{}: there is no such folder", args.folder.display());
+        let hint = "init takes the folder of a service; `proofload compare` takes commands";
+        return Err(Failed::usage(message).hint(hint).into());
     }
     if path.exists() {
         let message = format!("{}: it is there already", path.display());
