@@ -109,7 +109,7 @@ def table(lines: list) -> str:
     rows = ["| world | runs | right set | false advice | confirmed interval holds | its half-width | time |", "|---|--:|--:|--:|--:|--:|--:|"]
     for name, world in WORLDS.items():
         of = [line for line in lines if line.get("effect") == name and "verdicts" in line]
-        sets = [{setting for setting, verdict in line["verdicts"].items() if verdict in ("set", "limit_open")} for line in of]
+        sets = [{setting for setting, verdict in line["verdicts"].items() if verdict == "set"} for line in of]
         right, useless = [sum(column) for column in zip(*(judged(world, chosen) for chosen in sets))] or (0, 0)
         advised = [(line["confirmed"], truth(world, chosen)) for line, chosen in zip(of, sets) if chosen]
         holds = sum(known["low"] <= true <= known["high"] for known, true in advised)

@@ -1,7 +1,7 @@
 //! What a tuning came to: what to set, what it is worth, and what was tried besides. As a document, and as JSON.
 
-use analysis::Outcome;
 use analysis::tune::{Confirmation, Keep, Known, State, Tuning};
+use analysis::{Outcome, Ruling};
 use model::Metric;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
 use model::quantity::{Quantity, change_alone, interval, share, span};
@@ -33,6 +33,13 @@ pub enum Worth {
     /// It was not tried.
     #[default]
     Skipped,
+}
+
+impl Worth {
+    /// Whether it is part of a choice that helps.
+    fn is_chosen(self) -> bool {
+        matches!(self, Worth::Set | Worth::LimitOpen)
+    }
 }
 
 /// A setting, and what was found of it.
@@ -80,22 +87,10 @@ pub struct Confirmed {
 pub struct LimitSeen {
     /// As it was written.
     pub limit: String,
-    /// `pass`, `fail` or `open`.
-    pub state: LimitState,
+    /// Whether its whole interval keeps it; inconclusive also without a figure.
+    pub state: Ruling,
     /// What it bounds, against the service as it is.
     pub seen: Option<Known>,
-}
-
-/// How a limit stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitState {
-    /// The whole interval keeps it.
-    Pass,
-    /// The whole interval breaks it.
-    Fail,
-    /// Neither, or there is no figure.
-    Open,
 }
 
 /// What came of a tuning.
@@ -164,7 +159,7 @@ impl Advice {
 
     /// The settings that help, confirmed on fresh runs: to be set, or with a limit open.
     fn chosen(&self) -> impl Iterator<Item = &Tried> {
-        WORDS[..CHOSEN].iter().flat_map(|(worth, ..)| self.of_worth(*worth))
+        self.settings.iter().filter(|tried| tried.verdict.is_chosen())
     }
 
     /// Those of which this became.
@@ -176,7 +171,7 @@ impl Advice {
 impl Confirmed {
     /// What becomes of the choice where it holds.
     fn worth(&self) -> Worth {
-        let keeps_all = self.limits.iter().all(|limit| limit.state == LimitState::Pass);
+        let keeps_all = self.limits.iter().all(|limit| limit.state == Ruling::Pass);
         if keeps_all { Worth::Set } else { Worth::LimitOpen }
     }
 }
@@ -213,16 +208,16 @@ fn tried(tuning: &Tuning, of: usize, advised: Option<Worth>) -> Tried {
     let effect = tuning.effect(of, spec.metric);
     let helps = effect.is_some_and(|known| known.is_better(spec.metric));
     let held = tuning.held_back(of);
-    let worst = held.iter().find(|(_, sure)| *sure).or(held.first());
-    let limit = worst.map(|(keep, sure)| {
+    let worst = held.iter().max_by_key(|(_, ruling)| *ruling);
+    let breaks = worst.is_some_and(|(_, ruling)| *ruling == Ruling::Fail);
+    let limit = worst.map(|(keep, _)| {
         let seen = keep.figure.metric().and_then(|metric| tuning.effect(of, metric));
         let seen = seen.map(|known| format!(" ({})", told(&known).1)).unwrap_or_default();
-        match sure {
+        match breaks {
             true => format!("it breaks the limit {}{seen}", keep.text),
             false => format!("whether it keeps the limit {} is open{seen}", keep.text),
         }
     });
-    let breaks = worst.is_some_and(|(_, sure)| *sure);
     let (verdict, why) = match &tuning.states[of] {
         State::Failed(why) => (Worth::Failed, Some(why.clone())),
         State::Worse => (Worth::Worse, None),
@@ -264,11 +259,7 @@ fn confirmed(tuning: &Tuning, seen: Option<&Confirmation>) -> Confirmed {
     let known = |metric: Metric| Some(seen?.iter().find(|(of, _)| *of == metric)?.1);
     let limit = |keep: &Keep| {
         let seen = keep.figure.metric().and_then(known);
-        let state = match seen.map(|of| [of.low, of.high].map(|end| keep.holds(end))) {
-            Some([true, true]) => LimitState::Pass,
-            Some([false, false]) => LimitState::Fail,
-            _ => LimitState::Open,
-        };
+        let state = seen.map_or(Ruling::Inconclusive, |known| keep.ruling(&known));
         LimitSeen { limit: keep.text.clone(), state, seen }
     };
     Confirmed {
@@ -287,7 +278,7 @@ fn told(known: &Known) -> (String, String) {
 
 impl Report for Advice {
     fn document(&self) -> Document {
-        self.drawn(self.table_of("tried besides", &WORDS[CHOSEN..]), self.lines(true))
+        self.drawn(self.table_of("tried besides", false), self.lines(true))
     }
 
     /// A line for all that is not chosen and became the same.
@@ -319,7 +310,7 @@ impl Report for Advice {
     }
 }
 
-/// What became of a setting: in a table and in a picture. First what is chosen.
+/// What became of a setting: in a table and in a picture.
 const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     (Worth::Set, Tone::Good, "set", Outcome::Better),
     (Worth::LimitOpen, Tone::Doubtful, "limit open", Outcome::Better),
@@ -328,9 +319,6 @@ const WORDS: [(Worth, Tone, &str, Outcome); 6] = [
     (Worth::Worse, Tone::Bad, "worse", Outcome::Worse),
     (Worth::Undecided, Tone::Doubtful, "undecided", Outcome::Inconclusive),
 ];
-
-/// How many of these words mean that a setting is part of a choice that helps.
-const CHOSEN: usize = 2;
 
 fn plotted(name: &str, outcome: Outcome, word: &str, known: &Known) -> plot::Row {
     let (value, between) = told(known);
@@ -351,7 +339,7 @@ impl Advice {
         });
         let blocks = [
             Block::Answers(vec![self.answer()]),
-            self.table_of("", &WORDS[..CHOSEN]),
+            self.table_of("", true),
             others,
             Block::Lines(failed.collect()),
             Block::Lines(lines),
@@ -383,9 +371,9 @@ impl Advice {
         for LimitSeen { limit, state, seen } in &confirmed.limits {
             let seen = seen.as_ref().map(|known| format!(" ({})", told(known).1)).unwrap_or_default();
             match state {
-                LimitState::Pass => {}
-                LimitState::Fail => notes.push(format!("together they break the limit {limit}{seen}")),
-                LimitState::Open => notes.push(format!(
+                Ruling::Pass => {}
+                Ruling::Fail => notes.push(format!("together they break the limit {limit}{seen}")),
+                Ruling::Inconclusive => notes.push(format!(
                     "whether they keep the limit {limit} is open{seen}; a longer --budget may decide it"
                 )),
             }
@@ -406,7 +394,7 @@ impl Advice {
         Answer { notes, ..answer }
     }
 
-    fn table_of(&self, heading: &str, rows: &[(Worth, Tone, &str, Outcome)]) -> Block {
+    fn table_of(&self, heading: &str, chosen: bool) -> Block {
         let metric = self.metric.row().title;
         let columns = [
             Column::text("setting", Fit::Wrapped),
@@ -417,7 +405,7 @@ impl Advice {
             Column::figure("memory").spare(2),
         ];
         let mut table = Table::new(heading, columns);
-        for (verdict, tone, word, _) in rows {
+        for (verdict, tone, word, _) in WORDS.iter().filter(|(worth, ..)| worth.is_chosen() == chosen) {
             for tried in self.of_worth(*verdict) {
                 let (value, between) = tried.effect.as_ref().map(told).unzip();
                 let memory = tried.memory.as_ref().map(|known| change_alone(known.ratio, 0));
@@ -443,7 +431,7 @@ impl Advice {
             let each: Vec<String> = self.of_worth(*worth).map(Tried::in_short).collect();
             (!each.is_empty()).then(|| Line { tone: *tone, ..Line::new(*word, each.join("; ")) })
         };
-        WORDS[CHOSEN..].iter().filter_map(line).collect()
+        WORDS.iter().filter(|(worth, ..)| !worth.is_chosen()).filter_map(line).collect()
     }
 
     /// What to know besides; with sources and method where `all` is to be said.
@@ -512,7 +500,7 @@ mod tests {
         let worse = tried("gzip in the service", Worth::Worse, (0.72, 0.62, 0.82));
         let effect = Some(Known { ratio: 1.6, low: 1.5, high: 1.7 });
         let slower = Some(Known { ratio: 1.1, low: 1.05, high: 1.16 });
-        let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: LimitState::Pass, seen: slower };
+        let limit = LimitSeen { limit: "p99 < +25%".to_owned(), state: Ruling::Pass, seen: slower };
         let (memory, predicted, holds, void) = (effect, None, true, None);
         let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
         let [first, second] = same;
@@ -532,21 +520,15 @@ mod tests {
             notes: Vec::new(),
             proposals: vec!["Synchronous crypto: pbkdf2Sync, called by inLoop (signer.js:18).".to_owned()],
         };
-        let text = crate::text::text(&advice.brief(), 100);
-        insta::assert_snapshot!(anstream::adapter::strip_str(&text).to_string());
+        let plain = |advice: &Advice| {
+            anstream::adapter::strip_str(&crate::text::text(&advice.brief(), 100)).to_string()
+        };
+        insta::assert_snapshot!(plain(&advice));
         // What may break a limit is not advised.
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
-        confirmed.limits[0].state = LimitState::Open;
+        confirmed.limits[0].state = Ruling::Inconclusive;
         confirmed.limits[0].seen = Some(Known { ratio: 1.1, low: 0.9, high: 1.4 });
         advice.settings[0].verdict = confirmed.worth();
-        let text = crate::text::text(&advice.brief(), 100);
-        let first: Vec<String> = anstream::adapter::strip_str(&text)
-            .to_string()
-            .lines()
-            .skip(2)
-            .take(6)
-            .map(str::to_owned)
-            .collect();
-        insta::assert_snapshot!("a_limit_that_is_open", first.join("\n"));
+        insta::assert_snapshot!("a_limit_that_is_open", plain(&advice));
     }
 }

@@ -13,7 +13,7 @@ use stats::{Measured, ScreenLooks};
 use super::screening::{ALPHA, RACE_BLOCKS_MIN, Race, Screen, latency_pairs, told_by};
 use super::setting::Keep;
 use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort};
-use crate::only_if;
+use crate::{Ruling, only_if};
 
 /// Numbers of mirrored pairs after which the screening is looked at, besides its last.
 const LOOKS: [u32; 5] = [2, 3, 4, 6, 9];
@@ -241,14 +241,11 @@ impl Tuning {
         self.screen.per_core == Some(true)
     }
 
-    /// Limits that a setting alone breaks, or that are open: the limit, and whether it is broken for sure.
-    pub fn held_back(&self, of: usize) -> Vec<(&Keep, bool)> {
-        let judged = |keep: &&Keep| {
-            let known = self.effect(of, keep.figure.metric()?)?;
-            let ends = [known.low, known.high].map(|ratio| keep.holds(ratio));
-            (ends != [true, true]).then_some(ends == [false, false])
-        };
-        self.spec.keep.iter().filter_map(|keep| Some((keep, judged(&keep)?))).collect()
+    /// The limits that a setting alone breaks, or may break: all but those that pass.
+    pub fn held_back(&self, of: usize) -> Vec<(&Keep, Ruling)> {
+        let ruling = |keep: &Keep| Some(keep.ruling(&self.effect(of, keep.figure.metric()?)?));
+        let judged = self.spec.keep.iter().filter_map(|keep| Some((keep, ruling(keep)?)));
+        judged.filter(|(_, ruling)| *ruling != Ruling::Pass).collect()
     }
 
     fn step(&self, purpose: Purpose, rows: Vec<Row>, blocks: u32) -> Step {
@@ -303,7 +300,7 @@ impl Tuning {
         let seen = || self.confirmed.iter().flatten().flatten();
         let breaks = |keep: &Keep| {
             let of = seen().find(|(metric, _)| keep.figure.metric() == Some(*metric));
-            of.is_some_and(|(_, known)| ![known.low, known.high].iter().any(|end| keep.holds(*end)))
+            of.is_some_and(|(_, known)| keep.ruling(known) == Ruling::Fail)
         };
         seen().any(|(metric, known)| *metric == self.spec.metric && known.is_better(*metric))
             && !self.spec.keep.iter().any(breaks)
@@ -533,7 +530,7 @@ impl Tuning {
             self.latency.looks = ScreenLooks::new(&[self.latency.pairs], chosen.len(), ALPHA);
         }
         for of in chosen {
-            if self.held_back(of).iter().any(|(_, sure)| *sure) {
+            if self.held_back(of).iter().any(|(_, ruling)| *ruling == Ruling::Fail) {
                 self.chosen[of] = 0;
             }
         }

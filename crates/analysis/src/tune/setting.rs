@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use plan::{Bound, Figure, Limit};
 
 use super::LEVEL;
+use super::step::Known;
+use crate::Ruling;
 
 /// A setting that is tried. Level 0 is the service as it is; the others are those of `levels`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -169,6 +171,15 @@ impl Keep {
         if self.figure.wants_more() { ratio >= self.ratio } else { ratio <= self.ratio }
     }
 
+    /// Whether an effect keeps it: only its whole interval says so.
+    pub fn ruling(&self, seen: &Known) -> Ruling {
+        match [seen.low, seen.high].map(|end| self.holds(end)) {
+            [true, true] => Ruling::Pass,
+            [false, false] => Ruling::Fail,
+            _ => Ruling::Inconclusive,
+        }
+    }
+
     /// Reads a limit.
     ///
     /// # Errors
@@ -210,6 +221,9 @@ mod tests {
     fn limits_are_changes() {
         let keep = Keep::read("memory < +20%").unwrap();
         assert_eq!((keep.figure.name(), keep.ratio), ("peak_memory", 1.2));
+        let ruling = |low, high| keep.ruling(&Known { ratio: 1.0, low, high });
+        let rulings = [ruling(0.9, 1.1), ruling(0.9, 1.3), ruling(1.3, 1.4)];
+        assert_eq!(rulings, [Ruling::Pass, Ruling::Inconclusive, Ruling::Fail]);
         assert!(Keep::read("p99 < 50ms").unwrap_err().contains("amount"));
         assert!(Keep::read("memory > +20%").is_err());
     }
