@@ -2,7 +2,7 @@
 
 // An Express service into which a difference can be planted, for tests of whether it is found:
 //   COST_*      each makes a request cost so many times as much CPU, by turns of that loop; of EITHER_* only the largest does
-//   COST_TAIL   such a cost, which also spares the responses their TAIL_SHARE
+//   COST_TAIL   such a cost, which also halves TAIL_MS
 //   TURNS       turns that cost as much as the request without them, for COST_* and EITHER_*
 //   SPIN        turns of a loop that each request costs beside its work
 //   DELAY_MS    time that each response waits without using a processor
@@ -27,8 +27,8 @@ const delayMs = number('DELAY_MS');
 const { DISTRIBUTION = 'constant' } = process.env;
 if (!['constant', 'exponential'].includes(DISTRIBUTION)) throw new RangeError(`DISTRIBUTION: constant or exponential, not ${DISTRIBUTION}`);
 const drawn = DISTRIBUTION === 'exponential';
-const tailShare = number('COST_TAIL') > 1 ? 0 : number('TAIL_SHARE');
-const tailMs = number('TAIL_MS');
+const tailShare = number('TAIL_SHARE');
+const tailMs = number('COST_TAIL') > 1 ? number('TAIL_MS') / 2 : number('TAIL_MS');
 
 // Filled, because the kernel maps no page before it is written.
 const held = Array.from({ length: number('HOLD_MB') }, () => Buffer.alloc(1 << 20, 1));

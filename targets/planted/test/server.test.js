@@ -1,7 +1,7 @@
 'use strict';
 
 // What is planted must be there: a difference that is not would pass for one that was not found. Times have lower
-// limits alone, which a slow machine keeps too.
+// limits, which a slow machine keeps too; an upper one holds for the fastest of many.
 
 const assert = require('node:assert/strict');
 const path = require('node:path');
@@ -56,6 +56,12 @@ test('TAIL_SHARE of the answers wait TAIL_MS, and the others do not', async (t) 
   const times = await Promise.all(Array.from({ length: 40 }, () => timeMs(service)));
   const waited = times.filter((ms) => ms >= tailMs - EARLY_MS).length;
   assert.ok(waited > 0 && waited < times.length, `${waited} of ${times.length} waited`);
+});
+
+test('COST_TAIL halves TAIL_MS', async (t) => {
+  const service = await serviceFor(t, directory, { TAIL_SHARE: '1', TAIL_MS: '1000', COST_TAIL: '1.1' });
+  const times = await Promise.all(Array.from({ length: 10 }, () => timeMs(service)));
+  assert.ok(Math.min(...times) >= 500 - EARLY_MS && Math.min(...times) < 1000, `${times} ms`);
 });
 
 test('HOLD_MB is memory that the process really has', async (t) => {
