@@ -29,6 +29,9 @@ pub struct Effect {
     /// The factors that it is of, by their places.
     #[serde(skip)]
     pub factors: Vec<usize>,
+    /// Whether a comparison varies one of them.
+    #[serde(skip)]
+    pub is_compared: bool,
     /// What it is of.
     pub kind: Kind,
     /// The metric, that of the verdict.
@@ -39,15 +42,19 @@ pub struct Effect {
     pub outcome: Outcome,
 }
 
+impl Effect {
+    /// Whether it is an interaction that is there.
+    pub fn is_interaction(&self) -> bool {
+        self.kind == Kind::Interaction && matches!(self.outcome, Outcome::Better | Outcome::Worse)
+    }
+}
+
 impl Conclusion {
-    /// Whether the factors' effects are the answer, and comparisons of single variants details of it: each factor does the same whatever the
-    /// others are, as far as it is seen.
+    /// Whether the factors' effects are the answer, and comparisons of single variants details of it: each factor that these vary does the
+    /// same whatever the others are, as far as it is seen.
     pub fn effects_lead(&self) -> bool {
-        let speaks = |effect: &Effect| match effect.outcome {
-            Outcome::Invalid | Outcome::NoSuccess => false,
-            Outcome::Better | Outcome::Worse => effect.kind == Kind::Main && effect.estimate.is_some(),
-            Outcome::Equivalent | Outcome::Inconclusive => effect.estimate.is_some(),
-        };
+        let forbids = |effect: &Effect| effect.is_interaction() && effect.is_compared;
+        let speaks = |effect: &Effect| effect.estimate.is_some() && !forbids(effect);
         !self.effects.is_empty() && self.effects.iter().all(speaks)
     }
 
@@ -55,9 +62,8 @@ impl Conclusion {
     pub fn is_dwarfed(&self, effect: &Effect) -> bool {
         let size = |of: &Effect| of.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
         let dwarfs = |other: &Effect| {
-            let is_there = matches!(other.outcome, Outcome::Better | Outcome::Worse);
             let shares = effect.factors.iter().any(|factor| other.factors.contains(factor));
-            other.kind == Kind::Interaction && is_there && shares && size(other) >= size(effect)
+            other.is_interaction() && shares && size(other) >= size(effect)
         };
         effect.kind == Kind::Main && self.effects.iter().any(dwarfs)
     }
@@ -76,25 +82,35 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     let (metric, cells) = (design.metric, cells(plan, &factors));
     let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();
     let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
-    let estimate = |contrast: &Contrast| {
-        let log_ratios = contrast.values(&rows).filter(|_| !void)?;
-        rule::estimate(record, rule::family(record, contrasts.len()), &log_ratios)
-    };
+    let rule = rule::family(record, contrasts.len()).filter(|_| !void && rule::may_look(record));
+    let critical_t = rule.and_then(|rule| rule.critical_t(u32::try_from(rows.len()).ok()?));
+    let estimate = |contrast: &Contrast| Estimate::of_strata(&contrast.values(&rows)?, critical_t?).ok();
+    let is_compared =
+        |factor: usize| plan.comparisons.iter().any(|asked| varies(plan, &factors[factor].name, asked));
     let effect = |contrast: &Contrast| {
         let estimate = estimate(contrast);
         let outcome = outcome(void, estimate.as_ref(), metric, design.margin);
         let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
-        let factors = contrast.terms.iter().map(|term| term.factor).collect();
-        Effect { label: contrast.name.clone(), factors, kind, metric, estimate, outcome }
+        let factors: Vec<usize> = contrast.terms.iter().map(|term| term.factor).collect();
+        let is_compared = factors.iter().any(|factor| is_compared(*factor));
+        Effect { label: contrast.name.clone(), factors, is_compared, kind, metric, estimate, outcome }
     };
     contrasts.iter().map(effect).collect()
 }
 
+fn level<'a>(plan: &'a plan::Plan, variant: usize, factor: &str) -> Option<&'a String> {
+    plan.variants.get(variant)?.levels.get(factor)
+}
+
+/// Whether the two that are compared have different levels of a factor.
+fn varies(plan: &plan::Plan, factor: &str, asked: &plan::Comparison) -> bool {
+    level(plan, asked.baseline, factor) != level(plan, asked.candidate, factor)
+}
+
 /// A factor whose first level is the one that the plan compares with.
 fn baseline_first(plan: &plan::Plan, factor: &plan::Factor) -> Factor {
-    let level = |variant: usize| plan.variants.get(variant)?.levels.get(&factor.name);
-    let varies = |asked: &&plan::Comparison| level(asked.baseline) != level(asked.candidate);
-    let baseline = plan.comparisons.iter().find(varies).and_then(|asked| level(asked.baseline));
+    let asked = plan.comparisons.iter().find(|asked| varies(plan, &factor.name, asked));
+    let baseline = asked.and_then(|asked| level(plan, asked.baseline, &factor.name));
     let mut levels = factor.levels.clone();
     // Stable: the others stay in the order of the file.
     levels.sort_by_key(|level| Some(level) != baseline.or(factor.levels.first()));

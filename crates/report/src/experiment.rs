@@ -357,15 +357,15 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     let void = all.iter().all(|one| one.outcome == Outcome::Invalid);
     let effects = conclusion.effects.iter();
     let mut ranked: Vec<Ranked> = if conclusion.effects_lead() {
-        effects.filter(|effect| effect.kind == Kind::Main).map(of_effect).collect()
+        let leads = |effect: &&Effect| {
+            effect.is_interaction() || effect.kind == Kind::Main && !conclusion.is_dwarfed(effect)
+        };
+        effects.filter(leads).map(of_effect).collect()
     } else {
         let told = answer::groups(conclusion).flat_map(answer::told);
         let told = told.take(if void { 1 } else { all.len() });
-        let is_there = |effect: &&Effect| {
-            effect.kind == Kind::Interaction && matches!(effect.outcome, Outcome::Better | Outcome::Worse)
-        };
         let compared = told.map(|one| compared(record, conclusion, one));
-        compared.chain(effects.filter(is_there).map(of_effect)).collect()
+        compared.chain(effects.filter(|effect| effect.is_interaction()).map(of_effect)).collect()
     };
     ranked.sort_by(|one, other| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
     if let (true, [(.., only)]) = (void && all.len() > 1, ranked.as_mut_slice()) {

@@ -11,7 +11,7 @@
 //! Must not: pair, drop or weigh blocks or runs, or decide anything (see `verdict`).
 
 use crate::Error;
-use crate::student::{normal_z, two_sided_t_of};
+use crate::student::{normal_z, two_sided_p, two_sided_t_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Standard deviation of the log ratios between blocks (n − 1 in the denominator).
+    /// Standard deviation of the log ratios between blocks (n − 1 in the denominator); of an effect of a factor, from its strata.
     pub sd_log: f64,
     /// The critical t the interval was made with.
     pub critical_t: f64,
@@ -55,6 +55,39 @@ impl Estimate {
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
         let blocks = blocks(d, 2)?;
         let (mean, sd_log) = mean_and_sd(d);
+        Self::from(blocks, mean, sd_log, critical_t)
+    }
+
+    /// The estimate of an average over strata whose noise is independent of each other: `strata` has the log ratios of each, block after
+    /// block. Each stratum has a spread of its own,
+    ///
+    /// ```text
+    /// mean = Σ mean_j / J       sd_log² = Σ s_j² / J²
+    /// ```
+    /// and together they tell the spread of their average better than n averages would: with n − 1 degrees of freedom for one
+    /// stratum, up to J (n − 1) for J that spread alike (Satterthwaite 1946). `critical_t` is for n − 1; the one that is used has the same
+    /// share outside of it. With one stratum this is [`Estimate::of`].
+    ///
+    /// # Errors
+    /// Those of [`Estimate::of`]. All strata must have as many blocks as the first.
+    pub fn of_strata(strata: &[Vec<f64>], critical_t: f64) -> Result<Self, Error> {
+        let mut parts = Vec::new();
+        for d in strata {
+            blocks(d, 2)?;
+            parts.push(mean_and_sd(d));
+        }
+        let (count, blocks) = (strata.len() as f64, blocks(strata.first().map_or(&[], Vec::as_slice), 2)?);
+        let variances = || parts.iter().map(|(_, sd)| (sd / count).powi(2));
+        let each = f64::from(blocks - 1);
+        let freedom = satterthwaite(variances().map(|variance| (variance, each)));
+        let knows_more = strata.len() > 1 && freedom.is_finite() && critical_t > 0.0;
+        let critical_t =
+            if knows_more { two_sided_t_of(freedom, two_sided_p(critical_t, each)) } else { critical_t };
+        let mean = parts.iter().map(|(mean, _)| mean).sum::<f64>() / count;
+        Self::from(blocks, mean, variances().sum::<f64>().sqrt(), critical_t)
+    }
+
+    fn from(blocks: u32, mean: f64, sd_log: f64, critical_t: f64) -> Result<Self, Error> {
         let ratio = mean.exp();
         if critical_t.is_nan() || critical_t <= 0.0 {
             return Err(Error::TooWide { ratio });
@@ -200,12 +233,21 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
     if !has_spread(mean_1.abs().max(mean_2.abs()), standard_error) {
         return Err(Error::NoSpread { ratio });
     }
-    let part = |variance: f64, runs: &[f64]| variance.powi(2) / (runs.len() - 1) as f64;
-    let freedom = (variance_1 + variance_2).powi(2) / (part(variance_1, first) + part(variance_2, second));
+    let part = |variance: f64, runs: &[f64]| (variance, (runs.len() - 1) as f64);
+    let freedom = satterthwaite([part(variance_1, first), part(variance_2, second)]);
     let half_width = two_sided_t_of(freedom, 1.0 - level) * standard_error;
     let difference = mean_2 - mean_1;
     let Interval { low, high } = as_ratios(difference, difference - half_width, difference + half_width)?;
     Ok(Welch { ratio, low, high, freedom })
+}
+
+/// The degrees of freedom of a sum of independent variances, each with its own (Satterthwaite 1946); not finite where all are 0.
+fn satterthwaite(parts: impl IntoIterator<Item = (f64, f64)>) -> f64 {
+    let add = |(sum, squares): (f64, f64), (variance, freedom): (f64, f64)| {
+        (sum + variance, squares + variance * variance / freedom)
+    };
+    let (sum, squares) = parts.into_iter().fold((0.0, 0.0), add);
+    sum * sum / squares
 }
 
 /// The mean of at least two numbers, and the variance of that mean.

@@ -1,13 +1,14 @@
 //! Effects of factors from a full factorial in randomised complete blocks: what a factor does on average over all others,
 //! and how much what it does depends on another.
 //!
-//! Each effect is a contrast: coefficients over the variants that sum to 0, so that what all variants of a block share
-//! cancels within the block. One block gives one number per contrast, the log of a ratio, and from there on everything is
-//! as with two variants: [`crate::Estimate`], and [`crate::max_t()`] over several
-//! contrasts where no cell is missing.
+//! Each effect is an average of the same difference at every combination of the other factors' levels, its *strata*. Within each of these
+//! the signs over the variants sum to 0, so that what all variants of a block share cancels. A block gives one number per stratum, the log of
+//! a ratio; [`crate::Estimate::of_strata`] makes the average and its interval of them.
 //!
 //! Must not: fill in a cell that is missing, or be used for a fraction of a factorial, where effects mix. A main effect is an
 //! average: where an interaction is large it describes no variant anybody runs.
+
+use std::collections::BTreeMap;
 
 /// Most combinations of levels.
 pub const COMBINATIONS_MAX: usize = 1_024;
@@ -37,8 +38,9 @@ pub struct Contrast {
     pub name: String,
     /// One term for a main effect, two for an interaction.
     pub terms: Vec<Term>,
-    /// One for each combination of levels, with the last factor's levels changing fastest. They sum to 0.
-    pub coefficients: Vec<f64>,
+    /// One for each combination of the other factors' levels: the cells that are held against each other there, by place, with their signs.
+    /// The last factor's levels change fastest. No two share a cell.
+    pub strata: Vec<Vec<(usize, f64)>>,
 }
 
 /// All main effects, then all two-way interactions, of a full factorial.
@@ -72,21 +74,26 @@ pub fn contrasts(factors: &[Factor]) -> Option<Vec<Contrast>> {
 
 fn contrast(factors: &[Factor], terms: Vec<Term>) -> Contrast {
     let combinations: usize = factors.iter().map(|factor| factor.levels.len()).product();
-    let concerned: usize = terms.iter().map(|term| factors[term.factor].levels.len()).product();
-    let others = (combinations / concerned) as f64;
     let sign = |cell: usize, term: &Term| match level_of(factors, cell, term.factor) {
         level if level == term.level => 1.0,
         0 => -1.0,
         _ => 0.0,
     };
-    let signs = |cell: usize| terms.iter().map(|term| sign(cell, term)).product::<f64>();
-    let coefficients = (0..combinations).map(|cell| signs(cell) / others).collect();
+    let mut strata: BTreeMap<Vec<usize>, Vec<(usize, f64)>> = BTreeMap::new();
+    for cell in 0..combinations {
+        let signs: f64 = terms.iter().map(|term| sign(cell, term)).product();
+        let others = (0..factors.len()).filter(|factor| terms.iter().all(|term| term.factor != *factor));
+        if signs != 0.0 {
+            let others = others.map(|factor| level_of(factors, cell, factor)).collect();
+            strata.entry(others).or_default().push((cell, signs));
+        }
+    }
     let name = |term: &Term| {
         let Factor { name, levels } = &factors[term.factor];
         format!("{name}: {} / {}", levels[term.level], levels[0])
     };
     let name = terms.iter().map(name).collect::<Vec<_>>().join(" × ");
-    Contrast { name, terms, coefficients }
+    Contrast { name, terms, strata: strata.into_values().collect() }
 }
 
 /// The level that a factor has in a combination.
@@ -96,16 +103,16 @@ fn level_of(factors: &[Factor], cell: usize, factor: usize) -> usize {
 }
 
 impl Contrast {
-    /// The contrast in each of `blocks`, a log ratio: one row a block, in the order of [`Contrast::coefficients`], the metric itself (in
+    /// The contrast in each stratum, and there in each of `blocks`, a log ratio: one row a block, the metric itself of each cell (in
     /// any unit; not its logarithm), and `None` for a cell that was not measured. `None` when one is missing that the contrast needs:
     /// without its block the others would do only if it went missing for reasons that have nothing to do with its value. `None` also for
     /// one that has no finite logarithm.
-    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
-        let value = |cells: &Vec<Option<f64>>| {
-            let needed = self.coefficients.iter().zip(cells).filter(|(coefficient, _)| **coefficient != 0.0);
-            let logs = needed.map(|(coefficient, cell)| cell.map(|y| coefficient * y.ln()));
+    pub fn values(&self, blocks: &[Vec<Option<f64>>]) -> Option<Vec<Vec<f64>>> {
+        let value = |stratum: &Vec<(usize, f64)>, cells: &Vec<Option<f64>>| {
+            let logs = stratum.iter().map(|(cell, sign)| Some(sign * (*cells.get(*cell)?)?.ln()));
             logs.sum::<Option<f64>>().filter(|value| value.is_finite())
         };
-        blocks.iter().map(value).collect()
+        let values = |stratum| blocks.iter().map(|cells| value(stratum, cells)).collect::<Option<Vec<f64>>>();
+        self.strata.iter().map(values).collect()
     }
 }

@@ -95,7 +95,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
         }
         (State::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
         (State::Measured, _) => measured(record, conclusion),
-        (State::Decided | State::Open, _) if conclusion.effects_lead() => effects(conclusion),
+        (State::Decided | State::Open, _) if conclusion.effects_lead() => effects(plan, conclusion),
         (State::Decided | State::Open | State::Invalid, _) => sentence(plan, conclusion, &told),
     };
     if clause.begins_with_name { clause.text } else { capitalised(&clause.text) }
@@ -134,8 +134,8 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
     Clause::words(format!("{} verdicts: {}{}", all.len(), kinds.join(", "), greatest.unwrap_or_default()))
 }
 
-/// What each factor does, where it does the same whatever the others are.
-fn effects(conclusion: &Conclusion) -> Clause {
+/// What each factor does on average over the others, and which two depend on each other.
+fn effects(plan: &Plan, conclusion: &Conclusion) -> Clause {
     let clause = |effect: &Effect| {
         let (value, interval) = change(effect.estimate.as_ref()?);
         let (label, metric) = (&effect.label, effect.metric.row().title);
@@ -147,9 +147,15 @@ fn effects(conclusion: &Conclusion) -> Clause {
             Outcome::NoSuccess | Outcome::Invalid => return None,
         })
     };
-    let main = conclusion.effects.iter().filter(|effect| effect.kind == Kind::Main);
+    let effects = conclusion.effects.iter();
+    let main = effects.clone().filter(|of| of.kind == Kind::Main && !conclusion.is_dwarfed(of));
     let (decided, others): (Vec<&Effect>, Vec<&Effect>) = main.partition(|of| of.outcome.is_decided());
-    let told = decided.into_iter().chain(others).filter_map(clause);
+    let interact = |of: &Effect| {
+        let names: Vec<&str> = of.factors.iter().map(|place| plan.factors[*place].name.as_str()).collect();
+        format!("{} interact", names.join(" and "))
+    };
+    let interactions = model::distinct(effects.filter(|of| of.is_interaction()).map(interact));
+    let told = decided.into_iter().chain(others).filter_map(clause).chain(interactions);
     Clause::name(told.collect::<Vec<_>>().join("; "))
 }
 
