@@ -4,9 +4,9 @@ use plan::Metric;
 use record::Record;
 use schemars::JsonSchema;
 use serde::Serialize;
-use stats::{Contrast, Estimate, Factor};
+use stats::{Contrast, Estimate, Factor, Term};
 
-use crate::comparison::{Outcome, outcome};
+use crate::comparison::{Comparison, Outcome, outcome};
 use crate::metric::BlockFigures;
 use crate::{Conclusion, rule};
 use model::{Finding, Grade};
@@ -26,10 +26,10 @@ pub enum Kind {
 pub struct Effect {
     /// Such as `node_env: production / development`, and two of these with ` × ` in between.
     pub label: String,
-    /// The factors that it is of, by their places.
+    /// What it is of: factors and levels by their places.
     #[serde(skip)]
-    pub factors: Vec<usize>,
-    /// Whether a comparison varies one of them.
+    pub terms: Vec<Term>,
+    /// Whether a comparison varies one of the factors.
     #[serde(skip)]
     pub is_compared: bool,
     /// What it is of.
@@ -43,27 +43,52 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Whether it is an interaction that is there.
-    pub fn is_interaction(&self) -> bool {
-        self.kind == Kind::Interaction && matches!(self.outcome, Outcome::Better | Outcome::Worse)
+    /// Whether it is an interaction, and one that is seen.
+    pub fn interacts(&self) -> bool {
+        self.kind == Kind::Interaction && self.differs()
+    }
+
+    fn differs(&self) -> bool {
+        matches!(self.outcome, Outcome::Better | Outcome::Worse)
+    }
+
+    /// How far it is from no difference.
+    fn size(&self) -> f64 {
+        self.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs())
     }
 }
 
 impl Conclusion {
-    /// Whether the factors' effects are the answer, and comparisons of single variants details of it: each factor that these vary does the
-    /// same whatever the others are, as far as it is seen.
-    pub fn effects_lead(&self) -> bool {
-        let forbids = |effect: &Effect| effect.is_interaction() && effect.is_compared;
-        let speaks = |effect: &Effect| effect.estimate.is_some() && !forbids(effect);
-        !self.effects.is_empty() && self.effects.iter().all(speaks)
+    /// The effects that are the answer, of which comparisons of single variants are details: those of factors that are compared first, then what
+    /// is decided, and of these the largest. None where a factor that is compared interacts with another, or where a comparison found a difference
+    /// that its factor does not have on average.
+    pub fn leading_effects(&self) -> Vec<&Effect> {
+        let asked = |effect: &Effect| effect.kind == Kind::Main && effect.is_compared;
+        let told = |of: &Comparison| {
+            let differs = matches!(of.outcome, Outcome::Better | Outcome::Worse);
+            let mut same = self.effects.iter().filter(|effect| asked(effect) && effect.metric == of.metric);
+            if differs { same.any(|effect| effect.outcome == of.outcome) } else { same.next().is_some() }
+        };
+        let speaks =
+            |effect: &Effect| effect.estimate.is_some() && !(effect.interacts() && effect.is_compared);
+        if !self.effects.iter().all(speaks) || !self.comparisons.iter().all(told) {
+            return Vec::new();
+        }
+        let leads =
+            |effect: &&Effect| effect.interacts() || effect.kind == Kind::Main && !self.is_dwarfed(effect);
+        let mut leading: Vec<&Effect> = self.effects.iter().filter(leads).collect();
+        leading.sort_by(|one, other| {
+            let rank = |of: &Effect| (asked(of), of.outcome.is_decided());
+            rank(other).cmp(&rank(one)).then(other.size().total_cmp(&one.size()))
+        });
+        leading
     }
 
-    /// Whether a main effect says nothing by itself: an interaction of its factor is there, and at least as large.
+    /// Whether a main effect says nothing by itself: an interaction with its level is seen, and at least as large.
     pub fn is_dwarfed(&self, effect: &Effect) -> bool {
-        let size = |of: &Effect| of.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs());
         let dwarfs = |other: &Effect| {
-            let shares = effect.factors.iter().any(|factor| other.factors.contains(factor));
-            other.is_interaction() && shares && size(other) >= size(effect)
+            let shares = effect.terms.iter().any(|term| other.terms.contains(term));
+            other.interacts() && shares && other.size() >= effect.size()
         };
         effect.kind == Kind::Main && self.effects.iter().any(dwarfs)
     }
@@ -91,9 +116,9 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
         let estimate = estimate(contrast);
         let outcome = outcome(void, estimate.as_ref(), metric, design.margin);
         let kind = if contrast.terms.len() == 1 { Kind::Main } else { Kind::Interaction };
-        let factors: Vec<usize> = contrast.terms.iter().map(|term| term.factor).collect();
-        let is_compared = factors.iter().any(|factor| is_compared(*factor));
-        Effect { label: contrast.name.clone(), factors, is_compared, kind, metric, estimate, outcome }
+        let (label, terms) = (contrast.name.clone(), contrast.terms.clone());
+        let is_compared = terms.iter().any(|term| is_compared(term.factor));
+        Effect { label, terms, is_compared, kind, metric, estimate, outcome }
     };
     contrasts.iter().map(effect).collect()
 }

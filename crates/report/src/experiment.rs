@@ -12,7 +12,7 @@ use record::{EndReason, Environment, Header, MadeBy, Record};
 use serde_json::Value;
 use stats::Estimate;
 
-use self::answer::{effect_word, forecast};
+use self::answer::forecast;
 use self::headline::{Sides, headline, state};
 use self::method::load_short;
 use crate::csv::Figures;
@@ -129,7 +129,7 @@ impl<'a> Measured<'a> {
         let Measured { record, conclusion, .. } = *self;
         let mut blocks = vec![Block::Answers(answer::answers(conclusion, &record.header.plan.design))];
         blocks.extend(tables::effects(conclusion).map(Block::Table));
-        if conclusion.effects_lead() {
+        if !conclusion.leading_effects().is_empty() {
             blocks.reverse();
         }
         blocks.insert(0, Block::Answers(capacity::answers(record, conclusion)));
@@ -254,7 +254,9 @@ fn next(record: &Record, conclusion: &Conclusion) -> Vec<String> {
     }
     let again = again(record);
     let needed_s = conclusion.comparisons.iter().filter_map(|comparison| comparison.seconds_needed);
-    let decide = needed_s.reduce(f64::max).map(|needed_s| {
+    let leading = conclusion.leading_effects();
+    let answered = !leading.is_empty() && leading.iter().all(|effect| effect.outcome.is_decided());
+    let decide = needed_s.reduce(f64::max).filter(|_| !answered).map(|needed_s| {
         let budget = span(analysis::budget_s(needed_s));
         format!("to decide what is inconclusive: {again} --budget {budget}")
     });
@@ -351,28 +353,28 @@ pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
     lines
 }
 
-/// The decided ones first, and of these the largest.
+/// The effects that lead; else comparisons and interactions, the decided ones first, and of these the largest.
 fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
     let all = &conclusion.comparisons;
     let void = all.iter().all(|one| one.outcome == Outcome::Invalid);
-    let effects = conclusion.effects.iter();
-    let mut ranked: Vec<Ranked> = if conclusion.effects_lead() {
-        let leads = |effect: &&Effect| {
-            effect.is_interaction() || effect.kind == Kind::Main && !conclusion.is_dwarfed(effect)
-        };
-        effects.filter(leads).map(of_effect).collect()
-    } else {
-        let told = answer::groups(conclusion).flat_map(answer::told);
-        let told = told.take(if void { 1 } else { all.len() });
-        let compared = told.map(|one| compared(record, conclusion, one));
-        compared.chain(effects.filter(|effect| effect.is_interaction()).map(of_effect)).collect()
-    };
+    let of_effect = |effect: &Effect| of_effect(conclusion, effect, record.header.plan.design.margin);
+    let told = answer::groups(conclusion).flat_map(answer::told);
+    let told = told.take(if void { 1 } else { all.len() });
+    let interactions = conclusion.effects.iter().filter(|effect| effect.interacts());
+    let ranked = |effect: &Effect| (true, distance(effect.estimate.as_ref()), of_effect(effect));
+    let compared = told.map(|one| compared(record, conclusion, one));
+    let mut ranked: Vec<Ranked> = compared.chain(interactions.map(ranked)).collect();
     ranked.sort_by(|one, other| other.0.cmp(&one.0).then(other.1.total_cmp(&one.1)));
     if let (true, [(.., only)]) = (void && all.len() > 1, ranked.as_mut_slice()) {
         only.subject = format!("all {} comparisons", all.len());
     }
-    let more = ranked.len().saturating_sub(VERDICTS_MAX);
-    let shown = ranked.into_iter().take(VERDICTS_MAX).map(|(.., answer)| answer);
+    let leading = conclusion.leading_effects();
+    let answers: Vec<Answer> = match leading.is_empty() {
+        true => ranked.into_iter().map(|(.., answer)| answer).collect(),
+        false => leading.into_iter().map(of_effect).collect(),
+    };
+    let more = answers.len().saturating_sub(VERDICTS_MAX);
+    let shown = answers.into_iter().take(VERDICTS_MAX);
     let more = (more > 0).then(|| format!("and {more} more: proofload report"));
     let more = more.map(|more| Block::Paragraph(Tone::Faint, more));
     [Block::Verdicts(shown.collect())].into_iter().chain(more).collect()
@@ -385,10 +387,7 @@ fn distance(estimate: Option<&Estimate>) -> f64 {
 
 fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked {
     let design = &record.header.plan.design;
-    let margin = match of.outcome {
-        Outcome::Equivalent | Outcome::Inconclusive => format!(", margin ±{}", share(design.margin)),
-        _ => String::new(),
-    };
+    let margin = held_against(of.outcome, design.margin);
     let detail = match of.estimate.as_ref().filter(|_| of.outcome != Outcome::Invalid).map(change) {
         Some((value, interval)) => {
             format!("{value} {} (95 % CI {interval}){margin}", answer::judged_of(of, design))
@@ -402,6 +401,14 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
     let answer = Answer::new(subject, of.outcome.into(), answer::word(of.outcome, of.metric), detail);
     let notes = if beside.is_empty() { beside } else { vec![beside.join(" · ")] };
     (of.outcome.is_decided(), distance(of.estimate.as_ref()), Answer { notes, ..answer })
+}
+
+/// The margin, where an outcome turns on it.
+fn held_against(outcome: Outcome, margin: f64) -> String {
+    match outcome {
+        Outcome::Equivalent | Outcome::Inconclusive => format!(", margin ±{}", share(margin)),
+        _ => String::new(),
+    }
 }
 
 /// The amounts behind a ratio, other metrics that differ beyond chance, and what it takes to decide.
@@ -435,13 +442,14 @@ fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
     Some(Quantity { value: found?, unit: metric.unit() })
 }
 
-fn of_effect(effect: &Effect) -> Ranked {
-    let (estimate, metric) = (effect.estimate.as_ref(), effect.metric.row().title);
-    let detail = estimate.map(change);
-    let detail = detail.map(|(value, interval)| format!("{value} {metric} (95 % CI {interval})"));
-    let (word, tone) = (effect_word(effect), tables::tone(effect));
-    let answer = Answer::new(&effect.label, tone, word, detail.unwrap_or_default());
-    (effect.outcome.is_decided(), distance(estimate), answer)
+fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> Answer {
+    let (judged, margin) =
+        (answer::judged_on_average(conclusion, effect), held_against(effect.outcome, margin));
+    let detail = effect.estimate.as_ref().map(change).map(|(value, interval)| match effect.kind {
+        Kind::Main => format!("{value} {judged} (95 % CI {interval}){margin}"),
+        Kind::Interaction => format!("with both, {value} {judged} on top of each alone (95 % CI {interval})"),
+    });
+    Answer::new(&effect.label, tables::tone(effect), answer::effect_word(effect), detail.unwrap_or_default())
 }
 
 /// How much was measured: `6 blocks in 2m43s · closed loop, 16 connections · 0 of 43,341 requests failed`.

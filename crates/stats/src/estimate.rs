@@ -11,12 +11,15 @@
 //! Must not: pair, drop or weigh blocks or runs, or decide anything (see `verdict`).
 
 use crate::Error;
-use crate::student::{normal_z, two_sided_p, two_sided_t_of};
+use crate::student::{f_above, normal_z, two_sided_p, two_sided_t_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Spread of the log ratios, relative to their size, below which it is rounding and not measurement.
 const ROUNDING: f64 = 1e-12;
+
+/// The chance to take strata for dependent that are not.
+const STRATA_ALPHA: f64 = 0.05;
 
 /// The arithmetic mean; `None` of nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
@@ -66,25 +69,30 @@ impl Estimate {
     /// ```
     /// and together they tell the spread of their average better than n averages would: with n − 1 degrees of freedom for one
     /// stratum, up to J (n − 1) for J that spread alike (Satterthwaite 1946). `critical_t` is for n − 1; the one that is used has the same
-    /// share outside of it. With one stratum this is [`Estimate::of`].
+    /// share outside of it. Where the n averages spread more than chance allows (F test at 5 %), strata do not vary independently, and
+    /// this is the [`Estimate::of`] of the averages; so it is with one stratum.
     ///
     /// # Errors
     /// Those of [`Estimate::of`]. All strata must have as many blocks as the first.
     pub fn of_strata(strata: &[Vec<f64>], critical_t: f64) -> Result<Self, Error> {
-        let mut parts = Vec::new();
+        let mut variances = Vec::new();
         for d in strata {
-            blocks(d, 2)?;
-            parts.push(mean_and_sd(d));
+            let each = f64::from(blocks(d, 2)? - 1);
+            variances.push(((mean_and_sd(d).1 / strata.len() as f64).powi(2), each));
         }
-        let (count, blocks) = (strata.len() as f64, blocks(strata.first().map_or(&[], Vec::as_slice), 2)?);
-        let variances = || parts.iter().map(|(_, sd)| (sd / count).powi(2));
+        let blocks = blocks(strata.first().map_or(&[], Vec::as_slice), 2)?;
+        let average = |block| mean(strata.iter().filter_map(|d| d.get(block as usize).copied()));
+        let averages: Vec<f64> = (0..blocks).filter_map(average).collect();
+        let (mean, between) = mean_and_sd(&averages);
+        let (variance, freedom) =
+            (variances.iter().map(|(of, _)| of).sum::<f64>(), satterthwaite(&variances));
         let each = f64::from(blocks - 1);
-        let freedom = satterthwaite(variances().map(|variance| (variance, each)));
-        let knows_more = strata.len() > 1 && freedom.is_finite() && critical_t > 0.0;
-        let critical_t =
-            if knows_more { two_sided_t_of(freedom, two_sided_p(critical_t, each)) } else { critical_t };
-        let mean = parts.iter().map(|(mean, _)| mean).sum::<f64>() / count;
-        Self::from(blocks, mean, variances().sum::<f64>().sqrt(), critical_t)
+        let by_chance = f_above(between * between / variance, each, freedom) >= STRATA_ALPHA;
+        if strata.len() == 1 || !by_chance || critical_t.is_nan() || critical_t <= 0.0 {
+            return Self::of(&averages, critical_t);
+        }
+        let critical_t = two_sided_t_of(freedom, two_sided_p(critical_t, each));
+        Self::from(blocks, mean, variance.sqrt(), critical_t)
     }
 
     fn from(blocks: u32, mean: f64, sd_log: f64, critical_t: f64) -> Result<Self, Error> {
@@ -234,7 +242,7 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
         return Err(Error::NoSpread { ratio });
     }
     let part = |variance: f64, runs: &[f64]| (variance, (runs.len() - 1) as f64);
-    let freedom = satterthwaite([part(variance_1, first), part(variance_2, second)]);
+    let freedom = satterthwaite(&[part(variance_1, first), part(variance_2, second)]);
     let half_width = two_sided_t_of(freedom, 1.0 - level) * standard_error;
     let difference = mean_2 - mean_1;
     let Interval { low, high } = as_ratios(difference, difference - half_width, difference + half_width)?;
@@ -242,12 +250,9 @@ pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> 
 }
 
 /// The degrees of freedom of a sum of independent variances, each with its own (Satterthwaite 1946); not finite where all are 0.
-fn satterthwaite(parts: impl IntoIterator<Item = (f64, f64)>) -> f64 {
-    let add = |(sum, squares): (f64, f64), (variance, freedom): (f64, f64)| {
-        (sum + variance, squares + variance * variance / freedom)
-    };
-    let (sum, squares) = parts.into_iter().fold((0.0, 0.0), add);
-    sum * sum / squares
+fn satterthwaite(parts: &[(f64, f64)]) -> f64 {
+    let sum: f64 = parts.iter().map(|(variance, _)| variance).sum();
+    sum * sum / parts.iter().map(|(variance, freedom)| variance * variance / freedom).sum::<f64>()
 }
 
 /// The mean of at least two numbers, and the variance of that mean.

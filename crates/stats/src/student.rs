@@ -2,7 +2,7 @@
 //!
 //! Wraps `statrs` so that callers speak of blocks and levels; decides nothing about when to look (see `looks`).
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 use statrs::function::erf::{erfc, erfc_inv};
 use std::f64::consts::{PI, SQRT_2};
 
@@ -65,4 +65,10 @@ pub(crate) fn two_sided_t_of(freedom: f64, p: f64) -> f64 {
     let distribution =
         StudentsT::new(0.0, 1.0, freedom.max(1.0)).expect("unit scale and at least one degree of freedom");
     -distribution.inverse_cdf(p / 2.0)
+}
+
+/// The chance of a larger ratio of two variances with so many degrees of freedom, where both are one; 0 for what is no number.
+pub(crate) fn f_above(ratio: f64, above: f64, below: f64) -> f64 {
+    let distribution = FisherSnedecor::new(above, below).ok().filter(|_| ratio.is_finite());
+    distribution.map_or(0.0, |distribution| distribution.sf(ratio))
 }

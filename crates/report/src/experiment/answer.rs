@@ -150,7 +150,7 @@ pub(crate) fn word(outcome: Outcome, metric: Metric) -> &'static str {
 /// An effect's verdict in a word. That two factors depend on each other is neither good nor bad.
 pub(crate) fn effect_word(effect: &Effect) -> &'static str {
     match (effect.kind, effect.outcome) {
-        (Kind::Interaction, Outcome::Better | Outcome::Worse) => "interaction",
+        _ if effect.interacts() => "interaction",
         (Kind::Interaction, Outcome::Equivalent) => "no interaction",
         (Kind::Interaction | Kind::Main, outcome) => word(outcome, effect.metric),
     }
@@ -158,8 +158,18 @@ pub(crate) fn effect_word(effect: &Effect) -> &'static str {
 
 /// What a comparison judges: its metric, and whether per core.
 pub(crate) fn judged_of(comparison: &Comparison, design: &Design) -> String {
-    let per_core = if comparison.per_second.is_some() { " per core" } else { "" };
-    format!("{}{per_core}", metric_of(comparison.metric, design))
+    format!("{}{}", metric_of(comparison.metric, design), per_core(comparison))
+}
+
+fn per_core(comparison: &Comparison) -> &'static str {
+    if comparison.per_second.is_some() { " per core" } else { "" }
+}
+
+/// What an effect judges.
+pub(crate) fn judged_on_average(conclusion: &Conclusion, effect: &Effect) -> String {
+    let alike = conclusion.comparisons.iter().find(|of| of.metric == effect.metric);
+    let average = if effect.kind == Kind::Main { " on average" } else { "" };
+    format!("{}{}{average}", effect.metric.row().title, alike.map_or("", per_core))
 }
 
 /// The metric's name, with the request that it is about where that is one of several.

@@ -15,6 +15,8 @@ use super::{answer, capacity, distance};
 
 /// Verdicts that are told one by one; of more only how many there are of a kind, and the greatest difference.
 const TOLD_MAX: usize = 2;
+/// Effects of factors and pairs of these that are told one by one.
+const EFFECTS_TOLD_MAX: usize = 4;
 /// Variants that are told one by one where nothing is compared.
 const MEASURED_MAX: usize = 3;
 /// Characters of a text from outside.
@@ -88,6 +90,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
     let plan = &record.header.plan;
     let told: Vec<&Comparison> = answer::groups(conclusion).flat_map(answer::told).collect();
     let so_far = || up_to_then(plan, conclusion, &told);
+    let leading = conclusion.leading_effects();
     let clause = match (state(record, conclusion), record.end()) {
         (State::Broken, reason) => {
             let killed = || "the run did not end by itself: it was killed, or is still going on".to_owned();
@@ -95,7 +98,7 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
         }
         (State::Invalid, _) if told.iter().all(|one| one.outcome == Outcome::Invalid) => void(conclusion),
         (State::Measured, _) => measured(record, conclusion),
-        (State::Decided | State::Open, _) if conclusion.effects_lead() => effects(plan, conclusion),
+        (State::Decided | State::Open, _) if !leading.is_empty() => effects(plan, conclusion, &leading),
         (State::Decided | State::Open | State::Invalid, _) => sentence(plan, conclusion, &told),
     };
     if clause.begins_with_name { clause.text } else { capitalised(&clause.text) }
@@ -135,28 +138,28 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
 }
 
 /// What each factor does on average over the others, and which two depend on each other.
-fn effects(plan: &Plan, conclusion: &Conclusion) -> Clause {
-    let clause = |effect: &Effect| {
+fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> Clause {
+    let clause = |effect: &&Effect| {
         let (value, interval) = change(effect.estimate.as_ref()?);
-        let (label, metric) = (&effect.label, effect.metric.row().title);
+        let (label, judged) = (&effect.label, answer::judged_on_average(conclusion, effect));
         Some(match effect.outcome {
-            Outcome::Equivalent => format!("{label} makes no difference to {metric} ({interval})"),
+            _ if effect.kind == Kind::Interaction => {
+                let names = effect.terms.iter().filter_map(|term| plan.factors.get(term.factor));
+                let names: Vec<&str> = names.map(|factor| factor.name.as_str()).collect();
+                format!("{} interact", names.join(" and "))
+            }
+            Outcome::Equivalent => format!("{label} makes no difference to {judged} ({interval})"),
             Outcome::Inconclusive => format!("{label} is inconclusive ({interval})"),
-            Outcome::Better | Outcome::Worse => format!("{label} {value} {metric} ({interval})"),
+            Outcome::Better | Outcome::Worse => format!("{label} {value} {judged} ({interval})"),
             // Of these there is no estimate.
             Outcome::NoSuccess | Outcome::Invalid => return None,
         })
     };
-    let effects = conclusion.effects.iter();
-    let main = effects.clone().filter(|of| of.kind == Kind::Main && !conclusion.is_dwarfed(of));
-    let (decided, others): (Vec<&Effect>, Vec<&Effect>) = main.partition(|of| of.outcome.is_decided());
-    let interact = |of: &Effect| {
-        let names: Vec<&str> = of.factors.iter().map(|place| plan.factors[*place].name.as_str()).collect();
-        format!("{} interact", names.join(" and "))
-    };
-    let interactions = model::distinct(effects.filter(|of| of.is_interaction()).map(interact));
-    let told = decided.into_iter().chain(others).filter_map(clause).chain(interactions);
-    Clause::name(told.collect::<Vec<_>>().join("; "))
+    let mut told = model::distinct(leading.iter().filter_map(clause));
+    let more = told.len().saturating_sub(EFFECTS_TOLD_MAX);
+    told.truncate(EFFECTS_TOLD_MAX);
+    told.extend((more > 0).then(|| format!("and {more} more")));
+    Clause::name(told.join("; "))
 }
 
 fn void(conclusion: &Conclusion) -> Clause {

@@ -105,10 +105,7 @@ pub(crate) fn effects(conclusion: &Conclusion) -> Option<Table> {
 
 /// That two factors depend on each other is neither good nor bad.
 pub(super) fn tone(effect: &Effect) -> Tone {
-    match (effect.kind, effect.outcome) {
-        (Kind::Interaction, Outcome::Better | Outcome::Worse) => Tone::Notable,
-        (_, outcome) => outcome.into(),
-    }
+    if effect.interacts() { Tone::Notable } else { effect.outcome.into() }
 }
 
 /// What effects are of, with the metric.

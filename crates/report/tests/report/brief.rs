@@ -1,7 +1,7 @@
 //! The first screen of a run, word for word, of a record that is kept in the repository and of others made of it.
 
 use analysis::conclude;
-use plan::Metric;
+use plan::{Comparison, Metric};
 use proofload_report::{Measured, Report};
 use record::{EndReason, Record};
 
@@ -20,6 +20,10 @@ fn each_is_as_it_was() {
     let broke_off = EndReason::ServiceFailed("api: exited with 1".into());
     let dwarfed = interacting(2, 0.0, 3.0);
     assert!(as_text(&dwarfed).contains("2 main effects are not shown"));
+    let mut beside = interacting(3, 0.0, 3.0);
+    let label = "keep_alive: off vs on".to_owned();
+    let plan = &mut beside.header.plan;
+    (plan.aa, plan.comparisons) = (None, vec![Comparison { baseline: 0, candidate: 1, label }]);
     for (name, record, width) in [
         ("a_clear_difference", kept(), 80),
         (
@@ -36,6 +40,7 @@ fn each_is_as_it_was() {
             dwarfed,
             100,
         ),
+        ("an_interaction_of_others_does_not_hide_the_effect_of_the_factor_that_is_compared", beside, 100),
     ] {
         insta::assert_snapshot!(name, brief(&record, width));
     }
