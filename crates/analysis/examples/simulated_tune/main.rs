@@ -29,6 +29,7 @@ fn main() {
         ("11 settings, 10 min, noisier (6.1 %)", World { sd: 0.061, ..world(3.5, 10.0, &eleven) }),
         ("8 settings, 10 min", world(3.5, 10.0, &eight)),
         ("5 settings, 10 min", world(3.5, 10.0, &five)),
+        ("5 settings, 10 min, noisier (6.1 %)", World { sd: 0.061, ..world(3.5, 10.0, &five) }),
         (
             "5 settings, 10 min, p99 < +10 %; +30 % has +50 % of p99",
             World { tails: tail, ..world(3.5, 10.0, &[30.0, 10.0, 5.0, -5.0, 0.0]) },

@@ -15,10 +15,19 @@ use super::setting::Keep;
 use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort};
 use crate::{Ruling, only_if};
 
-/// Numbers of mirrored pairs after which the screening is looked at, besides its last.
-const LOOKS: [u32; 5] = [2, 3, 4, 6, 9];
+/// Numbers of mirrored pairs after which the screening is looked at, besides its last. There are no more than the last of these.
+const LOOKS: [u32; 7] = [2, 3, 4, 6, 9, 13, 19];
+/// After so many pairs, a confirmation of full length comes before more of them.
+const PAIRS_ENOUGH: u32 = 9;
+/// Pairs that are planned for each that all settings have room for: those that are decided leave, and the others' pairs are shorter.
+/// Simulated: 1.25 and 2 find less.
+const PAIRS_PLANNED: f64 = 1.5;
+/// With fewer pairs than these hardly any setting leaves in time.
+const PAIRS_PLANNED_FROM: f64 = 6.0;
 /// Blocks of the confirmation: those that are set aside for it, and the most, where there is time left.
 const CONFIRM_BLOCKS: (u32, u32) = (6, 12);
+/// Those that are set aside once there are as many pairs as all settings have room for.
+const CONFIRM_BLOCKS_LATE: u32 = 8;
 /// The most where response times are confirmed, which differ more from process to process.
 const CONFIRM_LATENCY_BLOCKS_MAX: u32 = 30;
 /// What is set aside for the confirmation, over what it should take.
@@ -67,6 +76,8 @@ pub struct Tuning {
     /// What the service as it is can do, in requests per second.
     base_per_s: Option<f64>,
     screen: Screen,
+    /// Whether there is time for races.
+    races: bool,
     race: Option<Race>,
     /// What is chosen, in open loop.
     latency: Screen,
@@ -96,6 +107,7 @@ impl Tuning {
             trial_s: 0.0,
             base_per_s: None,
             screen: Screen::default(),
+            races: false,
             race: None,
             latency: Screen::default(),
             confirmed: None,
@@ -308,8 +320,13 @@ impl Tuning {
 
     /// What is set aside for confirmations, of which there are two where response times are to be kept.
     fn confirm_s(&self) -> f64 {
-        let each = 2.0 * f64::from(CONFIRM_BLOCKS.0) * self.trial_s * ROOM;
-        if self.keeps_latency() { 2.0 * each } else { each }
+        self.confirmations_s(CONFIRM_BLOCKS.0, CONFIRM_BLOCKS.0)
+    }
+
+    /// How long they take with so many blocks, and so many of response times.
+    fn confirmations_s(&self, blocks: u32, latency_blocks: u32) -> f64 {
+        let blocks = blocks + if self.keeps_latency() { latency_blocks } else { 0 };
+        2.0 * f64::from(blocks) * self.trial_s * ROOM
     }
 
     /// As many as there is time for, settled before any of them is seen.
@@ -337,20 +354,30 @@ impl Tuning {
         f64::from(RACE_BLOCKS_MIN) * self.race_block_s(levels)
     }
 
+    /// About how long racing the levels of these settings takes, one after the other.
+    fn races_s(&self, of: &[usize]) -> f64 {
+        let levels = of.iter().map(|of| self.spec.settings[*of].levels.len());
+        levels.filter(|levels| *levels > 1).map(|levels| self.race_s(levels)).sum()
+    }
+
     fn plan_pairs(&mut self) -> Result<(), TooShort> {
         let open = self.open().len();
         let pair_s = self.pair_s(open);
         let behind_s = self.confirm_s() + self.latency_s(open.min(HELPFUL_MAX));
         let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
         // A race is worth its time only where a screening has its own.
-        let levels = self.spec.settings.iter().map(|setting| setting.levels.len());
-        let races_s: f64 = levels.filter(|levels| *levels > 1).map(|levels| self.race_s(levels)).sum();
-        let pairs = room(if room(races_s) >= 3.0 { races_s } else { 0.0 });
+        let races_s = self.races_s(&(0..self.states.len()).collect::<Vec<_>>());
+        let races = room(races_s) >= 3.0;
+        let pairs = room(if races { races_s } else { 0.0 });
         let least = f64::from(LOOKS[0]);
         if open > 0 && pairs < least {
             return Err(TooShort { needed_s: (self.spent_s + behind_s + least * pair_s) * 1.05 });
         }
-        self.screen.pairs_max = (pairs as u32).min(LOOKS[LOOKS.len() - 1]);
+        self.races = races;
+        self.screen.pairs_fit = pairs as u32;
+        let has_leavers = pairs >= PAIRS_PLANNED_FROM && !self.keeps_latency();
+        let planned = if has_leavers { PAIRS_PLANNED * pairs } else { pairs };
+        self.screen.pairs_max = (planned as u32).min(LOOKS[LOOKS.len() - 1]);
         let before_last = LOOKS.into_iter().filter(|look| *look < self.screen.pairs_max);
         let looks: Vec<u32> = before_last.chain([self.screen.pairs_max]).collect();
         self.screen.looks = ScreenLooks::new(&looks, open, ALPHA);
@@ -371,7 +398,19 @@ impl Tuning {
             only_if(!open.is_empty() && self.screen.pairs < self.screen.pairs_max)?;
             // What took longer than foreseen costs pairs, never the confirmation.
             let pair_s = self.pair_s(open.len());
-            if self.screen.pairs >= LOOKS[0] && self.left_s() < pair_s + self.confirm_s() {
+            let confirm_s = match self.screen.pairs {
+                pairs if pairs >= PAIRS_ENOUGH => {
+                    self.confirmations_s(CONFIRM_BLOCKS.1, CONFIRM_LATENCY_BLOCKS_MAX)
+                }
+                pairs if pairs >= self.screen.pairs_fit => {
+                    self.confirmations_s(CONFIRM_BLOCKS_LATE, CONFIRM_BLOCKS_LATE)
+                }
+                _ => self.confirm_s(),
+            };
+            let helpful = [self.in_state(State::Better), open.clone()].concat();
+            let races_s = if self.races { self.races_s(&helpful) } else { 0.0 };
+            let behind_s = confirm_s + races_s + self.latency_s(helpful.len().min(HELPFUL_MAX));
+            if self.screen.pairs >= LOOKS[0] && self.left_s() < pair_s + behind_s {
                 self.look();
                 return None;
             }

@@ -23,6 +23,8 @@ pub(crate) type Half = (Vec<Row>, Vec<Option<Figures>>);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Screen {
     pub pairs_max: u32,
+    /// As many as there is room for if no setting is decided.
+    pub pairs_fit: u32,
     pub pairs: u32,
     /// Halves of the pair under way that are still to be measured, the last first: rows, and behind them their mirror images.
     pub wanted: Vec<Vec<Row>>,
