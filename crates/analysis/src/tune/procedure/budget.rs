@@ -1,0 +1,147 @@
+//! How long steps take, and how many of them the budget has room for.
+
+use stats::{Measured, ScreenLooks};
+
+use super::{ALPHA, LOOKS, Phase, State, Tuning};
+use crate::tune::screening::{RACE_BLOCKS_MIN, latency_pairs};
+use crate::tune::step::TooShort;
+
+/// After so many pairs, a confirmation of full length comes before more of them.
+const PAIRS_ENOUGH: u32 = 9;
+/// Pairs that are planned for each that all settings have room for: those that are decided leave, and the others' pairs are shorter.
+/// Simulated: 1.25 and 2 find less.
+const PAIRS_PLANNED: f64 = 1.5;
+/// With fewer pairs than these hardly any setting leaves in time.
+const PAIRS_PLANNED_FROM: f64 = 6.0;
+/// Blocks of the confirmation: those that are set aside for it, and the most, where there is time left.
+const CONFIRM_BLOCKS: (u32, u32) = (6, 12);
+/// Those that are set aside once there are as many pairs as all settings have room for.
+const CONFIRM_BLOCKS_LATE: u32 = 8;
+/// The most where response times are confirmed, which differ more from process to process.
+const CONFIRM_LATENCY_BLOCKS_MAX: u32 = 30;
+/// What is set aside for the confirmation, over what it should take.
+const ROOM: f64 = 1.2;
+/// Settings for which time is set aside for those pairs: seldom do more of them help.
+const HELPFUL_MAX: usize = 4;
+
+impl Tuning {
+    /// About how long all of it still takes, in seconds.
+    pub fn left_s(&self) -> f64 {
+        (self.spec.budget_s - self.spent_s).max(0.0)
+    }
+
+    /// About how much longer a screening takes that decides this setting, in seconds.
+    pub fn more_s(&self, of: usize) -> Option<f64> {
+        let (Measured { value: log, standard_error }, critical_t) =
+            self.screen.effect(of, self.spec.metric)?;
+        let margin = self.spec.margin.ln_1p();
+        // Either the interval leaves 1, or all of it comes to lie within the margin.
+        let wanted = log.abs().max(margin - log.abs()).max(margin / 4.0);
+        let factor = (critical_t * standard_error / wanted).powi(2);
+        let pairs = f64::from(self.screen.pairs);
+        let rows = self.screen.blocks.values().next()?.iter().map(Vec::len).sum::<usize>();
+        let rows = rows as f64 / pairs.max(1.0);
+        Some((factor - 1.0).max(0.5) * pairs * 2.0 * rows * self.trial_s)
+    }
+
+    /// Takes in how long a block of so many trials took.
+    pub(super) fn learn(&mut self, block_s: f64, trials: usize) {
+        let each = block_s / trials as f64;
+        // The last ones tell most: warm-ups of settings differ.
+        self.trial_s = if self.trial_s > 0.0 { 0.5 * (self.trial_s + each) } else { each };
+    }
+
+    /// What is set aside for confirmations, of which there are two where response times are to be kept.
+    pub(super) fn confirm_s(&self) -> f64 {
+        self.confirmations_s(CONFIRM_BLOCKS.0, CONFIRM_BLOCKS.0)
+    }
+
+    /// How long they take with so many blocks, and so many of response times.
+    fn confirmations_s(&self, blocks: u32, latency_blocks: u32) -> f64 {
+        let blocks = blocks + if self.keeps_latency() { latency_blocks } else { 0 };
+        2.0 * f64::from(blocks) * self.trial_s * ROOM
+    }
+
+    /// As many as there is time for, settled before any of them is seen.
+    pub(super) fn confirm_blocks(&self) -> u32 {
+        let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
+        let fit = self.left_s() / to_come / (2.0 * self.trial_s * ROOM).max(1e-9);
+        let at_rate = self.phase == Phase::ConfirmLatency;
+        let most = if at_rate { CONFIRM_LATENCY_BLOCKS_MAX } else { CONFIRM_BLOCKS.1 };
+        (fit as u32).clamp(CONFIRM_BLOCKS.0, most)
+    }
+
+    /// What is set aside for pairs in open loop of what so many settings leave.
+    pub(super) fn latency_s(&self, settings: usize) -> f64 {
+        let wanted = settings > 1 && self.keeps_latency();
+        if wanted { f64::from(latency_pairs(settings)) * self.pair_s(settings) } else { 0.0 }
+    }
+
+    /// About how long a block of a race of so many levels takes. Limits are against the service as it is, which then runs beside them.
+    pub(super) fn race_block_s(&self, levels: usize) -> f64 {
+        (levels + usize::from(self.has_limits())) as f64 * self.trial_s
+    }
+
+    /// About how long racing so many levels takes.
+    pub(super) fn race_s(&self, levels: usize) -> f64 {
+        f64::from(RACE_BLOCKS_MIN) * self.race_block_s(levels)
+    }
+
+    /// About how long racing the levels of these settings takes, one after the other.
+    fn races_s(&self, of: &[usize]) -> f64 {
+        let levels = of.iter().map(|of| self.spec.settings[*of].levels.len());
+        levels.filter(|levels| *levels > 1).map(|levels| self.race_s(levels)).sum()
+    }
+
+    /// Settles how many pairs there are, and when they are looked at.
+    ///
+    /// # Errors
+    /// If there is no room for two.
+    pub(super) fn plan_pairs(&mut self) -> Result<(), TooShort> {
+        let open = self.open().len();
+        let pair_s = self.pair_s(open);
+        let behind_s = self.confirm_s() + self.latency_s(open.min(HELPFUL_MAX));
+        let room = |races_s: f64| (self.left_s() - behind_s - races_s) / pair_s.max(1e-9);
+        // A race is worth its time only where a screening has its own.
+        let races_s = self.races_s(&(0..self.states.len()).collect::<Vec<_>>());
+        let races = room(races_s) >= 3.0;
+        let pairs = room(if races { races_s } else { 0.0 });
+        let least = f64::from(LOOKS[0]);
+        if open > 0 && pairs < least {
+            return Err(TooShort { needed_s: (self.spent_s + behind_s + least * pair_s) * 1.05 });
+        }
+        self.races = races;
+        self.screen.pairs_fit = pairs as u32;
+        let has_leavers = pairs >= PAIRS_PLANNED_FROM && !self.keeps_latency();
+        let planned = if has_leavers { PAIRS_PLANNED * pairs } else { pairs };
+        self.screen.pairs_max = (planned as u32).min(LOOKS[LOOKS.len() - 1]);
+        let before_last = LOOKS.into_iter().filter(|look| *look < self.screen.pairs_max);
+        let looks: Vec<u32> = before_last.chain([self.screen.pairs_max]).collect();
+        self.screen.looks = ScreenLooks::new(&looks, open, ALPHA);
+        Ok(())
+    }
+
+    /// Whether there is time for another pair of these settings. What took longer than foreseen costs pairs, never the confirmation.
+    pub(super) fn has_room_for_pair(&self, open: &[usize]) -> bool {
+        let confirm_s = match self.screen.pairs {
+            pairs if pairs >= PAIRS_ENOUGH => {
+                self.confirmations_s(CONFIRM_BLOCKS.1, CONFIRM_LATENCY_BLOCKS_MAX)
+            }
+            pairs if pairs >= self.screen.pairs_fit => {
+                self.confirmations_s(CONFIRM_BLOCKS_LATE, CONFIRM_BLOCKS_LATE)
+            }
+            _ => self.confirm_s(),
+        };
+        let helpful = [self.in_state(State::Better), open.to_vec()].concat();
+        let races_s = if self.races { self.races_s(&helpful) } else { 0.0 };
+        let behind_s = confirm_s + races_s + self.latency_s(helpful.len().min(HELPFUL_MAX));
+        self.left_s() >= self.pair_s(open.len()) + behind_s
+    }
+
+    /// About how long a mirrored pair for so many settings takes.
+    pub(super) fn pair_s(&self, open: usize) -> f64 {
+        let design = stats::designs(open.max(1), 0);
+        let rows: usize = design.map_or(0, |blocks| blocks.iter().map(Vec::len).sum());
+        2.0 * rows as f64 * self.trial_s
+    }
+}
