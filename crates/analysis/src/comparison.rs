@@ -42,6 +42,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether there is a difference.
+    pub fn differs(self) -> bool {
+        matches!(self, Outcome::Better | Outcome::Worse)
+    }
+
     /// Whether it is an answer, so that going on would buy nothing.
     pub fn is_decided(self) -> bool {
         match self {
@@ -239,8 +244,7 @@ impl Judge<'_> {
 
     /// The estimate over all complete blocks; `None` where there may be none yet.
     fn estimate(&self, d: &[f64]) -> Option<Result<Estimate, Error>> {
-        only_if(rule::may_look(self.record))?;
-        let planned = self.rule.as_ref()?.critical_t(u32::try_from(d.len()).ok()?)?;
+        let planned = rule::critical_t(self.record, self.rule.as_ref(), d.len())?;
         Some(Estimate::of(d, self.joint_t.unwrap_or(planned)))
     }
 

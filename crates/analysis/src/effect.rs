@@ -45,16 +45,12 @@ pub struct Effect {
 impl Effect {
     /// Whether it is an interaction, and one that is seen.
     pub fn interacts(&self) -> bool {
-        self.kind == Kind::Interaction && self.differs()
-    }
-
-    fn differs(&self) -> bool {
-        matches!(self.outcome, Outcome::Better | Outcome::Worse)
+        self.kind == Kind::Interaction && self.outcome.differs()
     }
 
     /// How far it is from no difference.
     fn size(&self) -> f64 {
-        self.estimate.as_ref().map_or(0.0, |estimate| estimate.ratio.ln().abs())
+        self.estimate.as_ref().map_or(0.0, Estimate::distance)
     }
 }
 
@@ -65,9 +61,8 @@ impl Conclusion {
     pub fn leading_effects(&self) -> Vec<&Effect> {
         let asked = |effect: &Effect| effect.kind == Kind::Main && effect.is_compared;
         let told = |of: &Comparison| {
-            let differs = matches!(of.outcome, Outcome::Better | Outcome::Worse);
-            let mut same = self.effects.iter().filter(|effect| asked(effect) && effect.metric == of.metric);
-            if differs { same.any(|effect| effect.outcome == of.outcome) } else { same.next().is_some() }
+            let alike = |effect: &Effect| !of.outcome.differs() || effect.outcome == of.outcome;
+            self.effects.iter().any(|effect| asked(effect) && effect.metric == of.metric && alike(effect))
         };
         let speaks =
             |effect: &Effect| effect.estimate.is_some() && !(effect.interacts() && effect.is_compared);
@@ -107,8 +102,8 @@ pub(crate) fn all(record: &Record, blocks: &[BlockFigures], findings: &[Finding]
     let (metric, cells) = (design.metric, cells(plan, &factors));
     let row = |of: &BlockFigures| cells.iter().map(|cell| of.compared(metric, (*cell)?)).collect();
     let rows: Vec<Vec<Option<f64>>> = blocks.iter().map(row).collect();
-    let rule = rule::family(record, contrasts.len()).filter(|_| !void && rule::may_look(record));
-    let critical_t = rule.and_then(|rule| rule.critical_t(u32::try_from(rows.len()).ok()?));
+    let rule = rule::family(record, contrasts.len()).filter(|_| !void);
+    let critical_t = rule::critical_t(record, rule.as_ref(), rows.len());
     let estimate = |contrast: &Contrast| Estimate::of_strata(&contrast.values(&rows)?, critical_t?).ok();
     let is_compared =
         |factor: usize| plan.comparisons.iter().any(|asked| varies(plan, &factors[factor].name, asked));

@@ -251,7 +251,7 @@ impl Bench<'_> {
 
     /// The critical t of each of the family after so many blocks; `None` where there is no interval.
     fn critical_t(&self, blocks: usize) -> Option<f64> {
-        self.rule.as_ref().filter(|_| rule::may_look(self.record))?.critical_t(blocks as u32)
+        rule::critical_t(self.record, self.rule.as_ref(), blocks)
     }
 
     /// The share of a variant's requests that failed: the wider of Wilson's interval, which takes requests as independent, and of that by t

@@ -52,8 +52,12 @@ fn count(members: usize) -> u32 {
 
 /// An estimate of these log-ratios by a rule; `None` where there may be none yet.
 pub(crate) fn estimate(record: &Record, rule: Option<Rule>, d: &[f64]) -> Option<Estimate> {
-    let critical_t = rule.filter(|_| may_look(record))?.critical_t(d.len() as u32)?;
-    Estimate::of(d, critical_t).ok()
+    Estimate::of(d, critical_t(record, rule.as_ref(), d.len())?).ok()
+}
+
+/// The critical t of a rule after so many blocks; `None` where there is no interval yet, or may be none.
+pub(crate) fn critical_t(record: &Record, rule: Option<&Rule>, blocks: usize) -> Option<f64> {
+    rule.filter(|_| may_look(record))?.critical_t(u32::try_from(blocks).ok()?)
 }
 
 /// Whether an interval may be shown: with one look only when the run is over, or showing it would be another look.

@@ -382,7 +382,7 @@ fn verdicts(record: &Record, conclusion: &Conclusion) -> Vec<Block> {
 
 /// How far a ratio is from no difference.
 fn distance(estimate: Option<&Estimate>) -> f64 {
-    estimate.map_or(0.0, |estimate| estimate.ratio.ln().abs())
+    estimate.map_or(0.0, Estimate::distance)
 }
 
 fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked {
@@ -443,10 +443,9 @@ fn value(variant: &Variant, metric: Metric) -> Option<Quantity> {
 }
 
 fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> Answer {
-    let (judged, margin) =
-        (answer::judged_on_average(conclusion, effect), held_against(effect.outcome, margin));
+    let (judged, margin) = (answer::judged_by(conclusion, effect), held_against(effect.outcome, margin));
     let detail = effect.estimate.as_ref().map(change).map(|(value, interval)| match effect.kind {
-        Kind::Main => format!("{value} {judged} (95 % CI {interval}){margin}"),
+        Kind::Main => format!("{value} {judged} on average (95 % CI {interval}){margin}"),
         Kind::Interaction => format!("with both, {value} {judged} on top of each alone (95 % CI {interval})"),
     });
     Answer::new(&effect.label, tables::tone(effect), answer::effect_word(effect), detail.unwrap_or_default())

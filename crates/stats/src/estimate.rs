@@ -95,6 +95,11 @@ impl Estimate {
         Self::from(blocks, mean, variance.sqrt(), critical_t)
     }
 
+    /// How far the ratio is from no difference, either way, as a logarithm.
+    pub fn distance(&self) -> f64 {
+        self.ratio.ln().abs()
+    }
+
     fn from(blocks: u32, mean: f64, sd_log: f64, critical_t: f64) -> Result<Self, Error> {
         let ratio = mean.exp();
         if critical_t.is_nan() || critical_t <= 0.0 {

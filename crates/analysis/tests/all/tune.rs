@@ -35,6 +35,14 @@ fn where_nothing_helps_nothing_is_advised() {
     assert!(advised <= 3, "{advised} of 100");
 }
 
+#[test]
+fn what_decided_settings_leave_of_the_budget_is_used() {
+    let five = World { trial_s: 3.5, sd: 0.061, ..world(&[30.0, 10.0, 5.0, -10.0, 0.0], 600.0) };
+    let seconds: Vec<f64> = (0..50).map(|seed| five.tuned(seed).seconds).collect();
+    assert!(seconds.iter().sum::<f64>() / 50.0 > 480.0, "{seconds:?}");
+    assert!(seconds.iter().all(|seconds| *seconds <= 600.0 * 1.05), "{seconds:?}");
+}
+
 /// A tuning of these settings, for ten minutes.
 fn tuning(settings: Vec<Setting>) -> Tuning {
     let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());

@@ -166,10 +166,9 @@ fn per_core(comparison: &Comparison) -> &'static str {
 }
 
 /// What an effect judges.
-pub(crate) fn judged_on_average(conclusion: &Conclusion, effect: &Effect) -> String {
+pub(crate) fn judged_by(conclusion: &Conclusion, effect: &Effect) -> String {
     let alike = conclusion.comparisons.iter().find(|of| of.metric == effect.metric);
-    let average = if effect.kind == Kind::Main { " on average" } else { "" };
-    format!("{}{}{average}", effect.metric.row().title, alike.map_or("", per_core))
+    format!("{}{}", effect.metric.row().title, alike.map_or("", per_core))
 }
 
 /// The metric's name, with the request that it is about where that is one of several.

@@ -128,9 +128,7 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
     }
     let kinds = model::grouped(all.iter().map(|one| (answer::word(one.outcome, one.metric), ())));
     let kinds: Vec<String> = kinds.iter().map(|(word, ones)| format!("{} {word}", ones.len())).collect();
-    let differs = all.iter().filter(|one| {
-        one.metric == plan.design.metric && matches!(one.outcome, Outcome::Better | Outcome::Worse)
-    });
+    let differs = all.iter().filter(|one| one.metric == plan.design.metric && one.outcome.differs());
     let distance = |one: &Comparison| distance(one.estimate.as_ref());
     let greatest = differs.max_by(|one, other| distance(one).total_cmp(&distance(other)));
     let greatest = greatest.map(|of| format!("; the greatest difference: {}", one(of).text));
@@ -141,16 +139,16 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
 fn effects(plan: &Plan, conclusion: &Conclusion, leading: &[&Effect]) -> Clause {
     let clause = |effect: &&Effect| {
         let (value, interval) = change(effect.estimate.as_ref()?);
-        let (label, judged) = (&effect.label, answer::judged_on_average(conclusion, effect));
+        let (label, judged) = (&effect.label, answer::judged_by(conclusion, effect));
         Some(match effect.outcome {
             _ if effect.kind == Kind::Interaction => {
                 let names = effect.terms.iter().filter_map(|term| plan.factors.get(term.factor));
                 let names: Vec<&str> = names.map(|factor| factor.name.as_str()).collect();
                 format!("{} interact", names.join(" and "))
             }
-            Outcome::Equivalent => format!("{label} makes no difference to {judged} ({interval})"),
+            Outcome::Equivalent => format!("{label} makes no difference to {judged} on average ({interval})"),
             Outcome::Inconclusive => format!("{label} is inconclusive ({interval})"),
-            Outcome::Better | Outcome::Worse => format!("{label} {value} {judged} ({interval})"),
+            Outcome::Better | Outcome::Worse => format!("{label} {value} {judged} on average ({interval})"),
             // Of these there is no estimate.
             Outcome::NoSuccess | Outcome::Invalid => return None,
         })

@@ -7,7 +7,7 @@ use model::quantity::{Quantity, Unit, change, count, many, share, share_below};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record, Slice};
 
-use super::answer::{VOID, effect_word};
+use super::answer::{VOID, effect_word, judged_by};
 use crate::csv::{self, Figures, unit_name};
 
 /// No failure among so many requests says enough by itself: with 95 % fewer than 0.13 % fail.
@@ -110,8 +110,8 @@ pub(super) fn tone(effect: &Effect) -> Tone {
 
 /// What effects are of, with the metric.
 pub(crate) fn effects_heading(conclusion: &Conclusion) -> Option<String> {
-    let metric = conclusion.effects.first()?.metric.row().title;
-    Some(format!("Effects of factors on {metric}, each averaged over the other factors"))
+    let judged = judged_by(conclusion, conclusion.effects.first()?);
+    Some(format!("Effects of factors on {judged}, each averaged over the other factors"))
 }
 
 /// The effects that are told, main effects first; and why there are none, or what is not among them.
