@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from calibration import calibrated
+from calibration import PAIRS, calibrate
 from experiment import CONNECTIONS, GRACE_S, PLANTED, output_of
 from reuse import positive
-from study import Step, add_options, add_proofload, command, conduct, in_rounds, read
+from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
 from toml_writer import toml_text
 
 FOUND_FROM = 1.05  # a gain of so much has to be advised
@@ -130,7 +130,10 @@ def parse_options() -> argparse.Namespace:
 
 
 def study(options: argparse.Namespace) -> None:
-    turns = 100 * calibrated(options.out, options.proofload, options.seed)["turns_per_percent"]
+    # Anew each time: a study of eight hours is done in parts, and what a turn costs differs from host to host.
+    calibration = calibrate(options.proofload, PAIRS, options.seed)
+    append(options.out, calibration)
+    turns = 100 * calibration["turns_per_percent"]
     seconds = {name: options.budget or WORLDS[name].budget_s for name in options.world}
     conduct(options.out, in_rounds("tune", seconds, options.count, options.seed), lambda step: attempt(options, turns, step))
     print(table(read(options.out)))
