@@ -11,7 +11,7 @@ import tune
 from reuse import Failed
 from study import Step
 from test_tables import cells
-from tune import WORLDS, attempt, file_text, judged, table, truth
+from tune import WORLDS, attempt, file_text, judged, planted_ratio, table
 
 
 class Tune(unittest.TestCase):
@@ -20,12 +20,12 @@ class Tune(unittest.TestCase):
         self.assertEqual(judged(five, {"COST_0", "COST_1", "COST_2"}), (True, False))
         self.assertEqual(judged(five, {"COST_0", "COST_1"}), (False, False))
         self.assertEqual(judged(five, {"COST_0", "COST_1", "COST_2", "NOTHING_4"}), (False, True))
-        self.assertAlmostEqual(truth(five, {"COST_0", "COST_1"}), 1.43)
+        self.assertAlmostEqual(planted_ratio(five, {"COST_0", "COST_1"}), 1.43)
 
     def test_half_a_pair_is_useless_and_what_breaks_a_limit_too(self):
         self.assertEqual(judged(WORLDS["a pair"], {"COST_0", "EITHER_A"}), (False, True))
         self.assertEqual(judged(WORLDS["a pair"], {"COST_0", "EITHER_A", "EITHER_B"}), (True, False))
-        self.assertAlmostEqual(truth(WORLDS["a pair"], {"EITHER_A", "EITHER_B"}), 1.2)
+        self.assertAlmostEqual(planted_ratio(WORLDS["a pair"], {"EITHER_A", "EITHER_B"}), 1.2)
         self.assertEqual(judged(WORLDS["a tail"], {"COST_0", "COST_TAIL"}), (False, True))
         self.assertEqual(judged(WORLDS["nothing"], set()), (True, False))
 
@@ -48,3 +48,4 @@ class Tune(unittest.TestCase):
         line = {"kind": "tune", "effect": "five", "seconds": 500, "verdicts": dict.fromkeys(["COST_0", "COST_1", "COST_2"], "set"),
                 "confirmed": {"ratio": 1.5, "low": 1.4, "high": 1.6}}
         self.assertEqual(cells(table([line]), "five")[1:5], ["1", "1", "0", "1 of 1"])
+        self.assertEqual(cells(table([{**line, "truth": {"ratio": 1.62}}]), "five")[4], "0 of 1")

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from calibration import PAIRS, calibrate
+from calibration import PAIRS, calibrate, pair, ratio_of
 from experiment import CONNECTIONS, GRACE_S, PLANTED, output_of
 from reuse import positive
 from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
@@ -58,11 +58,24 @@ def settings(world: World) -> dict:
     return planted
 
 
-def truth(world: World, chosen: set) -> float:
-    """What these settings together make of throughput."""
-    planted = settings(world)
-    both = world.pair if {"EITHER_A", "EITHER_B"} <= chosen else 1
-    return prod(planted[name][2] for name in chosen if not name.startswith("EITHER_")) * both
+def cost(world: World, chosen: set) -> float:
+    """How many times as much a request costs with these settings as with nothing planted."""
+    costs = {name: float(after if name in chosen else before) for name, (before, after, _) in settings(world).items()
+             if not name.startswith("NOTHING_")}
+    either = [costs.pop(name) for name in list(costs) if name.startswith("EITHER_")]
+    return prod(costs.values()) * max([1, *either])
+
+
+def planted_ratio(world: World, chosen: set) -> float:
+    """What these settings together make of throughput, by what was planted."""
+    return cost(world, set()) / cost(world, chosen)
+
+
+def measured_ratio(proofload: str, world: World, chosen: set, turns: float) -> dict:
+    """The same by pairs of processes, without the lab: what turns cost is not quite proportional to their number."""
+    sides = tuple({"SPIN": str(round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
+    ratio, error = ratio_of([pair(proofload, sides) for _ in range(PAIRS)])
+    return {"ratio": ratio, "standard_error": error}
 
 
 def judged(world: World, chosen: set) -> tuple:
@@ -99,7 +112,9 @@ def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
     confirmed = advice["confirmed"] or {}
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
-    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "limits": confirmed.get("limits"),
+    chosen = {name for name, verdict in verdicts.items() if verdict == "set"}
+    truth = measured_ratio(options.proofload, world, chosen, turns) if chosen else None
+    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "truth": truth, "limits": confirmed.get("limits"),
             "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
             "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
 
@@ -111,7 +126,7 @@ def table(lines: list) -> str:
         of = [line for line in lines if line.get("effect") == name and "verdicts" in line]
         sets = [{setting for setting, verdict in line["verdicts"].items() if verdict == "set"} for line in of]
         right, useless = [sum(column) for column in zip(*(judged(world, chosen) for chosen in sets))] or (0, 0)
-        advised = [(line["confirmed"], truth(world, chosen)) for line, chosen in zip(of, sets) if chosen]
+        advised = [(line["confirmed"], (line.get("truth") or {}).get("ratio") or planted_ratio(world, chosen)) for line, chosen in zip(of, sets) if chosen]
         holds = sum(known["low"] <= true <= known["high"] for known, true in advised)
         width = mean((known["high"] - known["low"]) / 2 / known["ratio"] for known, _ in advised) if advised else 0
         if of:

@@ -99,9 +99,9 @@ class Process:
         self.child.wait()
 
 
-def client(proofload, port, seconds, core=CLIENT_CORE):
+def client(proofload, port, seconds, core=CLIENT_CORE, driver="readiness"):
     program = ["taskset", "-c", str(core), proofload, "load", f"http://127.0.0.1:{port}/", "--json"]
-    program += ["--duration", f"{seconds * 1000:.0f}ms", "--connections", str(CONNECTIONS), "--driver", "readiness"]
+    program += ["--duration", f"{seconds * 1000:.0f}ms", "--connections", str(CONNECTIONS), "--driver", driver]
     return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
@@ -133,9 +133,9 @@ def steal_since(before):
     return (taken - before[0]) / max(1, of - before[1])
 
 
-def measure(proofload, processes, which, seconds):
+def measure(proofload, processes, which, seconds, driver="readiness"):
     before, stolen = processes[which].cpu_ns(), steal()
-    rate, ok = finished(client(proofload, processes[which].port, seconds))
+    rate, ok = finished(client(proofload, processes[which].port, seconds, driver=driver))
     return slice_of(processes[which], before, stolen, rate, ok)
 
 

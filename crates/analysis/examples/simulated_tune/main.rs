@@ -5,6 +5,8 @@ mod world;
 use world::World;
 
 const WORLDS: u64 = 1_000;
+/// Blocks after which a comparison of one setting ends undecided: seven minutes, with trials of 3.5 s.
+const ALONE_BLOCKS_MAX: u32 = 60;
 
 fn main() {
     let world = |trial_s: f64, minutes: f64, percents: &[f64]| World {
@@ -38,14 +40,12 @@ fn main() {
         ("11 settings that do nothing, 10 min", world(3.5, 10.0, &[0.0; 11])),
     ];
     println!(
-        "| trial | world | right set | false advice | confirmed interval holds | its half-width | time |\n|---|---|---|---|---|---|---|"
+        "| trial | world | right set | false advice | confirmed interval holds | its half-width | time | one at a time: right set | time |\n\
+         |---|---|---|---|---|---|---|---|---|"
     );
     for (name, world) in cells {
         let trial_s = world.trial_s;
         let came: Vec<_> = (0..WORLDS).map(|seed| world.tuned(seed)).collect();
-        let share = |hits: usize, of: usize| {
-            if of == 0 { "–".to_owned() } else { format!("{:.1} %", hits as f64 / of as f64 * 100.0) }
-        };
         let right = came.iter().filter(|came| world.is_right(came)).count();
         let bad =
             |came: &&world::Came| came.set.iter().any(|of| world.effects[*of] <= 0.0 || world.breaks(*of));
@@ -63,13 +63,27 @@ fn main() {
             .filter_map(|came| came.confirmed)
             .map(|[ratio, low, high]| (high - low) / 2.0 / ratio);
         let width = width.sum::<f64>() / advised.len().max(1) as f64 * 100.0;
-        let seconds = came.iter().map(|came| came.seconds).sum::<f64>() / came.len() as f64;
+        let alone: Vec<_> =
+            (0..WORLDS).map(|seed| world.compared_one_by_one(seed, ALONE_BLOCKS_MAX)).collect();
+        let right_alone = alone.iter().filter(|came| world.is_right(came)).count();
         println!(
-            "| {trial_s} s | {name} | {} | {} | {} of {} | {width:.1} % | {seconds:.0} s |",
+            "| {trial_s} s | {name} | {} | {} | {} of {} | {width:.1} % | {:.0} s | {} | {:.0} s |",
             share(right, came.len()),
             share(wrong, came.len()),
             share(holds.count(), advised.len()),
             advised.len(),
+            seconds(&came),
+            share(right_alone, alone.len()),
+            seconds(&alone),
         );
     }
+}
+
+fn share(hits: usize, of: usize) -> String {
+    if of == 0 { "–".to_owned() } else { format!("{:.1} %", hits as f64 / of as f64 * 100.0) }
+}
+
+/// The mean.
+fn seconds(came: &[world::Came]) -> f64 {
+    came.iter().map(|one| one.seconds).sum::<f64>() / came.len() as f64
 }

@@ -10,6 +10,8 @@ use rand_pcg::Pcg64;
 /// Standard deviation of a trial's p99, and the most that it may become.
 const TAIL_SD: f64 = 0.15;
 const KEPT: f64 = 1.1;
+/// The smallest difference that matters.
+const MARGIN: f64 = 0.03;
 
 /// What is true.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +75,7 @@ impl World {
         let spec = Spec {
             settings: (0..self.effects.len()).map(setting).collect(),
             metric: Metric::Throughput,
-            margin: 0.03,
+            margin: MARGIN,
             keep: self.tails.iter().take(1).map(|_| Keep::read("p99 < +10%").expect("a limit")).collect(),
             budget_s: self.budget_s,
             seed,
@@ -92,6 +94,32 @@ impl World {
         let is_set =
             |of: &usize| tuning.holds() && tuning.chosen[*of] > 0 && tuning.states[*of] == State::Better;
         came.set = (0..self.effects.len()).filter(is_set).collect();
+        came
+    }
+
+    /// Compares the service with and without each setting, one after the other, each until it is decided; at most so many blocks.
+    pub fn compared_one_by_one(&self, seed: u64, blocks_max: u32) -> Came {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let rule = stats::Rule::each_block(1, None).expect("a rule");
+        let mut came = Came::default();
+        for (of, log) in self.effects.iter().enumerate() {
+            let mut ratios = Vec::new();
+            let verdict = loop {
+                ratios.push(log + self.sd * (normal(&mut random) - normal(&mut random)));
+                let blocks = ratios.len() as u32;
+                let estimate = rule.critical_t(blocks).and_then(|t| stats::Estimate::of(&ratios, t).ok());
+                let verdict =
+                    estimate.map(|known| stats::judge(&known, MARGIN, Metric::Throughput.row().direction));
+                match verdict {
+                    Some(stats::Verdict::Inconclusive) | None if blocks < blocks_max => {}
+                    verdict => break verdict,
+                }
+            };
+            came.seconds += 2.0 * self.trial_s * ratios.len() as f64;
+            if verdict == Some(stats::Verdict::Better) {
+                came.set.push(of);
+            }
+        }
         came
     }
 

@@ -43,6 +43,18 @@ fn what_decided_settings_leave_of_the_budget_is_used() {
     assert!(seconds.iter().all(|seconds| *seconds <= 600.0 * 1.05), "{seconds:?}");
 }
 
+#[test]
+fn eleven_settings_take_a_third_of_the_time_of_one_after_the_other_at_most() {
+    let percents = [30.0, 10.0, 5.0, 3.0, -5.0, -20.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let eleven = World { trial_s: 3.5, ..world(&percents, 600.0) };
+    let seconds = |tune: &dyn Fn(u64) -> f64| (0..20).map(tune).sum::<f64>();
+    let (together, apart) = (
+        seconds(&|seed| eleven.tuned(seed).seconds),
+        seconds(&|seed| eleven.compared_one_by_one(seed, 60).seconds),
+    );
+    assert!(together < apart / 3.0, "{together} and {apart} s");
+}
+
 /// A tuning of these settings, for ten minutes.
 fn tuning(settings: Vec<Setting>) -> Tuning {
     let (metric, margin, keep) = (Metric::Throughput, 0.03, Vec::new());
