@@ -125,7 +125,7 @@ truth-ramps: ## what k6's breakpoint test and steps by vegeta and oha find on th
 truth-waits: truth-setup ## how far ratios of services that wait are off from uninterrupted runs of wrk, 40 of each in about 45 minutes (needs Go and wrk)
 	python3 bench/truth/waits.py --proofload $(BINARY) --out $(TRUTH)/waits.jsonl
 
-truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 9 hours
+truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 10 hours
 	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl
 
 # Some take root, namespaces or a program that may be missing: the table says which were skipped.

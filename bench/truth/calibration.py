@@ -18,8 +18,7 @@ SPIN = 50_000
 SLICE_S = 0.2
 SLICES = 10  # of each process of a pair
 PAIRS = 12
-# As experiments load. What a request costs depends on it: a service that is slower wakes its client more often, and 27,725 turns cost 56.3 ± 0.9 %
-# by io_uring, 49.0 ± 0.9 % by epoll.
+# As experiments load: by epoll the same turns cost another share.
 DRIVER = "auto"
 
 
@@ -35,11 +34,16 @@ def calibrated(file: Path, proofload: str, seed: int) -> dict:
 def calibrate(proofload: str, pairs: int, seed: int) -> dict:
     """The line that says how many turns make one per cent. Raises `Failed` if the loop costs nothing."""
     random.seed(seed)
+    return calibration_of(measured_pairs(proofload, ({}, {"SPIN": str(SPIN)}), pairs))
+
+
+def measured_pairs(proofload: str, sides: tuple, count: int) -> list:
+    """CPU time per request, in microseconds, with each of two environments, by pairs of fresh processes."""
     measured = []
-    for number in range(pairs):
-        progress(f"calibration, pair {number + 1} of {pairs}\n")
-        measured.append(pair(proofload, ({}, {"SPIN": str(SPIN)})))
-    return calibration_of(measured)
+    for number in range(count):
+        progress(f"pair {number + 1} of {count}\n")
+        measured.append(pair(proofload, sides))
+    return measured
 
 
 def ratio_of(measured: list) -> tuple:

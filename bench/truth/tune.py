@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from calibration import PAIRS, calibrate, pair, ratio_of
+from calibration import PAIRS, calibrate, measured_pairs, ratio_of
 from experiment import CONNECTIONS, GRACE_S, PLANTED, output_of
 from reuse import positive
 from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
@@ -74,7 +74,7 @@ def planted_ratio(world: World, chosen: set) -> float:
 def measured_ratio(proofload: str, world: World, chosen: set, turns: float) -> dict:
     """The same by pairs of processes, without the lab: what turns cost is not quite proportional to their number."""
     sides = tuple({"SPIN": str(round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
-    ratio, error = ratio_of([pair(proofload, sides) for _ in range(PAIRS)])
+    ratio, error = ratio_of(measured_pairs(proofload, sides, PAIRS))
     return {"ratio": ratio, "standard_error": error}
 
 
@@ -145,7 +145,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def study(options: argparse.Namespace) -> None:
-    # Anew each time: a study of eight hours is done in parts, and what a turn costs differs from host to host.
+    # Anew each time: a study of ten hours is done in parts, and what a turn costs differs from host to host.
     calibration = calibrate(options.proofload, PAIRS, options.seed)
     append(options.out, calibration)
     turns = 100 * calibration["turns_per_percent"]

@@ -5,8 +5,6 @@ mod world;
 use world::World;
 
 const WORLDS: u64 = 1_000;
-/// Blocks after which a comparison of one setting ends undecided: seven minutes, with trials of 3.5 s.
-const ALONE_BLOCKS_MAX: u32 = 60;
 
 fn main() {
     let world = |trial_s: f64, minutes: f64, percents: &[f64]| World {
@@ -63,8 +61,7 @@ fn main() {
             .filter_map(|came| came.confirmed)
             .map(|[ratio, low, high]| (high - low) / 2.0 / ratio);
         let width = width.sum::<f64>() / advised.len().max(1) as f64 * 100.0;
-        let alone: Vec<_> =
-            (0..WORLDS).map(|seed| world.compared_one_by_one(seed, ALONE_BLOCKS_MAX)).collect();
+        let alone: Vec<_> = (0..WORLDS).map(|seed| world.compared_one_by_one(seed)).collect();
         let right_alone = alone.iter().filter(|came| world.is_right(came)).count();
         println!(
             "| {trial_s} s | {name} | {} | {} | {} of {} | {width:.1} % | {:.0} s | {} | {:.0} s |",
