@@ -42,8 +42,8 @@ def parse_options() -> argparse.Namespace:
 def study(options: argparse.Namespace) -> None:
     found_wrk()
     file = options.calibration or options.out
-    calibration = calibrated(file, options.proofload, options.seed) if set(options.effect) != {"none"} else None
-    envs = {name: variables(EFFECTS[name], calibration) for name in options.effect}
+    calibrations = calibrated(file, options.proofload, [EFFECTS[name] for name in options.effect], options.seed)
+    envs = {name: variables(EFFECTS[name], calibrations) for name in options.effect}
     runs, pairs = (1, options.pairs) if options.pairs else (RUNS, 1)
     each_s = 2 * pairs * (STARTS_S + WARM_UP_S + runs * options.seconds)
     steps = in_rounds("by-hand-pairs" if options.pairs else "by-hand", {name: each_s for name in envs}, options.count, options.seed)

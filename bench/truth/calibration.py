@@ -1,4 +1,4 @@
-"""How many turns of the loop in `targets/planted` make a request cost 1 % more CPU.
+"""How many turns of the loop in `targets/planted` make a request cost so much more CPU.
 
 A calibration is a line of its own in a study's file, and the study keeps to it. Service on core 0, client on core 1, loopback only.
 """
@@ -7,8 +7,9 @@ import random
 from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Iterable
 
-from effects import calibration_in
+from effects import Effect
 from reuse import Failed, progress
 from study import append, read
 from variance import Process, Treatment, client, finished, measure
@@ -18,23 +19,34 @@ SPIN = 50_000
 SLICE_S = 0.2
 SLICES = 10  # of each process of a pair
 PAIRS = 12
+PAIRS_OF_STEPS = (4, 12)
+PAIRS_OF_TRUTH = 24
 # As experiments load: by epoll the same turns cost another share.
 DRIVER = "auto"
 
 
-def calibrated(file: Path, proofload: str, seed: int) -> dict:
-    """The calibration of a study's file; made and appended if there is none."""
-    found = calibration_in(read(file))
-    if found is None:
-        found = calibrate(proofload, PAIRS, seed)
-        append(file, found)
+def calibrated(file: Path, proofload: str, effects: Iterable[Effect], seed: int) -> dict:
+    """The calibrations of a study's file by percent, for those of the effects that are turns of the loop; made and appended where there are none."""
+    found = {line["planted"]: line for line in read(file) if line.get("kind") == "calibration"}
+    for percent in sorted({effect.percent for effect in effects if effect.percent is not None} - set(found)):
+        random.seed(seed)
+        found[percent] = planted(proofload, percent)
+        append(file, found[percent])
     return found
 
 
-def calibrate(proofload: str, pairs: int, seed: int) -> dict:
-    """The line that says how many turns make one per cent. Raises `Failed` if the loop costs nothing."""
-    random.seed(seed)
-    return calibration_of(measured_pairs(proofload, ({}, {"SPIN": str(SPIN)}), pairs))
+def planted(proofload: str, percent: float) -> dict:
+    """The line that says how many turns cost `percent`, about, and what they cost exactly."""
+    spin = SPIN
+    # In two steps, because what turns cost is not proportional to their number.
+    for pairs in PAIRS_OF_STEPS:
+        spin = round(percent * calibrate(proofload, pairs, spin)["turns_per_percent"])
+    return {"planted": percent, **calibrate(proofload, PAIRS_OF_TRUTH, spin)}
+
+
+def calibrate(proofload: str, pairs: int, spin: int = SPIN) -> dict:
+    """The line that says what so many turns cost. Raises `Failed` if they cost nothing."""
+    return calibration_of(spin, measured_pairs(proofload, ({}, {"SPIN": str(spin)}), pairs))
 
 
 def measured_pairs(proofload: str, sides: tuple, count: int) -> list:
@@ -52,17 +64,17 @@ def ratio_of(measured: list) -> tuple:
     return exp(mean(logs)), stdev(logs) / len(logs) ** 0.5 if len(logs) > 1 else None
 
 
-def calibration_of(measured: list) -> dict:
-    """From pairs of CPU time per request, in microseconds, without the loop and with `SPIN` turns of it."""
+def calibration_of(spin: int, measured: list) -> dict:
+    """From pairs of CPU time per request, in microseconds, without the loop and with `spin` turns of it."""
     ratio, error = ratio_of(measured)
     if ratio <= 1:
-        raise Failed(f"{SPIN} turns of the loop cost nothing: the CPU time per request is {ratio:.3f} of that without")
+        raise Failed(f"{spin} turns of the loop cost nothing: the CPU time per request is {ratio:.3f} of that without")
     percent = 100 * (ratio - 1)
     # To first order: d(ratio) = ratio * d(log ratio).
     error = error and 100 * ratio * error
-    return {"kind": "calibration", "spin": SPIN, "plain_us": mean(plain for plain, _ in measured),
+    return {"kind": "calibration", "spin": spin, "plain_us": mean(plain for plain, _ in measured),
             "spun_us": mean(spun for _, spun in measured), "percent": percent, "percent_standard_error": error,
-            "turns_per_percent": SPIN / percent, "pairs": measured}
+            "turns_per_percent": spin / percent, "pairs": measured}
 
 
 def pair(proofload: str, sides: tuple) -> tuple:

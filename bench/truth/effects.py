@@ -75,15 +75,16 @@ EFFECTS = {
 }
 
 
-def variables(effect: Effect, calibration: Optional[dict]) -> dict:
+def variables(effect: Effect, calibrations: dict) -> dict:
     """What the candidate's service gets. Raises `Failed` where turns are to be known and are not."""
     if effect.percent is None:
         return effect.variables
-    if calibration is None:
-        raise Failed("there is no calibration: nothing says how many turns make a per cent")
-    return {"SPIN": str(round(effect.percent * calibration["turns_per_percent"]))}
+    if effect.percent not in calibrations:
+        raise Failed(f"there is no calibration: nothing says how many turns make {effect.percent:g} %")
+    return {"SPIN": str(calibrations[effect.percent]["spin"])}
 
 
-def calibration_in(lines: list) -> Optional[dict]:
-    """The first calibration of a study's lines: a study keeps to one."""
-    return next((line for line in lines if line.get("kind") == "calibration"), None)
+def truth(effect: Effect, calibrations: dict) -> Optional[float]:
+    """Candidate over baseline as it was measured without the lab; as it was planted where that was not measured."""
+    calibration = calibrations.get(effect.percent)
+    return 1 / (1 + calibration["percent"] / 100) if calibration else effect.truth

@@ -10,7 +10,7 @@ import random
 import sys
 
 from calibration import calibrated
-from effects import EFFECTS, variables
+from effects import EFFECTS, truth, variables
 from experiment import Variants, run
 from reuse import ROOT
 from study import Step, add_options, command, conduct
@@ -42,15 +42,14 @@ def steps_of(builds: list, effects: list, count: int, seed: int) -> list:
 
 def study(options: argparse.Namespace) -> None:
     builds = dict(options.build)
-    percents = any(EFFECTS[name].percent is not None for name in options.effect)
-    calibration = calibrated(options.out, options.build[0][1], options.seed) if percents else None
+    calibrations = calibrated(options.out, options.build[0][1], [EFFECTS[name] for name in options.effect], options.seed)
 
     def attempt(step: Step) -> dict:
         effect = EFFECTS[step.effect]
-        sides = Variants({"NOT_READ": "1"}, {"NOT_READ": "2"} if effect.none else variables(effect, calibration))
+        sides = Variants({"NOT_READ": "1"}, {"NOT_READ": "2"} if effect.none else variables(effect, calibrations))
         # The same for all builds.
         seed = Step("run", step.effect, step.number, 0).seed(options.seed)
-        return run(builds[step.kind], "planted", sides, effect, effect.budget_s(step.number), seed)
+        return {"truth": truth(effect, calibrations), **run(builds[step.kind], "planted", sides, effect, effect.budget_s(step.number), seed)}
 
     conduct(options.out, steps_of(list(builds), options.effect, options.count, options.seed), attempt)
 

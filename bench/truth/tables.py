@@ -52,7 +52,7 @@ def runs_row(effect: str, build: str, runs: Sequence[dict]) -> list:
     found, mistaken = outcomes(runs, right(effect)), outcomes(runs, *wrong_words(effect))
     return [f"{effect} ({EFFECTS[effect].metric})", build, str(len(runs)), shown(found), shown(mistaken),
             str(len(runs) - found.count - mistaken.count), ABSENT if pooled is None else f"{pooled - 1:+.1%}",
-            shown(covering(estimates, EFFECTS[effect].truth)), width(estimates), f"{median(seconds):.0f} s", f"{max(seconds):.0f} s",
+            shown(covering(estimates, [run.get("truth", EFFECTS[effect].truth) for run in runs])), width(estimates), f"{median(seconds):.0f} s", f"{max(seconds):.0f} s",
             f"{median(run['load_seconds'] for run in runs):.0f} s", f"{median(run['blocks'] for run in runs):g}",
             f"{median(spreads):.2%}" if spreads else ABSENT, f"{sum(steal) / len(steal):.1%}" if steal else ABSENT]
 

@@ -43,12 +43,12 @@ def pooled_ratio(estimates: Sequence[Optional[dict]]) -> Optional[float]:
     return exp(sum(one["blocks"] * log(one["ratio"]) for one in present) / sum(one["blocks"] for one in present))
 
 
-def covering(estimates: Sequence[Optional[dict]], truth: Optional[float]) -> Optional[Share]:
-    """How many of the intervals contain the truth. Runs without an interval do not count."""
-    present = [one for one in estimates if one]
-    if truth is None or not present:
+def covering(estimates: Sequence[Optional[dict]], truths: Sequence[Optional[float]]) -> Optional[Share]:
+    """How many of the intervals contain the truth of their run. Runs without an interval, or without a known truth, do not count."""
+    present = [(one, truth) for one, truth in zip(estimates, truths, strict=True) if one and truth is not None]
+    if not present:
         return None
-    return Share(sum(one["low"] <= truth <= one["high"] for one in present), len(present))
+    return Share(sum(one["low"] <= truth <= one["high"] for one, truth in present), len(present))
 
 
 def outcomes(lines: Sequence[dict], *wanted: str) -> Share:

@@ -7,8 +7,8 @@ from math import log
 from pathlib import Path
 
 import study
-from calibration import SPIN, calibration_of
-from effects import EFFECTS, variables
+from calibration import calibration_of
+from effects import EFFECTS, truth, variables
 from experiment import Variants, file_text, kept, log_ratios
 from reuse import Failed
 
@@ -116,14 +116,15 @@ class Experiments(unittest.TestCase):
 
 class Calibration(unittest.TestCase):
     def test_turns_follow_from_what_the_loop_cost(self):
-        calibration = calibration_of([(100.0, 125.0), (200.0, 250.0)])
-        self.assertAlmostEqual(calibration["turns_per_percent"], SPIN / 25)
+        calibration = calibration_of(5000, [(100.0, 125.0), (200.0, 250.0)])
+        self.assertAlmostEqual(calibration["turns_per_percent"], 200)
         self.assertAlmostEqual(calibration["percent_standard_error"], 0)
-        self.assertEqual(variables(EFFECTS["spin-5"], calibration), {"SPIN": str(SPIN // 5)})
-        self.assertEqual(variables(EFFECTS["memory"], None), {"HOLD_MB": "20"})
+        self.assertEqual(variables(EFFECTS["spin-5"], {5: calibration}), {"SPIN": "5000"})
+        self.assertEqual(truth(EFFECTS["spin-5"], {5: calibration}), 0.8)
+        self.assertEqual(variables(EFFECTS["memory"], {}), {"HOLD_MB": "20"})
 
     def test_without_one_nothing_is_planted(self):
         with self.assertRaises(Failed):
-            variables(EFFECTS["spin-5"], None)
+            variables(EFFECTS["spin-5"], {10: {}})
         with self.assertRaises(Failed):
-            calibration_of([(100.0, 99.0)])
+            calibration_of(5000, [(100.0, 99.0)])

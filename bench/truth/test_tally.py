@@ -39,9 +39,9 @@ class Truth(unittest.TestCase):
 
     def test_runs_without_an_interval_neither_cover_nor_miss(self):
         estimates = [estimate(0.9, 0.85, 0.95), None, estimate(1.0, 0.9, 1.1), estimate(0.9, 0.8, 1.0)]
-        self.assertEqual(covering(estimates, 1.0), (2, 3))
-        self.assertIsNone(covering([None], 1.0))
-        self.assertIsNone(covering(estimates, None))
+        self.assertEqual(covering(estimates, [1.0] * len(estimates)), (2, 3))
+        self.assertIsNone(covering([None], [1.0]))
+        self.assertIsNone(covering(estimates, [None] * len(estimates)))
 
 
 class Answers(unittest.TestCase):

@@ -7,8 +7,10 @@ Loopback only.
 
 import argparse
 import json
+import random
 import sys
 import tempfile
+from functools import cache
 from math import prod
 from pathlib import Path
 from statistics import mean
@@ -71,8 +73,9 @@ def planted_ratio(world: World, chosen: set) -> float:
     return cost(world, set()) / cost(world, chosen)
 
 
-def measured_ratio(proofload: str, world: World, chosen: set, turns: float) -> dict:
-    """The same by pairs of processes, without the lab: what turns cost is not quite proportional to their number."""
+@cache
+def measured_ratio(proofload: str, world: World, chosen: frozenset, turns: float) -> dict:
+    """The same by pairs of processes, without the lab: what turns cost is not quite proportional to their number. Runs that chose the same share it."""
     sides = tuple({"SPIN": str(round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
     ratio, error = ratio_of(measured_pairs(proofload, sides, PAIRS))
     return {"ratio": ratio, "standard_error": error}
@@ -112,7 +115,7 @@ def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
     confirmed = advice["confirmed"] or {}
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
-    chosen = {name for name, verdict in verdicts.items() if verdict == "set"}
+    chosen = frozenset(name for name, verdict in verdicts.items() if verdict == "set")
     truth = measured_ratio(options.proofload, world, chosen, turns) if chosen else None
     return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "truth": truth, "limits": confirmed.get("limits"),
             "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
@@ -146,7 +149,8 @@ def parse_options() -> argparse.Namespace:
 
 def study(options: argparse.Namespace) -> None:
     # Anew each time: a study of ten hours is done in parts, and what a turn costs differs from host to host.
-    calibration = calibrate(options.proofload, PAIRS, options.seed)
+    random.seed(options.seed)
+    calibration = calibrate(options.proofload, PAIRS)
     append(options.out, calibration)
     turns = 100 * calibration["turns_per_percent"]
     seconds = {name: options.budget or WORLDS[name].budget_s for name in options.world}

@@ -124,7 +124,7 @@ def table(lines: list) -> str:
             continue
         truth, error = exp(mean(logs)), stdev(logs) / len(logs) ** 0.5
         width = mean(one["high"] / one["low"] - 1 for one in estimates if one)
-        held = covering(estimates, truth)
+        held = covering(estimates, [truth] * len(estimates))
         called = ", ".join(f"{outcome} {count}" for outcome, count in Counter(line["outcome"] for line in of).most_common())
         rows.append(f"| {name} | {len(of)} | {truth - 1:+.1%} (± {error:.1%}) | {pooled - 1:+.1%} | {pooled / truth - 1:+.1%} "
                     f"| {held.count} of {held.of} | {width:.1%} | {called} |")
