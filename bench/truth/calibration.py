@@ -17,7 +17,8 @@ from variance import Process, Treatment, client, finished, measure
 # About half as much again as the request costs: the more, the less the noise is of it.
 SPIN = 50_000
 SLICE_S = 0.2
-SLICES = 10  # of each process of a pair
+SLICES = 6  # of each process of a pair
+WARM_UP = Treatment(warm_s=1.0)
 PAIRS = 12
 PAIRS_OF_STEPS = (4, 12)
 PAIRS_OF_TRUTH = 24
@@ -83,7 +84,7 @@ def pair(proofload: str, sides: tuple) -> tuple:
     processes = []
     try:
         for env in sides:
-            processes.append(Process("planted", Treatment(), env))
+            processes.append(Process("planted", WARM_UP, env))
         for process in processes:
             finished(client(proofload, process.port, process.treatment.warm_s, driver=DRIVER))
         while len(used[0]) < SLICES:

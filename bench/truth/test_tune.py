@@ -48,4 +48,6 @@ class Tune(unittest.TestCase):
         line = {"kind": "tune", "effect": "five", "seconds": 500, "verdicts": dict.fromkeys(["COST_0", "COST_1", "COST_2"], "set"),
                 "confirmed": {"ratio": 1.5, "low": 1.4, "high": 1.6}}
         self.assertEqual(cells(table([line]), "five")[1:5], ["1", "1", "0", "1 of 1"])
-        self.assertEqual(cells(table([{**line, "truth": {"ratio": 1.62}}]), "five")[4], "0 of 1")
+        self.assertEqual(cells(table([{**line, "pairs": [(100, 162)]}]), "five")[4], "0 of 1")
+        self.assertEqual(cells(table([{**line, "pairs": [(100, 162)]}, {**line, "pairs": [(100, 150)]}]), "five")[4], "2 of 2")
+        self.assertEqual(cells(table([{**line, "pairs": [(100, 162)], "turns": turns} for turns in (1, 2)]), "five")[4], "0 of 2")

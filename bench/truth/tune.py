@@ -10,7 +10,6 @@ import json
 import random
 import sys
 import tempfile
-from functools import cache
 from math import prod
 from pathlib import Path
 from statistics import mean
@@ -23,6 +22,8 @@ from study import Step, add_options, add_proofload, append, command, conduct, in
 from toml_writer import toml_text
 
 FOUND_FROM = 1.05  # a gain of so much has to be advised
+TRUTH_PAIRS = 20
+TAIL_CONNECTIONS = 64  # so that the service is at its limit while many of them wait
 TAIL = {"TAIL_MS": "100", "TAIL_SHARE": "0.03"}  # so the p99 is the tail, with and without its gain: 100 or 50 ms, far above the machine's pauses
 
 
@@ -73,12 +74,11 @@ def planted_ratio(world: World, chosen: set) -> float:
     return cost(world, set()) / cost(world, chosen)
 
 
-@cache
-def measured_ratio(proofload: str, world: World, chosen: frozenset, turns: float) -> dict:
-    """The same by pairs of processes, without the lab: what turns cost is not quite proportional to their number. Runs that chose the same share it."""
+def measured(proofload: str, world: World, chosen: set, turns: float) -> list:
+    """The CPU time per request with these settings and without, in pairs of processes, without the lab: what turns cost is not proportional to
+    their number."""
     sides = tuple({"SPIN": str(round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
-    ratio, error = ratio_of(measured_pairs(proofload, sides, PAIRS))
-    return {"ratio": ratio, "standard_error": error}
+    return measured_pairs(proofload, sides, TRUTH_PAIRS)
 
 
 def judged(world: World, chosen: set) -> tuple:
@@ -97,7 +97,7 @@ def file_text(world: World, turns: float) -> str:
     return toml_text({
         "name": "planted",
         "services": {"planted": {**PLANTED, "env": env}},
-        "load": {"connections": CONNECTIONS},
+        "load": {"connections": TAIL_CONNECTIONS if world.tail != 1 else CONNECTIONS},
         "tune": {"only": ["none"], "try": [f"{name}={after}" for name, (_, after, _) in planted.items()],
                  "keep": ["p99 < +10%"] if world.tail != 1 else []},
     })
@@ -115,21 +115,35 @@ def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
     confirmed = advice["confirmed"] or {}
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
-    chosen = frozenset(name for name, verdict in verdicts.items() if verdict == "set")
-    truth = measured_ratio(options.proofload, world, chosen, turns) if chosen else None
-    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "truth": truth, "limits": confirmed.get("limits"),
+    chosen = {name for name, verdict in verdicts.items() if verdict == "set"}
+    pairs = measured(options.proofload, world, chosen, turns) if chosen else None
+    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "pairs": pairs, "turns": turns, "limits": confirmed.get("limits"),
             "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
             "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
+
+
+def choice(line: dict) -> tuple:
+    """What a run chose, of what, where a turn cost so much."""
+    return line["effect"], line.get("turns"), frozenset(setting for setting, verdict in line["verdicts"].items() if verdict == "set")
+
+
+def truths(lines: list) -> dict:
+    """What each choice makes of throughput: by the pairs of all runs that made it, because those of one are less exact than an interval."""
+    pairs = {}
+    for line in lines:
+        pairs.setdefault(choice(line), []).extend(line.get("pairs") or [])
+    return {of: ratio_of(measured)[0] if measured else planted_ratio(WORLDS[of[0]], of[2]) for of, measured in pairs.items()}
 
 
 def table(lines: list) -> str:
     """One row for each world."""
     rows = ["| world | runs | right set | false advice | confirmed interval holds | its half-width | time |", "|---|--:|--:|--:|--:|--:|--:|"]
+    true_of = truths([line for line in lines if "verdicts" in line])
     for name, world in WORLDS.items():
         of = [line for line in lines if line.get("effect") == name and "verdicts" in line]
-        sets = [{setting for setting, verdict in line["verdicts"].items() if verdict == "set"} for line in of]
-        right, useless = [sum(column) for column in zip(*(judged(world, chosen) for chosen in sets))] or (0, 0)
-        advised = [(line["confirmed"], (line.get("truth") or {}).get("ratio") or planted_ratio(world, chosen)) for line, chosen in zip(of, sets) if chosen]
+        choices = [choice(line) for line in of]
+        right, useless = [sum(column) for column in zip(*(judged(world, chosen) for _, _, chosen in choices))] or (0, 0)
+        advised = [(line["confirmed"], true_of[made]) for line, made in zip(of, choices) if made[-1]]
         holds = sum(known["low"] <= true <= known["high"] for known, true in advised)
         width = mean((known["high"] - known["low"]) / 2 / known["ratio"] for known, _ in advised) if advised else 0
         if of:
