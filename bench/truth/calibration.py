@@ -14,7 +14,7 @@ from reuse import Failed, progress
 from study import append, read
 from variance import Process, Treatment, client, finished, measure
 
-# About half as much again as the request costs: the more, the less the noise is of it.
+# About as much again as the request costs: the more, the less the noise is of it.
 SPIN = 50_000
 SLICE_S = 0.2
 SLICES = 6  # of each process of a pair
@@ -28,7 +28,7 @@ DRIVER = "auto"
 
 def calibrated(file: Path, proofload: str, effects: Iterable[Effect], seed: int) -> dict:
     """The calibrations of a study's file by percent, for those of the effects that are turns of the loop; made and appended where there are none."""
-    found = {line["planted"]: line for line in read(file) if line.get("kind") == "calibration"}
+    found = {line["planted"]: line for line in read(file) if line.get("kind") == "calibration" and "planted" in line}
     for percent in sorted({effect.percent for effect in effects if effect.percent is not None} - set(found)):
         random.seed(seed)
         found[percent] = planted(proofload, percent)

@@ -115,16 +115,21 @@ def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
     confirmed = advice["confirmed"] or {}
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
-    chosen = {name for name, verdict in verdicts.items() if verdict == "set"}
-    pairs = measured(options.proofload, world, chosen, turns) if chosen else None
+    advised = chosen({"verdicts": verdicts})
+    pairs = measured(options.proofload, world, advised, turns) if advised else None
     return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "pairs": pairs, "turns": turns, "limits": confirmed.get("limits"),
             "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
             "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
 
 
+def chosen(line: dict) -> frozenset:
+    """What a run advises to set."""
+    return frozenset(setting for setting, verdict in line["verdicts"].items() if verdict == "set")
+
+
 def choice(line: dict) -> tuple:
-    """What a run chose, of what, where a turn cost so much."""
-    return line["effect"], line.get("turns"), frozenset(setting for setting, verdict in line["verdicts"].items() if verdict == "set")
+    """What a run chose, of what, where so many turns cost as much as a request."""
+    return line["effect"], line.get("turns"), chosen(line)
 
 
 def truths(lines: list) -> dict:
@@ -141,9 +146,8 @@ def table(lines: list) -> str:
     true_of = truths([line for line in lines if "verdicts" in line])
     for name, world in WORLDS.items():
         of = [line for line in lines if line.get("effect") == name and "verdicts" in line]
-        choices = [choice(line) for line in of]
-        right, useless = [sum(column) for column in zip(*(judged(world, chosen) for _, _, chosen in choices))] or (0, 0)
-        advised = [(line["confirmed"], true_of[made]) for line, made in zip(of, choices) if made[-1]]
+        right, useless = [sum(column) for column in zip(*(judged(world, chosen(line)) for line in of))] or (0, 0)
+        advised = [(line["confirmed"], true_of[choice(line)]) for line in of if chosen(line)]
         holds = sum(known["low"] <= true <= known["high"] for known, true in advised)
         width = mean((known["high"] - known["low"]) / 2 / known["ratio"] for known, _ in advised) if advised else 0
         if of:
