@@ -232,7 +232,9 @@ impl Tuning {
         let seconds = if self.trial_s > 0.0 { trials * self.trial_s } else { unknown_s };
         let at_rate = matches!(purpose, Purpose::Latency { .. } | Purpose::ConfirmLatency);
         let rate_per_s = self.base_per_s.filter(|_| at_rate).map(|per_s| RATE_SHARE * per_s);
-        Step { purpose, rows, blocks, seconds, rate_per_s }
+        let mut step = Step { purpose, rows, blocks, seconds, most_s: 0.0, rate_per_s };
+        step.most_s = self.most_s(&step);
+        step
     }
 
     fn alone(&self, of: usize) -> Row {

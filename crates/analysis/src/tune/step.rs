@@ -52,6 +52,8 @@ pub struct Step {
     pub blocks: u32,
     /// About how long it takes, in seconds.
     pub seconds: f64,
+    /// How long it may take at most, in seconds: the blocks that do not fit are left out.
+    pub most_s: f64,
     /// Requests per second, in open loop; `None` at the limit.
     pub rate_per_s: Option<f64>,
 }

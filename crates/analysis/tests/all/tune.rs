@@ -4,7 +4,7 @@
 mod world;
 
 use model::Metric;
-use proofload_analysis::tune::{Figures, Level, Outcome, Setting, Spec, Tuning};
+use proofload_analysis::tune::{Figures, Keep, Known, Level, Outcome, Setting, Spec, Tuning};
 use world::World;
 
 fn world(percents: &[f64], budget_s: f64) -> World {
@@ -94,6 +94,35 @@ fn what_does_not_start_takes_its_time_from_the_budget() {
         tuning.take(outcome, spent_s);
     }
     assert!(tuning.next_step().is_err(), "36 s hold no screening and confirmation");
+}
+
+#[test]
+fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
+    let level = Level { name: "on".into(), changes: Vec::new() };
+    let mut tuning = tuning(vec![Setting { levels: vec![level], ..Setting::default() }]);
+    tuning.spec.keep = vec![Keep::read("p99 < +10%").unwrap()];
+    let (mut noise, mut spent_s, mut confirmations) = ([0.99, 1.0, 1.01].into_iter().cycle(), 0.0, 0);
+    while let Some(step) = tuning.next_step().unwrap() {
+        let outcome = if step.confirms() {
+            let left_s = tuning.left_s() / f64::from(2 - confirmations);
+            assert!(step.seconds < step.most_s && step.most_s <= left_s, "{step:?}, {left_s} s are left");
+            confirmations += 1;
+            // It takes all that it may.
+            spent_s += step.most_s;
+            let metric = if confirmations == 1 { Metric::Throughput } else { Metric::P99 };
+            Outcome::Confirmed(Some(vec![(metric, Known { ratio: 1.05, low: 1.04, high: 1.06 })]))
+        } else {
+            let mut per_s = |level: usize| [1000.0, 1200.0][level] * noise.next().unwrap();
+            let figures = |per_s| Figures { values: [(Metric::Throughput, per_s)].into(), per_core: false };
+            let figures = step.rows.iter().map(|row| Some(figures(per_s(row[0])))).collect();
+            let block_s = 7.0 * step.rows.len() as f64;
+            spent_s += block_s;
+            Outcome::Measured(figures, block_s)
+        };
+        tuning.take(outcome, spent_s);
+    }
+    assert_eq!(confirmations, 2);
+    assert!(spent_s <= 600.0, "{spent_s} s");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use stats::{Measured, ScreenLooks};
 
 use super::{ALPHA, LOOKS, Phase, State, Tuning};
 use crate::tune::screening::{RACE_BLOCKS_MIN, latency_pairs};
-use crate::tune::step::TooShort;
+use crate::tune::step::{Step, TooShort};
 
 /// After so many pairs, a confirmation of full length comes before more of them.
 const PAIRS_ENOUGH: u32 = 9;
@@ -21,6 +21,10 @@ const CONFIRM_BLOCKS_LATE: u32 = 8;
 const CONFIRM_LATENCY_BLOCKS_MAX: u32 = 30;
 /// What is set aside for the confirmation, over what it should take.
 const ROOM: f64 = 1.2;
+/// What a step may take at most, over what it should; a block that was disturbed is repeated.
+const STEP_ROOM: f64 = 2.5;
+/// The least that it may take, in seconds.
+const STEP_MOST_MIN_S: f64 = 60.0;
 /// Settings for which time is set aside for those pairs: seldom do more of them help.
 const HELPFUL_MAX: usize = 4;
 
@@ -62,10 +66,21 @@ impl Tuning {
         2.0 * f64::from(blocks) * self.trial_s * ROOM
     }
 
+    /// What is left for the next confirmation, in seconds.
+    fn confirmation_left_s(&self) -> f64 {
+        let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
+        self.left_s() / to_come
+    }
+
+    /// How long a step may take at most, in seconds. A confirmation gets no more than is left: what comes before it leaves it enough.
+    pub(super) fn most_s(&self, step: &Step) -> f64 {
+        let most_s = (step.seconds * STEP_ROOM).max(STEP_MOST_MIN_S);
+        if step.confirms() { most_s.min(self.confirmation_left_s()).max(step.seconds * ROOM) } else { most_s }
+    }
+
     /// As many as there is time for, settled before any of them is seen.
     pub(super) fn confirm_blocks(&self) -> u32 {
-        let to_come = if self.keeps_latency() && self.confirmed.is_none() { 2.0 } else { 1.0 };
-        let fit = self.left_s() / to_come / (2.0 * self.trial_s * ROOM).max(1e-9);
+        let fit = self.confirmation_left_s() / (2.0 * self.trial_s * ROOM).max(1e-9);
         let at_rate = self.phase == Phase::ConfirmLatency;
         let most = if at_rate { CONFIRM_LATENCY_BLOCKS_MAX } else { CONFIRM_BLOCKS.1 };
         (fit as u32).clamp(CONFIRM_BLOCKS.0, most)
