@@ -71,9 +71,17 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Refuses a file that is there already, before anything is done for it.
+/// Refuses a file that is there already, or has no folder, before anything is done for it.
 pub fn absent(path: &Path) -> Result<(), Failed> {
-    if path.exists() { Err(is_there(path)) } else { Ok(()) }
+    if path.exists() {
+        return Err(is_there(path));
+    }
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(folder) => {
+            Err(Failed::usage(format!("{}: there is no such folder", folder.display())).hint("make it first"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn is_there(path: &Path) -> Failed {

@@ -113,9 +113,11 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     let facts = base.facts();
     // Also where it is not listed: what is wrong is told before anything starts.
     let chosen = chosen(&base.plan.tune, &facts, Path::new("…"))?;
+    base.plan.tune.tries.iter().try_for_each(|text| base.check(text))?;
     if args.list {
         return list(&chosen);
     }
+    something_to_try(&self::chosen(&base.plan.tune, &facts.at_most(), Path::new("…"))?)?;
     args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
     // Files of ours go into it, by names that others may have there.
@@ -217,6 +219,14 @@ fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Fai
     Ok(chosen)
 }
 
+fn something_to_try(chosen: &Chosen) -> Result<(), Failed> {
+    if chosen.settings.is_empty() {
+        let hint = "--list says why; --try names a setting of your own";
+        return Err(Failed::usage("there is nothing to try").hint(hint));
+    }
+    Ok(())
+}
+
 fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let mut out = String::new();
     for setting in &chosen.settings {
@@ -273,11 +283,7 @@ impl Work<'_> {
             self.profile(times, &mut facts)?;
         }
         let chosen = chosen(&self.base.plan.tune, &facts, &self.folder)?;
-        if chosen.settings.is_empty() {
-            return Err(Failed::usage("there is nothing to try")
-                .hint("--list says why; --try names a setting of your own")
-                .into());
-        }
+        something_to_try(&chosen)?;
         let shares = shares_cores(&chosen.settings, &facts);
         let spec = Spec {
             settings: chosen.settings.clone(),
@@ -288,7 +294,7 @@ impl Work<'_> {
             seed: self.seed,
         };
         let mut tuning = Tuning::new(spec);
-        let mut experiment = None;
+        let (mut experiment, mut unwritten) = (None, None);
         let names: Vec<&str> = chosen.settings.iter().map(|setting| setting.name.as_str()).collect();
         let (settings, budget) = (many(names.len() as u64, "setting"), span(self.args.budget.as_secs_f64()));
         print::tell!("{settings} to try, {budget} at most: {}", names.join(", "));
@@ -304,7 +310,11 @@ impl Work<'_> {
             if step.purpose == Purpose::Confirm
                 && let Ok((record, _)) = &ran
             {
-                experiment = Some(self.kept(record)?);
+                // What it was for is told all the same.
+                match self.kept(record) {
+                    Ok(path) => experiment = Some(path),
+                    Err(error) => unwritten = Some(error),
+                }
             }
             let outcome = self.outcome(&step, ran)?;
             tuning.take(outcome, self.began.elapsed().as_secs_f64());
@@ -312,6 +322,7 @@ impl Work<'_> {
         let interrupted = self.stop.is_requested();
         let advice = self.advice(&tuning, &chosen, interrupted, experiment, shares);
         self.print(&advice)?;
+        unwritten.map_or(Ok(()), Err)?;
         Ok(if interrupted { exit::INTERRUPTED } else { 0 })
     }
 
@@ -442,7 +453,12 @@ impl Work<'_> {
         };
         match result {
             Ok(()) => {}
-            Err(LabError::Service(what)) => return Ok(Outcome::Failed(what)),
+            Err(LabError::Service(what)) => {
+                return Ok(match not_started(&record) {
+                    Some(row) => Outcome::NotStarted(row, what),
+                    None => Outcome::Failed(what),
+                });
+            }
             Err(error) => return Err(run::failed(error).into()),
         }
         let conclusion = analysis::conclude(&record);
@@ -531,8 +547,13 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
     match step.purpose {
         Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
         Purpose::Smoke(of) => {
-            let of = &settings[of];
-            (format!("alone-{}", slug(&of.name, 30)), format!("alone: {}", of.level(of.screened + 1)))
+            let (of, level) = (&settings[of], step.rows[0][of]);
+            (format!("alone-{}", slug(&of.name, 30)), format!("alone: {}", of.level(level)))
+        }
+        Purpose::Together => {
+            let on = step.rows[0].iter().zip(settings).filter(|(level, _)| **level > 0);
+            let on: Vec<&str> = on.map(|(level, of)| of.level(*level)).collect();
+            ("together".to_owned(), format!("a row did not start: do these, {}?", on.join(", ")))
         }
         Purpose::Screen { pair, of } => {
             (format!("screen-{pair}"), format!("screening: pair {pair} of {of}, {rows} rows"))
@@ -554,6 +575,12 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
 /// The first finding that allows no conclusion.
 fn invalid(conclusion: &Conclusion) -> Option<&Finding> {
     conclusion.findings.iter().find(|finding| finding.grade == Grade::Invalid)
+}
+
+/// The row that did not start; `None` where all did.
+fn not_started(record: &Record) -> Option<usize> {
+    let block = record.blocks.last()?;
+    block.order.get(block.trials.len()).copied()
 }
 
 fn too_short(short: &tune::TooShort) -> Failed {

@@ -4,7 +4,7 @@ use analysis::tune::{Confirmation, Keep, Known, State, Tuning};
 use analysis::{Outcome, Ruling};
 use model::Metric;
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
-use model::quantity::{Quantity, change_alone, interval, share, span};
+use model::quantity::{Quantity, change_alone, interval, many, share, span};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -55,8 +55,10 @@ pub struct Tried {
     pub effect: Option<Known>,
     /// Its effect on peak memory, likewise.
     pub memory: Option<Known>,
-    /// Why it failed, was held back, or was not tried.
+    /// Why it failed, was held back, or was not tried; of which level the figures are.
     pub why: Option<String>,
+    /// Levels that were not tried, because the one that stands for them did not help.
+    pub untried_levels: Vec<String>,
     /// About how much longer a screening takes that decides it, in seconds.
     pub more_s: Option<f64>,
     /// What it may cost besides what was measured.
@@ -122,6 +124,8 @@ pub struct Advice {
     pub experiment: Option<String>,
     /// What to know of how it was measured.
     pub notes: Vec<String>,
+    /// How many blocks failed, and why the last of them did.
+    pub lost: Option<String>,
     /// What a profile proposes to change in the service's code, which was not tried.
     pub proposals: Vec<String>,
 }
@@ -132,7 +136,7 @@ impl Advice {
         let spec = &tuning.spec;
         let confirmed =
             tuning.confirmed.as_ref().map(|confirmation| confirmed(tuning, confirmation.as_ref()));
-        let advised = confirmed.as_ref().filter(|confirmed| confirmed.holds).map(Confirmed::worth);
+        let advised = confirmed.as_ref().map_or(Err("not confirmed on fresh runs"), Confirmed::advised);
         let tried = (0..spec.settings.len()).map(|of| tried(tuning, of, advised));
         let skipped = skipped.iter().map(|(name, why)| Tried {
             name: name.clone(),
@@ -153,6 +157,9 @@ impl Advice {
             folder: String::new(),
             experiment: None,
             notes: Vec::new(),
+            lost: tuning.lost.last().map(|why| {
+                format!("{} failed, without figures: {why}", many(tuning.lost.len() as u64, "block"))
+            }),
             proposals: Vec::new(),
         }
     }
@@ -169,10 +176,15 @@ impl Advice {
 }
 
 impl Confirmed {
-    /// What becomes of the choice where it holds.
-    fn worth(&self) -> Worth {
-        let keeps_all = self.limits.iter().all(|limit| limit.state == Ruling::Pass);
-        if keeps_all { Worth::Set } else { Worth::LimitOpen }
+    /// What becomes of the choice; why it is not advised.
+    fn advised(&self) -> Result<Worth, &'static str> {
+        match self.limits.iter().map(|limit| limit.state).max() {
+            _ if self.void.is_some() => Err("the confirmation is invalid"),
+            Some(Ruling::Fail) => Err("what helps breaks a limit"),
+            _ if !self.holds => Err("not confirmed on fresh runs"),
+            Some(Ruling::Inconclusive) => Ok(Worth::LimitOpen),
+            Some(Ruling::Pass) | None => Ok(Worth::Set),
+        }
     }
 }
 
@@ -201,10 +213,10 @@ fn minutes(seconds: f64) -> String {
 }
 
 /// What was found of a setting, where `advised` became of the choice.
-fn tried(tuning: &Tuning, of: usize, advised: Option<Worth>) -> Tried {
+fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
     let spec = &tuning.spec;
     let setting = &spec.settings[of];
-    let chosen = tuning.chosen[of];
+    let (chosen, screened) = (tuning.chosen[of], setting.screened + 1);
     let effect = tuning.effect(of, spec.metric);
     let helps = effect.is_some_and(|known| known.is_better(spec.metric));
     let held = tuning.held_back(of);
@@ -223,12 +235,11 @@ fn tried(tuning: &Tuning, of: usize, advised: Option<Worth>) -> Tried {
         State::Worse => (Worth::Worse, None),
         State::Same => (Worth::Same, None),
         State::Better if chosen > 0 => match advised {
-            Some(worth) => (worth, None),
-            None => {
-                let is_void = matches!(tuning.confirmed, Some(None));
-                let why = if is_void { "the confirmation is invalid" } else { "not confirmed on fresh runs" };
-                (Worth::HeldBack, Some(why.to_owned()))
+            Ok(worth) => {
+                let raced = (chosen != screened).then(|| setting.level(screened));
+                (worth, raced.map(|level| format!("the figures are those of {level}, which was screened")))
             }
+            Err(why) => (Worth::HeldBack, Some(why.to_owned())),
         },
         State::Better if breaks => (Worth::HeldBack, limit),
         State::Better if spec.keep.is_empty() => {
@@ -243,11 +254,18 @@ fn tried(tuning: &Tuning, of: usize, advised: Option<Worth>) -> Tried {
     };
     Tried {
         name: setting.name.clone(),
-        level: setting.level(if chosen > 0 { chosen } else { setting.screened + 1 }).to_owned(),
+        level: setting.level(if chosen > 0 { chosen } else { screened }).to_owned(),
         verdict,
         effect,
         memory: tuning.effect(of, Metric::PeakMemory),
         why,
+        untried_levels: match chosen {
+            0 => {
+                let others = (1..=setting.levels.len()).filter(|level| *level != screened);
+                others.map(|level| setting.level(level).to_owned()).collect()
+            }
+            _ => Vec::new(),
+        },
         more_s: (verdict == Worth::Undecided).then(|| tuning.more_s(of)).flatten(),
         cost: setting.cost.clone(),
         source: setting.source.clone(),
@@ -353,6 +371,9 @@ impl Advice {
             return Answer::new(ended, Tone::Doubtful, "ended early", "");
         }
         let Some(confirmed) = &self.confirmed else {
+            if let (None, Some(lost)) = (self.findable, &self.lost) {
+                return Answer::new(lost, Tone::Bad, "invalid", "");
+            }
             let found =
                 |least| format!("effects of {} and more would be found in 8 of 10 runs", share(least));
             let (subject, found) =
@@ -373,23 +394,29 @@ impl Advice {
             match state {
                 Ruling::Pass => {}
                 Ruling::Fail => notes.push(format!("together they break the limit {limit}{seen}")),
-                Ruling::Inconclusive => notes.push(format!(
-                    "whether they keep the limit {limit} is open{seen}; a longer --budget may decide it"
-                )),
+                Ruling::Inconclusive => {
+                    let how = if seen.is_empty() {
+                        ": it was not measured"
+                    } else {
+                        "; a longer --budget may decide it"
+                    };
+                    notes.push(format!("whether they keep the limit {limit} is open{seen}{how}"));
+                }
             }
         }
         let seen = format!("{} {value} (95 % CI {between})", self.metric.row().title);
-        let answer = if confirmed.holds {
-            let chosen: Vec<&str> = self.chosen().map(|chosen| chosen.level.as_str()).collect();
-            let detail = format!("{seen}, confirmed on fresh runs");
-            let (tone, word) = match confirmed.worth() {
-                Worth::Set => (Tone::Good, "set these"),
-                _ => (Tone::Doubtful, "limit open"),
-            };
-            Answer::new(chosen.join(", "), tone, word, detail)
-        } else {
-            let detail = format!("{seen} on fresh runs");
-            Answer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
+        let chosen: Vec<&str> = self.chosen().map(|chosen| chosen.level.as_str()).collect();
+        let detail = format!("{seen}, confirmed on fresh runs");
+        let answer = match confirmed.advised() {
+            Ok(Worth::Set) => Answer::new(chosen.join(", "), Tone::Good, "set these", detail),
+            Ok(_) => Answer::new(chosen.join(", "), Tone::Doubtful, "limit open", detail),
+            Err(why) if effect.is_better(self.metric) => {
+                Answer::new(why, Tone::Doubtful, "set nothing", detail)
+            }
+            Err(_) => {
+                let detail = format!("{seen} on fresh runs");
+                Answer::new("what seemed to help did not hold", Tone::Doubtful, "set nothing", detail)
+            }
         };
         Answer { notes, ..answer }
     }
@@ -457,12 +484,18 @@ impl Advice {
         if !skipped.is_empty() {
             lines.push(Line::new("not tried", format!("{} (--list says why)", skipped.join(", "))));
         }
+        let untried = self.settings.iter().filter(|tried| !tried.untried_levels.is_empty());
+        let untried: Vec<&str> = untried.map(|tried| tried.name.as_str()).collect();
+        if !untried.is_empty() {
+            let how = "(the others are tried where that one helps)";
+            lines.push(Line::new("levels", format!("only one was tried of {} {how}", untried.join(", "))));
+        }
         if all {
             let how = "each figure is averaged over the other settings on and off; all intervals hold together with 95 %";
             lines.push(Line::new("how", how));
         }
         lines.extend(self.proposals.iter().map(|text| Line::new("in the code", text.clone())));
-        lines.extend(self.notes.iter().map(|note| Line::new("note", note.clone())));
+        lines.extend(self.notes.iter().chain(&self.lost).map(|note| Line::new("note", note.clone())));
         lines.push(Line::new("records", format!("{} ({})", self.folder, span(self.seconds))));
         lines
     }
@@ -504,6 +537,8 @@ mod tests {
         let (memory, predicted, holds, void) = (effect, None, true, None);
         let confirmed = Confirmed { effect, memory, predicted, holds, limits: vec![limit], void };
         let [first, second] = same;
+        let untried_levels = vec!["POOL=2".to_owned(), "POOL=8".to_owned()];
+        let second = Tried { name: "POOL".to_owned(), untried_levels, ..second };
         let mut advice = Advice {
             advice_version: 1,
             service: "node server.js".to_owned(),
@@ -518,6 +553,7 @@ mod tests {
             folder: "records/tune".to_owned(),
             experiment: Some("tuned.toml".to_owned()),
             notes: Vec::new(),
+            lost: Some("1 block failed, without figures: the service fell over".to_owned()),
             proposals: vec!["Synchronous crypto: pbkdf2Sync, called by inLoop (signer.js:18).".to_owned()],
         };
         let plain = |advice: &Advice| {
@@ -528,7 +564,7 @@ mod tests {
         let confirmed = advice.confirmed.as_mut().expect("it was confirmed");
         confirmed.limits[0].state = Ruling::Inconclusive;
         confirmed.limits[0].seen = Some(Known { ratio: 1.1, low: 0.9, high: 1.4 });
-        advice.settings[0].verdict = confirmed.worth();
+        advice.settings[0].verdict = confirmed.advised().expect("it helps");
         insta::assert_snapshot!("a_limit_that_is_open", plain(&advice));
     }
 }

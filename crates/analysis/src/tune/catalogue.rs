@@ -62,6 +62,14 @@ pub struct Facts {
     pub pool_share: Option<f64>,
 }
 
+impl Facts {
+    /// With all that a first run may still show.
+    pub fn at_most(&self) -> Facts {
+        let (logs, compresses) = (self.logs.or(Some(true)), self.compresses.or(Some(true)));
+        Facts { logs, compresses, ..self.clone() }
+    }
+}
+
 /// All advice.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,14 +107,12 @@ struct When {
     unset: String,
     /// No word of the command begins with this, as `-w4` does with `-w`.
     short: String,
-    /// Neither command nor options of the runtime have this text.
-    absent: String,
+    /// Neither command nor options of the runtime have any of these texts.
+    absent: Vec<String>,
     /// There are so many processors.
     cores: usize,
     /// Node.js has at least this version.
     node: String,
-    /// Node.js has a version before this one.
-    node_below: String,
     /// It is started so: `exec`, or by `pm2`.
     launcher: String,
     /// The program is one of these.
@@ -189,11 +195,7 @@ impl Catalogue {
         let mut chosen = Chosen::default();
         let mut names: Vec<&str> = Vec::new();
         // What a first run is still to show makes no room for it.
-        let assumed = Facts {
-            logs: facts.logs.or(Some(true)),
-            compresses: facts.compresses.or(Some(true)),
-            ..facts.clone()
-        };
+        let assumed = facts.at_most();
         let is_of = |item: &&Item| item.when.runtime.is_none_or(|runtime| facts.runtime == Some(runtime));
         for item in self.items.iter().filter(is_of) {
             let named = wish.only.contains(&item.name);
@@ -222,16 +224,16 @@ impl Catalogue {
 impl When {
     /// Why it does not apply. What is not asked for is empty.
     fn lacks(&self, facts: &Facts, named: bool) -> Option<String> {
-        let When { unset, short, absent, cores, node, node_below, launcher, program, file, .. } = self;
+        let When { unset, short, absent, cores, node, launcher, program, file, .. } = self;
         let options = ["NODE_OPTIONS", "JAVA_TOOL_OPTIONS"].into_iter().filter_map(|of| facts.env.get(of));
-        let has = facts.words.iter().chain(options).any(|word| word.contains(absent.as_str()));
+        let words: Vec<&String> = facts.words.iter().chain(options).collect();
+        let has = absent.iter().find(|text| words.iter().any(|word| word.contains(text.as_str())));
         let begins = facts.words.iter().any(|word| word.starts_with(short.as_str()));
         let version = |text: &str| -> (u32, u32) {
             let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
             (major.parse().unwrap_or(0), minor.parse().unwrap_or(0))
         };
         let (ours, started) = (facts.node.unwrap_or((0, 0)), facts.launcher.name());
-        let is_newer = !node_below.is_empty() && ours >= version(node_below);
         let is_so = if launcher == "pm2" { facts.launcher.is_pm2() } else { started == launcher };
         let otherwise = match launcher.as_str() {
             "exec" => format!("it is started by {started} already"),
@@ -249,10 +251,9 @@ impl When {
         let reasons = [
             (facts.env.contains_key(unset), format!("{unset} is set already")),
             (!short.is_empty() && begins, format!("the command has {short} already")),
-            (!absent.is_empty() && has, format!("the command has {absent} already")),
+            (has.is_some(), has.map(|text| format!("the command has {text} already")).unwrap_or_default()),
             (facts.cores < *cores, format!("it takes {cores} processors, and there is {}", facts.cores)),
             (ours < version(node), format!("it takes Node.js {node}")),
-            (is_newer, format!("Node.js {node_below} does it by itself")),
             (!launcher.is_empty() && !is_so, otherwise),
             (!program.is_empty() && !is_program, format!("it is not started by {}", program.join(" or "))),
             (!file.is_empty() && !has_file, format!("there is no {file}")),
@@ -307,6 +308,11 @@ impl Item {
     }
 }
 
+/// As NODE_OPTIONS has a path with spaces.
+fn quoted(path: &str) -> String {
+    format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 impl Written {
     /// `None` where what it takes is not there.
     fn read(&self, facts: &Facts, folder: &Path) -> Option<Level> {
@@ -318,7 +324,7 @@ impl Written {
             let text = text.replace("{cores}", &facts.cores.to_string());
             let text = text.replace("{cores2}", &(2 * facts.cores).to_string());
             text.replace("{library}", &library)
-                .replace("{require}", &folder.join(SERVER_FILE).display().to_string())
+                .replace("{require}", &quoted(&folder.join(SERVER_FILE).display().to_string()))
         };
         let append = |variable: &str, by: &str, value: &str| Change::Append {
             variable: variable.to_owned(),
@@ -390,7 +396,7 @@ mod tests {
         let all = names(&node(), &Wish::default());
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
         let some = ["NODE_ENV=production", "processes", "semi-space"];
-        let more = ["UV_THREADPOOL_SIZE", "malloc", "node --maglev"];
+        let more = ["UV_THREADPOOL_SIZE", "malloc", "NODE_OPTIONS=--use-largepages=on"];
         assert!(some.iter().chain(&more).all(|name| has(&all, name)), "{all:?}");
         assert!(!all.iter().any(|name| name.contains("GOGC") || name.contains("backlog")), "{all:?}");
         let mut facts = node();
@@ -417,14 +423,19 @@ mod tests {
     #[test]
     fn options_of_the_shell_stay_and_short_flags_are_known() {
         let java = Facts { runtime: Some(Runtime::Java), words: vec!["java".into()], ..Facts::default() };
-        let env = [("JAVA_TOOL_OPTIONS".to_owned(), "-Xmx1g".to_owned())].into();
-        let chosen = Catalogue::built_in().chosen(&Facts { env, ..java }, &Wish::default(), Path::new("/x"));
+        let with = |options: &str| {
+            let env = [("JAVA_TOOL_OPTIONS".to_owned(), options.to_owned())].into();
+            Catalogue::built_in().chosen(&Facts { env, ..java.clone() }, &Wish::default(), Path::new("/x"))
+        };
+        // Beside which a share of the memory would do nothing.
+        assert!(with("-Xmx1g").settings.iter().all(|setting| setting.name != "heap"));
+        let chosen = with("-Xss1m");
         let text = "name = \"a\"\n[services.api]\ncommand = [\"java\"]\n";
         let base = plan::parse(text, Path::new(".")).unwrap();
         let of = chosen.settings.iter().position(|setting| setting.name == "heap").unwrap();
         let heap = &chosen.settings[of..=of];
         let (text, _) = crate::tune::experiment(text, &base.variants[0], heap, &[vec![0], vec![1]]);
-        assert!(text.contains("-Xmx1g -XX:MaxRAMPercentage=50"), "{text}");
+        assert!(text.contains("-Xss1m -XX:MaxRAMPercentage=50"), "{text}");
         let has_workers = |words: &[&str], env: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             let env = env.iter().map(|name| ((*name).to_owned(), "4".to_owned())).collect();

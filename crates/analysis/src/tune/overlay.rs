@@ -79,7 +79,12 @@ fn name(row: &Row, settings: &[Setting]) -> Option<String> {
     match (on.next(), on.next()) {
         (None, _) => Some(LEVEL.to_owned()),
         (Some((of, level)), None) => {
-            let plain = |c: char| if c.is_control() || c == '·' { ' ' } else { c };
+            // With quotes of both kinds it would be no key of the file.
+            let plain = |c: char| match c {
+                '"' => '\'',
+                c if c.is_control() || c == '·' => ' ',
+                c => c,
+            };
             let name: String = settings[of].level(*level).chars().map(plain).take(NAME_CHARS_MAX).collect();
             Some(name.trim().to_owned())
         }

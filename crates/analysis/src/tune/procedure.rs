@@ -8,6 +8,7 @@
 //! ```
 
 mod budget;
+mod clash;
 
 use model::Metric;
 use stats::{Measured, ScreenLooks};
@@ -16,6 +17,7 @@ use super::screening::{ALPHA, Race, Screen, latency_pairs, told_by};
 use super::setting::Keep;
 use super::step::{Confirmation, Figures, Known, Outcome, Purpose, Row, Spec, Step, TooShort};
 use crate::{Ruling, only_if};
+use clash::Clash;
 
 /// Numbers of mirrored pairs after which the screening is looked at, besides its last. There are no more than the last of these.
 const LOOKS: [u32; 7] = [2, 3, 4, 6, 9, 13, 19];
@@ -55,12 +57,15 @@ pub struct Tuning {
     pub chosen: Row,
     /// What the confirmation came to: `None` before it, and where there was nothing to confirm; inside of it `None` where it is void.
     pub confirmed: Option<Option<Confirmation>>,
+    /// Why blocks have no figures.
+    pub lost: Vec<String>,
     phase: Phase,
     spent_s: f64,
     trial_s: f64,
     /// What the service as it is can do, in requests per second.
     base_per_s: Option<f64>,
     screen: Screen,
+    clash: Option<Clash>,
     /// Whether there is time for races.
     races: bool,
     race: Option<Race>,
@@ -73,7 +78,10 @@ enum Phase {
     Baseline,
     Smoke(usize),
     Screen,
+    Clash,
     Race(usize),
+    /// The level that won, alone: until now only the one that was screened has been seen to answer the same.
+    Won(usize, usize),
     Latency,
     Confirm,
     ConfirmLatency,
@@ -92,10 +100,12 @@ impl Tuning {
             trial_s: 0.0,
             base_per_s: None,
             screen: Screen::default(),
+            clash: None,
             races: false,
             race: None,
             latency: Screen::default(),
             confirmed: None,
+            lost: Vec::new(),
             spec,
         }
     }
@@ -110,7 +120,8 @@ impl Tuning {
             match self.phase {
                 Phase::Baseline => return Ok(Some(self.step(Purpose::Baseline, vec![vec![0; count]], 1))),
                 Phase::Smoke(of) if of < count => {
-                    return Ok(Some(self.step(Purpose::Smoke(of), vec![self.alone(of)], 1)));
+                    let row = self.alone(of, self.screened_level(of));
+                    return Ok(Some(self.step(Purpose::Smoke(of), vec![row], 1)));
                 }
                 Phase::Smoke(_) => {
                     self.phase = if self.open().is_empty() { Phase::Done } else { Phase::Screen };
@@ -120,10 +131,17 @@ impl Tuning {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_screen(),
                 },
+                Phase::Clash => match self.clash_step() {
+                    Some(step) => return Ok(Some(step)),
+                    None => self.phase = Phase::Screen,
+                },
                 Phase::Race(of) => match self.race_step(of) {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_race(of),
                 },
+                Phase::Won(of, level) => {
+                    return Ok(Some(self.step(Purpose::Smoke(of), vec![self.alone(of, level)], 1)));
+                }
                 Phase::Latency => match self.latency_half() {
                     Some(step) => return Ok(Some(step)),
                     None => self.end_latency(),
@@ -151,11 +169,21 @@ impl Tuning {
             (Phase::Smoke(of), outcome) => {
                 match outcome {
                     Outcome::Measured(_, block_s) => self.learn(block_s, 1),
-                    Outcome::Failed(why) => self.states[of] = State::Failed(why),
+                    Outcome::Failed(why) | Outcome::NotStarted(_, why) => {
+                        self.states[of] = State::Failed(why)
+                    }
                     Outcome::Confirmed(..) => {}
                 }
                 self.phase = Phase::Smoke(of + 1);
             }
+            (Phase::Screen, Outcome::NotStarted(at, why)) => {
+                let rows = self.screen.wanted.last();
+                match rows.and_then(|rows| rows.get(at)).cloned() {
+                    Some(row) => self.begin_clash(&row),
+                    None => self.take_half(Outcome::Failed(why)),
+                }
+            }
+            (Phase::Clash, outcome) => self.take_clash(outcome),
             (Phase::Screen | Phase::Latency, outcome) => self.take_half(outcome),
             (Phase::Race(_), Outcome::Measured(figures, _)) => {
                 // As settings were screened, where the levels' cores were busy, too.
@@ -172,7 +200,17 @@ impl Tuning {
                     race.take(came);
                 }
             }
-            (Phase::Race(of), _) => self.end_race(of),
+            (Phase::Race(of), outcome) => {
+                self.lost.extend(outcome.failed());
+                self.end_race(of);
+            }
+            (Phase::Won(of, level), outcome) => {
+                match outcome.failed() {
+                    None => self.chosen[of] = level,
+                    Some(why) => self.lost.push(why),
+                }
+                self.phase = self.next_race(of + 1);
+            }
             (Phase::Confirm, outcome) => {
                 self.confirmed = Some(outcome.seen());
                 let at_rate = self.keeps_latency() && self.holds();
@@ -237,8 +275,8 @@ impl Tuning {
         step
     }
 
-    fn alone(&self, of: usize) -> Row {
-        (0..self.chosen.len()).map(|at| if at == of { self.screened_level(of) } else { 0 }).collect()
+    fn alone(&self, of: usize, level: usize) -> Row {
+        (0..self.chosen.len()).map(|at| if at == of { level } else { 0 }).collect()
     }
 
     /// The level by which a setting is screened.
@@ -322,7 +360,10 @@ impl Tuning {
         let (figures, block_s) = match outcome {
             Outcome::Measured(figures, block_s) => (figures, Some(block_s)),
             // Rows that have no figures are left out.
-            Outcome::Failed(_) | Outcome::Confirmed(..) => (vec![None; rows.len()], None),
+            outcome => {
+                self.lost.extend(outcome.failed());
+                (vec![None; rows.len()], None)
+            }
         };
         let trials = rows.len();
         screen.halves.push((rows, figures));
@@ -494,9 +535,8 @@ impl Tuning {
 
     /// Takes the cheapest of the levels that are about as good as the best of those that keep the limits.
     fn end_race(&mut self, of: usize) {
-        if let Some(level) = self.race.take().and_then(|race| race.cheapest()) {
-            self.chosen[of] = level + 1;
-        }
-        self.phase = self.next_race(of + 1);
+        let won = self.race.take().and_then(|race| race.cheapest()).map(|level| level + 1);
+        let other = won.filter(|level| *level != self.screened_level(of));
+        self.phase = other.map_or_else(|| self.next_race(of + 1), |level| Phase::Won(of, level));
     }
 }

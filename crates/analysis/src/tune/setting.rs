@@ -13,7 +13,7 @@ use crate::Ruling;
 pub struct Setting {
     /// What reports call it.
     pub name: String,
-    /// Its levels besides that of the service as it is, the cheapest first; at least one.
+    /// Its levels besides that of the service as it is, those that are preferred first; at least one.
     pub levels: Vec<Level>,
     /// Which of them stands for all while settings are screened.
     pub screened: usize,
@@ -95,6 +95,19 @@ impl Setting {
         if self.name == other.name || sets(self, other) || sets(other, self) {
             return Some(format!("`{}` sets it too", other.name));
         }
+        // Of one flag twice, most programs take the last.
+        let flags = |of: &Setting| -> Vec<String> {
+            let changes = of.levels.iter().flat_map(|level| &level.changes);
+            let words = changes.filter_map(|change| match change {
+                Change::Arguments(words) => Some(words),
+                _ => None,
+            });
+            let flags = words.flatten().filter(|word| word.starts_with('-'));
+            flags.map(|word| word.split('=').next().unwrap_or_default().to_owned()).collect()
+        };
+        if let Some(flag) = flags(self).into_iter().find(|flag| flags(other).contains(flag)) {
+            return Some(format!("`{}` has {flag} too", other.name));
+        }
         // Which has one template for all rows.
         let nginx = |of: &Setting| of.has(|change| matches!(change, Change::Nginx(_)));
         if nginx(self) && nginx(other) {
@@ -146,7 +159,8 @@ pub fn tried(text: &str) -> Result<Setting, String> {
     if model::distinct(&levels).len() < levels.len() {
         return Err("a value is there twice".to_owned());
     }
-    Ok(Setting::of(if levels.len() == 1 { text } else { name }, levels))
+    let screened = levels.len() / 2;
+    Ok(Setting { screened, ..Setting::of(if levels.len() == 1 { text } else { name }, levels) })
 }
 
 /// A limit that what is advised must respect, against the service as it is: `memory < +20%`.
@@ -205,13 +219,16 @@ mod tests {
         assert_eq!((one.name.as_str(), one.levels.len()), ("GOGC=200", 1));
         let several = tried("POOL=2|4|8").unwrap();
         let names = (several.name.as_str(), several.level(3), several.level(0));
-        assert_eq!(names, ("POOL", "POOL=8", "as it is"));
+        assert_eq!((names, several.screened), (("POOL", "POOL=8", "as it is"), 1));
         let cluster = Level { name: "2 processes".into(), changes: vec![Change::Cluster(2)] };
         let processes = Setting::of("processes", vec![cluster]);
         assert!(tried("before: nice -n 5").unwrap().clash(&processes).is_some());
         assert_eq!(one.clash(&processes), None);
         let flag = tried("flag: --workers 4").unwrap();
         assert_eq!(flag.levels[0].changes, [Change::Arguments(vec!["--workers".into(), "4".into()])]);
+        let clash = tried("flag: --workers=8").unwrap().clash(&flag).unwrap();
+        assert_eq!(clash, "`--workers 4` has --workers too");
+        assert_eq!(tried("flag: --threads 4").unwrap().clash(&flag), None);
         for wrong in ["--workers 4", "2X=1", "flag:", "before: 'a"] {
             assert!(tried(wrong).unwrap_err().contains("NAME=value"), "{wrong}");
         }

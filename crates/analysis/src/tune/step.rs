@@ -21,6 +21,8 @@ pub enum Purpose {
     Baseline,
     /// A setting alone: does it start, does it answer the same?
     Smoke(usize),
+    /// Settings that a row of the screening did not start with: do they start together?
+    Together,
     /// Half of a mirrored pair of the screening.
     Screen {
         /// Number of the pair, from 1.
@@ -72,6 +74,8 @@ pub enum Outcome {
     Measured(Vec<Option<Figures>>, f64),
     /// It did not start, answered otherwise, or fell over: how.
     Failed(String),
+    /// A row did not start: which, and why.
+    NotStarted(usize, String),
     /// What the confirmation shows: candidate over baseline with an interval, for each metric, `None` where it is void.
     Confirmed(Option<Confirmation>),
 }
@@ -81,7 +85,15 @@ impl Outcome {
     pub(super) fn seen(self) -> Option<Confirmation> {
         match self {
             Outcome::Confirmed(seen) => seen,
-            Outcome::Measured(..) | Outcome::Failed(_) => None,
+            Outcome::Measured(..) | Outcome::Failed(_) | Outcome::NotStarted(..) => None,
+        }
+    }
+
+    /// Why there are no figures.
+    pub(super) fn failed(self) -> Option<String> {
+        match self {
+            Outcome::Failed(why) | Outcome::NotStarted(_, why) => Some(why),
+            Outcome::Measured(..) | Outcome::Confirmed(_) => None,
         }
     }
 }

@@ -4,7 +4,7 @@
 mod world;
 
 use model::Metric;
-use proofload_analysis::tune::{Figures, Keep, Known, Level, Outcome, Setting, Spec, Tuning};
+use proofload_analysis::tune::{Figures, Keep, Known, Level, Outcome, Purpose, Setting, Spec, State, Tuning};
 use world::World;
 
 fn world(percents: &[f64], budget_s: f64) -> World {
@@ -123,6 +123,44 @@ fn a_confirmation_may_take_what_is_left_for_it_and_no_more() {
     }
     assert_eq!(confirmations, 2);
     assert!(spent_s <= 600.0, "{spent_s} s");
+}
+
+/// A tuning of five settings of which the first helps, and the second and the fourth do not start together; and once a row does not start
+/// by chance.
+#[test]
+fn settings_that_do_not_start_together_cost_one_of_them_and_not_the_tuning() {
+    let of = |name: &str| Level { name: name.into(), changes: Vec::new() };
+    let setting = |name| Setting { name: String::from(name), levels: vec![of(name)], ..Setting::default() };
+    let mut tuning = tuning(["a", "b", "c", "d", "e"].map(setting).into());
+    let (mut noise, mut spent_s) = ([0.99, 1.0, 1.01, 1.005].into_iter().cycle(), 0.0);
+    let mut chance = Some(0);
+    while let Some(step) = tuning.next_step().unwrap() {
+        spent_s += 3.5 * step.rows.len() as f64 * f64::from(step.blocks);
+        let at_odds = step.rows.iter().position(|row| row[1] > 0 && row[3] > 0);
+        let mut per_s = |row: &Vec<usize>| if row[0] > 0 { 1300.0 } else { 1000.0 } * noise.next().unwrap();
+        let figures = |per_s| Some(Figures { values: [(Metric::Throughput, per_s)].into(), per_core: false });
+        let is_second = matches!(step.purpose, Purpose::Screen { pair: 2, .. });
+        let outcome = match at_odds.or_else(|| chance.take_if(|_| is_second)) {
+            Some(row) => Outcome::NotStarted(row, "bad option".into()),
+            None if step.confirms() => {
+                let known = Known { ratio: 1.3, low: 1.28, high: 1.32 };
+                Outcome::Confirmed(Some(vec![(Metric::Throughput, known)]))
+            }
+            None => {
+                let figures = step.rows.iter().map(|row| figures(per_s(row))).collect();
+                Outcome::Measured(figures, 3.5 * step.rows.len() as f64)
+            }
+        };
+        tuning.take(outcome, spent_s);
+    }
+    let State::Failed(why) = &tuning.states[3] else { panic!("{:?}", tuning.states) };
+    assert!(
+        why.starts_with("not together with ") && why.contains('b') && why.ends_with(": bad option"),
+        "{why}"
+    );
+    assert_eq!(tuning.lost.len(), 1, "{:?}", tuning.lost);
+    assert_eq!(tuning.chosen, [1, 0, 0, 0, 0]);
+    assert!(tuning.holds());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use ::explain::Kind;
-use analysis::tune::{Catalogue, Facts, Runtime};
+use analysis::tune::{self, Catalogue, Facts, Runtime};
 use plan::{Draft, DraftSource, DraftVariant, Launcher, NodeCommand, Plan, SERVICE, Service, Setting};
 use record::Record;
 
@@ -82,6 +82,21 @@ impl Base {
         };
         let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
         Ok(Base { text: written.text, name: command.to_owned(), directory: ".".into(), plan })
+    }
+
+    /// Whether the experiment can be had with each level of a setting that the user wants tried.
+    pub fn check(&self, text: &str) -> Result<(), Failed> {
+        let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
+        let setting = tune::tried(text).map_err(refused)?;
+        for level in 1..=setting.levels.len() {
+            let one = std::slice::from_ref(&setting);
+            let (experiment, _) = tune::experiment(&self.text, &self.plan.variants[0], one, &[vec![level]]);
+            if let Err(problems) = plan::parse(&experiment, &self.directory) {
+                let why = problems.into_iter().next().map(|problem| problem.message);
+                return Err(refused(why.unwrap_or_default()));
+            }
+        }
+        Ok(())
     }
 
     /// What is known of it before it runs.
@@ -177,7 +192,7 @@ fn libraries() -> Vec<PathBuf> {
 
 /// Versions that version managers keep, unlike the one that runs.
 fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
-    let own = version(Path::new(node)).map(|(_, version)| version);
+    let own = version(Path::new(node));
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let nvm = std::env::var_os("NVM_DIR").map_or_else(|| home.join(".nvm"), PathBuf::from);
     let folders = [
@@ -190,14 +205,15 @@ fn other_nodes(node: &str) -> Vec<(PathBuf, String)> {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let programs =
         entries.flat_map(|entry| ["bin/node", "installation/bin/node"].map(|it| entry.path().join(it)));
-    let mut found: Vec<(PathBuf, String)> = programs
+    let mut found: Vec<(PathBuf, _)> = programs
         .filter(|program| program.is_file())
-        .filter_map(|program| version(&program).map(|(_, version)| (program, version)))
+        .filter_map(|program| version(&program).map(|version| (program, version)))
         .filter(|(_, version)| own.as_ref() != Some(version))
         .collect();
-    found.sort_by(|one, other| one.1.cmp(&other.1));
+    // The newest is the first that is tried, and preferred.
+    found.sort_by(|one, other| other.1.cmp(&one.1));
     found.dedup_by(|one, other| one.1 == other.1);
-    found
+    found.into_iter().map(|(program, (_, version))| (program, version)).collect()
 }
 
 /// Bounds of a trial's warm-up and of a slice in seconds, while settings are screened: many short trials tell more than few long ones.
