@@ -193,7 +193,10 @@ impl Spread {
         let mut variants = vec![Vec::new(); record.header.plan.variants.len()];
         // What never succeeded has no value in any block, and would leave nothing of the others'.
         let never: Vec<_> = (0..variants.len()).map(|index| failure::measured(record, index)).collect();
-        let counted = |trial: &&Trial| never[trial.variant()].is_none();
+        // Nor has what was decided early a part in later blocks: their means would differ by what it is faster.
+        let stays = |variant: usize| record.complete_blocks().all(|block| block.trial(variant).is_some());
+        let counts: Vec<bool> = (0..variants.len()).map(|of| never[of].is_none() && stays(of)).collect();
+        let counted = |trial: &&Trial| counts[trial.variant()];
         // The first block may have had other slices.
         let alike = |slice: &Slice| (slice.counts.window_ns as f64 / 1e9 / slice_s - 1.0).abs() < ALIKE;
         let blocks = record.complete_blocks();

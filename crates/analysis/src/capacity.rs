@@ -41,6 +41,8 @@ const NARROW: f64 = 0.05;
 const BEHIND: usize = 5;
 /// Successful responses over requests due, where it has.
 const RECOVERED: Range<f64> = 0.93..1.1;
+/// Requests that may be under way where that part begins and ends.
+const ENDS: f64 = 2.0;
 
 /// What a variant bears.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -343,21 +345,22 @@ fn overload(record: &Record, variant: usize) -> Option<Overload> {
     let over = slices(record, variant).filter(|slice| slice.kind == SliceKind::Overload).last()?;
     let Rate::Ramp { from_per_s, to_per_s, over: fall } = over.asked?.open?.rate else { return None };
     let done = &over.counts.successful_per_100_ms;
-    let per_s = |buckets: &[u32]| {
-        let sum: u64 = buckets.iter().map(|count| u64::from(*count)).sum();
-        sum as f64 / (buckets.len().max(1) as f64 / 10.0)
-    };
+    let sum = |buckets: &[u32]| buckets.iter().map(|count| f64::from(*count)).sum::<f64>();
+    let seconds = |buckets: usize| buckets.max(1) as f64 / 10.0;
     let fall = ((fall.as_secs_f64() * 10.0) as usize).min(done.len());
     // The last bucket may be shorter than the others.
     let behind = done.len() - done.len() / BEHIND..done.len().saturating_sub(1);
     let due = over.counts.open.as_ref().map(|open| open.due_per_100_ms.as_slice()).unwrap_or_default();
-    let due_per_s = due.get(behind.clone()).map_or(to_per_s, per_s);
-    let goodput_per_s = per_s(&done[..fall]);
+    let due = due.get(behind.clone()).map_or(to_per_s * seconds(behind.len()), sum);
+    let goodput_per_s = sum(&done[..fall]) / seconds(fall);
+    let done = sum(done.get(behind)?);
+    // At a low rate one that is under way at an end would be a share that matters.
+    let is_at_an_end = (done - due).abs() <= ENDS.min(due / 2.0);
     Some(Overload {
         per_s: from_per_s,
         goodput_per_s,
         collapsed: goodput_per_s < COLLAPSED_SHARE * at_limit(record, variant)?,
         behind_per_s: to_per_s,
-        recovered: RECOVERED.contains(&(per_s(done.get(behind)?) / due_per_s)),
+        recovered: is_at_an_end || RECOVERED.contains(&(done / due)),
     })
 }

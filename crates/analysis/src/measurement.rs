@@ -286,8 +286,11 @@ impl<'a> Window<'a> {
 
     /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
     fn own(&self) -> impl Iterator<Item = Finding> + use<> {
-        let (still, waiting, short) = (self.stood_still(), self.waiting(), self.short());
-        [still, waiting, short, self.connections_missing(), self.contents_differ()].into_iter().flatten()
+        let (still, waiting, short, lost) =
+            (self.stood_still(), self.waiting(), self.short(), self.ended_early());
+        [still, waiting, short, lost, self.connections_missing(), self.contents_differ()]
+            .into_iter()
+            .flatten()
     }
 
     fn warning(&self, check: Check, evidence: Evidence, remedy: &'static str) -> Finding {
@@ -316,6 +319,17 @@ impl<'a> Window<'a> {
         let seen = evidence!("the window was {window}"; window = Quantity::ns(window_ns));
         let remedy = "a first impression only: a service has hardly begun to warm up";
         (short && !self.interrupted).then(|| self.warning(Check::NeverSteady, seen, remedy))
+    }
+
+    /// The generator gives up what it has nobody to send to.
+    fn ended_early(&self) -> Option<Finding> {
+        let Until::Requests(total) = self.asked.until else { return None };
+        let due = Some(self.slice.counts.due()).filter(|due| *due < total && !self.interrupted)?;
+        let seen = evidence!("{due} of {total} requests were sent, and then no connection took one";
+            due = Quantity::count(due), total = Quantity::count(total));
+        let remedy =
+            "the service ended or refuses connections, which no figure and no limit shows: see its log";
+        Some(Finding { grade: Grade::Invalid, ..self.warning(Check::Errors, seen, remedy) })
     }
 
     fn connections_missing(&self) -> Option<Finding> {

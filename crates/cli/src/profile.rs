@@ -155,11 +155,14 @@ pub fn experiment(file: &Path, start: &StartArgs, form: &FormArgs) -> anyhow::Re
 
 /// Starts one command as a service and captures it.
 pub fn command(command: &[String], start: &StartArgs, form: &FormArgs) -> anyhow::Result<u8> {
-    let line = command.join(" ");
+    let line = plan::masked_words(command).join(" ");
     let env = vec![("PORT".to_owned(), "{port}".to_owned())];
     let source = DraftSource::Command { env, words: command.to_vec() };
     let ready = |path: &String| setting(&["services", SERVICE, "ready"], "--ready", path.as_str());
+    // The file lies in the record, and is run from wherever.
+    let here = std::env::current_dir().unwrap_or_default().display().to_string();
     let settings = [
+        setting(&["services", SERVICE, "directory"], "", here.as_str()),
         setting(&["load", "path"], "--path", start.path.as_str()),
         setting(&["load", "connections"], "--connections", i64::from(start.connections)),
     ];

@@ -67,7 +67,8 @@ fn claim_below(root: &Path, name: &str) -> PathBuf {
 
 /// Removes what [`claim`] made where nothing came of it.
 pub fn release() {
-    if CLAIMED.get().is_some_and(|path| fs::remove_dir(path).is_ok()) {
+    if CLAIMED.get().is_some_and(|path| fs::remove_dir(path).is_ok()) && root() == Path::new(RECORDS) {
+        // One of the user's own stays, be it empty.
         let _ = fs::remove_dir(root());
     }
 }

@@ -523,7 +523,7 @@ impl Work<'_> {
         let notes = notes.into_iter().filter(|(holds, _)| *holds).map(|(_, note)| note.to_owned());
         let command = self.base.plan.variants[0].entry_service().and_then(plan::Service::command);
         report::Advice {
-            service: command.map_or(String::new(), |it| plan::command_line(it.command.iter().cloned())),
+            service: command.map_or(String::new(), |it| plan::command_line(plan::masked_words(&it.command))),
             ended: interrupted.then(|| "it was interrupted".to_owned()),
             seconds: self.began.elapsed().as_secs_f64(),
             folder: records::typed(&self.folder).display().to_string(),

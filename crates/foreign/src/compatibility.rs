@@ -100,11 +100,13 @@ impl Translation {
         self.arguments.extend([name.to_owned(), value.to_string()]);
     }
 
-    /// None of these tools checks a certificate.
-    pub(crate) fn unchecked_tls(&mut self, url: &str) {
-        if url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")) {
+    /// None of these tools checks a certificate. Whether there is one.
+    pub(crate) fn unchecked_tls(&mut self, url: &str) -> bool {
+        let is_tls = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+        if is_tls {
             self.flag("--insecure");
         }
+        is_tls
     }
 
     /// Notes those of these differences that there are; each with where it matters.

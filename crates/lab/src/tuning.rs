@@ -107,7 +107,8 @@ impl Settings {
         let slice_s = design.slice.map_or(SLICE_S.0, |slice| slice.as_secs_f64());
         let gap_s = gap_s(plan);
         let slices = design.slices.unwrap_or(SLICES_FIRST as u32);
-        let turn_s = TURN_MIN_S.min(slice_s);
+        // Only a warm-up tells how long responses take, and so how short turns may be.
+        let turn_s = if warm_up_s > 0.0 { TURN_MIN_S.min(slice_s) } else { slice_s };
         let first =
             Settings { warm_up_s, watched, settle_s, slice_s, turn_s, gap_s, slices, ..Settings::default() };
         match design.rate {

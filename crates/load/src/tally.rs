@@ -33,8 +33,6 @@ pub(crate) struct Tally {
     status: Box<[u64]>,
     /// By endpoint; in each the usual outcome first.
     endpoints: Vec<Vec<Cell>>,
-    /// Response times of requests that were due and of which none was chosen, let alone sent.
-    adrift: Option<Latencies>,
 }
 
 /// Requests of one endpoint that ended in one way.
@@ -69,7 +67,6 @@ impl Tally {
             },
             status: vec![0; STATUS_CODES].into(),
             endpoints: (0..endpoints).map(|_| vec![Cell::new(Some(USUAL), open_loop)]).collect(),
-            adrift: None,
         }
     }
 
@@ -141,7 +138,7 @@ impl Tally {
         endpoints: &[Endpoint],
         (contract_failures, contents): (Vec<ContractFailure>, Vec<Vec<ContentSeen>>),
     ) -> Counts {
-        let mut counts = with_totals(self.counts, &self.endpoints, self.adrift.as_ref());
+        let mut counts = with_totals(self.counts, &self.endpoints);
         let hit = self.status.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.status = hit.map(|(status, count)| (status as u16, *count)).collect();
         let ended = counts.responses + counts.timed_out + counts.broken + counts.unfinished;
@@ -155,7 +152,7 @@ impl Tally {
         let each = self.endpoints.into_iter().zip(endpoints).zip(contents);
         let each = each.filter_map(|((cells, Endpoint { name, is_drawn, .. }), contents)| {
             let mut counts = EndpointCounts { contents, ..EndpointCounts::new(name) };
-            let seen = cells.into_iter().filter(|cell| !cell.latency.is_empty());
+            let seen = cells.into_iter().filter(Cell::is_seen);
             seen.for_each(|cell| cell.add_to(&mut counts));
             counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
             (*is_drawn || counts.sent > 0).then_some(counts)
@@ -168,7 +165,7 @@ impl Tally {
 
     /// What has been counted so far. Copies histograms: for whoever looks now and then.
     pub(crate) fn so_far(&self) -> Counts {
-        with_totals(self.counts.clone(), &self.endpoints, self.adrift.as_ref())
+        with_totals(self.counts.clone(), &self.endpoints)
     }
 
     /// Counts a request that was lost to an error.
@@ -212,9 +209,9 @@ impl Tally {
         }
     }
 
-    /// Counts an arrival that was due and never sent, at its age; `free` where a connection was.
-    pub(crate) fn leave_unsent(&mut self, age_ns: u64, free: bool) {
-        self.adrift.get_or_insert_default().censor(age_ns);
+    /// Counts an arrival of this endpoint that was due and never sent, at its age; `free` where a connection was.
+    pub(crate) fn leave_unsent(&mut self, endpoint: u16, age_ns: u64, free: bool) {
+        self.cell(endpoint, None).response.iter_mut().for_each(|response| response.censor(age_ns));
         let Some(open) = &mut self.counts.open else { return };
         open.unsent += 1;
         match free {
@@ -256,13 +253,12 @@ impl Tally {
 }
 
 /// With latencies of all requests sent, and response times of all that were due.
-fn with_totals(counts: Counts, endpoints: &[Vec<Cell>], adrift: Option<&Latencies>) -> Counts {
+fn with_totals(counts: Counts, endpoints: &[Vec<Cell>]) -> Counts {
     let (mut latency, mut response) = (Latencies::new(), Latencies::new());
     for cell in endpoints.iter().flatten() {
         latency.merge(&cell.latency);
         cell.response.iter().for_each(|more| response.merge(more));
     }
-    adrift.into_iter().for_each(|more| response.merge(more));
     let mut counts = Counts { latency, ..counts };
     if let Some(open) = &mut counts.open {
         open.response = response;
@@ -281,6 +277,11 @@ fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {
 impl Cell {
     fn new(status: Option<u16>, open_loop: bool) -> Cell {
         Cell { status, response: open_loop.then(Latencies::new), ..Cell::default() }
+    }
+
+    /// Whether there were any such requests, or any that were due.
+    fn is_seen(&self) -> bool {
+        [Some(&self.latency), self.response.as_ref()].into_iter().flatten().any(|of| !of.is_empty())
     }
 
     fn add_to(self, endpoint: &mut EndpointCounts) {

@@ -140,7 +140,7 @@ pub struct OpenLoop {
     /// Requests that found no connection free when they were due, because all were busy or not open.
     pub queued: u64,
     /// From due to done; what got no complete response, or was never sent, is censored at its age. Of one endpoint where the design
-    /// chooses one: then without what was never sent, for that belongs to none yet.
+    /// chooses one.
     pub response: Latencies,
     /// From due to sent where a connection was free: how late the load generator itself was.
     ///

@@ -154,7 +154,8 @@ impl Events {
 fn masked(header: Header) -> Header {
     let secrets = &header.plan.secrets;
     let command = plan::masked_words(&header.command).iter().map(|word| secrets.hide(word)).collect();
-    Header { version: VERSION, command, plan: header.plan.masked(), ..header }
+    let experiment = secrets.hide(&header.experiment);
+    Header { version: VERSION, command, experiment, plan: header.plan.masked(), ..header }
 }
 
 /// A record without events.

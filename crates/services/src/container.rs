@@ -132,7 +132,7 @@ impl Pack {
                 if let Some(inside) = self.inside {
                     command.extend(flag("--publish", format!("{}:{inside}", self.published)));
                 }
-                if has_init() {
+                if has_init(&self.engine) {
                     // As the first process of a container a program without a handler would not heed SIGTERM.
                     command.push("--init".to_owned());
                 }
@@ -364,12 +364,14 @@ fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {
     engines.iter().find_map(file).ok_or_else(missing)
 }
 
-/// Whether engines have a program that passes signals on to the first one of a container.
-fn has_init() -> bool {
+/// Whether an engine has a program that passes signals on to the first one of a container. What is called docker may be podman.
+fn has_init(engine: &Path) -> bool {
     let docker = ["/usr/bin", "/usr/local/bin", "/usr/libexec/docker", "/usr/lib/docker"]
         .map(|folder| format!("{folder}/docker-init"));
-    let podman = ["/usr/libexec/podman/catatonit", "/usr/bin/catatonit"];
-    docker.iter().map(String::as_str).chain(podman).any(|file| executable(Path::new(file)))
+    let podman = ["/usr/libexec/podman", "/usr/bin"].map(|folder| format!("{folder}/catatonit"));
+    let is_podman = engine.file_name().is_some_and(|name| name == Engine::Podman.name());
+    let docker = docker.iter().filter(|_| !is_podman);
+    docker.chain(&podman).any(|file| executable(Path::new(file)))
 }
 
 /// The only port of TCP, by names such as `3000/tcp`.

@@ -102,7 +102,9 @@ pub(crate) fn scratch_directory(marker: &Marker) -> PathBuf {
 }
 
 fn parent() -> PathBuf {
+    // As Node.js sees it: a script knows its own file by this name.
     let temporary = std::env::temp_dir();
+    let temporary = temporary.canonicalize().unwrap_or(temporary);
     let fits = temporary.is_absolute() && temporary.as_os_str().as_bytes().len() <= PARENT_BYTES_MAX;
     if fits { temporary } else { SHORT.into() }
 }

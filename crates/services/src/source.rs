@@ -22,6 +22,7 @@ use serde_json::Value;
 pub use worktree::Worktree;
 use worktree::{ask, ask_about};
 
+use crate::command::{executable, search_path};
 use crate::{Blame, Cache, Error};
 
 /// A commit with which the services' code is compared: found, and not checked out yet.
@@ -56,7 +57,12 @@ impl Source {
         };
         let directories = directories(plan, &against)?;
         let builds = builds(&against, building, &directories, &mut notes)?;
-        judge(plan, &against, !builds.is_empty(), &mut notes)?;
+        let built = match building.command.as_slice() {
+            [] if builds.is_empty() => Built::Nothing,
+            [] => Built::Packages,
+            _ => Built::ByCommand,
+        };
+        judge(plan, &against, built, &mut notes)?;
         if against.worktree.starts_with(&against.repository) {
             notes.push(format!(
                 "the worktree lies within the working tree, where Node.js may take packages from that: {}; XDG_CACHE_HOME names \
@@ -430,8 +436,18 @@ fn object(against: &Against, path: &Path) -> OsString {
 /// The placeholder by which a command may name its own directory.
 const DIRECTORY: &str = "{directory}/";
 
-/// Judges every command and variable of a plan; `built` is whether anything is built at the commit.
-fn judge(plan: &Plan, against: &Against, built: bool, notes: &mut Vec<String>) -> Result<(), Error> {
+/// What is built at the commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Built {
+    Nothing,
+    /// What lock files name.
+    Packages,
+    /// By a command of the user's, which may make any file.
+    ByCommand,
+}
+
+/// Judges every command and variable of a plan.
+fn judge(plan: &Plan, against: &Against, built: Built, notes: &mut Vec<String>) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for (service, command) in of_programs(plan) {
         for named in named((service, command), &against.repository) {
@@ -459,9 +475,14 @@ struct Named {
 
 fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
     let command = started.command.iter().enumerate();
-    // A program without a slash is looked for in PATH.
+    // A program without a slash is looked for in PATH, where folders of the working tree may be: `node_modules/.bin`, or that of a venv.
+    let path = search_path(started.env.get("PATH"));
+    let in_path = started.command.first().filter(|word| !word.contains('/')).and_then(|word| {
+        let files = std::env::split_paths(&path).map(|folder| started.directory.join(folder).join(word));
+        Some(files.into_iter().find(|file| executable(file))?.display().to_string())
+    });
     let words = command.filter(|(index, word)| *index > 0 || word.contains('/')).map(|(_, word)| word);
-    let words = words.map(|word| (format!("services.{}.command", service.name), word));
+    let words = words.chain(&in_path).map(|word| (format!("services.{}.command", service.name), word));
     let env = started.env.iter().filter(|(_, value)| Path::new(value).is_absolute());
     let env = env.map(|(name, value)| (format!("services.{}.env.{name}", service.name), value));
     words.chain(env).filter_map(|(what, word)| Named::of(&started.directory, root, (what, word))).collect()
@@ -480,7 +501,7 @@ impl Named {
     }
 
     /// A note, where there is something to know.
-    fn judge(&self, against: &Against, built: bool) -> Result<Option<String>, Error> {
+    fn judge(&self, against: &Against, built: Built) -> Result<Option<String>, Error> {
         let Named { what, word, inside } = self;
         let name = against.baseline();
         let there = has(against, inside)?;
@@ -495,11 +516,12 @@ impl Named {
                 "write it relative to the service's directory, or as {directory}/…: then each side runs its own",
             ));
         }
-        if !there && !ignored {
+        if !there && !ignored && built != Built::ByCommand {
             return Err(missing(what, inside, &name));
         }
-        let installed = built && inside.components().any(|part| part.as_os_str() == "node_modules");
-        Ok((ignored && !installed).then(|| {
+        let installed =
+            built != Built::Nothing && inside.components().any(|part| part.as_os_str() == "node_modules");
+        Ok((!there && !installed).then(|| {
             format!(
                 "{what} runs {}, which is not in git: what is built at {name} must make it",
                 inside.display()

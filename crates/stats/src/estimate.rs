@@ -69,8 +69,8 @@ impl Estimate {
     /// ```
     /// and together they tell the spread of their average better than n averages would: with n − 1 degrees of freedom for one
     /// stratum, up to J (n − 1) for J that spread alike (Satterthwaite 1946). `critical_t` is for n − 1; the one that is used has the same
-    /// share outside of it. Where the n averages spread more than chance allows (F test at 5 %), strata do not vary independently, and
-    /// this is the [`Estimate::of`] of the averages; so it is with one stratum.
+    /// share outside of it. Where the n averages spread more than chance allows (F test of blocks in a two-way layout, at 5 %), strata do
+    /// not vary independently, and this is the [`Estimate::of`] of the averages; so it is with one stratum.
     ///
     /// # Errors
     /// Those of [`Estimate::of`]. All strata must have as many blocks as the first.
@@ -86,8 +86,11 @@ impl Estimate {
         let (mean, between) = mean_and_sd(&averages);
         let (variance, freedom) =
             (variances.iter().map(|(of, _)| of).sum::<f64>(), satterthwaite(&variances));
-        let each = f64::from(blocks - 1);
-        let by_chance = f_above(between * between / variance, each, freedom) >= STRATA_ALPHA;
+        let (each, count) = (f64::from(blocks - 1), strata.len() as f64);
+        // Blocks against what is left of the strata's spread without them.
+        let of_blocks = count * between * between;
+        let left = (count * count * variance - of_blocks) / (count - 1.0);
+        let by_chance = f_above(of_blocks / left, each, freedom * (count - 1.0) / count) >= STRATA_ALPHA;
         if strata.len() == 1 || !by_chance || critical_t.is_nan() || critical_t <= 0.0 {
             return Self::of(&averages, critical_t);
         }

@@ -70,7 +70,10 @@ fn lost(slices: &[&Slice]) -> String {
 /// A finding for each comparison of variants that responded differently.
 pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let pair = Pair::of(run, asked)?;
-    let (is_void, evidence) = pair.requests().find_map(|(one, other)| pair.difference(&one, &other))?;
+    let differences = pair.requests().filter_map(|(one, other)| pair.difference(&one, &other));
+    // The first that voids, of however many requests of a mix.
+    let (is_void, evidence) =
+        differences.reduce(|found, next| if next.0 && !found.0 { next } else { found })?;
     let remedy = if is_void {
         "they do different work, so how fast they are says nothing about what is varied; have both respond alike, or say that the \
          response is what you vary: by load.path, or expect.body_bytes in the levels"

@@ -59,7 +59,7 @@ fn each_planted_fault_of_the_machine_is_found_and_nothing_else() {
 
 #[test]
 fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
-    let faults: [(&str, Grade, Plant); 7] = [
+    let faults: [(&str, Grade, Plant); 8] = [
         ("upstream_connections", Warning, |record| {
             proxied(record);
             each(record, 1, |slice| {
@@ -80,6 +80,11 @@ fn each_planted_fault_of_the_network_is_found_and_nothing_else() {
         ("connection_churn", Warning, |record| {
             let opened = |slice: &Slice| slice.counts.responses / 20 + 32;
             each(record, 1, |slice| slice.counts.connections_opened = opened(slice));
+        }),
+        // In turns so short that connections stay open between them: one for every ten responses.
+        ("connection_churn", Warning, |record| {
+            slices(record).for_each(|slice| slice.turns = 20);
+            each(record, 1, |slice| slice.counts.connections_opened = slice.counts.responses / 10);
         }),
         ("connection_churn", Warning, |record| {
             streams(record);

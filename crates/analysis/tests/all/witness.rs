@@ -294,6 +294,24 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
         }
     };
     assert_eq!(graded(other_hash, of_its_own), [], "each process says something of its own");
+
+    // Of two requests, whichever comes first: one with another content as long, and one with a shorter.
+    let second: Plant = |record| {
+        for index in [0, 1] {
+            let requests = &mut variant(record, index).load.requests;
+            let other = plan::Request { path: "/z".into(), ..requests[0].clone() };
+            requests.push(other);
+            for started in starts(record, index) {
+                let other = Witness { request: "GET /z".into(), ..started.witnesses[0].clone() };
+                started.witnesses.push(other);
+            }
+        }
+        starts(record, 1).for_each(|started| started.witnesses[1].decoded_bytes = Some(90));
+    };
+    let first_and_second: Plant = |record| {
+        starts(record, 1).for_each(|started| started.witnesses[0].decoded_sha256 = Some("bb".repeat(32)));
+    };
+    assert_eq!(graded(second, first_and_second), void);
 }
 
 #[test]

@@ -81,7 +81,10 @@ impl Base {
             settings,
         };
         let (written, plan) = experiment::drafted(&draft, Path::new("."))?;
-        Ok(Base { text: written.text, name: command.to_owned(), directory: ".".into(), plan })
+        let words = plan::words(command).unwrap_or_default();
+        let masked = plan::masked_words(&words);
+        let name = if masked == words { command.to_owned() } else { plan::command_line(masked) };
+        Ok(Base { text: written.text, name, directory: ".".into(), plan })
     }
 
     /// Whether the experiment can be had with each level of a setting that the user wants tried.

@@ -266,7 +266,10 @@ impl Asked<'_> {
         }
         headers.iter().for_each(|line| translation.flag_with("-H", line));
         let url = &given.plain[0];
-        translation.unchecked_tls(url);
+        // It makes a whole handshake for each connection.
+        if translation.unchecked_tls(url) && !given.has("k") {
+            translation.flag("--no-resume");
+        }
         translation.flag(url);
     }
 

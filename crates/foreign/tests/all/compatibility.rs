@@ -53,6 +53,7 @@ fn command_lines_become_ours() {
         ("-kdp f u", "-n 1 -c 1 --timeout 30s --body @f -H 'Content-Type: text/plain'", ""),
         ("-kdu f -T a/b u", "-n 1 -c 1 --timeout 30s -X PUT --body @f -H 'Content-Type: a/b'", ""),
         ("-kd https://h/", "-n 1 -c 1 --timeout 30s", "--insecure https://h/"),
+        ("-d https://h/", "-n 1 -c 1 --timeout 30s --no-keepalive", "--insecure --no-resume https://h/"),
         // Without a body there is no Content-Type.
         ("-kd -i -T a/b u", "-n 1 -c 1 --timeout 30s -X HEAD", ""),
         (

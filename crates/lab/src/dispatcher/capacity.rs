@@ -18,6 +18,8 @@ use crate::tuning::{BLOCKS_MIN, SecondsGuess};
 const PILOT_SHARE: f64 = 0.15;
 /// Length of its closed loop in seconds, and of each step: at least, and in limits of the response time.
 const AT_LIMIT_S: f64 = 2.0;
+/// The least of it in limits of a response time: what takes as long as it may responds in the second half, too.
+const AT_LIMIT_LIMITS: f64 = 2.0;
 const STEP_S: f64 = 1.0;
 const STEP_LIMITS: f64 = 40.0;
 /// Steps that it may take, in a guess.
@@ -79,7 +81,7 @@ impl Search {
     fn of(left_s: f64, variants: usize, warm_up_s: f64, limit_s: f64) -> Result<Search, f64> {
         let step_s = step_s(limit_s);
         let whole_s = left_s / variants.max(1) as f64;
-        let beside_s = TRIAL_S + warm_up_s + AT_LIMIT_S + step_s + limit_s;
+        let beside_s = TRIAL_S + warm_up_s + at_limit_s(limit_s) + step_s + limit_s;
         let overload_s = overload_s(limit_s) * OVERLOAD_TIMES;
         // A short run has no time for what is no part of the estimate.
         let overloads = whole_s > overload_s * OVERLOAD_ROOM;
@@ -119,7 +121,7 @@ impl Search {
 /// How long the run of a design of so many variants will take.
 pub(crate) fn seconds_guess(design: &Design, variants: usize) -> SecondsGuess {
     let (limit_s, budget_s) = (limit_s(design), design.budget.as_secs_f64());
-    let search_s = TRIAL_S + AT_LIMIT_S * 1.5 + PILOT_STEPS_GUESS * step_s(limit_s);
+    let search_s = TRIAL_S + at_limit_s(limit_s) + AT_LIMIT_S / 2.0 + PILOT_STEPS_GUESS * step_s(limit_s);
     let before_s = (variants as f64 * search_s).min(budget_s * PILOT_SHARE);
     let left_s = budget_s - before_s;
     let block_s = match Search::of(left_s, variants, WARM_UP_S, limit_s) {
@@ -135,6 +137,10 @@ fn window_least_s(limit_s: f64) -> f64 {
 
 fn step_s(limit_s: f64) -> f64 {
     (STEP_LIMITS * limit_s).max(STEP_S)
+}
+
+fn at_limit_s(limit_s: f64) -> f64 {
+    (AT_LIMIT_LIMITS * limit_s).max(AT_LIMIT_S)
 }
 
 fn overload_s(limit_s: f64) -> f64 {
@@ -180,7 +186,7 @@ impl Dispatcher<'_> {
         }
         self.start(variant)?;
         self.load(variant, SliceKind::WarmUp, AT_LIMIT_S / 2.0, None)?;
-        self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
+        self.load(variant, SliceKind::Capacity, at_limit_s(limit_s), None)?;
         let at_limit = self.at_limit_per_s(variant)?;
         let mut step = 0;
         while let Some(rate) = Pilot::of(self.writer.record(), variant).unwrap_or_default().next(at_limit) {
@@ -225,8 +231,8 @@ impl Dispatcher<'_> {
 
     fn at_limit_per_s(&self, variant: usize) -> Result<f64> {
         let name = &self.plan.variants[variant].name;
-        let why = "had no successful response in closed loop, so there is no rate to begin with; look at what it does with \
-                   `proofload load`";
+        let why = "had no successful response in the second half of a closed loop, so there is no rate to begin with; look at what it does \
+                   with `proofload load`, lower load.connections, or allow a longer response time";
         let none = || Failure::Pointless(format!("{name} {why}"));
         self.trial(variant).and_then(at_limit_per_s).ok_or_else(none)
     }
@@ -234,7 +240,7 @@ impl Dispatcher<'_> {
     /// What counts of a trial, in random order with the steps beside it; and once for each variant an overload behind all that.
     pub(super) fn search_trial(&mut self, variant: usize, search: Search) -> Result<()> {
         // Of what follows only where the window is placed depends on it.
-        self.load(variant, SliceKind::Capacity, AT_LIMIT_S, None)?;
+        self.load(variant, SliceKind::Capacity, at_limit_s(search.limit_s), None)?;
         let at_limit = self.at_limit_per_s(variant)?;
         let Some([rate, lower]) = next_rates(self.writer.record(), variant, at_limit) else {
             return Err(Failure::Pointless("no rate was found to measure at".to_owned()));

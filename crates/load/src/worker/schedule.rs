@@ -202,7 +202,8 @@ impl Worker {
     pub(super) fn leave_unsent(&mut self, now_ns: u64) {
         while self.next_arrival_ns().is_some() {
             let Some((due_ns, taken)) = self.take_due() else { return };
-            self.tally.leave_unsent(now_ns - due_ns, taken.is_some_and(|taken| taken.in_time));
+            let endpoint = self.sampler.draw().endpoint;
+            self.tally.leave_unsent(endpoint, now_ns - due_ns, taken.is_some_and(|taken| taken.in_time));
             if let Some(left) = &mut self.allowance {
                 *left -= 1;
             }

@@ -94,7 +94,7 @@ fn notes(of: &Capacity) -> Vec<String> {
         LimitedBy::Unknown => "what limits it nobody sees from here",
     };
     let unfailed = (of.at_least && !of.limited_by.is_of_client())
-        .then(|| "no request failed at any of its rates".to_owned());
+        .then(|| "no request failed at the rates measured".to_owned());
     let half = of.near(0.5).and_then(|point| point.p99_us);
     let half = half.map(|us| format!("at half of that p99 is {}", Quantity::us(us)));
     let saturated = of.saturated_per_s.map(|per_s| {

@@ -1,6 +1,7 @@
 //! Commits to compare with, in repositories that git makes here: found, checked out once, and each trap told before anything runs.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -241,6 +242,14 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     let (message, hint) = refused(find("api", &server));
     let shared = format!("is the working tree's, also for the service at main ({short})");
     assert!(message.ends_with(&shared) && hint.contains("relative"), "{message} {hint}");
+    // So is a program that PATH leads to, as it does where npm or a venv is active.
+    repository.write("shop/api/bin/tool", "");
+    let bin = repository.path("shop/api/bin");
+    fs::set_permissions(bin.join("tool"), Permissions::from_mode(0o755)).unwrap();
+    let command =
+        format!("directory = \"api\"\ncommand = [\"tool\"]\nenv = {{ PATH = \"{}\" }}", bin.display());
+    let (message, _) = refused(repository.find_in(&repository.plan(&command), "main"));
+    assert!(message.ends_with(&shared), "{message}");
     let notes = find("api", "dist/server.js").unwrap().against.notes;
     assert!(notes[0].contains("runs api/dist/server.js, which is not in git"), "{notes:?}");
     // Lock files of others are not understood, and none is told where packages are named.

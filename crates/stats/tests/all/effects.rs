@@ -69,9 +69,9 @@ fn two_strata_have_the_interval_of_welch() {
 }
 
 /// Runs without any effect in which an interval does not hold, as a share, and how wide that of the first effect is compared with that of
-/// the blocks' means. `tied` is the standard deviation of what a block does to all variants of a level.
-fn missed(tied: f64) -> (f64, f64) {
-    let all = contrasts(&numbered(&[2, 3, 2])).expect("few levels");
+/// the blocks' means. `tied` is the standard deviation of what a block does to all variants of a level of the first factor.
+fn missed(levels: &[usize], tied: f64) -> (f64, f64) {
+    let (all, cells) = (contrasts(&numbered(levels)).expect("few levels"), levels.iter().product::<usize>());
     let critical_t = Looks::new(all.len() as u32).and_then(|looks| looks.end_t(8)).expect("in range");
     let mut noise = Noise::new(1);
     let (runs, mut missed, mut width) = (4_000, 0, 0.0);
@@ -80,7 +80,8 @@ fn missed(tied: f64) -> (f64, f64) {
             let levels = [(); 2].map(|()| tied * noise.normal());
             // The noisiest variant spreads four times as much as the quietest.
             let sd = |cell: usize| 0.03 * 4_f64.powf((cell * 5 % 12) as f64 / 11.0);
-            (0..12).map(|cell| Some((levels[cell / 6] + sd(cell) * noise.normal()).exp())).collect()
+            let mut log = |cell: usize| levels[cell * 2 / cells] + sd(cell) * noise.normal();
+            (0..cells).map(|cell| Some(log(cell).exp())).collect()
         };
         let blocks: Vec<Vec<Option<f64>>> = (0..8).map(|_| block(&mut noise)).collect();
         let strata = all.iter().map(|contrast| contrast.values(&blocks).expect("whole"));
@@ -97,16 +98,23 @@ fn missed(tied: f64) -> (f64, f64) {
 
 #[test]
 fn intervals_of_effects_hold_together_whatever_each_variant_spreads_and_are_narrow() {
-    let (share, width) = missed(0.0);
+    let (share, width) = missed(&[2, 3, 2], 0.0);
     assert!((0.03..0.055).contains(&share) && width < 0.9, "{share} {width}");
 }
 
 #[test]
 fn a_block_that_treats_levels_unlike_widens_them() {
     // Shared by all pairs of the level: 7 % of the variance of each, a third, nearly all.
-    for (tied, most) in [(0.02, 0.05), (0.05, 0.08), (0.5, 0.05)] {
-        let (share, _) = missed(tied);
-        assert!(share < most, "{tied}: {share}");
+    for (levels, tied, most) in [
+        (&[2, 3, 2][..], 0.02, 0.05),
+        (&[2, 3, 2], 0.05, 0.08),
+        (&[2, 3, 2], 0.5, 0.05),
+        (&[2, 2], 0.05, 0.08),
+        (&[2, 2], 0.5, 0.05),
+    ] {
+        let (share, _) = missed(levels, tied);
+        println!("{levels:?} {tied}: {share}");
+        assert!(share < most, "{levels:?} {tied}: {share}");
     }
-    assert!(missed(0.5).1 > 0.999);
+    assert!(missed(&[2, 3, 2], 0.5).1 > 0.999);
 }

@@ -22,8 +22,8 @@ pub(super) struct Book {
     pub(super) connections_opened: u64,
     pub(super) reconnects: u64,
     pub(super) wire_bytes: u64,
-    /// Ages of arrivals that were never sent.
-    pub(super) unsent: Vec<u64>,
+    /// Arrivals that were never sent: endpoint and age.
+    pub(super) unsent: Vec<(u16, u64)>,
     pub(super) errors: BTreeMap<(Phase, Cause), u64>,
     /// By endpoint.
     pub(super) contents: Vec<Vec<ContentSeen>>,
@@ -150,12 +150,12 @@ impl Book {
         let mut statuses = BTreeMap::<u16, u64>::new();
         all().filter_map(Ended::status).for_each(|status| *statuses.entry(status).or_default() += 1);
         assert_eq!(slice.status, statuses);
-        let adrift = self.unsent.iter().map(|age_ns| (*age_ns, false));
+        let unsent = self.unsent.iter().map(|(_, age_ns)| (*age_ns, false));
         agree(&slice.latency, all().map(Ended::latency), closely);
         agree(&slice.first_byte, all().map(Ended::first_byte), closely);
         let none = Latencies::none();
         let response = open.map_or(&none, |open| &open.response);
-        agree(response, all().filter_map(Ended::response).chain(adrift), closely);
+        agree(response, all().filter_map(Ended::response).chain(unsent), closely);
         assert_eq!(slice.endpoints.len(), self.contents.len());
         for (endpoint, number) in slice.endpoints.iter().zip(0..) {
             self.compare_endpoint(endpoint, number, closely);
@@ -171,13 +171,15 @@ impl Book {
         let ours = (all().count() as u64, successful, successful_in_window, figures(all()).2);
         assert_eq!(theirs, ours, "{name}");
         assert_eq!(endpoint.contents, self.contents[usize::from(number)], "{name}: what was sampled");
-        let statuses: BTreeSet<_> = all().map(Ended::status).collect();
+        let unsent = || self.unsent.iter().filter(move |(of, _)| *of == number).map(|(_, age)| (*age, false));
+        let statuses: BTreeSet<_> = all().map(Ended::status).chain(unsent().map(|_| None)).collect();
         let theirs: BTreeSet<_> = endpoint.outcomes.iter().map(|outcome| outcome.status).collect();
         assert_eq!((theirs, endpoint.outcomes.len()), (statuses.clone(), statuses.len()), "{name}");
         for outcome in &endpoint.outcomes {
             let these = all().filter(|ended| ended.status() == outcome.status);
             agree(&outcome.latency, these.clone().map(Ended::latency), closely);
-            agree(&outcome.response, these.filter_map(Ended::response), closely);
+            let unsent = unsent().filter(|_| outcome.status.is_none());
+            agree(&outcome.response, these.filter_map(Ended::response).chain(unsent), closely);
         }
     }
 }

@@ -302,7 +302,7 @@ impl Ledger {
             }
         }
         if let Some(timetable) = &mut self.timetable {
-            timetable.give_up(now_ns, &mut self.book);
+            timetable.give_up(now_ns, &mut self.sampler, &mut self.book);
         }
         closed
     }
@@ -446,10 +446,10 @@ impl Timetable {
     }
 
     /// Everything that was due and never sent.
-    pub(super) fn give_up(&mut self, now_ns: u64, book: &mut Book) {
+    pub(super) fn give_up(&mut self, now_ns: u64, sampler: &mut RequestSampler, book: &mut Book) {
         while self.due_ns().is_some() {
             let due_ns = self.depart(now_ns);
-            book.unsent.push(now_ns - due_ns);
+            book.unsent.push((sampler.draw().endpoint, now_ns - due_ns));
         }
     }
 }
