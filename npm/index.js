@@ -19,7 +19,8 @@ export class ProofloadError extends Error {
 
 /** What in a report stands behind the exit code. */
 function reasons({ gate, findings = [] } = {}) {
-  const limits = gate?.limits.filter(({ ruling }) => ruling !== 'kept') ?? [];
+  const ruled = (as) => gate?.limits.filter(({ ruling }) => ruling === as) ?? [];
+  const limits = ruled('broken').length > 0 ? ruled('broken') : ruled('open');
   if (limits.length > 0) return [limits.map(({ limit, reason }) => (reason ? `${limit} (${reason})` : limit)).join(', ')];
   if (gate?.not_judged?.because === 'too_few_blocks') return [gate.not_judged.reason];
   return findings.filter(({ grade }) => grade === 'void').slice(0, 1).map(({ number, evidence, remedy }) => `${evidence} (${number}); ${remedy}`);

@@ -4,7 +4,7 @@
 //! is known by further ones alone. On two machines nothing of a ratio is the service's, so that absolute figures are void there, and not shown.
 
 use model::{Check, Finding, Metric, quantity};
-use plan::{Deployed, Url, Variant};
+use plan::{Deployed, Design, Url, Variant};
 use record::{Environment, Record};
 use serde::Serialize;
 
@@ -59,8 +59,17 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
     let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
     let mut left_out: Vec<String> = differences.iter().map(|one| format!("all: {one}")).collect();
-    if before.is_open_loop() && before.header.plan.design.arrivals != after.header.plan.design.arrivals {
-        left_out.push("all: random arrivals and even ones".to_owned());
+    let (one, other) = (&before.header.plan.design, &after.header.plan.design);
+    let name = |design: &Design| design.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
+    let ramp = |record: &Record| record.rate.as_ref().and_then(|rate| rate.ramp_per_s);
+    for (differs, what) in [
+        (before.is_open_loop() && one.arrivals != other.arrivals, "random arrivals and even ones"),
+        (ramp(before) != ramp(after), "different ramps of the rate"),
+        (one.slo != other.slo, "capacities within different SLOs"),
+        (name(one) != name(other), "response times of different requests"),
+        (one.pooled != other.pooled, "quantiles of each process and of all"),
+    ] {
+        left_out.extend(differs.then(|| format!("all: {what}")));
     }
     let mut shifts = Vec::new();
     if findings.is_empty() && left_out.is_empty() {
@@ -74,7 +83,7 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
 fn is_like(known: &Essentials, before: &Record, after: &Record) -> bool {
     let compared = [before, after].iter().any(|record| record.header.created == known.created);
     !compared
-        && known.ended.is_some()
+        && known.is_whole()
         && known.plan == plan_mark(&after.header.plan)
         && differences(&known.environment, &after.header.environment).is_empty()
         && known.conditions.differences(&Conditions::of(after)).is_empty()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use model::{Digest, quantity};
 use plan::{LookRule, Metric, Plan, Tune};
-use record::{Ended, Environment, Record};
+use record::{EndReason, Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
 
@@ -157,6 +157,12 @@ pub struct Figure {
 }
 
 impl Essentials {
+    /// Whether the run ended by its rule: it was not killed or stopped, and nothing failed.
+    pub fn is_whole(&self) -> bool {
+        let reason = self.ended.as_ref().map(|ended| &ended.reason);
+        reason.is_some_and(|reason| *reason != EndReason::Interrupted && reason.failure().is_none())
+    }
+
     /// Those of a record and what is concluded of it.
     pub fn of(record: &Record, conclusion: &Conclusion) -> Essentials {
         let header = &record.header;
@@ -251,6 +257,8 @@ pub(crate) fn plan_mark(plan: &Plan) -> String {
     plan.design.looks = LookRule::default();
     plan.gate.clear();
     plan.tune = Tune::default();
+    // Variants' names have the commits; how far the working tree is from one is none of the plan.
+    plan.against = None;
     let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
     let folders = services.filter_map(|service| Some(&mut service.command_mut()?.directory));
     for folder in folders.chain(plan.prepare.iter_mut().map(|prepare| &mut prepare.directory)) {

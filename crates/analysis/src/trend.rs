@@ -164,7 +164,7 @@ pub fn trend(records: &[Dated<'_>], asked: Asked<'_>) -> Trend {
 impl Trend {
     fn take(&mut self, dated: &Dated<'_>, asked: Asked<'_>) {
         let essentials = dated.essentials;
-        if essentials.ended.is_none() {
+        if !essentials.is_whole() {
             self.unfinished += 1;
             return;
         }

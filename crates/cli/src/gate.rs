@@ -197,10 +197,9 @@ pub fn code(gated: &Gated<'_>, conclusion: &Conclusion) -> u8 {
         (Some((Unfit::Failed, _)), _) => exit::of_record(gated.record, conclusion),
         (Some((Unfit::Interrupted, _)), _) => INTERRUPTED,
         (Some((Unfit::Invalid | Unfit::Unfinished, _)), _) | (None, None) => VOID,
-        // That is no interval that is too wide: `--allow-open` lets nothing pass that was not measured.
         (Some((Unfit::TooFewBlocks, _)), _) => OPEN,
         (None, Some(Ruling::Fail)) => BROKEN,
-        (None, Some(Ruling::Inconclusive)) if !gated.allow_open => OPEN,
+        (None, Some(Ruling::Inconclusive)) if !gated.lets_pass() => OPEN,
         (None, Some(Ruling::Inconclusive | Ruling::Pass)) => 0,
     }
 }

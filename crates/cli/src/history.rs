@@ -225,7 +225,10 @@ fn at(text: &str, now: Timestamp) -> Option<Timestamp> {
     let length = text.parse::<Span>().ok().filter(|span| !span.is_negative());
     // Further back than the calendar goes: all records.
     let length = length.map(|span| ago(span).unwrap_or(Timestamp::UNIX_EPOCH));
-    let date = || Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    // The parser of dates takes a time without a zone too, and forgets it.
+    let is_date = text.chars().all(|c| c.is_ascii_digit() || c == '-');
+    let date =
+        || Some(text.parse::<Date>().ok().filter(|_| is_date)?.to_zoned(TimeZone::UTC).ok()?.timestamp());
     length.or_else(|| text.parse().ok()).or_else(date)
 }
 

@@ -250,7 +250,9 @@ impl Kind {
 
     fn finished(mut self) -> Kind {
         let least = self.count.div_ceil(STATUS_SHARE);
-        let often = self.seen.iter().filter(|(_, count)| **count >= least).map(|(status, _)| match status {
+        // A list of statuses refuses all others, and what is a success is one however rare.
+        let counts = |(status, count): &(&u16, &u64)| **count >= least || (200..300).contains(*status);
+        let often = self.seen.iter().filter(counts).map(|(status, _)| match status {
             // Nothing that is sent from here asks whether something has changed, or for a part.
             206 | 304 => 200,
             status => *status,
@@ -300,12 +302,13 @@ impl Template {
         // What follows a semicolon is a session's number, if anything (RFC 3986, section 3.3).
         let segment = segment.split(';').next().unwrap_or_default();
         let (stem, end) = segment.split_at(segment.find('.').unwrap_or(segment.len()));
+        let is_signed = decoded(end, false).is_some_and(|end| is_token(end.trim_start_matches('.')));
         match (decoded(stem, false), decoded(segment, false)) {
-            (Some(value), _) if is_id(&value) => {
+            (Some(value), _) if is_id(&value) && !is_signed => {
                 self.column("id", value);
                 self.literal(end);
             }
-            (_, Some(value)) if is_token(&value) => {
+            (_, Some(value)) if is_signed || is_token(&value) => {
                 self.has_token = true;
                 self.column("token", value);
             }
@@ -314,10 +317,20 @@ impl Template {
     }
 
     fn parameter(&mut self, pair: &str, choice: Choice) {
-        let Some((name, value)) = pair.split_once('=') else { return self.literal(pair) };
+        let is_open =
+            |text: &str| text.len() <= OPEN_DIGITS_MAX && text.bytes().all(|byte| byte.is_ascii_digit());
+        let Some((name, value)) = pair.split_once('=') else {
+            // A word is a flag; what else stands there without a name may be anything.
+            let is_word = pair.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
+            if choice.with_values || is_open(pair) || is_word && pair.len() < TOKEN_CHARS_MIN {
+                return self.literal(pair);
+            }
+            self.masked.push("a value without a name".to_owned());
+            return self.path.push_str(MASK);
+        };
         self.literal(name);
         self.path.push('=');
-        let is_open = value.len() <= OPEN_DIGITS_MAX && value.bytes().all(|byte| byte.is_ascii_digit());
+        let is_open = is_open(value);
         let is_secret = decoded(name, true).is_none_or(|name| (choice.is_secret)(&name));
         let is_kept = (is_open || choice.with_values) && !is_secret;
         match decoded(value, true).filter(|_| is_kept) {
@@ -435,6 +448,18 @@ mod tests {
         assert_eq!(kinds[1].rows, [["7", "1"], ["12", "2"]]);
         assert_eq!((mix.left_out.with_token, mix.left_out.rare), (3, 1));
         assert_eq!(mix.masked, [("q".to_owned(), 2), ("token".to_owned(), 1)].into());
+        // What has no name may be anything, and so may what follows an id.
+        let (mix, kinds) = read(
+            &log(&[
+                "/invite?6f1c9aQ7DKYhQYyrcW",
+                "/invite?me@example.com",
+                "/a?debug",
+                "/confirm/1699999999.DKYhQYyrcWBcjopuTwzVWntFUBPymJG",
+            ]),
+            false,
+        );
+        assert_eq!([&*kinds[0].path, &*kinds[1].path], ["/invite?x", "/a?debug"]);
+        assert_eq!((mix.left_out.with_token, mix.masked["a value without a name"]), (1, 2));
         // A secret stays one.
         assert!(!is_token("MyVeryLongDocumentationPageName") && !is_token("how-to-build-a-house-in-2024"));
         let (mix, kinds) = read(&log(&["/s?q=a%26b&token=1234", "/s?q=%C3%BC&token=99"]), true);

@@ -407,7 +407,7 @@ impl Plan {
         let copy = self.aa.as_ref().map(|copy| Subject::Variant(copy.candidate));
         let is_about = |subject: &Subject| match &entry.of {
             _ if copy == Some(*subject) => false,
-            Some(name) => self.is_called(*subject, name),
+            Some(name) => self.is_called(*subject, name) && !self.is_of_other_commit(*subject, name),
             None => {
                 !self.is_only_a_baseline(*subject) && !named.iter().any(|name| self.is_called(*subject, name))
             }
@@ -428,6 +428,13 @@ impl Plan {
         variant.name == name
             || variant.levels.values().any(|level| level == name)
             || comparison.is_some_and(|comparison| comparison.label == Comparison::label_today(name))
+    }
+
+    /// Whether a variant is of the commit that is compared with, and the name says nothing of that.
+    fn is_of_other_commit(&self, subject: Subject, name: &str) -> bool {
+        let (Subject::Variant(index), Some(against)) = (subject, &self.against) else { return false };
+        let (variant, commit) = (&self.variants[index], against.baseline());
+        variant.levels.values().any(|level| *level == commit) && name != variant.name && name != commit
     }
 
     fn is_only_a_baseline(&self, subject: Subject) -> bool {

@@ -53,7 +53,7 @@ impl Report for Gated<'_> {
 
     fn data(&self) -> Value {
         let (unfit, ruling) = (self.gate.unfit.as_ref(), self.gate.ruling());
-        let let_pass = self.allow_open && ruling == Some(Ruling::Inconclusive);
+        let let_pass = ruling == Some(Ruling::Inconclusive) && self.lets_pass();
         json!({
             "gate_version": 1,
             "record": self.record.directory.display().to_string(),
@@ -72,7 +72,7 @@ impl Report for Gated<'_> {
             let fate = match of.ruling {
                 Ruling::Pass => Fate::Passed,
                 Ruling::Fail => Fate::Failed,
-                Ruling::Inconclusive if self.allow_open => Fate::Skipped,
+                Ruling::Inconclusive if self.lets_pass() => Fate::Skipped,
                 Ruling::Inconclusive => Fate::Error,
             };
             let seen = format!("{}: {}", verdict(of.ruling).1, seen(of));
@@ -83,6 +83,12 @@ impl Report for Gated<'_> {
 }
 
 impl Gated<'_> {
+    /// Whether what is inconclusive passes: if that was asked for, and each interval is only too wide.
+    pub fn lets_pass(&self) -> bool {
+        let has_intervals = self.of(Ruling::Inconclusive).all(|of| of.measured.is_some());
+        self.allow_open && self.record.damage.is_empty() && has_intervals
+    }
+
     /// Limits that came to this.
     fn of(&self, ruling: Ruling) -> impl Iterator<Item = &Judgement> {
         self.gate.judgements.iter().filter(move |judgement| judgement.ruling == ruling)
@@ -111,7 +117,11 @@ impl Gated<'_> {
                 some(failing, "fails", "fail") + &open
             }
             Some(Ruling::Inconclusive) => {
-                let passing = if self.allow_open { "; let pass by --allow-open" } else { "" };
+                let passing = match self.allow_open {
+                    true if self.lets_pass() => "; let pass by --allow-open",
+                    true => "; --allow-open lets nothing pass that has no interval, and no damaged record",
+                    false => "",
+                };
                 let told = some(open, "is inconclusive", "are inconclusive");
                 format!("{told}, none fails{}{passing}", self.advice())
             }

@@ -56,6 +56,15 @@ fn another_load_is_left_out_and_named() {
     }
 }
 
+#[test]
+fn figures_of_another_kind_are_not_compared() {
+    let mut after = sound();
+    after.header.plan.design.pooled = true;
+    let seen = across(&sound(), &after, &[]);
+    assert_eq!(seen.left_out, ["all: quantiles of each process and of all"]);
+    assert!(seen.shifts.is_empty(), "{seen:?}");
+}
+
 /// The kept record at another time, this much faster.
 fn session(day: usize, faster: f64) -> Record {
     let mut record = sound();

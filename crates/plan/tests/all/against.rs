@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use proofload_plan::{Against, Plan, Refused, parse, parse_at};
+use proofload_plan::{Against, GateEntry, Plan, Refused, Subject, parse, parse_at};
 
 use crate::{here, kept, names, plan};
 
@@ -63,6 +63,19 @@ fn every_variant_is_compared_with_itself_at_the_commit_and_with_nothing_else() {
     assert_eq!(doubled.variants[2].levels["git source"], "main (1a2b3c4)");
     assert_eq!(doubled.design, plan.design);
     kept(&doubled);
+}
+
+#[test]
+fn an_amount_for_a_level_is_about_the_working_tree_unless_the_commit_is_named() {
+    let plan = plan(&format!("{FACTORS}[gate.of.plain]\ncpu_per_request = \"< 2ms\"\n"));
+    let doubled = doubled(&plan).unwrap();
+    let about = |of: &str| {
+        let entry = GateEntry { of: Some(of.to_owned()), ..doubled.gate[0].clone() };
+        doubled.gated(&entry, &[])
+    };
+    assert_eq!(about("plain"), [Subject::Variant(3)]);
+    assert_eq!(about("plain · main (1a2b3c4)"), [Subject::Variant(2)]);
+    assert_eq!(about("main (1a2b3c4)"), [Subject::Variant(0), Subject::Variant(2)]);
 }
 
 #[test]
