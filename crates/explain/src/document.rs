@@ -524,7 +524,9 @@ fn on_behalf(explanation: &Explanation, of: &Comparison, change: &Change<Frame>)
         let part = Cell::Text(format!("{} of it", Quantity::share(share)));
         Some(below(format!("← {}", caller.name()), caller.place(), part))
     };
-    explanation.subjects.iter().filter(|subject| subject.variant == *variant).find_map(caller)
+    let mut callers = explanation.subjects.iter().filter(|of| of.variant == *variant).filter_map(caller);
+    // Of a function that several services call nobody knows here which of them does so more.
+    callers.next().filter(|_| callers.next().is_none())
 }
 
 fn waiting(explanation: &Explanation) -> Table {

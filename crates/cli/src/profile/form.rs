@@ -159,7 +159,7 @@ fn called(subject: &Subject) -> String {
     format!("{} · {}", subject.variant, subject.service)
 }
 
-/// The part that was asked for: subjects by name, and the comparisons that they are in.
+/// The part that was asked for: subjects by name, and the comparisons that a variant is in. Those of several services say nothing of one.
 fn chosen(args: &FormArgs, explanation: &Explanation) -> Result<Explanation, Failed> {
     let mut chosen = explanation.clone();
     if let Some(variant) = &args.variant {
@@ -167,7 +167,11 @@ fn chosen(args: &FormArgs, explanation: &Explanation) -> Result<Explanation, Fai
         retain("--variant", variant, &mut chosen.subjects, |subject| &subject.variant)?;
     }
     if let Some(service) = &args.service {
+        let all = chosen.subjects.len();
         retain("--service", service, &mut chosen.subjects, |subject| &subject.service)?;
+        if chosen.subjects.len() < all {
+            chosen.comparisons.clear();
+        }
     }
     Ok(chosen)
 }
