@@ -45,10 +45,9 @@ def planted(proofload: str, percent: float) -> dict:
     return {"planted": percent, **calibrate(proofload, PAIRS_OF_TRUTH, spin)}
 
 
-def calibrate(proofload: str, pairs: int, spin: int = SPIN, own: int = 0) -> dict:
-    """The line that says what so many turns cost a request that has `own` turns already. Raises `Failed` if they cost nothing."""
-    sides = tuple({"SPIN": str(turns)} for turns in (own, own + spin))
-    return calibration_of(spin, measured_pairs(proofload, sides, pairs))
+def calibrate(proofload: str, pairs: int, spin: int = SPIN) -> dict:
+    """The line that says what so many turns cost. Raises `Failed` if they cost nothing."""
+    return calibration_of(spin, measured_pairs(proofload, ({}, {"SPIN": str(spin)}), pairs))
 
 
 def measured_pairs(proofload: str, sides: tuple, count: int) -> list:

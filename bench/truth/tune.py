@@ -22,10 +22,7 @@ from study import Step, add_options, add_proofload, append, command, conduct, in
 from toml_writer import toml_text
 
 FOUND_FROM = 1.05  # a gain of so much has to be advised
-TRUTH_PAIRS = 8
-# The service's own work. By itself a request costs 81 to 95 us in the course of an hour, and turns always the same: without these, what is planted
-# would be worth 49 % in one run and 54 % in the next.
-OWN_TURNS = 250_000
+TRUTH_PAIRS = 20
 TAIL_CONNECTIONS = 64  # so that the service is at its limit while many of them wait
 TAIL = {"TAIL_MS": "100", "TAIL_SHARE": "0.03"}  # so the p99 is the tail, with and without its gain: 100 or 50 ms, far above the machine's pauses
 
@@ -80,7 +77,7 @@ def planted_ratio(world: World, chosen: set) -> float:
 def measured(proofload: str, world: World, chosen: set, turns: float) -> list:
     """The CPU time per request with these settings and without, in pairs of processes, without the lab: what turns cost is not proportional to
     their number."""
-    sides = tuple({"SPIN": str(OWN_TURNS + round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
+    sides = tuple({"SPIN": str(round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
     return measured_pairs(proofload, sides, TRUTH_PAIRS)
 
 
@@ -95,7 +92,7 @@ def judged(world: World, chosen: set) -> tuple:
 def file_text(world: World, turns: float) -> str:
     """The experiment file of the service as it is, with what is tried and kept."""
     planted = settings(world)
-    env = {**PLANTED["env"], "SPIN": str(OWN_TURNS), "TURNS": str(round(turns)), **(TAIL if world.tail != 1 else {}),
+    env = {**PLANTED["env"], "TURNS": str(round(turns)), **(TAIL if world.tail != 1 else {}),
            **{name: before for name, (before, _, _) in planted.items()}}
     return toml_text({
         "name": "planted",
@@ -171,7 +168,7 @@ def parse_options() -> argparse.Namespace:
 def study(options: argparse.Namespace) -> None:
     # Anew each time: a study of ten hours is done in parts, and what a turn costs differs from host to host.
     random.seed(options.seed)
-    calibration = calibrate(options.proofload, PAIRS, OWN_TURNS, OWN_TURNS)
+    calibration = calibrate(options.proofload, PAIRS)
     append(options.out, calibration)
     turns = 100 * calibration["turns_per_percent"]
     seconds = {name: options.budget or WORLDS[name].budget_s for name in options.world}
