@@ -553,7 +553,7 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
         Purpose::Together => {
             let on = step.rows[0].iter().zip(settings).filter(|(level, _)| **level > 0);
             let on: Vec<&str> = on.map(|(level, of)| of.level(*level)).collect();
-            ("together".to_owned(), format!("a row did not start: do these, {}?", on.join(", ")))
+            ("together".to_owned(), format!("a trial did not start: trying again with {}", on.join(", ")))
         }
         Purpose::Screen { pair, of } => {
             (format!("screen-{pair}"), format!("screening: pair {pair} of {of}, {rows} rows"))

@@ -322,7 +322,8 @@ impl Template {
         let Some((name, value)) = pair.split_once('=') else {
             // A word is a flag; what else stands there without a name may be anything.
             let is_word = pair.bytes().all(|byte| byte.is_ascii_alphabetic() || b"-_".contains(&byte));
-            if choice.with_values || is_open(pair) || is_word && pair.len() < TOKEN_CHARS_MIN {
+            let is_kept = choice.with_values && decoded(pair, true).is_some_and(|text| !is_token(&text));
+            if is_kept || is_open(pair) || is_word && pair.len() < TOKEN_CHARS_MIN {
                 return self.literal(pair);
             }
             self.masked.push("a value without a name".to_owned());

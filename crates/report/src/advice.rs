@@ -390,17 +390,17 @@ impl Advice {
             notes.push(format!("the screening had said {}", change_alone(predicted, 0)));
         }
         for LimitSeen { limit, state, seen } in &confirmed.limits {
-            let seen = seen.as_ref().map(|known| format!(" ({})", told(known).1)).unwrap_or_default();
-            match state {
-                Ruling::Pass => {}
-                Ruling::Fail => notes.push(format!("together they break the limit {limit}{seen}")),
-                Ruling::Inconclusive => {
-                    let how = if seen.is_empty() {
-                        ": it was not measured"
-                    } else {
-                        "; a longer --budget may decide it"
-                    };
-                    notes.push(format!("whether they keep the limit {limit} is open{seen}{how}"));
+            let seen = seen.as_ref().map(|known| format!(" ({})", told(known).1));
+            match (state, seen) {
+                (Ruling::Pass, _) => {}
+                (Ruling::Fail, seen) => {
+                    notes.push(format!("together they break the limit {limit}{}", seen.unwrap_or_default()));
+                }
+                (Ruling::Inconclusive, Some(seen)) => notes.push(format!(
+                    "whether they keep the limit {limit} is open{seen}; a longer --budget may decide it"
+                )),
+                (Ruling::Inconclusive, None) => {
+                    notes.push(format!("whether they keep the limit {limit} was not measured"));
                 }
             }
         }
