@@ -1,4 +1,4 @@
-"""How many turns of the loop in `targets/planted` make a request cost so much more CPU.
+"""How many turns of the loop in `targets/planted`, or round trips, make a request cost so much more CPU.
 
 A calibration is a line of its own in a study's file, and the study keeps to it. Service on core 0, client on core 1, loopback only.
 """
@@ -16,6 +16,7 @@ from variance import Process, Treatment, client, finished, measure
 
 # About as much again as the request costs: the more, the less the noise is of it.
 SPIN = 50_000
+WORK = 75
 SLICE_S = 0.2
 SLICES = 6  # of each process of a pair
 WARM_UP = Treatment(warm_s=1.0)
@@ -45,9 +46,10 @@ def planted(proofload: str, percent: float) -> dict:
     return {"planted": percent, **calibrate(proofload, PAIRS_OF_TRUTH, spin)}
 
 
-def calibrate(proofload: str, pairs: int, spin: int = SPIN) -> dict:
-    """The line that says what so many turns cost. Raises `Failed` if they cost nothing."""
-    return calibration_of(spin, measured_pairs(proofload, ({}, {"SPIN": str(spin)}), pairs))
+def calibrate(proofload: str, pairs: int, turns: int = SPIN, variable: str = "SPIN") -> dict:
+    """The line that says what so many turns cost, or round trips with "WORK". Raises `Failed` if they cost nothing."""
+    measured = measured_pairs(proofload, ({}, {variable: str(turns)}), pairs)
+    return {"variable": variable, **calibration_of(turns, measured)}
 
 
 def measured_pairs(proofload: str, sides: tuple, count: int) -> list:

@@ -30,9 +30,9 @@ class Tune(unittest.TestCase):
         self.assertEqual(judged(WORLDS["nothing"], set()), (True, False))
 
     def test_what_is_planted_is_in_the_file(self):
-        file = tomllib.loads(file_text(WORLDS["a tail"], 1000))
+        file = tomllib.loads(file_text(WORLDS["a tail"], 75.5))
         env = file["services"]["planted"]["env"]
-        self.assertEqual((env["COST_0"], env["COST_TAIL"], env["TURNS"]), ("1.1000", "1.2000", "1000"))
+        self.assertEqual((env["COST_0"], env["COST_TAIL"], env["WORK_ALIKE"]), ("1.1000", "1.2000", "75.50"))
         self.assertEqual((file["tune"]["try"][0], file["tune"]["keep"]), ("COST_0=1.0000", ["p99 < +10%"]))
 
     def test_a_run_that_hangs_fails_and_does_not_end_the_study(self):
@@ -50,4 +50,4 @@ class Tune(unittest.TestCase):
         self.assertEqual(cells(table([line]), "five")[1:5], ["1", "1", "0", "1 of 1"])
         self.assertEqual(cells(table([{**line, "pairs": [(100, 162)]}]), "five")[4], "0 of 1")
         self.assertEqual(cells(table([{**line, "pairs": [(100, 162)]}, {**line, "pairs": [(100, 150)]}]), "five")[4], "2 of 2")
-        self.assertEqual(cells(table([{**line, "pairs": [(100, 162)], "turns": turns} for turns in (1, 2)]), "five")[4], "0 of 2")
+        self.assertEqual(cells(table([{**line, "pairs": [(100, 162)], "alike": alike} for alike in (1, 2)]), "five")[4], "0 of 2")

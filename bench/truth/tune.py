@@ -6,6 +6,7 @@ Loopback only.
 """
 
 import argparse
+import csv
 import json
 import random
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from calibration import PAIRS, calibrate, measured_pairs, ratio_of
+from calibration import PAIRS, WORK, calibrate, measured_pairs, ratio_of
 from experiment import CONNECTIONS, GRACE_S, PLANTED, output_of
 from reuse import positive
 from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
@@ -74,10 +75,9 @@ def planted_ratio(world: World, chosen: set) -> float:
     return cost(world, set()) / cost(world, chosen)
 
 
-def measured(proofload: str, world: World, chosen: set, turns: float) -> list:
-    """The CPU time per request with these settings and without, in pairs of processes, without the lab: what turns cost is not proportional to
-    their number."""
-    sides = tuple({"SPIN": str(round((cost(world, on) - 1) * turns))} for on in (chosen, set()))
+def measured(proofload: str, world: World, chosen: set, alike: float) -> list:
+    """The CPU time per request with these settings and without, in pairs of processes, without the lab."""
+    sides = tuple({"WORK": f"{(cost(world, on) - 1) * alike:.2f}"} for on in (chosen, set()))
     return measured_pairs(proofload, sides, TRUTH_PAIRS)
 
 
@@ -89,10 +89,10 @@ def judged(world: World, chosen: set) -> tuple:
     return wanted <= chosen and not chosen & useless, bool(chosen & useless)
 
 
-def file_text(world: World, turns: float) -> str:
+def file_text(world: World, alike: float) -> str:
     """The experiment file of the service as it is, with what is tried and kept."""
     planted = settings(world)
-    env = {**PLANTED["env"], "TURNS": str(round(turns)), **(TAIL if world.tail != 1 else {}),
+    env = {**PLANTED["env"], "WORK_ALIKE": f"{alike:.2f}", **(TAIL if world.tail != 1 else {}),
            **{name: before for name, (before, _, _) in planted.items()}}
     return toml_text({
         "name": "planted",
@@ -103,23 +103,34 @@ def file_text(world: World, turns: float) -> str:
     })
 
 
-def attempt(options: argparse.Namespace, turns: float, step: Step) -> dict:
+def attempt(options: argparse.Namespace, alike: float, step: Step) -> dict:
     world = WORLDS[step.effect]
     budget_s = options.budget or world.budget_s
     with tempfile.TemporaryDirectory(prefix="bench-truth-") as folder:
         file = Path(folder) / "planted.toml"
-        file.write_text(file_text(world, turns))
+        file.write_text(file_text(world, alike))
         words = [options.proofload, "tune", file, "--budget", f"{budget_s}s", "--seed", str(step.seed(options.seed)), "--json",
                  "--out", Path(folder) / "record"]
         advice = json.loads(output_of(words, budget_s + GRACE_S, codes=(0,)))
+        confirmed_us = us_of_blocks(options.proofload, Path(folder) / "record")
     confirmed = advice["confirmed"] or {}
     verdicts = {one["name"].partition("=")[0]: one["verdict"] for one in advice["settings"]}
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
     advised = chosen({"verdicts": verdicts})
-    pairs = measured(options.proofload, world, advised, turns) if advised else None
-    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "pairs": pairs, "turns": turns, "limits": confirmed.get("limits"),
+    pairs = measured(options.proofload, world, advised, alike) if advised else None
+    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "confirmed_us": confirmed_us, "pairs": pairs, "alike": alike, "limits": confirmed.get("limits"),
             "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
             "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
+
+
+def us_of_blocks(proofload: str, folder: Path) -> list:
+    """The CPU time per request in each block of the confirmation, in microseconds: of the choice, and of the service as it is. As `pairs` are."""
+    sides = {}
+    for record in sorted(folder.glob("*-confirm")):
+        for row in csv.DictReader(output_of([proofload, "report", record, "--format", "csv"], GRACE_S).splitlines()):
+            if row["metric"] == "cpu_per_request" and row["dropped"] == "false" and row["value"]:
+                sides.setdefault(row["block"], {})[row["variant"] == "as it is"] = float(row["value"])
+    return [[of[False], of[True]] for of in sides.values() if len(of) == 2]
 
 
 def chosen(line: dict) -> frozenset:
@@ -128,8 +139,8 @@ def chosen(line: dict) -> frozenset:
 
 
 def choice(line: dict) -> tuple:
-    """What a run chose, of what, where so many turns cost as much as a request."""
-    return line["effect"], line.get("turns"), chosen(line)
+    """What a run chose, of what, where so many round trips cost as much as a request; in older runs turns of a loop."""
+    return line["effect"], line.get("alike", line.get("turns")), chosen(line)
 
 
 def truths(lines: list) -> dict:
@@ -166,13 +177,13 @@ def parse_options() -> argparse.Namespace:
 
 
 def study(options: argparse.Namespace) -> None:
-    # Anew each time: a study of ten hours is done in parts, and what a turn costs differs from host to host.
+    # Anew each time: a study of ten hours is done in parts, and what a round trip costs differs from host to host.
     random.seed(options.seed)
-    calibration = calibrate(options.proofload, PAIRS)
+    calibration = calibrate(options.proofload, PAIRS, WORK, "WORK")
     append(options.out, calibration)
-    turns = 100 * calibration["turns_per_percent"]
+    alike = 100 * calibration["turns_per_percent"]
     seconds = {name: options.budget or WORLDS[name].budget_s for name in options.world}
-    conduct(options.out, in_rounds("tune", seconds, options.count, options.seed), lambda step: attempt(options, turns, step))
+    conduct(options.out, in_rounds("tune", seconds, options.count, options.seed), lambda step: attempt(options, alike, step))
     print(table(read(options.out)))
 
 

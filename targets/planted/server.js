@@ -1,9 +1,10 @@
 'use strict';
 
 // An Express service into which a difference can be planted, for tests of whether it is found:
-//   COST_*      each makes a request cost so many times as much CPU, by turns of that loop; of EITHER_* only the largest does
+//   WORK        JSON round trips that each request costs beside its work; 4.5 are 4 or 5
+//   WORK_ALIKE  round trips that cost as much as the request without them
+//   COST_*      each makes a request cost so many times as much CPU, by such round trips; of EITHER_* only the largest does
 //   COST_TAIL   such a cost, which also halves TAIL_MS
-//   TURNS       turns that cost as much as the request without them, for COST_* and EITHER_*
 //   SPIN        turns of a loop that each request costs beside its work
 //   DELAY_MS    time that each response waits without using a processor
 //   DISTRIBUTION of that wait: "exponential" draws each anew, with this mean; "constant" (the default): all are the same
@@ -22,7 +23,8 @@ const number = (name) => Number(process.env[name] ?? 0);
 const factors = (prefix) =>
   Object.keys(process.env).filter((name) => name.startsWith(prefix)).map(number);
 const cost = [Math.max(1, ...factors('EITHER_')), ...factors('COST_')].reduce((all, one) => all * one);
-const spin = number('SPIN') + Math.round((cost - 1) * number('TURNS'));
+const work = number('WORK') + (cost - 1) * number('WORK_ALIKE');
+const spin = number('SPIN');
 const delayMs = number('DELAY_MS');
 const { DISTRIBUTION = 'constant' } = process.env;
 if (!['constant', 'exponential'].includes(DISTRIBUTION)) throw new RangeError(`DISTRIBUTION: constant or exponential, not ${DISTRIBUTION}`);
@@ -40,11 +42,19 @@ const orders = Array.from({ length: number('ORDERS') || 20 }, (_, index) => ({
   lines: [{ article: `article ${index}`, count: index % 3 }],
 }));
 
+// A busy host slows such work as much as the rest of a request, but a loop of arithmetic less.
+let owed = 0;
+let parsed = orders[0];
+function roundTrips(times) {
+  for (owed += times; owed >= 1; owed -= 1) parsed = JSON.parse(JSON.stringify(parsed));
+}
+
 const app = express();
 app.disable('x-powered-by');
 
 app.get('/', (req, res) => {
   if (spin > 0) turn(spin);
+  roundTrips(work);
   const waitMs = (drawn ? -Math.log(1 - Math.random()) : 1) * delayMs + (tailShare > 0 && Math.random() < tailShare ? tailMs : 0);
   if (waitMs > 0) setTimeout(() => res.json(orders), waitMs);
   else res.json(orders);
