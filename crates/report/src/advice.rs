@@ -217,6 +217,11 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
     let spec = &tuning.spec;
     let setting = &spec.settings[of];
     let (chosen, screened) = (tuning.chosen[of], setting.screened + 1);
+    let raced = tuning.won[of];
+    let level = if chosen > 0 { chosen } else { raced.unwrap_or(screened) };
+    let screened_only = (level != screened).then(|| {
+        format!("its effect and memory are those of {}, which was screened", setting.level(screened))
+    });
     let effect = tuning.effect(of, spec.metric);
     let helps = effect.is_some_and(|known| known.is_better(spec.metric));
     let held = tuning.held_back(of);
@@ -235,18 +240,18 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
         State::Worse => (Worth::Worse, None),
         State::Same => (Worth::Same, None),
         State::Better if chosen > 0 => match advised {
-            Ok(worth) => {
-                let raced = (chosen != screened).then(|| setting.level(screened));
-                (worth, raced.map(|level| format!("the figures are those of {level}, which was screened")))
-            }
+            Ok(worth) => (worth, screened_only),
             Err(why) => (Worth::HeldBack, Some(why.to_owned())),
         },
-        State::Better if breaks => (Worth::HeldBack, limit),
+        State::Better if breaks => {
+            let why: Vec<String> = limit.into_iter().chain(screened_only).collect();
+            (Worth::HeldBack, Some(why.join("; ")))
+        }
         State::Better if spec.keep.is_empty() => {
-            (Worth::HeldBack, Some("the others do better without it".to_owned()))
+            (Worth::HeldBack, Some("the chosen settings do better without it".to_owned()))
         }
         State::Better => {
-            let why = "the others do better without it, or keep the limits only so";
+            let why = "the chosen settings do better without it, or keep the limits only so";
             (Worth::HeldBack, Some(why.to_owned()))
         }
         State::Open if limit.is_some() && (breaks || helps) => (Worth::HeldBack, limit),
@@ -254,18 +259,15 @@ fn tried(tuning: &Tuning, of: usize, advised: Result<Worth, &str>) -> Tried {
     };
     Tried {
         name: setting.name.clone(),
-        level: setting.level(if chosen > 0 { chosen } else { screened }).to_owned(),
+        level: setting.level(level).to_owned(),
         verdict,
         effect,
         memory: tuning.effect(of, Metric::PeakMemory),
         why,
-        untried_levels: match chosen {
-            0 => {
-                let others = (1..=setting.levels.len()).filter(|level| *level != screened);
-                others.map(|level| setting.level(level).to_owned()).collect()
-            }
-            _ => Vec::new(),
-        },
+        untried_levels: (1..=setting.levels.len())
+            .filter(|other| *other != screened && chosen == 0 && raced.is_none())
+            .map(|other| setting.level(other).to_owned())
+            .collect(),
         more_s: (verdict == Worth::Undecided).then(|| tuning.more_s(of)).flatten(),
         cost: setting.cost.clone(),
         source: setting.source.clone(),
@@ -510,6 +512,8 @@ impl Advice {
 
 #[cfg(test)]
 mod tests {
+    use analysis::tune::{Level, Setting, Spec};
+
     use super::*;
 
     fn tried(level: &str, verdict: Worth, (ratio, low, high): (f64, f64, f64)) -> Tried {
@@ -524,7 +528,7 @@ mod tests {
     #[test]
     fn the_summary_has_a_line_for_what_need_not_be_set() {
         let open = Tried { more_s: Some(350.0), ..tried("huge pages", Worth::Undecided, (1.02, 0.99, 1.06)) };
-        let why = Some("the others do better without it".to_owned());
+        let why = Some("the chosen settings do better without it".to_owned());
         let held = Tried { why, ..tried("jemalloc", Worth::HeldBack, (1.034, 1.008, 1.061)) };
         let cost = "memory for each process".to_owned();
         let set = Tried { cost, ..tried("2 processes (cluster)", Worth::Set, (1.58, 1.41, 1.77)) };
@@ -566,5 +570,21 @@ mod tests {
         confirmed.limits[0].seen = Some(Known { ratio: 1.1, low: 0.9, high: 1.4 });
         advice.settings[0].verdict = confirmed.advised().expect("it helps");
         insta::assert_snapshot!("a_limit_that_is_open", plain(&advice));
+    }
+
+    #[test]
+    fn levels_count_as_untried_unless_they_were_raced() {
+        let levels = ["POOL=2", "POOL=8"].map(|name| Level { name: name.into(), changes: Vec::new() });
+        let settings = vec![Setting { levels: levels.into(), ..Setting::default() }];
+        let (metric, keep) = (Metric::Throughput, vec![Keep::read("p99 < +10%").unwrap()]);
+        let mut tuning = Tuning::new(Spec { settings, metric, margin: 0.03, keep, budget_s: 600.0, seed: 1 });
+        tuning.states = vec![State::Better];
+        for (won, level, untried) in [(None, "POOL=2", vec!["POOL=8"]), (Some(2), "POOL=8", vec![])] {
+            // What won broke the limit at a rate, and is not chosen.
+            tuning.won = vec![won];
+            let tried = Advice::of(&tuning, &[]).settings.remove(0);
+            assert_eq!((tried.level.as_str(), tried.verdict), (level, Worth::HeldBack));
+            assert_eq!(tried.untried_levels, untried);
+        }
     }
 }

@@ -51,7 +51,8 @@ pub(super) struct Waiting {
     /// Cores that they may use; `None` in records that do not say.
     of: Option<usize>,
     generator_share: f64,
-    connections: u32,
+    /// Requests under way at once.
+    under_way: u32,
     /// Good responses per second.
     per_s: f64,
     /// CPU time for one of them in milliseconds.
@@ -73,13 +74,13 @@ pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Opt
         [asked.baseline, asked.candidate].contains(&variant.index) && same_stall(run, asked).is_some()
     };
     only_if(!run.plan.comparisons.iter().any(stalls))?;
-    let Waiting { cores, connections, per_s, cpu_ms, generator_share, .. } = *waiting;
+    let Waiting { cores, under_way, per_s, cpu_ms, generator_share, .. } = *waiting;
     let of = waiting.of.map_or(" cores".to_owned(), |of| format!(" of {}", many(of as u64, "core")));
     let evidence = evidence!(
-        "its services kept {cores}{of} busy and the generator {generator} of one, with {connections} connections and {throughput} \
-         responses: each took {took} (connections / throughput), of which they computed {computed}";
+        "its services kept {cores}{of} busy and the generator {generator} of one, with {under_way} requests under way and \
+         {throughput} responses: each took {took} (requests under way / throughput), of which they computed {computed}";
         cores = Quantity::number(cores), generator = Quantity::share(generator_share),
-        took = Quantity::seconds(f64::from(connections) / per_s), throughput = Quantity::per_s(per_s), computed = Quantity::us(cpu_ms * 1e3));
+        took = Quantity::seconds(f64::from(under_way) / per_s), throughput = Quantity::per_s(per_s), computed = Quantity::us(cpu_ms * 1e3));
     let remedy = "its throughput is that of waiting (a timer, a lock, a disk, another machine, too few connections), so what requests cost hardly \
                   shows in it; raise load.connections until throughput rises no more, or judge `cpu_per_request`, or a quantile of the \
                   response time, which is in open loop";
@@ -155,18 +156,19 @@ impl Waiting {
         let exact = |q: f64| latencies.quantile(q).filter(|quantile| kept && quantile.is_exact());
         let ms = |q: f64| Some(exact(q)?.ns() as f64 / 1e6);
         let connections = slices.iter().map(|slice| slice.connections).max().filter(|count| *count > 0)?;
+        let under_way = connections * variant.plan.load.protocol.lanes();
         let windows = total(slices, |slice| u64::from(slice.turns)).max(1);
         let cpu_ns = total(slices, Slice::services_cpu_ns) as f64;
         Some(Waiting {
             cores: cpu_ns / wall_ns(slices),
             of: Some(cpus(trials.first()?, |_| true)).filter(|of| *of > 0),
             generator_share: generator_share(slices),
-            connections,
+            under_way,
             per_s: log_over(Metric::Throughput, slices.iter().copied())?.exp(),
             cpu_ms: cpu_ns / ok.max(1) as f64 / 1e6,
             median_ms: ms(0.5),
             most_ms: ms(0.1).zip(ms(0.9)),
-            by_window: in_window as f64 / (f64::from(connections) * windows as f64),
+            by_window: in_window as f64 / (f64::from(under_way) * windows as f64),
             by_latency: slices.iter().all(|slice| slice.waits),
         })
     }
@@ -175,7 +177,7 @@ impl Waiting {
     fn stall_ms(&self) -> Option<f64> {
         // Connections begin a window together, and of the response that it cuts off none is counted: up to one for each is missing.
         let alike = |ms: &f64| {
-            let counted = self.per_s * ms / 1e3 / f64::from(self.connections);
+            let counted = self.per_s * ms / 1e3 / f64::from(self.under_way);
             let step = counted / self.by_window;
             (1.0 - STALL_LITTLE_MAX - step..=1.0 + STALL_LITTLE_MAX).contains(&counted)
         };

@@ -55,6 +55,8 @@ pub struct Tuning {
     pub states: Vec<State>,
     /// The level of each setting that is advised, 0 for none; of one that is raced the level that stands for it.
     pub chosen: Row,
+    /// The level that won where those of a setting were raced, and stands for it from then on.
+    pub won: Vec<Option<usize>>,
     /// What the confirmation came to: `None` before it, and where there was nothing to confirm; inside of it `None` where it is void.
     pub confirmed: Option<Option<Confirmation>>,
     /// Why blocks have no figures.
@@ -95,6 +97,7 @@ impl Tuning {
         Tuning {
             states: vec![State::Open; count],
             chosen: vec![0; count],
+            won: vec![None; count],
             phase: Phase::Baseline,
             spent_s: 0.0,
             trial_s: 0.0,
@@ -206,7 +209,7 @@ impl Tuning {
             }
             (Phase::Won(of, level), outcome) => {
                 match outcome.failed() {
-                    None => self.chosen[of] = level,
+                    None => (self.chosen[of], self.won[of]) = (level, Some(level)),
                     Some(why) => self.lost.push(why),
                 }
                 self.phase = self.next_race(of + 1);
@@ -536,6 +539,7 @@ impl Tuning {
     /// Takes the cheapest of the levels that are about as good as the best of those that keep the limits.
     fn end_race(&mut self, of: usize) {
         let won = self.race.take().and_then(|race| race.cheapest()).map(|level| level + 1);
+        self.won[of] = won.is_some().then(|| self.screened_level(of));
         let other = won.filter(|level| *level != self.screened_level(of));
         self.phase = other.map_or_else(|| self.next_race(of + 1), |level| Phase::Won(of, level));
     }

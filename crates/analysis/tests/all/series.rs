@@ -3,6 +3,7 @@
 
 use crate::given;
 use crate::made::{Maker, PLANTS, Plant, Run, slices, sound};
+use model::Protocol;
 use proofload_analysis::Grade::Warning;
 use proofload_analysis::conclude;
 use record::{Record, Slice};
@@ -166,6 +167,16 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     let mut client = waiting(0.3, [20.0, 12.0]);
     given::slices(&mut client).for_each(given::saturate);
     assert_eq!(found(&client), [""; 0]);
+    // Each stream of a connection has a request.
+    let mut streams = waiting(0.3, [20.0, 12.0]);
+    streams
+        .header
+        .plan
+        .variants
+        .iter_mut()
+        .for_each(|variant| variant.load.protocol = Protocol::Http2 { streams: 4 });
+    given::slices(&mut streams).for_each(|slice| slice.connections /= 4);
+    assert!(evidence(&streams, unsaturated).contains("each took 20.0 ms"));
 }
 
 #[test]
