@@ -42,7 +42,7 @@ const orders = Array.from({ length: number('ORDERS') || 20 }, (_, index) => ({
   lines: [{ article: `article ${index}`, count: index % 3 }],
 }));
 
-// A busy host slows such work as much as the rest of a request, but a loop of arithmetic less.
+// A busy host slows such work more like the rest of a request than it slows a loop of arithmetic.
 let owed = 0;
 let parsed = orders[0];
 function roundTrips(times) {
