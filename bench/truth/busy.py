@@ -12,46 +12,38 @@ from math import log
 from pathlib import Path
 from statistics import mean, median
 
-from calibration import DRIVER, SLICE_S, WARM_UP
+from calibration import in_turns, per_request, ratio_of, warmed_up
 from reuse import positive, progress
 from study import add_proofload, append, command, duration, read
-from variance import Process, client, finished, measure
 
 COSTS = ({}, {"SPIN": "26650"}, {"WORK": "38"})  # each about half a request
 PARTS = 5
 
 
 def table(rounds: list) -> str:
-    """One row for each part of the rounds, the quietest first: a round is as busy as all its processes say together."""
+    """One row for each part of the rounds, the quietest first. How busy a round was is told by those before and after it: by its own figures a
+    round would be called busy whose request happened to take long."""
     typical = [median(side) for side in zip(*rounds)]
-    ordered = sorted(rounds, key=lambda one: mean(log(us / of) for us, of in zip(one, typical)))
-    rows = ["| rounds | request, µs | with SPIN | with WORK |", "|---|--:|--:|--:|"]
+    busy = [mean(log(us / of) for us, of in zip(one, typical)) for one in rounds]
+    inner = sorted(range(1, len(rounds) - 1), key=lambda at: busy[at - 1] + busy[at + 1])
+    names = [name for env in COSTS[1:len(typical)] for name in env]
+    rows = ["| rounds | request, µs | " + " | ".join(f"with {name}" for name in names) + " |", "|---|--:|" + "--:|" * len(names)]
     for part in range(PARTS):
-        sides = [mean(side) for side in zip(*ordered[part * len(ordered) // PARTS:(part + 1) * len(ordered) // PARTS])]
-        ratios = " | ".join(f"×{side / sides[0]:.3f}" for side in sides[1:])
-        rows.append(f"| {part + 1} of {PARTS} | {sides[0]:.0f} | {ratios} |")
+        sides = list(zip(*(rounds[at] for at in inner[part * len(inner) // PARTS:(part + 1) * len(inner) // PARTS])))
+        ratios = [ratio_of(list(zip(sides[0], side))) for side in sides[1:]]
+        cells = " | ".join(f"×{ratio:.3f} ± {ratio * error:.3f}" for ratio, error in ratios)
+        rows.append(f"| {part + 1} of {PARTS} | {mean(sides[0]):.0f} | {cells} |")
     return "\n".join(rows)
 
 
 def study(options: argparse.Namespace) -> None:
     random.seed(options.seed)
-    processes = []
-    try:
-        for env in COSTS:
-            processes.append(Process("planted", WARM_UP, env))
-            finished(client(options.proofload, processes[-1].port, 3, driver=DRIVER))
+    with warmed_up(options.proofload, COSTS) as processes:
         until = time.monotonic() + options.seconds
         while (left := until - time.monotonic()) > 0:
-            order = random.sample(range(len(processes)), len(processes))
-            us = [[] for _ in processes]
-            for which in order + order[::-1]:
-                slice_ = measure(options.proofload, processes, which, SLICE_S, DRIVER)
-                us[which].append(slice_["main_us"] + slice_["helpers_us"])
-            append(options.out, {"kind": "round", "us": [round(mean(side), 1) for side in us]})
+            us = [per_request(slices) for slices in in_turns(options.proofload, processes)]
+            append(options.out, {"kind": "round", "us": [round(one, 1) for one in us]})
             progress(f"about {duration(left)} left\n")
-    finally:
-        for process in processes:
-            process.stop()
     print(table([line["us"] for line in read(options.out)]))
 
 

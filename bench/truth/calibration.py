@@ -4,10 +4,11 @@ A calibration is a line of its own in a study's file, and the study keeps to it.
 """
 
 import random
+from contextlib import contextmanager
 from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from effects import Effect
 from reuse import Failed, progress
@@ -48,8 +49,7 @@ def planted(proofload: str, percent: float) -> dict:
 
 def calibrate(proofload: str, pairs: int, turns: int = SPIN, variable: str = "SPIN") -> dict:
     """The line that says what so many turns cost, or round trips with "WORK". Raises `Failed` if they cost nothing."""
-    measured = measured_pairs(proofload, ({}, {variable: str(turns)}), pairs)
-    return {"variable": variable, **calibration_of(turns, measured)}
+    return calibration_of(turns, measured_pairs(proofload, ({}, {variable: str(turns)}), pairs), variable)
 
 
 def measured_pairs(proofload: str, sides: tuple, count: int) -> list:
@@ -67,37 +67,53 @@ def ratio_of(measured: list) -> tuple:
     return exp(mean(logs)), stdev(logs) / len(logs) ** 0.5 if len(logs) > 1 else None
 
 
-def calibration_of(spin: int, measured: list) -> dict:
-    """From pairs of CPU time per request, in microseconds, without the loop and with `spin` turns of it."""
+def calibration_of(turns: int, measured: list, variable: str = "SPIN") -> dict:
+    """From pairs of CPU time per request, in microseconds, without what the variable plants and with so many turns of it."""
     ratio, error = ratio_of(measured)
     if ratio <= 1:
-        raise Failed(f"{spin} turns of the loop cost nothing: the CPU time per request is {ratio:.3f} of that without")
+        raise Failed(f"{variable}={turns} costs nothing: the CPU time per request is {ratio:.3f} of that without")
     percent = 100 * (ratio - 1)
     # To first order: d(ratio) = ratio * d(log ratio).
     error = error and 100 * ratio * error
-    return {"kind": "calibration", "spin": spin, "plain_us": mean(plain for plain, _ in measured),
+    return {"kind": "calibration", variable.lower(): turns, "plain_us": mean(plain for plain, _ in measured),
             "spun_us": mean(spun for _, spun in measured), "percent": percent, "percent_standard_error": error,
-            "turns_per_percent": spin / percent, "pairs": measured}
+            "turns_per_percent": turns / percent, "pairs": measured}
 
 
 def pair(proofload: str, sides: tuple) -> tuple:
-    """CPU time per request with each of two environments, in slices A B B A, so that drift hits both."""
+    """CPU time per request with each of two environments."""
     used = ([], [])
+    with warmed_up(proofload, sides) as processes:
+        while len(used[0]) < SLICES:
+            for side, slices in zip(used, in_turns(proofload, processes)):
+                side.extend(slices)
+    return per_request(used[0]), per_request(used[1])
+
+
+@contextmanager
+def warmed_up(proofload: str, sides: tuple) -> Iterator[list]:
+    """A process with each environment, which ends with the context."""
     processes = []
     try:
         for env in sides:
             processes.append(Process("planted", WARM_UP, env))
         for process in processes:
             finished(client(proofload, process.port, process.treatment.warm_s, driver=DRIVER))
-        while len(used[0]) < SLICES:
-            first = random.randrange(2)
-            for which in (first, 1 - first, 1 - first, first):
-                slice_ = measure(proofload, processes, which, SLICE_S, DRIVER)
-                used[which].append((slice_["throughput"], slice_["main_us"] + slice_["helpers_us"]))
+        yield processes
     finally:
         for process in processes:
             process.stop()
-    return per_request(used[0]), per_request(used[1])
+
+
+def in_turns(proofload: str, processes: list) -> list:
+    """Throughput and CPU time per request, in microseconds, of two slices of each process: in random order and then in reverse (A B B A), so that
+    drift hits all alike."""
+    order = random.sample(range(len(processes)), len(processes))
+    used = [[] for _ in processes]
+    for which in order + order[::-1]:
+        slice_ = measure(proofload, processes, which, SLICE_S, DRIVER)
+        used[which].append((slice_["throughput"], slice_["main_us"] + slice_["helpers_us"]))
+    return used
 
 
 def per_request(slices: list) -> float:

@@ -63,10 +63,9 @@ def log_ratios(table: str, report: dict) -> Optional[list]:
     """Of each block that counts, what was judged: throughput of the clock or of the services' CPU time, whichever gives the estimate."""
     (comparison,) = report["comparisons"]
     names = [report["variants"][comparison[side]]["name"] for side in ("baseline", "candidate")]
-    estimate, rows = comparison["estimate"], list(csv.DictReader(table.splitlines()))
+    estimate = comparison["estimate"]
     for metric, sign in ((comparison["metric"], 1), ("cpu_per_request", -1)):
-        values = {(row["block"], row["variant"]): float(row["value"]) for row in rows
-                  if row["metric"] == metric and row["dropped"] == "false" and row["value"]}
+        values = by_block(table, metric)
         blocks = sorted({block for block, _ in values}, key=int)
         sides = [[values.get((block, name)) for block in blocks] for name in names]
         if not estimate or len(blocks) != estimate["blocks"] or None in sides[0] + sides[1]:
@@ -75,6 +74,12 @@ def log_ratios(table: str, report: dict) -> Optional[list]:
         if abs(mean(logs) - log(estimate["ratio"])) < 1e-4:
             return logs
     return None
+
+
+def by_block(table: str, metric: str) -> dict:
+    """A metric's values by block and variant, of blocks that count, from a report as CSV."""
+    return {(row["block"], row["variant"]): float(row["value"]) for row in csv.DictReader(table.splitlines())
+            if row["metric"] == metric and row["dropped"] == "false" and row["value"]}
 
 
 def report_and_events(output: str, record: Path) -> tuple:

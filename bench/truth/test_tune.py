@@ -1,12 +1,15 @@
 """Tests how advice on planted settings is judged."""
 
 import argparse
+import random
 import tempfile
 import tomllib
 import unittest
+from math import exp
 from pathlib import Path
 from unittest import mock
 
+import busy
 import tune
 from reuse import Failed
 from study import Step
@@ -50,3 +53,9 @@ class Tune(unittest.TestCase):
         self.assertEqual(cells(table([line]), "five")[1:5], ["1", "1", "0", "1 of 1"])
         self.assertEqual(cells(table([{**line, "pairs": [(100, 162), (100, 162.2)]}]), "five")[4], "0 of 1")
         self.assertEqual(cells(table([{**line, "pairs": [(100, 150), (100, 175)]}]), "five")[4], "1 of 1")
+
+    def test_a_host_that_is_never_busy_changes_no_ratio(self):
+        source = random.Random(1)
+        rounds = [(100 * exp(source.gauss(0, 0.2)), 150 * exp(source.gauss(0, 0.05))) for _ in range(2000)]
+        ratios = [float(row.split("×")[1].split()[0]) for row in busy.table(rounds).splitlines()[2:]]
+        self.assertTrue(len(ratios) == 5 and all(1.42 < ratio < 1.58 for ratio in ratios), ratios)

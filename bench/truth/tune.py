@@ -6,7 +6,6 @@ Loopback only.
 """
 
 import argparse
-import csv
 import json
 import random
 import sys
@@ -17,7 +16,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from calibration import PAIRS, WORK, calibrate, measured_pairs, ratio_of
-from experiment import CONNECTIONS, GRACE_S, PLANTED, output_of
+from experiment import CONNECTIONS, GRACE_S, PLANTED, by_block, output_of
 from reuse import positive
 from study import Step, add_options, add_proofload, append, command, conduct, in_rounds, read
 from toml_writer import toml_text
@@ -119,19 +118,18 @@ def attempt(options: argparse.Namespace, alike: float, step: Step) -> dict:
     effects = {one["name"].partition("=")[0]: one["effect"] for one in advice["settings"]}
     advised = chosen({"verdicts": verdicts})
     pairs = measured(options.proofload, world, advised, alike) if advised else None
-    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "confirmed_us": confirmed_us, "pairs": pairs, "alike": alike, "limits": confirmed.get("limits"),
-            "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"], "findable": advice["findable"],
-            "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
+    return {"verdicts": verdicts, "effects": effects, "confirmed": confirmed.get("effect"), "confirmed_us": confirmed_us, "pairs": pairs,
+            "alike": alike, "limits": confirmed.get("limits"), "void": confirmed.get("void"), "notes": advice["notes"], "seconds": advice["seconds"],
+            "findable": advice["findable"], "budget_s": budget_s, "why": {one["name"].partition("=")[0]: one["why"] for one in advice["settings"] if one["why"]}}
 
 
 def us_of_blocks(proofload: str, folder: Path) -> list:
     """The CPU time per request in each block of the confirmation, in microseconds: of the choice, and of the service as it is. As `pairs` are."""
-    sides = {}
-    for record in sorted(folder.glob("*-confirm")):
-        for row in csv.DictReader(output_of([proofload, "report", record, "--format", "csv"], GRACE_S).splitlines()):
-            if row["metric"] == "cpu_per_request" and row["dropped"] == "false" and row["value"]:
-                sides.setdefault(row["block"], {})[row["variant"] == "as it is"] = float(row["value"])
-    return [[of[False], of[True]] for of in sides.values() if len(of) == 2]
+    for record in folder.glob("*-confirm"):
+        us = by_block(output_of([proofload, "report", record, "--format", "csv"], GRACE_S), "cpu_per_request")
+        base = {block: value for (block, variant), value in us.items() if variant == "as it is"}
+        return [[value, base[block]] for (block, variant), value in us.items() if variant != "as it is" and block in base]
+    return []
 
 
 def chosen(line: dict) -> frozenset:

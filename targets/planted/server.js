@@ -42,7 +42,7 @@ const orders = Array.from({ length: number('ORDERS') || 20 }, (_, index) => ({
   lines: [{ article: `article ${index}`, count: index % 3 }],
 }));
 
-// A busy host slows such work more like the rest of a request than it slows a loop of arithmetic.
+// Text and objects are made, as by the rest of a request.
 let owed = 0;
 let parsed = orders[0];
 function roundTrips(times) {

@@ -51,7 +51,7 @@ pub(super) struct Waiting {
     /// Cores that they may use; `None` in records that do not say.
     of: Option<usize>,
     generator_share: f64,
-    /// Requests under way at once.
+    /// Requests under way at once, if the server lets there be as many.
     under_way: u32,
     /// Good responses per second.
     per_s: f64,

@@ -142,6 +142,15 @@ fn waiting(cores: f64, ms: [f64; 2]) -> Record {
     record
 }
 
+/// The same requests over a quarter of the connections.
+fn over_streams(mut record: Record) -> Record {
+    for variant in &mut record.header.plan.variants {
+        variant.load.protocol = Protocol::Http2 { streams: 4 };
+    }
+    given::slices(&mut record).for_each(|slice| slice.connections /= 4);
+    record
+}
+
 #[test]
 fn throughput_of_waiting_is_told_from_throughput_of_work() {
     let unsaturated = "service_not_saturated";
@@ -168,14 +177,7 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
     given::slices(&mut client).for_each(given::saturate);
     assert_eq!(found(&client), [""; 0]);
     // Each stream of a connection has a request.
-    let mut streams = waiting(0.3, [20.0, 12.0]);
-    streams
-        .header
-        .plan
-        .variants
-        .iter_mut()
-        .for_each(|variant| variant.load.protocol = Protocol::Http2 { streams: 4 });
-    given::slices(&mut streams).for_each(|slice| slice.connections /= 4);
+    let streams = over_streams(waiting(0.3, [20.0, 12.0]));
     assert!(evidence(&streams, unsaturated).contains("each took 20.0 ms"));
 }
 
@@ -183,6 +185,7 @@ fn throughput_of_waiting_is_told_from_throughput_of_work() {
 fn a_pause_that_both_make_is_told_instead() {
     assert_eq!(found(&waiting(0.1, [40.5, 41.5])), ["same_stall"]);
     assert_eq!(found(&waiting(0.1, [100.5, 100.4])), ["same_stall"], "a timer");
+    assert_eq!(found(&over_streams(waiting(0.1, [40.5, 41.5]))), ["same_stall"]);
     let unsaturated = "service_not_saturated";
     assert_eq!(found(&waiting(0.1, [40.5, 30.0])), [unsaturated, unsaturated]);
     assert_eq!(found(&waiting(0.1, [73.0, 73.1])), [unsaturated, unsaturated], "a pause, and nobody's timer");
@@ -201,6 +204,7 @@ fn responses_that_are_counted_in_lockstep_are_told() {
     };
     // Five of 100 ms in half a second, or four.
     assert_eq!(steps(&waiting(0.1, [100.5, 101.5])), 2);
+    assert_eq!(steps(&over_streams(waiting(0.1, [100.5, 101.5]))), 2);
     assert!(evidence(&waiting(0.1, [100.5, 101.5]), "throughput_in_steps").contains("steps of 20 %"));
     assert_eq!(steps(&waiting(0.1, [10.0, 11.0])), 0, "fifty of them are steps below the margin");
     assert_eq!(steps(&waiting(0.95, [100.5, 101.5])), 0, "what works hands them out one after the other");
