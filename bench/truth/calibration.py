@@ -4,7 +4,9 @@ A calibration is a line of its own in a study's file, and the study keeps to it.
 """
 
 import random
-from contextlib import contextmanager
+import signal
+import time
+from contextlib import ExitStack, contextmanager
 from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
@@ -19,8 +21,9 @@ from variance import Process, Treatment, client, finished, measure
 SPIN = 50_000
 WORK = 75
 SLICE_S = 0.2
-SLICES = 6  # of each process of a pair
-WARM_UP = Treatment(warm_s=1.0)
+SLICES = 12  # of each process of a pair
+CONNECT_S = 0.05
+WARM_UP = Treatment(warm_s=4.0)
 PAIRS = 12
 PAIRS_OF_STEPS = (4, 12)
 PAIRS_OF_TRUTH = 24
@@ -81,13 +84,28 @@ def calibration_of(turns: int, measured: list, variable: str = "SPIN") -> dict:
 
 
 def pair(proofload: str, sides: tuple) -> tuple:
-    """CPU time per request with each of two environments."""
-    used = ([], [])
-    with warmed_up(proofload, sides) as processes:
-        while len(used[0]) < SLICES:
-            for side, slices in zip(used, in_turns(proofload, processes)):
-                side.extend(slices)
-    return per_request(used[0]), per_request(used[1])
+    """CPU time per request with each of two environments, in microseconds. Each has one client all the time, and the clients take turns: with a
+    new client for each slice the services would be measured while they make connections and throw them away."""
+    order = []
+    while len(order) < 2 * SLICES:
+        order += random.sample((0, 1), 2)
+        order += order[:-3:-1]
+    with warmed_up(proofload, sides) as processes, ExitStack() as ended:
+        before = [sum(process.cpu_ns()) for process in processes]
+        clients = [client(proofload, process.port, SLICE_S * len(order), driver=DRIVER) for process in processes]
+        for each in clients:
+            ended.callback(each.kill)
+        time.sleep(CONNECT_S)
+        for each in clients:
+            each.send_signal(signal.SIGSTOP)
+        for which in order:
+            clients[which].send_signal(signal.SIGCONT)
+            time.sleep(SLICE_S)
+            clients[which].send_signal(signal.SIGSTOP)
+        for each in clients:
+            each.send_signal(signal.SIGCONT)
+        requests = [finished(each)[1] for each in clients]
+        return tuple((sum(process.cpu_ns()) - so_far) / of / 1e3 for process, so_far, of in zip(processes, before, requests))
 
 
 @contextmanager
@@ -97,8 +115,10 @@ def warmed_up(proofload: str, sides: tuple) -> Iterator[list]:
     try:
         for env in sides:
             processes.append(Process("planted", WARM_UP, env))
-        for process in processes:
-            finished(client(proofload, process.port, process.treatment.warm_s, driver=DRIVER))
+        # At once: a process that idles while the next one is warmed up is another one than that.
+        clients = [client(proofload, process.port, process.treatment.warm_s, driver=DRIVER) for process in processes]
+        for each in clients:
+            finished(each)
         yield processes
     finally:
         for process in processes:
