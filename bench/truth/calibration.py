@@ -27,7 +27,7 @@ WARM_UP = Treatment(warm_s=4.0)
 PAIRS = 12
 PAIRS_OF_STEPS = (4, 12)
 PAIRS_OF_TRUTH = 24
-# As experiments load: by epoll the same turns cost another share.
+# As experiments load.
 DRIVER = "auto"
 
 
