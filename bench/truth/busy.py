@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import mean, median
 
 from calibration import in_turns, per_request, ratio_of, warmed_up
-from reuse import positive, progress
+from reuse import Failed, positive, progress
 from study import add_proofload, append, command, duration, read
 
 COSTS = ({}, {"SPIN": "26650"}, {"WORK": "38"})  # each about half a request
 PARTS = 5
+ROUNDS_MIN = 2 * PARTS + 2  # two in each part, and the first and the last, which are in none
 
 
 def table(rounds: list) -> str:
@@ -44,7 +45,10 @@ def study(options: argparse.Namespace) -> None:
             us = [per_request(slices) for slices in in_turns(options.proofload, processes)]
             append(options.out, {"kind": "round", "us": [round(one, 1) for one in us]})
             progress(f"about {duration(left)} left\n")
-    print(table([line["us"] for line in read(options.out)]))
+    rounds = [line["us"] for line in read(options.out)]
+    if len(rounds) < ROUNDS_MIN:
+        raise Failed(f"{len(rounds)} rounds are too few, {ROUNDS_MIN} would do: --seconds {options.seconds} is too short")
+    print(table(rounds))
 
 
 def parse_options() -> argparse.Namespace:

@@ -6,7 +6,7 @@ A calibration is a line of its own in a study's file, and the study keeps to it.
 import random
 import signal
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from math import exp, log
 from pathlib import Path
 from statistics import mean, stdev
@@ -23,7 +23,7 @@ WORK = 75
 SLICE_S = 0.2
 SLICES = 12  # of each process of a pair
 CONNECT_S = 0.05
-WARM_UP = Treatment(warm_s=4.0)
+WARM_UP = Treatment(warm_s=2.0)  # of each process; they share a core
 PAIRS = 12
 PAIRS_OF_STEPS = (4, 12)
 PAIRS_OF_TRUTH = 24
@@ -84,45 +84,56 @@ def calibration_of(turns: int, measured: list, variable: str = "SPIN") -> dict:
 
 
 def pair(proofload: str, sides: tuple) -> tuple:
-    """CPU time per request with each of two environments, in microseconds. Each has one client all the time, and the clients take turns: with a
-    new client for each slice the services would be measured while they make connections and throw them away."""
+    """CPU time per request with each of two environments, in microseconds, in slices A B B A so that drift hits both. Each process keeps one client,
+    which is stopped and continued: a new client for each slice has the service open and close connections while it is measured."""
     order = []
     while len(order) < 2 * SLICES:
-        order += random.sample((0, 1), 2)
-        order += order[:-3:-1]
-    with warmed_up(proofload, sides) as processes, ExitStack() as ended:
+        turns = random.sample((0, 1), 2)
+        order += turns + turns[::-1]
+    with warmed_up(proofload, sides) as processes:
         before = [sum(process.cpu_ns()) for process in processes]
-        clients = [client(proofload, process.port, SLICE_S * len(order), driver=DRIVER) for process in processes]
-        for each in clients:
-            ended.callback(each.kill)
-        time.sleep(CONNECT_S)
-        for each in clients:
-            each.send_signal(signal.SIGSTOP)
-        for which in order:
-            clients[which].send_signal(signal.SIGCONT)
-            time.sleep(SLICE_S)
-            clients[which].send_signal(signal.SIGSTOP)
-        for each in clients:
-            each.send_signal(signal.SIGCONT)
-        requests = [finished(each)[1] for each in clients]
+        with loaded(proofload, processes, SLICE_S * len(order)) as clients:
+            time.sleep(CONNECT_S)
+            for each in clients:
+                each.send_signal(signal.SIGSTOP)
+            for which in order:
+                clients[which].send_signal(signal.SIGCONT)
+                time.sleep(SLICE_S)
+                clients[which].send_signal(signal.SIGSTOP)
+            for each in clients:
+                each.send_signal(signal.SIGCONT)
+            requests = [finished(each)[1] for each in clients]
         return tuple((sum(process.cpu_ns()) - so_far) / of / 1e3 for process, so_far, of in zip(processes, before, requests))
 
 
 @contextmanager
 def warmed_up(proofload: str, sides: tuple) -> Iterator[list]:
-    """A process with each environment, which ends with the context."""
+    """A process with each environment, which ends with the context. All are warmed up at once, so that none idles meanwhile."""
     processes = []
     try:
         for env in sides:
             processes.append(Process("planted", WARM_UP, env))
-        # At once: a process that idles while the next one is warmed up is another one than that.
-        clients = [client(proofload, process.port, process.treatment.warm_s, driver=DRIVER) for process in processes]
-        for each in clients:
-            finished(each)
+        with loaded(proofload, processes, WARM_UP.warm_s * len(processes)) as clients:
+            for each in clients:
+                finished(each)
         yield processes
     finally:
         for process in processes:
             process.stop()
+
+
+@contextmanager
+def loaded(proofload: str, processes: list, seconds: float) -> Iterator[list]:
+    """A client of each process, killed with the context if it still runs."""
+    clients = []
+    try:
+        for process in processes:
+            clients.append(client(proofload, process.port, seconds, driver=DRIVER))
+        yield clients
+    finally:
+        for each in clients:
+            each.kill()
+            each.wait()
 
 
 def in_turns(proofload: str, processes: list) -> list:
