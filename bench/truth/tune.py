@@ -152,10 +152,12 @@ def table(lines: list) -> str:
         of = [line for line in lines if line.get("effect") == name and "verdicts" in line]
         right, useless = [sum(column) for column in zip(*(judged(world, chosen(line)) for line in of))] or (0, 0)
         advised = [line for line in of if chosen(line)]
-        width = mean(log(line["confirmed"]["high"] / line["confirmed"]["low"]) / 2 for line in advised) if advised else 0
+        agreed, width = "–", "–"
+        if advised:
+            agreed = f"{sum(map(agrees, advised))} of {len(advised)}"
+            width = f"{100 * mean(log(line['confirmed']['high'] / line['confirmed']['low']) / 2 for line in advised):.1f} %"
         if of:
-            rows.append(f"| {name} | {len(of)} | {right} | {useless} | {sum(map(agrees, advised))} of {len(advised)} | {100 * width:.1f} % "
-                        f"| {mean(line['seconds'] for line in of):.0f} s |")
+            rows.append(f"| {name} | {len(of)} | {right} | {useless} | {agreed} | {width} | {mean(line['seconds'] for line in of):.0f} s |")
     return "\n".join(rows)
 
 

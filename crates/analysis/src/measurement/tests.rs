@@ -222,3 +222,20 @@ fn a_load_that_stood_still_is_no_measurement() {
     assert_eq!((void.check, void.grade), (Check::BlocksDropped, Grade::Invalid));
     assert!(void.evidence.contains("stood still for 2.00 s"), "{}", void.evidence);
 }
+
+/// Requests that nobody was there to take are in no other figure: what was sent succeeded.
+#[test]
+fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
+    let found = |total: u64, interrupted: bool| {
+        let mut slice = even();
+        slice.counts.open = None;
+        slice.asked = Some(Asked { until: Until::Requests(total), open: None });
+        let mut window = Window::alone(&slice);
+        window.interrupted = interrupted;
+        window.own().find(|finding| finding.check == Check::Errors)
+    };
+    assert_eq!([found(100_000, false), found(120_000, true)], [None, None]);
+    let lost = found(120_000, false).expect("20,000 were not sent");
+    assert_eq!(lost.grade, Grade::Invalid);
+    assert!(lost.evidence.contains("100,000 of 120,000 requests were sent"), "{}", lost.evidence);
+}
