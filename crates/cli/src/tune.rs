@@ -584,8 +584,7 @@ fn not_started(record: &Record) -> Option<usize> {
 }
 
 fn too_short(short: &tune::TooShort) -> Failed {
-    // The next run may find a warm-up half as long again, and so trials longer by a quarter.
-    let minutes = (short.needed_s * 1.3 / 60.0).ceil();
+    let minutes = (short.needed_s / 60.0).ceil();
     Failed::usage(short).hint(format!("--budget {minutes}m, or fewer settings with --only and --without"))
 }
 
