@@ -5,7 +5,8 @@ use std::time::Duration;
 use std::{env, fs};
 
 use clap::Args;
-use plan::{Draft, DraftSource, DraftVariant, SERVICE, Setting};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use plan::{Cpus, Draft, DraftSource, DraftVariant, SERVICE, Setting};
 use toml::Value;
 
 use crate::exit::{self, Failed};
@@ -310,6 +311,9 @@ pub struct Asked {
     /// The status codes of a success, separated by commas [default: 200]
     #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Load")]
     expect_status: Vec<u16>,
+    /// Whether services leave the load generator's processors to it, or may use all [default: separate]
+    #[arg(long, value_parser = cpus(), help_heading = "Load")]
+    pub cpus: Option<Cpus>,
     /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure", help_heading = "Load")]
     cacert: Option<PathBuf>,
@@ -325,6 +329,10 @@ pub struct Asked {
     /// The smallest difference that matters [default: 3%]
     #[arg(long, value_name = "PERCENT", help_heading = "Verdict")]
     margin: Option<String>,
+}
+
+fn cpus() -> impl TypedValueParser<Value = Cpus> {
+    PossibleValuesParser::new(Cpus::ALL.map(Cpus::name)).try_map(|name: String| name.parse::<Cpus>())
 }
 
 /// `NAME: VALUE`.
@@ -359,6 +367,7 @@ impl Asked {
             self.body.as_ref().map(of_body).transpose()?,
             connections.map(|many| setting(&["load", "connections"], "--connections", many)),
             text(&["load", "timeout"], "--timeout", &self.timeout.map(plan::duration_text)),
+            self.cpus.map(|cpus| setting(&["design", "cpus"], "--cpus", cpus.name())),
             text(&["load", "tls", "ca"], "--cacert", &ca),
             self.insecure.then(|| setting(&["load", "tls", "insecure"], "--insecure", true)),
             one_or_many(&["expect", "status"], codes, typed),

@@ -284,7 +284,7 @@ impl Work<'_> {
         }
         let chosen = chosen(&self.base.plan.tune, &facts, &self.folder)?;
         something_to_try(&chosen)?;
-        let shares = shares_cores(&chosen.settings, &facts);
+        let shares = self.args.asked.cpus.is_none() && shares_cores(&chosen.settings, &facts);
         let spec = Spec {
             settings: chosen.settings.clone(),
             metric: self.base.plan.design.metric,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use ::model::SAMPLE_EVERY;
@@ -305,6 +306,28 @@ pub enum Cpus {
     Separate,
     /// All of them, the generator's too.
     Shared,
+}
+
+impl Cpus {
+    /// All values, in the order in which help lists them.
+    pub const ALL: [Cpus; 2] = [Cpus::Separate, Cpus::Shared];
+
+    /// The word for it in an experiment file and behind `--cpus`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cpus::Separate => "separate",
+            Cpus::Shared => "shared",
+        }
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cpus, String> {
+        let named = Cpus::ALL.into_iter().find(|cpus| cpus.name() == text);
+        named.ok_or_else(|| format!("expected one of {}", Cpus::ALL.map(Cpus::name).join(", ")))
+    }
 }
 
 /// The load on the entry service; `GET /` over 64 kept connections, unless it says otherwise.

@@ -106,3 +106,16 @@ fn what_cannot_be_compared_is_told_before_anything_starts() {
         assert!(!place.path("records").exists(), "nothing was begun");
     }
 }
+
+#[test]
+fn a_flag_shares_processors_with_the_load_generator() {
+    let place = Place::new();
+    let service = format!("node {SERVICE}");
+    for command in [&["compare", &service][..], &["capacity", "--slo", "p99 < 50ms"]] {
+        let words = [command, &[&service, "--cpus", "shared", "--dry-run", "--json"]].concat();
+        assert_eq!(place.said(&words).ends(0).json()["design"]["cpus"], "shared", "{words:?}");
+    }
+    for command in ["compare", "capacity", "tune"] {
+        place.said(&[command, &service, "--cpus", "some"]).ends(2).tells(&["possible values: ", "shared"]);
+    }
+}
