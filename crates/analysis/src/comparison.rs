@@ -96,6 +96,8 @@ pub struct Comparison {
     pub ratio_so_far: Option<f64>,
     /// The verdict.
     pub outcome: Outcome,
+    /// Whether the interval excludes no difference, but the estimate itself is smaller than the margin: a difference that need not matter.
+    pub is_slight: bool,
     /// For an inconclusive one: blocks in all that find a true difference of the margin in 8 of 10 runs, with the spread seen so far; where
     /// there are not as many yet.
     pub blocks_needed: Option<u32>,
@@ -166,6 +168,7 @@ impl Judge<'_> {
         };
         let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
         let blocks_needed = self.blocks_needed(estimate, outcome);
+        let is_within_margin = |of: &Estimate| of.ratio.ln().abs() < design.margin.ln_1p();
         Comparison {
             label: asked.label.clone(),
             baseline: asked.baseline,
@@ -185,6 +188,7 @@ impl Judge<'_> {
             at_least,
             at_most,
             outcome,
+            is_slight: outcome.differs() && estimate.is_some_and(is_within_margin),
             per_second: if void { None } else { self.per_second(asked, metric) },
             exploratory: if void { Vec::new() } else { self.exploratory(asked, metric) },
         }

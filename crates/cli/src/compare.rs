@@ -311,7 +311,7 @@ pub struct Asked {
     /// The status codes of a success, separated by commas [default: 200]
     #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Load")]
     expect_status: Vec<u16>,
-    /// Whether services leave the load generator's processors to it, or may use all [default: separate]
+    /// Whether services leave the load generator's processors to it, or may use all; auto: by what they use [default: auto]
     #[arg(long, value_parser = cpus(), help_heading = "Load")]
     pub cpus: Option<Cpus>,
     /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]

@@ -15,6 +15,7 @@ use crate::tuning::{self, BLOCKS_AIM, Costs, Settings};
 mod around;
 pub(crate) mod capacity;
 mod capturing;
+mod cores;
 mod measuring;
 mod rate;
 mod settling;
@@ -204,11 +205,19 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Tells what follows from all blocks so far, and whether the run ends with it: by the stop rule at a look, else for want of time.
+    /// Concludes from all blocks so far. Returns why the run ends: by the stop rule at a look, or for want of time. Only what later blocks may
+    /// change is reported, because the last conclusion may spend what is left of the error rate, and its interval is narrower.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
-        self.tell(News::Progress(Progress::Concluded(&conclusion)));
-        if let Some(why) = analysis::void_for_good(&conclusion) {
+        let reason = self.end_by(&conclusion);
+        if reason.is_none() {
+            self.tell(News::Progress(Progress::Concluded(&conclusion)));
+        }
+        reason
+    }
+
+    fn end_by(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
+        if let Some(why) = analysis::void_for_good(conclusion) {
             return Some(EndReason::Void(why));
         }
         let kept = self.blocks_kept();
@@ -220,10 +229,10 @@ impl<'a> Dispatcher<'a> {
             return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         if rule.is_some_and(|rule| rule.is_look(kept)) {
-            if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), &conclusion) {
+            if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion) {
                 return Some(EndReason::Decided);
             }
-            self.let_go(&conclusion);
+            self.let_go(conclusion);
         }
         if kept >= last {
             return Some(EndReason::LastLook);
@@ -272,6 +281,7 @@ impl<'a> Dispatcher<'a> {
             self.start(variant)?;
         }
         self.warm_up(variants)?;
+        self.choose_cores(variants)?;
         if self.block == 1 {
             self.fit_turns();
         }

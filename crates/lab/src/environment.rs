@@ -183,6 +183,20 @@ pub trait Environment {
     /// If it cannot be made, or the user interrupts.
     fn prepare(&mut self, step: &Preparation, watch: &mut dyn FnMut(Preparing)) -> Result<Prepared>;
 
+    /// The number of processors that services keep to themselves once they are confined; 0 if they cannot be.
+    fn cores_apart(&self) -> usize {
+        0
+    }
+
+    /// Confines the services of living trials, and of all trials that start later, to processors that the generator does not use. Returns
+    /// the processor numbers.
+    ///
+    /// # Errors
+    /// If the kernel or a container engine refuses.
+    fn confine(&mut self) -> Result<Vec<usize>> {
+        Ok(Vec::new())
+    }
+
     /// Starts a variant's services and waits until they are ready.
     ///
     /// # Errors

@@ -54,6 +54,8 @@ pub struct RealEnvironment {
     record: PathBuf,
     stop: Stop,
     division: Division,
+    /// Processors that services are confined to if no variant keeps more busy; empty if that is not to be decided.
+    apart: Vec<usize>,
     /// CPUs that Proofload, and so its services, may use.
     cpus: Vec<usize>,
     /// Where the kernel tells whether a quota held all of them back.
@@ -106,7 +108,7 @@ impl RealEnvironment {
     ) -> RealEnvironment {
         let plan = Arc::new(plan);
         let cpus = ::services::cpus_allowed();
-        let division = division(&plan, &cpus);
+        let (division, apart) = division(&plan, &cpus);
         let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
@@ -119,6 +121,7 @@ impl RealEnvironment {
             record,
             stop,
             division,
+            apart,
             cpus,
             quota_files: quota_files(),
             values: BTreeMap::new(),
@@ -191,6 +194,18 @@ impl Environment for RealEnvironment {
         self.values.insert(format!("prepare.{}", step.name), made.path.display().to_string());
         let (name, key, seconds) = (step.name.clone(), made.key, made.took.as_secs_f64());
         Ok(Prepared { name, key, made: made.made, seconds, bytes: made.bytes })
+    }
+
+    fn cores_apart(&self) -> usize {
+        self.apart.len()
+    }
+
+    fn confine(&mut self) -> Result<Vec<usize>> {
+        self.division = Division { services: self.apart.clone(), shared: false, ..self.division.clone() };
+        for service in self.living.iter().flat_map(|living| &living.services) {
+            self.confine_service(service)?;
+        }
+        Ok(self.apart.clone())
     }
 
     fn start(&mut self, start: Start) -> Result<TrialStarted> {
@@ -299,20 +314,23 @@ impl Environment for RealEnvironment {
     }
 }
 
-/// Who gets which processors: all generators on this machine together those that one would get; where there are none the services all.
-fn division(plan: &Plan, cpus: &[usize]) -> Division {
+/// The processors of generators and services, and those to which services are confined if no variant keeps more busy. All generators on this
+/// machine together get those that one would get; if there are none, services get all.
+fn division(plan: &Plan, cpus: &[usize]) -> (Division, Vec<usize>) {
     // What only measures something that runs already leaves the division of processors to the kernel, as other load generators do.
     let left_open = plan.measure.is_some() && plan.loads_running();
     if left_open || plan.generators.local == 0 {
         let services = if left_open { Vec::new() } else { cpus.to_vec() };
-        return Division { generator: Vec::new(), services, shared: false };
+        return (Division { generator: Vec::new(), services, shared: false }, Vec::new());
     }
     let threads = plan.variants.iter().filter_map(|variant| variant.load.threads).max().unwrap_or(1);
     let asked = usize::try_from(threads.saturating_mul(plan.generators.local)).unwrap_or(usize::MAX);
     let apart = ::services::divide(cpus, asked, ::services::siblings);
+    let shared = Division { generator: apart.generator.clone(), services: cpus.to_vec(), shared: true };
     match plan.design.cpus {
-        Cpus::Separate => apart,
-        Cpus::Shared => Division { services: cpus.to_vec(), shared: true, ..apart },
+        Cpus::Separate => (apart, Vec::new()),
+        Cpus::Auto if !apart.shared && plan.measure.is_none() => (shared, apart.services),
+        Cpus::Auto | Cpus::Shared => (shared, Vec::new()),
     }
 }
 

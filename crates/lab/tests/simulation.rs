@@ -4,6 +4,7 @@
 mod calibration;
 mod capacity;
 mod captured;
+mod cores;
 mod disturbed;
 mod environment;
 mod failing;

@@ -58,6 +58,8 @@ pub enum Event {
     RateChosen(RateChosen),
     /// The length of the warm-up was settled, for all variants alike.
     WarmUpChosen(WarmUp),
+    /// The processors of the services were chosen, by the processor time they wanted before anything was measured.
+    CoresChosen(CoresChosen),
     /// The number of slices a trial was settled.
     SlicesChosen(Allocation),
     /// How many blocks fit the time was estimated.
@@ -111,6 +113,16 @@ pub struct TrialStarted {
     /// What the load was sent to, where that ran already and was not started: then there are no `services`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployed: Option<Deployed>,
+}
+
+impl TrialStarted {
+    /// Notes that the services of this machine may only use these processors from now on.
+    pub fn confine(&mut self, cpus: &[usize]) {
+        self.cpus_shared = false;
+        for service in self.services.iter_mut().filter(|service| service.host.is_none()) {
+            service.cpus = cpus.to_vec();
+        }
+    }
 }
 
 /// One response, looked at whole: what a request of the load gets from this variant.
@@ -237,6 +249,20 @@ pub struct WorkersLost {
     pub service: String,
     /// Workers of the beginning that were gone at the end, also where others had taken their places.
     pub lost: u32,
+}
+
+/// The processors of the services, chosen after the first closed loop of every variant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CoresChosen {
+    /// Number of the block in which they were chosen.
+    pub block: u32,
+    /// Processor numbers that services are confined to from here on. Empty if they share all processors with the generator.
+    pub services: Vec<usize>,
+    /// Number of processors that confined services have.
+    pub apart: u32,
+    /// Cores that the services of each variant wanted when they could use all: the time that their threads ran or waited for a core, over the
+    /// time that passed. None if nothing succeeded.
+    pub wanted: Vec<Option<f64>>,
 }
 
 /// How the rate of an open loop was settled.

@@ -297,24 +297,27 @@ pub const SEED_MAX: u64 = (1 << 53) - 1;
 /// Most verdicts of one experiment, comparisons times metrics: among more the 5 % cannot be shared.
 pub const VERDICTS_MAX: usize = 64;
 
-/// Which processors the services may use.
+/// The processors that services may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cpus {
-    /// Those that the generator does not run on, as far as there are enough.
+    /// `Separate` if no variant keeps more processors busy than that leaves it, else `Shared`. Decided before anything is measured.
     #[default]
+    Auto,
+    /// All processors that the generator does not run on. If there is only one processor, it is shared.
     Separate,
-    /// All of them, the generator's too.
+    /// All processors, including the generator's.
     Shared,
 }
 
 impl Cpus {
     /// All values, in the order in which help lists them.
-    pub const ALL: [Cpus; 2] = [Cpus::Separate, Cpus::Shared];
+    pub const ALL: [Cpus; 3] = [Cpus::Auto, Cpus::Separate, Cpus::Shared];
 
     /// The word for it in an experiment file and behind `--cpus`.
     pub fn name(self) -> &'static str {
         match self {
+            Cpus::Auto => "auto",
             Cpus::Separate => "separate",
             Cpus::Shared => "shared",
         }

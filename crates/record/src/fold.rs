@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, Deployed, EndReason, Ended, Event, Generator, GeneratorLost, Header, Prepared,
-    RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, CoresChosen, Deployed, EndReason, Ended, Event, Generator, GeneratorLost, Header,
+    Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.
@@ -31,6 +31,8 @@ pub struct Record {
     pub rate: Option<RateChosen>,
     /// The warm-up as settled.
     pub warm_up: Option<WarmUp>,
+    /// The processors of the services as chosen. None if the plan gives them, or they are not chosen yet.
+    pub cores: Option<CoresChosen>,
     /// The slices a trial as settled last.
     pub allocation: Option<Allocation>,
     /// The block at which the last look is taken, once settled.
@@ -110,6 +112,7 @@ impl Record {
             blocks: Vec::new(),
             rate: None,
             warm_up: None,
+            cores: None,
             allocation: None,
             blocks_planned: None,
             pauses_s: Vec::new(),
@@ -167,6 +170,7 @@ impl Record {
             }
             Event::RateChosen(rate) => self.rate = Some(rate),
             Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
+            Event::CoresChosen(cores) => self.choose_cores(cores),
             Event::SlicesChosen(allocation) => self.allocation = Some(allocation),
             Event::BlocksChosen { blocks } => self.blocks_planned = Some(blocks),
             Event::Captured(capture) => self.captures.push(*capture),
@@ -228,6 +232,18 @@ impl Record {
         if let Some(block) = self.blocks.last_mut() {
             block.dropped.get_or_insert_with(|| "a line of it in events.jsonl is damaged".to_owned());
         }
+    }
+
+    /// Trials that are alive are confined with all later ones.
+    fn choose_cores(&mut self, cores: CoresChosen) {
+        if !cores.services.is_empty() {
+            let alive = |trial: &&mut Trial| trial.ended.is_none();
+            let trials = self.block_mut(cores.block).into_iter().flat_map(|block| &mut block.trials);
+            for trial in trials.filter(alive) {
+                trial.started.confine(&cores.services);
+            }
+        }
+        self.cores = Some(cores);
     }
 
     fn start_trial(&mut self, started: TrialStarted) -> Result<(), String> {

@@ -14,7 +14,7 @@ use stats::Estimate;
 
 use self::answer::forecast;
 use self::headline::{Sides, headline, state};
-use self::method::load_short;
+use self::method::{cores_short, load_short};
 use crate::csv::Figures;
 use crate::form::Report;
 use crate::measurement::{self, Loaded};
@@ -387,7 +387,7 @@ fn distance(estimate: Option<&Estimate>) -> f64 {
 
 fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked {
     let design = &record.header.plan.design;
-    let margin = held_against(of.outcome, design.margin);
+    let margin = if of.is_slight { within(design.margin) } else { held_against(of.outcome, design.margin) };
     let detail = match of.estimate.as_ref().filter(|_| of.outcome != Outcome::Invalid).map(change) {
         Some((value, interval)) => {
             format!("{value} {} (95 % CI {interval}){margin}", answer::judged_of(of, design))
@@ -398,7 +398,7 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
         if of.outcome == Outcome::Invalid { Vec::new() } else { beside(conclusion, of, design.margin) };
     let Sides { candidate, baseline, context } = Sides::of(&record.header.plan, of);
     let subject = format!("{context}{candidate} vs {baseline}");
-    let answer = Answer::new(subject, of.outcome.into(), answer::word(of.outcome, of.metric), detail);
+    let answer = Answer::new(subject, of.outcome.into(), &answer::word_of(of), detail);
     let notes = if beside.is_empty() { beside } else { vec![beside.join(" · ")] };
     (of.outcome.is_decided(), distance(of.estimate.as_ref()), Answer { notes, ..answer })
 }
@@ -406,22 +406,36 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
 /// The margin, where an outcome turns on it.
 fn held_against(outcome: Outcome, margin: f64) -> String {
     match outcome {
-        Outcome::Equivalent | Outcome::Inconclusive => format!(", margin ±{}", share(margin)),
+        Outcome::Equivalent | Outcome::Inconclusive => within(margin),
         _ => String::new(),
     }
 }
 
+fn within(margin: f64) -> String {
+    format!(", margin ±{}", share(margin))
+}
+
 /// The amounts behind a ratio, other metrics that differ beyond chance, and what it takes to decide.
 fn beside(conclusion: &Conclusion, of: &Comparison, margin: f64) -> Vec<String> {
-    let amount = |index: usize| Some(value(conclusion.variants.get(index)?, of.metric)?.to_string());
+    let amount = |index: usize| Some(judged(conclusion.variants.get(index)?, of)?.to_string());
     let amounts = amount(of.baseline).zip(amount(of.candidate));
-    let amounts = amounts.map(|(baseline, candidate)| format!("{baseline} → {candidate}"));
+    let per_core = if of.per_second.is_some() { " per core" } else { "" };
+    let amounts = amounts.map(|(baseline, candidate)| format!("{baseline} → {candidate}{per_core}"));
+    let by_the_clock = of.per_second.as_ref().map(|clock| format!("by the clock {}", change(clock).0));
     let differs = |other: &&Exploratory| other.estimate.low > 1.0 || other.estimate.high < 1.0;
     let others = of.exploratory.iter().filter(differs);
     let others =
         others.map(|other| format!("{} {}", other.metric.row().heading, by_how_much(&other.estimate)));
     let needed = of.blocks_needed.map(|blocks| forecast(&share(margin), blocks, of.seconds_needed));
-    amounts.into_iter().chain(others).chain(needed).collect()
+    amounts.into_iter().chain(by_the_clock).chain(others).chain(needed).collect()
+}
+
+/// The amount that a comparison judges: responses per core-second if its throughput is judged per core.
+fn judged(variant: &Variant, of: &Comparison) -> Option<Quantity> {
+    match of.per_second {
+        Some(_) => Some(Quantity::per_s(1e6 / value(variant, Metric::CpuPerRequest)?.value)),
+        None => value(variant, of.metric),
+    }
 }
 
 /// A ratio without its interval; one that is far below 1 reads better as a part that is saved.
@@ -465,5 +479,6 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     }
     let sum = |of: fn(&Variant) -> u64| count(conclusion.variants.iter().map(of).sum());
     let failed = format!("{} of {} requests failed", sum(|of| of.failed), sum(|of| of.requests));
-    [blocks, load_short(record), failed].join(" · ")
+    let parts = [Some(blocks), Some(load_short(record)), cores_short(record), Some(failed)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

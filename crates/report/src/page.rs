@@ -274,7 +274,7 @@ fn verdicts(
                 metric: comparison.metric.row().heading.to_owned(),
                 more_is_better: comparison.metric.wants_more(),
                 outcome: comparison.outcome,
-                word: answer::word(comparison.outcome, comparison.metric).to_owned(),
+                word: answer::word_of(comparison),
                 detail: answer::detail(comparison, conclusion, design),
                 ratio: comparison.estimate.as_ref().map(Into::into),
                 blocks: evenly(ratios.len(), ratios_max).into_iter().map(|at| rounded(ratios[at])).collect(),

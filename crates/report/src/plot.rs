@@ -114,7 +114,7 @@ fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
     Row {
         name: format!("{label}{metric_told}"),
         outcome: *outcome,
-        word: answer::word(*outcome, *metric).to_uppercase(),
+        word: answer::word_of(comparison).to_uppercase(),
         span: estimate.as_ref().map(Into::into),
         told,
     }

@@ -183,10 +183,7 @@ impl Pack {
         };
         if is_compose && !cpus.is_empty() {
             // A Compose file's own limits are of the file; those of the plan are set now, before any load.
-            let cpus = list(cpus);
-            let mut words = vec!["update", "--cpuset-cpus", &cpus];
-            words.extend(ids.iter().map(String::as_str));
-            self.ask(&words).map_err(|reason| self.failed("cannot give it its processors", &reason))?;
+            self.set_cpus(cpus, &ids)?;
         }
         let ports = entry.ports.clone().unwrap_or_default();
         let inside = self.inside.or_else(|| only_port(ports.keys())).ok_or_else(|| self.no_port())?;
@@ -203,6 +200,18 @@ impl Pack {
         }
         let address = address.unwrap_or(self.published);
         Ok(Some(Up { address, containers, image: entry.image.clone() }))
+    }
+
+    /// Lets all its containers run on these processors only.
+    pub fn confine(&self, cpus: &[usize]) -> Result<(), Error> {
+        self.set_cpus(cpus, &self.ids())
+    }
+
+    fn set_cpus(&self, cpus: &[usize], ids: &[String]) -> Result<(), Error> {
+        let cpus = list(cpus);
+        let mut words = vec!["update", "--cpuset-cpus", &cpus];
+        words.extend(ids.iter().map(String::as_str));
+        self.ask(&words).map(|_| ()).map_err(|reason| self.failed("cannot give it its processors", &reason))
     }
 
     fn seen(&self, ids: &[String]) -> Option<Vec<Seen>> {

@@ -5,6 +5,8 @@
 use std::io;
 
 use machine::process::parse_list;
+use rustix::io::Errno;
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Who runs where.
@@ -29,9 +31,22 @@ pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
+    Ok(sched_setaffinity(None, &set(cpus))?)
+}
+
+/// Lets a thread run on these CPUs only. A thread that has ended meanwhile is no error.
+pub(crate) fn pin_thread(thread: u32, cpus: &[usize]) -> io::Result<()> {
+    let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
+    match sched_setaffinity(thread, &set(cpus)) {
+        Err(Errno::SRCH) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+fn set(cpus: &[usize]) -> CpuSet {
     let mut set = CpuSet::new();
     cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
-    Ok(sched_setaffinity(None, &set)?)
+    set
 }
 
 /// Has the calling thread run on any CPU, and before all others where it may: who is to end processes by the hundred that never rest must

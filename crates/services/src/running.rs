@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use machine::groups::ControlGroup;
-use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns};
+use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns, threads};
 use model::Found;
 use model::quantity::span;
 use plan::{Launcher, Service};
@@ -15,6 +15,7 @@ use plan::{Launcher, Service};
 use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
 use crate::container::{Pack, Up};
+use crate::cpus::pin_thread;
 use crate::error::{Error, NO_MEMORY};
 use crate::link::Link;
 use crate::marker::Marker;
@@ -156,6 +157,32 @@ impl Running {
     /// The last 20 lines of its output.
     pub fn tail(&self) -> String {
         self.link.tail()
+    }
+
+    /// Lets all its threads run on these processors only, and all that they start later.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or the container engine.
+    pub fn confine(&self, cpus: &[usize]) -> Result<(), Error> {
+        if let Some(container) = &self.container {
+            return container.confine(cpus);
+        }
+        let mut confined = HashSet::new();
+        // A thread that starts meanwhile has the processors of the thread that started it: looks again until there is no new one.
+        loop {
+            let ids = self.alive().into_iter().flat_map(|stat| threads(stat.id.pid));
+            let new: Vec<u32> = ids.filter(|thread| confined.insert(*thread)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for thread in new {
+                pin_thread(thread, cpus).map_err(|error| {
+                    let message =
+                        format!("thread {thread} cannot be confined to processors {cpus:?}: {error}");
+                    Error::of(&self.name, message).help("let services use all processors: cpus = \"shared\"")
+                })?;
+            }
+        }
     }
 
     /// Asks it to end, without waiting: to stop several services at once, call this for each before [`Running::stop`].

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Metric, Quantity, evidence};
+use plan::Comparison;
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
 
@@ -133,18 +134,22 @@ pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
     Some(either(rather_the_client && judges_latency(run), evidence, remedy))
 }
 
-/// Generator and services on the same processors: one finding for all variants, with what the client took at the most.
+/// Generator and services on the same processors: one finding for all variants, with the largest share that the client took. With several
+/// processors it is reported only if it may change a result: if the client needs more time for a response of one variant than of another.
 pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     let trial = run.record.complete_trials().find(|trial| trial.started.cpus_shared)?;
     let here = trial.started.services.iter().filter(|service| service.host.is_none());
     let services: BTreeSet<usize> = here.flat_map(|service| &service.cpus).copied().collect();
     let generator = &trial.started.generator_cpus;
-    // The processors that are fought for: the service has them all, the client never more than its own.
-    let processors = services.len().max(generator.len()).max(1) as f64;
-    let taken = run.variants.iter().map(|variant| {
+    // Services can use all these processors, the client never more than its own.
+    let processors = services.len().max(generator.len()).max(1);
+    let share = |variant: &Variant<'_>| {
         let used_ns = variant.sum(Slice::client_cpu_here_ns) as f64;
-        (used_ns / (wall_ns(&variant.slices) * processors), variant.name())
-    });
+        used_ns / (wall_ns(&variant.slices) * processors as f64)
+    };
+    let apart = || run.plan.comparisons.iter().filter_map(|asked| client_apart(run, asked)).reduce(f64::max);
+    only_if(processors == 1 || run.plan.comparisons.is_empty() || apart()? > run.plan.design.margin / 2.0)?;
+    let taken = run.variants.iter().map(|variant| (share(variant), variant.name()));
     let most = taken.max_by(|(one, _), (other, _)| one.total_cmp(other)).filter(|(share, _)| *share > 0.0);
     let told =
         |(share, name)| format!(": the client took up to {} of their time ({name})", Quantity::share(share));
@@ -152,13 +157,27 @@ pub(super) fn cores_shared(run: &Run<'_>) -> Option<Seen> {
     let list = |cpus: Vec<&usize>| cpus.into_iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let (on, by) = (list(services.iter().collect()), list(generator.iter().collect()));
     let place = if on.is_empty() { String::new() } else { format!(" (services on {on}, generator on {by})") };
-    let remedy = if run.plan.design.cpus == plan::Cpus::Shared {
-        "that much less was left for the service at the most, and a variant that is easier on the client gains by it; differences of \
-         that size need `cpus = \"separate\"`, or a client with a processor of its own"
+    let remedy = if processors > 1 {
+        "the service has that much less time at most, and a variant whose responses cost the client less gains from it; use a machine with more \
+         cores, or `cpus = \"separate\"` if the variants use the same number of cores"
     } else {
-        "that much less was left for the service at the most; use a machine with two cores or more"
+        "the service has that much less time at most; use a machine with two cores or more"
     };
     Some(warning(format!("generator and services shared processors{place}{most}"), remedy))
+}
+
+/// By how much the client's time for a response differs between the variants of a comparison, as a share of one processor's time at the
+/// higher throughput.
+fn client_apart(run: &Run<'_>, asked: &Comparison) -> Option<f64> {
+    let per_response = |index: usize| {
+        let variant = run.variants.iter().find(|variant| variant.index == index)?;
+        let (ok, wall_s) = (variant.sum(|slice| slice.counts.successful), wall_ns(&variant.slices) / 1e9);
+        only_if(ok > 0 && wall_s > 0.0)?;
+        Some((variant.sum(Slice::client_cpu_here_ns) as f64 / 1e9 / ok as f64, ok as f64 / wall_s))
+    };
+    let ((one_s, one_per_s), (other_s, other_per_s)) =
+        per_response(asked.baseline).zip(per_response(asked.candidate))?;
+    Some((one_s - other_s).abs() * one_per_s.max(other_per_s))
 }
 
 /// Generators were lost. What was measured with them just then was not kept, so that figures stand as far as there are enough of them.

@@ -11,7 +11,7 @@ use plan::Comparison;
 use record::{MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
-use super::{Run, Seen, Variant, only_if, total, wall_ns, warning};
+use super::{Run, Seen, Variant, only_if, total, void, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
 use crate::variant::{mean, median, merged};
 
@@ -113,7 +113,7 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
          {baseline_busy} and {candidate_busy} cores: both waited for the same";
         baseline_took = Quantity::us(one * 1e3), candidate_took = Quantity::us(other * 1e3),
         baseline_busy = Quantity::number(baseline.cores), candidate_busy = Quantity::number(candidate.cores));
-    Some(warning(evidence, remedy))
+    Some(void(evidence, remedy))
 }
 
 /// A finding for each variant whose connections all begin a window together and get few responses in it, all equally long: whether the
@@ -257,6 +257,21 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
     let one_waits = known.iter().any(|(_, of)| *of < SATURATED_MIN);
     let most = if one_waits { NEAR_MIN } else { 0.0 };
     known.into_iter().filter(|(_, of)| *of < most).map(|(variant, _)| variant).collect()
+}
+
+/// Cores that the services of a variant wanted in its latest closed loop that is not measured: the time that their threads ran or waited for a
+/// core, over the time that passed. A single thread never wants more than one, however busy the machine is. None if nothing succeeded, or if
+/// its processes are not visible.
+pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
+    let trial = record.trials().rev().find(|trial| trial.variant() == variant)?;
+    only_if(!super::is_unseen(record.header.plan.variants.get(variant)?, [trial]))?;
+    let is_pilot = |slice: &&Slice| {
+        matches!(slice.kind, SliceKind::WarmUp | SliceKind::Capacity) && slice.counts.open.is_none()
+    };
+    let slice = trial.slices.iter().rfind(is_pilot)?;
+    only_if(slice.counts.successful > 0)?;
+    let wanted_ns: u64 = slice.services.iter().map(|used| used.cpu_ns + used.run_delay_ns).sum();
+    Some(wanted_ns as f64 / wall_ns(&[slice]))
 }
 
 /// The slices of a trial that were measured.

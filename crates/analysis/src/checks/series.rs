@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use model::{BUCKET_NS, Metric, Quantity, evidence, quantity::signed};
-use record::{Block, Record, Slice, Trial};
+use record::{Block, Record, Slice, SliceKind, Trial};
 use stats::Effect;
 
 use super::{Run, Seen, Variant, only_if, warning};
@@ -283,8 +283,8 @@ pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<See
     Some(warning(evidence, remedy))
 }
 
-/// Fewest slices of a trial in which a slope after the first third can be seen: three points of it.
-const LEAK_SLICES_MIN: usize = 5;
+/// Fewest slices of a trial, warm-up included, that show a slope after the first third.
+const LEAK_SLICES_MIN: usize = 3;
 /// The rise a minute, as a part of the peak, below which no trial is long enough to care.
 const LEAK_SHARE_MIN: f64 = 0.05;
 /// The rise after the first third of a trial, in bytes, that no young heap explains: V8's young generation is two halves of 16 MiB, and
@@ -292,8 +292,8 @@ const LEAK_SHARE_MIN: f64 = 0.05;
 const LEAK_BYTES_MIN: f64 = 32.0 * 1024.0 * 1024.0;
 /// The part of a variant's trials in which memory has to rise.
 const LEAK_TRIALS_MIN: f64 = 0.9;
-/// Trials from which it may be told.
-const LEAK_SLOPES_MIN: usize = 6;
+/// Fewest trials: those of the shortest run with a verdict.
+const LEAK_SLOPES_MIN: usize = 4;
 
 /// How the memory of a service rose in one trial, after its first third.
 struct Rise {
@@ -349,14 +349,14 @@ fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
     Some(warning(evidence, remedy))
 }
 
-/// The lines of least squares through what was held after each slice but those of the first third.
+/// The lines of least squares through the memory after each slice, without the warm-up and the first third.
 fn rise(trial: &Trial, service: &str) -> Option<Rise> {
-    let slices: Vec<&Slice> = trial.measured().collect();
+    let slices = &trial.slices;
     only_if(slices.len() >= LEAK_SLICES_MIN)?;
     let held = |slice: &Slice| Some(slice.services.iter().find(|used| used.service == service)?.rss_bytes);
     let (mut requests, mut minutes) = (0.0, 0.0);
     let (mut by_request, mut by_minute, mut peak) = (Vec::new(), Vec::new(), 0);
-    for slice in slices.iter().copied() {
+    for slice in slices {
         requests += slice.counts.responses as f64;
         minutes += slice.counts.window_ns as f64 / 6e10;
         let bytes = held(slice)?;
@@ -364,7 +364,8 @@ fn rise(trial: &Trial, service: &str) -> Option<Rise> {
         by_request.push((requests, bytes as f64));
         by_minute.push((minutes, bytes as f64));
     }
-    let rest = slices.len().div_ceil(3);
+    let warm_up = slices.iter().filter(|slice| slice.kind == SliceKind::WarmUp).count();
+    let rest = slices.len().div_ceil(3).max(warm_up);
     let bytes_per_minute = stats::slope(&by_minute[rest..])?;
     let passed = by_minute.last()?.0 - by_minute.get(rest)?.0;
     Some(Rise {

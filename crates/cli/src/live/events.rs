@@ -368,6 +368,7 @@ fn happened(state: &State, event: &Event) -> Option<What> {
         Event::TrialEnded(_)
         | Event::BlockEnded { .. }
         | Event::WarmUpChosen(_)
+        | Event::CoresChosen(_)
         | Event::SlicesChosen(_)
         | Event::BlocksChosen { .. }
         | Event::Captured(_) => return None,

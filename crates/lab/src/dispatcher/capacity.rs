@@ -157,6 +157,7 @@ impl Dispatcher<'_> {
         let order = self.schedule.order(self.block);
         let most_s = self.plan.design.budget.as_secs_f64() * PILOT_SHARE / order.len() as f64;
         self.one_by_one(order, |this, variant| this.search_once(variant, limit_s, most_s))?;
+        self.choose_cores(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
         let variants = self.plan.variants.len();
         let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(WARM_UP_S), limit_s);
         let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {

@@ -42,10 +42,12 @@ impl RealEnvironment {
                         |error| Failure::Service(format!("the agent's folder cannot be made: {error}"));
                     placement.agent =
                         start.capture.map(|_| AgentHost::new()).transpose().map_err(no_agent)?;
-                    placement.cpus.clone_from(&self.division.services);
+                    placement.cpus.clone_from(self.cpus_at_start());
                     placement.values.extend(self.values.clone());
                     let running = services::start(&self.warden, service, &ports, &placement, &cancelled);
-                    ServiceHandle::Here(Box::new(running.map_err(failed)?))
+                    let handle = ServiceHandle::Here(Box::new(running.map_err(failed)?));
+                    self.confine_service(&handle)?;
+                    handle
                 }
                 Some(host) => {
                     let machine = &self.machine(host)?.host;
@@ -59,6 +61,21 @@ impl RealEnvironment {
         let entry = services.last().filter(|_| self.plan.generators.local > 0);
         entry.map_or(Ok(()), check_reach)?;
         Ok(services)
+    }
+
+    /// The processors that a service starts with. If they are chosen by what services use, it starts with all in every block, because
+    /// programs count the processors when they start.
+    fn cpus_at_start(&self) -> &Vec<usize> {
+        if self.apart.is_empty() { &self.division.services } else { &self.cpus }
+    }
+
+    /// Confines a service of this machine to its processors, if it started with more.
+    pub(super) fn confine_service(&self, service: &ServiceHandle) -> Result<()> {
+        let is_confined = !self.apart.is_empty() && !self.division.shared;
+        match service.here().filter(|_| is_confined) {
+            Some(running) => running.confine(&self.division.services).map_err(failed),
+            None => Ok(()),
+        }
     }
 
     fn machine(&self, host: &str) -> Result<&Machine> {

@@ -15,7 +15,8 @@ use rand_pcg::Pcg64;
 use record::{
     Capture, CaptureKind, CapturedService, ContractFailure, Counts, Deployed, EndReason,
     Environment as Machine, FailureKind, Generator, GeneratorPart, GeneratorUse, Header, MachineUse,
-    OpenLoop, Prepared, Record, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted, WorkersLost, Writer,
+    OpenLoop, Prepared, Record, ServiceStarted, ServiceUse, Slice, SliceKind, TrialEnded, TrialStarted,
+    WorkersLost, Writer,
 };
 use services::Preparing;
 use stats::Latencies;
@@ -77,6 +78,10 @@ pub struct Simulated {
     /// The arrivals that each slice in open loop was asked for, by variant and block.
     pub arrivals: Vec<(usize, u32, AskedOpen)>,
     pub starts: Vec<Start>,
+    /// Cores that the services of each variant keep busy while they have all, of four.
+    pub cores: Vec<f64>,
+    /// The number of variants that were alive when services were confined; empty if they never were.
+    pub confined: Vec<usize>,
     /// The windows that were captured, by variant.
     pub captures: Vec<(usize, CaptureSpec)>,
     pub fault: Option<Fault>,
@@ -111,6 +116,8 @@ impl Simulated {
             slower: vec![0.0; effects.len()],
             arrivals: Vec::new(),
             starts: Vec::new(),
+            cores: Vec::new(),
+            confined: Vec::new(),
             captures: Vec::new(),
             fault: None,
             pauses: Vec::new(),
@@ -134,6 +141,14 @@ impl Simulated {
 
     pub fn failing(self, fault: Fault) -> Simulated {
         self.with(|it| it.fault = Some(fault))
+    }
+
+    fn services(&self) -> Vec<ServiceStarted> {
+        if self.cores.is_empty() {
+            return Vec::new();
+        }
+        let cpus = if self.confined.is_empty() { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
+        vec![ServiceStarted { service: "api".into(), cpus, ..ServiceStarted::default() }]
     }
 
     /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
@@ -193,6 +208,15 @@ impl Environment for Simulated {
         Ok(Prepared { name: step.name.clone(), key: "0".repeat(64), made: true, seconds: 1e4, bytes: 1 })
     }
 
+    fn cores_apart(&self) -> usize {
+        if self.cores.is_empty() { 0 } else { 3 }
+    }
+
+    fn confine(&mut self) -> Result<Vec<usize>, Failure> {
+        self.confined.push(self.living.len());
+        Ok(vec![0, 1, 2])
+    }
+
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
         self.clock_s += 0.4;
         self.starts.push(start);
@@ -215,7 +239,9 @@ impl Environment for Simulated {
             variant: start.variant,
             start_s: 0.4,
             padding_bytes: start.padding_bytes,
-            generator_cpus: vec![0],
+            generator_cpus: vec![3],
+            cpus_shared: !self.cores.is_empty() && self.confined.is_empty(),
+            services: self.services(),
             deployed: self.deployed.clone(),
             ..TrialStarted::default()
         })
@@ -266,6 +292,9 @@ impl Environment for Simulated {
             },
         };
         made.counts.started_ns = (began_s * 1e9) as u64;
+        if let Some(cores) = self.cores.get(variant) {
+            made.services[0].cpu_ns = (seconds * cores * 1e9) as u64;
+        }
         made.machine = (self.machine)(block);
         if self.generators {
             made.generators = parts(made.counts.sent, (self.late)(block));

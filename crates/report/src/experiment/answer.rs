@@ -43,7 +43,7 @@ pub(crate) fn also(group: &[Comparison], design: &Design) -> Vec<String> {
 pub(super) fn answers(conclusion: &Conclusion, design: &Design) -> Vec<Answer> {
     let verdict = |of: &Comparison| Verdict {
         tone: of.outcome.into(),
-        word: word(of.outcome, of.metric).to_owned(),
+        word: word_of(of),
         detail: detail(of, conclusion, design),
     };
     let answer = |group: &[Comparison]| Answer {
@@ -66,6 +66,9 @@ pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &
     let hint = match comparison.outcome {
         Outcome::Invalid => return VOID.to_owned(),
         Outcome::NoSuccess => return comparison.no_success.clone().unwrap_or_default(),
+        Outcome::Better | Outcome::Worse if comparison.is_slight => {
+            format!("; smaller than the margin of {}, so it may not matter", share(margin))
+        }
         Outcome::Better | Outcome::Worse => String::new(),
         Outcome::Equivalent => format!("; smaller than the margin of {}", share(margin)),
         Outcome::Inconclusive => match comparison.blocks_needed {
@@ -133,6 +136,12 @@ pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String>
             None => format!("{} (no interval yet)", change_alone(comparison.ratio_so_far?, 0)),
         },
     })
+}
+
+/// The verdict of a comparison. `slightly faster`: beyond chance, but the estimate is smaller than the margin.
+pub(crate) fn word_of(comparison: &Comparison) -> String {
+    let word = word(comparison.outcome, comparison.metric);
+    if comparison.is_slight { format!("slightly {word}") } else { word.to_owned() }
 }
 
 /// A verdict in a word.

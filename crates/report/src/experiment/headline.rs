@@ -126,7 +126,7 @@ fn sentence(plan: &Plan, conclusion: &Conclusion, all: &[&Comparison]) -> Clause
         let texts: Vec<String> = clauses.into_iter().map(|clause| clause.text).collect();
         return Clause { text: texts.join("; "), begins_with_name };
     }
-    let kinds = model::grouped(all.iter().map(|one| (answer::word(one.outcome, one.metric), ())));
+    let kinds = model::grouped(all.iter().map(|one| (answer::word_of(one), ())));
     let kinds: Vec<String> = kinds.iter().map(|(word, ones)| format!("{} {word}", ones.len())).collect();
     let differs = all.iter().filter(|one| one.metric == plan.design.metric && one.outcome.differs());
     let distance = |one: &Comparison| distance(one.estimate.as_ref());
@@ -225,6 +225,7 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
         )),
         (Outcome::Better | Outcome::Worse, Some(estimate), Some((value, interval))) => {
             let word = if estimate.ratio > 1.0 { row.more } else { row.less };
+            let word = if of.is_slight { format!("slightly {word}") } else { word.to_owned() };
             Clause::name(format!("{side} has a {word} {metric} than {baseline}: {value} ({interval})"))
         }
         // A bound alone decides.

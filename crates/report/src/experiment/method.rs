@@ -227,6 +227,21 @@ pub(crate) fn machine_line(environment: &Environment) -> String {
     [processor(environment)].into_iter().chain(kernel).chain(runtimes).collect::<Vec<_>>().join(", ")
 }
 
+/// The processors that services ran on: `services on 1 of 2 cores`. None if they were not started here, or are not pinned.
+pub(super) fn cores_short(record: &Record) -> Option<String> {
+    let trial = record.complete_trials().next()?;
+    let here = trial.started.services.iter().filter(|service| service.host.is_none());
+    let cpus = model::distinct(here.flat_map(|service| service.cpus.iter().copied())).len();
+    let machine = record.header.environment.cpus;
+    match cpus {
+        0 => None,
+        _ if trial.started.cpus_shared => {
+            Some(format!("services on {cpus} of {machine} cores, shared with the load generator"))
+        }
+        _ => Some(format!("services on {cpus} of {machine} cores")),
+    }
+}
+
 /// The loop and the connections: `closed loop, 16 connections`.
 pub(super) fn load_short(record: &Record) -> String {
     let variants = record.header.plan.variants.iter();
