@@ -320,7 +320,7 @@ pub struct Asked {
     /// Trust any certificate: nobody's identity is checked
     #[arg(long, help_heading = "Load")]
     insecure: bool,
-    /// Path that responds with a 2xx once the service is ready [default: when it responds at all]
+    /// Path that responds with a 2xx once the service is ready [default: when it responds with less than 500]
     #[arg(long, value_name = "PATH", help_heading = "Load")]
     ready: Option<String>,
     /// The figure of the verdict, such as p99 or cpu_per_request; may be given several times [default: the response times that --limit bounds, p99 with --rate, else throughput]

@@ -443,17 +443,20 @@ pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
         let found = service.found.as_ref()?;
         let (name, port, given) = (&service.service, service.port, found.given);
         let address = found.address.map(|address| format!(" of {address}")).unwrap_or_default();
-        let others: Vec<String> = found.others.iter().map(u16::to_string).collect();
+        let others: Vec<String> = service.other_ports.iter().map(u16::to_string).collect();
         let others = match others.as_slice() {
             [] => String::new(),
-            others => format!(", and on {}; {port} is the lowest that responds", others.join(", ")),
+            others => format!(", and on {}, where nothing responds to the request", others.join(", ")),
         };
         Some(format!(
             "{variant}: {name} listens on port {port}{address}, not on the PORT {given} that it was given{others}"
         ))
     };
     let mut lines: Vec<String> = started.services.iter().filter_map(line).collect();
-    let shared = lab::shared_port(state.plan()).filter(|_| !lines.is_empty());
+    // Block 0 looks for ports.
+    let is_search =
+        started.block == 0 && started.services.iter().any(|service| !service.other_ports.is_empty());
+    let shared = lab::shared_port(state.plan()).filter(|_| is_search || !lines.is_empty());
     lines.extend(shared.map(|port| {
         format!("several variants need port {port}, so they run one after the other and not in turns")
     }));

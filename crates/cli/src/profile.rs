@@ -119,7 +119,7 @@ pub struct StartArgs {
     /// Connections that a command gets, each with one request at a time
     #[arg(long, default_value_t = 16, conflicts_with = "what")]
     connections: u32,
-    /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds at all]
+    /// Path that a command answers with a 2xx as soon as it is ready [default: when it responds with less than 500]
     #[arg(long, value_name = "PATH", conflicts_with = "what")]
     ready: Option<String>,
     /// Passes over all variants; one pass gives no interval [default: 3]

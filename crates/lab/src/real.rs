@@ -142,7 +142,7 @@ impl RealEnvironment {
 
     /// A service that was found elsewhere is expected there from now on, as the record has it.
     fn pin(&mut self, started: &TrialStarted) {
-        if started.services.iter().any(|service| service.found.is_some()) {
+        if started.services.iter().any(|service| service.found.is_some() || !service.other_ports.is_empty()) {
             let plan = Arc::make_mut(&mut self.plan);
             plan.variants[started.variant].pin(&started.services);
         }

@@ -1,5 +1,6 @@
 //! What happens in which order: every random choice of a run, from its seed. Pure.
 
+use model::distinct;
 use plan::{Pacing, Plan, Service};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -123,7 +124,10 @@ pub fn live_together(plan: &Plan) -> bool {
 pub fn shared_port(plan: &Plan) -> Option<u16> {
     let services = plan.variants.iter().flat_map(|variant| &variant.services);
     let commands = services.filter_map(Service::command);
-    let all: Vec<_> = commands.filter_map(|command| Some((&command.host, command.port?))).collect();
+    let ports = commands.flat_map(|command| {
+        distinct(command.own_ports()).into_iter().map(|port| (command.host.as_ref(), port))
+    });
+    let all: Vec<_> = ports.collect();
     let twice = (1..all.len()).find(|index| all[..*index].contains(&all[*index]))?;
     Some(all[twice].1)
 }

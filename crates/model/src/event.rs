@@ -156,9 +156,12 @@ pub struct ServiceStarted {
     pub pid: u32,
     /// Port it listens on.
     pub port: u16,
-    /// Where that is not where it was told to listen.
+    /// Where that is not where it was told to listen, nor where it was found before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
+    /// Further ports that it listened on when it became ready, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_ports: Vec<u16>,
     /// Processor numbers of its machine it may run on; empty where it is not pinned.
     pub cpus: Vec<usize>,
     /// The machine that it ran on; `None` is the one of the record.
@@ -185,9 +188,6 @@ pub struct Found {
     /// The address that it listens on, where that is another one too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// Further ports that its processes listen on, in order. The one that was taken is the lowest that responds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<u16>,
 }
 
 /// A process of a service, as the kernel shows it.
@@ -237,6 +237,9 @@ pub struct TrialEnded {
     /// Other processes that listened on a service's port when the load had ended, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers_listening: Vec<String>,
+    /// Ports that services which do not heed PORT began to listen on after they were ready, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_ports: Vec<String>,
     /// The pods behind what was not started, when the load had ended; `None` also where they could not be looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<Vec<PodSeen>>,

@@ -228,6 +228,8 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
         container,
         env,
         port: service.port,
+        listens_on: None,
+        other_ports: Vec::new(),
         stop_timeout: service.stop_timeout.0,
         launcher: service.launcher,
         workers: workers(service),

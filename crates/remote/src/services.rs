@@ -20,6 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use machine::clock::spin_ns;
 use machine::groups::quota_files;
 use machine::{Look, TcpCounters};
+use model::Found;
 use plan::Service;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -151,6 +152,10 @@ pub struct Started {
     pub pid: u32,
     /// Where it listens.
     pub port: u16,
+    /// Whether that is neither PORT nor where it was found when it was started before.
+    pub found: Option<Found>,
+    /// Further ports that it listens on.
+    pub other_ports: Vec<u16>,
     /// Workers that it has.
     pub workers: Option<u32>,
 }
@@ -261,7 +266,14 @@ impl ServicesAgent {
             Ok(running) => running,
             Err(error) => return Err(Failed { error, log: Some(log.encoded()) }),
         };
-        let started = Started { pid: running.pid, port: running.address.port(), workers: running.workers() };
+        let started = Started {
+            pid: running.pid,
+            port: running.address.port(),
+            // The address is the machine's own business.
+            found: running.found.clone().map(|found| Found { address: None, ..found }),
+            other_ports: running.other_ports.clone(),
+            workers: running.workers(),
+        };
         self.living.insert(wanted.number, Living { running, log });
         Ok(ServicesResponse::Started(Box::new(started)))
     }

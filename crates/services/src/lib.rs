@@ -18,6 +18,7 @@ mod link;
 mod marker;
 mod message;
 mod network;
+mod port_search;
 mod ports;
 mod prepare;
 mod probe;
@@ -32,6 +33,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
+use plan::ReadyResponse;
 use rustix::process::{Resource, Rlimit, getrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +102,8 @@ pub struct Placement {
     pub group: bool,
     /// Further placeholders of its command and environment, beside those that every service knows.
     pub values: BTreeMap<String, String>,
+    /// The response that shows that it is ready, if it names no path for that.
+    pub ready_response: ReadyResponse,
     /// Where agents in its Node.js processes find us; `None`: no agent is loaded.
     #[serde(skip)]
     pub agent: Option<AgentHost>,
@@ -116,6 +120,7 @@ impl Placement {
             addresses: BTreeMap::new(),
             group: true,
             values: BTreeMap::new(),
+            ready_response: ReadyResponse::default(),
             agent: None,
         }
     }

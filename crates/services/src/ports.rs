@@ -61,6 +61,12 @@ impl Ports {
         self
     }
 
+    /// Whether one of these ports was seen to be used by a service, whatever it was given.
+    pub fn meets(&self, command: &plan::Command) -> bool {
+        let mut seen = command.listens_on.into_iter().chain(command.other_ports.iter().copied());
+        seen.any(|port| self.ports.values().any(|chosen| *chosen == port))
+    }
+
     /// The port of a service.
     pub fn of(&self, service: &str) -> Option<u16> {
         self.ports.get(service).copied()

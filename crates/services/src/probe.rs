@@ -1,4 +1,4 @@
-//! One look at whether a service is ready: a connection, or a minimal GET and the first line of its answer.
+//! One look at whether a service is ready: a connection, or a minimal GET and the beginning of its response.
 //!
 //! It looks once; when to look again, and whose answer it is, is [`crate::Running`]'s business.
 
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use plan::Ready;
+use plan::{Ready, ReadyResponse};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -19,6 +19,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);
 /// A status line is not longer.
 const LINE_BYTES_MAX: usize = 1024;
+/// Of a response that is not the wanted one, so many bytes are read.
+const RESPONSE_BYTES_MAX: usize = 4096;
+/// How long the rest of such a response is waited for.
+const REST_TIMEOUT: Duration = Duration::from_millis(200);
+/// Of its body so many characters are shown.
+const BODY_CHARS_MAX: usize = 80;
 
 /// What a look showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,25 +32,50 @@ pub(crate) enum Seen {
     Ready,
     /// Nobody listens on its port.
     Refused,
-    Status(u16),
+    /// A response of this status, and the first words of its body.
+    Status(u16, String),
+    /// Connections are accepted, and nothing is sent.
+    Silent,
     /// Something else: in words, and what may be wrong.
     Other(String, String),
+}
+
+/// A readiness condition, resolved for one service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub ready: &'a Ready,
+    pub response: &'a ReadyResponse,
 }
 
 pub(crate) const MORE_TIME: &str = "raise `ready_timeout` if it only needs more time";
 
 impl Seen {
     /// In words, and what may be wrong.
-    pub fn told(self) -> (String, String) {
-        let last = |status| format!("last answer: status {status}");
+    pub fn told(self, wanted: Wanted<'_>) -> (String, String) {
+        let last = |status: u16, body: &str| match body {
+            "" => format!("last answer: status {status}"),
+            body => format!("last answer: status {status}, \"{body}\""),
+        };
         let (words, hint) = match self {
             // Of one that is ready nobody asks.
             Self::Ready | Self::Refused => {
                 let hint = "does it listen on {port}? its environment or arguments have to say so";
                 ("but nothing listens there".to_owned(), hint)
             }
-            Self::Status(404) => (last(404), "`ready` must be a path that the service has"),
-            Self::Status(status) => (last(status), "`ready` must be a path that answers with 2xx once ready"),
+            Self::Status(status, body) => {
+                let hint = match wanted.ready {
+                    Ready::Response => {
+                        "raise `ready_timeout` if it is still starting; `ready` (--ready PATH) names a path that answers with 2xx once \
+                         it is ready; if this is its proper answer, `expect.status` (--expect-status) must name it"
+                    }
+                    _ if status == 404 => "`ready` must be a path that the service has",
+                    _ => {
+                        "`ready` must be a path that answers with 2xx once ready; raise `ready_timeout` if it only needs more time"
+                    }
+                };
+                (last(status, &body), hint)
+            }
+            Self::Silent => ("but it accepts connections and does not answer".to_owned(), MORE_TIME),
             Self::Other(words, hint) => return (words, hint),
         };
         (words, hint.to_owned())
@@ -52,6 +83,11 @@ impl Seen {
 
     fn other(words: impl Into<String>) -> Seen {
         Self::Other(words.into(), MORE_TIME.to_owned())
+    }
+
+    /// Whether another look may find it ready. A port that never will is no candidate for the load.
+    pub fn may_become_ready(&self) -> bool {
+        matches!(self, Self::Status(500.., _) | Self::Silent)
     }
 
     fn closed() -> Seen {
@@ -64,29 +100,36 @@ pub(crate) fn describe(address: SocketAddr, ready: &Ready) -> String {
     match ready {
         Ready::Http(path) => format!("GET http://{address}{path} to answer with 2xx"),
         Ready::Tcp => format!("{address} to accept a connection"),
-        Ready::Response => format!("any response to GET http://{address}/"),
+        Ready::Response => format!("a response to GET http://{address}/ with a status below 500"),
     }
 }
 
 /// Looks once. `abandoned` is asked while an answer is awaited, and true ends the look early.
-pub(crate) fn look(address: SocketAddr, ready: &Ready, abandoned: &mut dyn FnMut() -> bool) -> Seen {
+pub(crate) fn look(address: SocketAddr, wanted: Wanted<'_>, abandoned: &mut dyn FnMut() -> bool) -> Seen {
+    let path = match wanted.ready {
+        Ready::Tcp => return connected(address).err().unwrap_or(Seen::Ready),
+        Ready::Http(path) => return get(address, path, |status| (200..300).contains(&status), abandoned),
+        Ready::Response => &wanted.response.path,
+    };
+    let accepts = |status| wanted.response.accepts(status);
+    match get(address, "/", accepts, abandoned) {
+        // A service may have nothing but errors there.
+        Seen::Status(..) if path != "/" => get(address, path, accepts, abandoned),
+        seen => seen,
+    }
+}
+
+fn connected(address: SocketAddr) -> Result<TcpStream, Seen> {
     let stream = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
         Ok(stream) => stream,
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Seen::Refused,
-        Err(error) => return Seen::other(format!("but could not connect: {error}")),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Err(Seen::Refused),
+        Err(error) => return Err(Seen::other(format!("but could not connect: {error}"))),
     };
     // Where nobody listens, TCP may by chance connect a port of the ephemeral range to itself.
     if stream.local_addr().is_ok_and(|local| local == address) {
-        return Seen::Refused;
+        return Err(Seen::Refused);
     }
-    match ready {
-        Ready::Tcp => Seen::Ready,
-        Ready::Http(path) => get(&stream, address, path, abandoned),
-        Ready::Response => match get(&stream, address, "/", abandoned) {
-            Seen::Status(_) => Seen::Ready,
-            seen => seen,
-        },
-    }
+    Ok(stream)
 }
 
 /// Whether a socket in the file system is listened on. One that accepts nothing lets nobody wait: such sockets have no time limit.
@@ -103,7 +146,16 @@ pub fn reach_socket(path: &Path) -> io::Result<()> {
     }
 }
 
-fn get(mut stream: &TcpStream, address: SocketAddr, path: &str, abandoned: &mut dyn FnMut() -> bool) -> Seen {
+fn get(
+    address: SocketAddr,
+    path: &str,
+    accepts: impl Fn(u16) -> bool,
+    abandoned: &mut dyn FnMut() -> bool,
+) -> Seen {
+    let mut stream = match connected(address) {
+        Ok(stream) => stream,
+        Err(seen) => return seen,
+    };
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: proofload\r\nConnection: close\r\n\r\n"
     );
@@ -116,16 +168,30 @@ fn get(mut stream: &TcpStream, address: SocketAddr, path: &str, abandoned: &mut 
     loop {
         match stream.read(&mut buffer) {
             Ok(0) if answer.is_empty() => return Seen::closed(),
-            Ok(0) => return judge(&answer),
+            Ok(0) => return judge(&answer, accepts),
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if is_pause(&error) && Instant::now() < deadline && !abandoned() => continue,
-            Err(error) if is_pause(&error) => {
-                return Seen::other("but it accepts connections and does not answer");
-            }
+            Err(error) if is_pause(&error) => return Seen::Silent,
             Err(_) => return Seen::closed(),
         }
         if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX {
-            return judge(&answer);
+            if status(&answer).is_some_and(|status| !accepts(status)) {
+                read_rest(&mut stream, &mut answer);
+            }
+            return judge(&answer, accepts);
+        }
+    }
+}
+
+/// Reads more of a response whose body may say why a service is not ready.
+fn read_rest(stream: &mut TcpStream, answer: &mut Vec<u8>) {
+    let (deadline, mut buffer) = (Instant::now() + REST_TIMEOUT, [0; 512]);
+    while answer.len() < RESPONSE_BYTES_MAX && Instant::now() < deadline {
+        match stream.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) => answer.extend_from_slice(&buffer[..count]),
+            Err(error) if is_pause(&error) => {}
+            Err(_) => return,
         }
     }
 }
@@ -134,19 +200,39 @@ fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Reads a status line.
-fn judge(answer: &[u8]) -> Seen {
+fn status(answer: &[u8]) -> Option<u16> {
     let text = String::from_utf8_lossy(answer);
-    let line = text.lines().next().unwrap_or_default();
-    let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
-    match status {
-        Some(200..=299) => Seen::Ready,
-        Some(status) => Seen::Status(status),
-        None => Seen::Other(
-            format!("last answer was not HTTP/1: {:?}", line.chars().take(80).collect::<String>()),
-            "the entry of an experiment has to speak HTTP/1 there".to_owned(),
-        ),
+    text.lines().next()?.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)?.parse().ok())
+}
+
+fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> Seen {
+    match status(answer) {
+        Some(status) if accepts(status) => Seen::Ready,
+        Some(status) => Seen::Status(status, first_words(answer)),
+        None => {
+            let text = String::from_utf8_lossy(answer);
+            let line: String = text.lines().next().unwrap_or_default().chars().take(BODY_CHARS_MAX).collect();
+            Seen::Other(
+                format!("last answer was not HTTP/1: {line:?}"),
+                "the entry of an experiment has to speak HTTP/1 there".to_owned(),
+            )
+        }
     }
+}
+
+/// The beginning of a response's body on one line; empty if it is not text.
+fn first_words(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return String::new() };
+    let is_chunked = head.to_ascii_lowercase().contains("\r\ntransfer-encoding: chunked");
+    // The first line of a chunk is its length.
+    let body = if is_chunked { body.split_once("\r\n").map_or("", |(_, chunk)| chunk) } else { body };
+    let line = body.trim().lines().next().unwrap_or_default();
+    let is_text = |c: char| !c.is_control() && c != char::REPLACEMENT_CHARACTER;
+    if !line.chars().all(is_text) {
+        return String::new();
+    }
+    line.chars().take(BODY_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -168,11 +254,24 @@ mod tests {
     }
 
     #[test]
-    fn only_2xx_is_ready() {
-        assert_eq!(judge(b"HTTP/1.1 204 No Content\r\n"), Seen::Ready);
-        assert_eq!(judge(b"HTTP/1.0 200\r\n"), Seen::Ready);
-        assert_eq!(judge(b"HTTP/1.1 302 Found\r\n"), Seen::Status(302));
-        assert_eq!(judge(b"SSH-2.0-x\r\n").told().0, "last answer was not HTTP/1: \"SSH-2.0-x\"");
-        assert_eq!(judge(b"HTTP/1.1").told().0, "last answer was not HTTP/1: \"HTTP/1.1\"");
+    fn responses_are_accepted_by_status_or_shown() {
+        let response = ReadyResponse { expected: vec![503], ..ReadyResponse::default() };
+        let any = Wanted { ready: &Ready::Response, response: &response };
+        let judged = |answer: &str| judge(answer.as_bytes(), |status| response.accepts(status));
+        for answer in ["HTTP/1.1 204 No Content\r\n", "HTTP/1.0 404\r\n", "HTTP/1.1 503 Busy\r\n"] {
+            assert_eq!(judged(answer), Seen::Ready, "{answer}");
+        }
+        for (answer, shown) in [
+            ("HTTP/1.1 500 E\r\nA: b\r\n\r\nno database\nx", "last answer: status 500, \"no database\""),
+            (
+                "HTTP/1.1 502 E\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nstarting\r\n0\r\n\r\n",
+                "last answer: status 502, \"starting\"",
+            ),
+            ("HTTP/1.1 500 E\r\n\r\n\u{1f}\u{8b}", "last answer: status 500"),
+            ("SSH-2.0-x\r\n", "last answer was not HTTP/1: \"SSH-2.0-x\""),
+            ("HTTP/1.1", "last answer was not HTTP/1: \"HTTP/1.1\""),
+        ] {
+            assert_eq!(judged(answer).told(any).0, shown);
+        }
     }
 }

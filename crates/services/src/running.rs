@@ -10,7 +10,7 @@ use machine::groups::ControlGroup;
 use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns, threads};
 use model::Found;
 use model::quantity::span;
-use plan::{Launcher, Service};
+use plan::{Launcher, ReadyResponse, Service};
 
 use crate::agent::AgentHost;
 use crate::command::{self, Prepared};
@@ -20,10 +20,11 @@ use crate::error::{Error, NO_MEMORY};
 use crate::link::Link;
 use crate::marker::Marker;
 use crate::message::{Exit, Failure, Leftover, Order, Stopped};
+use crate::port_search::PortSearch;
 use crate::ports::check_free;
-use crate::probe::{self, MORE_TIME, Seen};
+use crate::probe::{self, MORE_TIME, Seen, Wanted};
 use crate::sample::{Meter, ProcessThreads, Sample, Tree, peak_bytes};
-use crate::sight::{Door, Listening, Search};
+use crate::sight::{Door, Listening};
 use crate::{Placement, Ports, Warden};
 
 /// How long a warden may take to start a process. Milliseconds, unless the machine is on its knees.
@@ -44,8 +45,12 @@ pub struct Running {
     pub pid: u32,
     /// Where it listens.
     pub address: SocketAddr,
-    /// How it was found, where it does not listen where it was told to.
+    /// Where it was found, if it listens neither on PORT nor where it was found when it was started before.
     pub found: Option<Found>,
+    /// Further ports that it listened on when it became ready, in order.
+    pub other_ports: Vec<u16>,
+    /// The port that it was given.
+    pub(crate) given: u16,
     /// The image that it was made from, by its digest; `None` for a service that is no container.
     pub image: Option<String>,
     command: String,
@@ -76,7 +81,8 @@ pub fn start(
 ) -> Result<Running, Error> {
     let port =
         ports.of(&service.name).ok_or_else(|| Error::of(&service.name, "no port was chosen for it"))?;
-    let address = SocketAddr::new(placement.address, port);
+    let expected = service.command().and_then(|command| command.listens_on);
+    let address = SocketAddr::new(placement.address, expected.unwrap_or(port));
     let marker = Marker::new();
     let Prepared { spec, command, workers, container } =
         command::prepare(service, ports, placement, &marker)?;
@@ -108,11 +114,14 @@ pub fn start(
         container,
         containers: Vec::new(),
         found: None,
+        other_ports: Vec::new(),
+        given: port,
     };
     // On an error it is dropped here, and so stopped.
     let begin = Instant::now();
     running.wait_container(service, &spec.cpus, cancelled)?;
-    running.wait_ready(service, cancelled)?;
+    let wanted = Wanted { ready: &service.ready, response: &placement.ready_response };
+    running.wait_ready(service, wanted, cancelled)?;
     running.wait_workers(begin, service.ready_timeout, cancelled)?;
     running.door = running.door_now();
     running.meter.watch_quotas();
@@ -227,28 +236,35 @@ impl Running {
             self.check_start(begin, cancelled)?;
             if begin.elapsed() >= service.ready_timeout {
                 let words = "but its container does not run, or is not healthy".to_owned();
-                return Err(self.not_ready(service, Seen::Other(words, MORE_TIME.to_owned())));
+                let wanted = Wanted { ready: &service.ready, response: &ReadyResponse::default() };
+                return Err(self.not_ready(service, wanted, Seen::Other(words, MORE_TIME.to_owned())));
             }
             self.link.wait(ENGINE_LOOK_AGAIN, |news| news.end());
         }
         Ok(())
     }
 
-    fn wait_ready(&mut self, service: &Service, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
+    fn wait_ready(
+        &mut self,
+        service: &Service,
+        wanted: Wanted<'_>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
         let begin = Instant::now();
         let mut last_seen = Seen::Refused;
-        let mut search = Search::default();
+        let mut search = PortSearch::default();
         while last_seen != Seen::Ready {
             self.check_start(begin, cancelled)?;
             let over = || begin.elapsed() >= service.ready_timeout;
             if over() {
-                return Err(self.not_ready(service, last_seen));
+                return Err(self.not_ready(service, wanted, last_seen));
             }
             let link = &self.link;
             let mut abandoned = || over() || cancelled() || link.news().end().is_some();
-            last_seen = probe::look(self.address, &service.ready, &mut abandoned);
+            last_seen = probe::look(self.address, wanted, &mut abandoned);
             if last_seen == Seen::Refused {
-                last_seen = self.look_elsewhere(&mut search, service, &mut abandoned);
+                let waited = begin.elapsed();
+                last_seen = self.look_elsewhere(&mut search, service, (wanted, waited), &mut abandoned)?;
             }
             if last_seen != Seen::Ready {
                 // The end of the service need not be waited for.
@@ -257,6 +273,10 @@ impl Running {
         }
         if let Some((address, found)) = search.taken {
             (self.address, self.found) = (address, Some(found));
+        }
+        if self.container.is_none() {
+            self.check_same_port()?;
+            self.other_ports = self.ports_beside();
         }
         match self.listening() {
             Listening::Theirs(owner) => {
@@ -290,10 +310,10 @@ impl Running {
         }
     }
 
-    fn not_ready(&self, service: &Service, last_seen: Seen) -> Error {
+    fn not_ready(&self, service: &Service, wanted: Wanted<'_>, last_seen: Seen) -> Error {
         let refused = last_seen == Seen::Refused;
         let last_seen = refused.then(|| self.seen_elsewhere()).flatten().unwrap_or(last_seen);
-        let (seen, hint) = last_seen.told();
+        let (seen, hint) = last_seen.told(wanted);
         let (name, timeout) = (&self.name, plan::duration_text(service.ready_timeout));
         let waited_for = probe::describe(self.address, &service.ready);
         let message =
@@ -409,7 +429,7 @@ impl Running {
     }
 
     /// CPU time that its processes have used or waited for: on a busy machine one that has much to do may get to nothing.
-    fn busy_ns(&self) -> u64 {
+    pub(crate) fn busy_ns(&self) -> u64 {
         let busy_ns = |pid| {
             let waited_ns = thread_cpu_and_wait_ns(pid, pid).map_or(0, |(_, waited_ns)| waited_ns);
             cpu_ns(pid).unwrap_or(0) + waited_ns

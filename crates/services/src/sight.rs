@@ -1,115 +1,17 @@
-//! What is seen of the processes of services from outside: who they are, and where they listen. Must not: start or signal any.
+//! What is seen of the processes of services from outside: who they are, and whose sockets answer. Must not: start or signal any.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use machine::process::{self, ProcessId, Stat, describe};
 use machine::sockets::{self, Listener, open_sockets};
-use model::Found;
-use plan::Service;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::on_port;
-use crate::probe::{self, Seen};
 use crate::running::Running;
 use crate::sample::{Meter, ProcessInfo, Sample, Tree, peak_bytes};
-
-// Where a service listens that does not listen where it was told to: seen from its own sockets.
-//
-// A service that has its port in a command or a variable is to heed it. Of one that was only given PORT nobody knows, and so its port is
-// found; and whoever listens on `localhost` may mean IPv6.
-
-/// Between two looks at its sockets, which read a table of the kernel.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// A port is taken once all of its ports have been the same for so long: what listens first need not be what serves.
-const SETTLED: Duration = Duration::from_millis(500);
-
-/// What was seen so far.
-#[derive(Debug, Default)]
-pub(super) struct Search {
-    looked: Option<Instant>,
-    /// Where it listens, in order of ports, and since when.
-    seen: Option<(Vec<SocketAddr>, Instant)>,
-    /// Where it is ready.
-    pub taken: Option<(SocketAddr, Found)>,
-}
-
-impl Running {
-    /// Looks for the service where it was not told to listen, and takes the lowest port that is ready.
-    pub(super) fn look_elsewhere(
-        &self,
-        search: &mut Search,
-        service: &Service,
-        abandoned: &mut dyn FnMut() -> bool,
-    ) -> Seen {
-        // A container's sockets are those of another network.
-        if self.container.is_some() || search.looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
-            return Seen::Refused;
-        }
-        search.looked = Some(Instant::now());
-        let may_be = |at: &SocketAddr| service.chooses_port() || at.port() == self.address.port();
-        let all = self.own_listeners();
-        let here: Vec<SocketAddr> = all.iter().filter_map(|at| self.reached_at(*at)).filter(may_be).collect();
-        // An address for each port, and of two that which was asked for.
-        let by_port: BTreeMap<u16, SocketAddr> = here.iter().map(|at| (at.port(), *at)).collect();
-        let here: Vec<SocketAddr> = by_port.into_values().collect();
-        if search.seen.as_ref().is_none_or(|(seen, _)| *seen != here) {
-            search.seen = Some((here.clone(), Instant::now()));
-        }
-        if search.seen.as_ref().is_none_or(|(_, since)| since.elapsed() < SETTLED) {
-            return Seen::Refused;
-        }
-        let mut first = Seen::Refused;
-        for at in &here {
-            let seen = probe::look(*at, &service.ready, abandoned);
-            if seen == Seen::Ready {
-                let others = here.iter().map(SocketAddr::port).filter(|port| *port != at.port()).collect();
-                let address = Some(at.ip()).filter(|ip| *ip != self.address.ip());
-                search.taken = Some((*at, Found { given: self.address.port(), address, others }));
-                return seen;
-            }
-            first = if first == Seen::Refused { seen } else { first };
-        }
-        first
-    }
-
-    /// Where the service listens, for people, if it does.
-    pub(super) fn seen_elsewhere(&self) -> Option<Seen> {
-        let all = self.own_listeners();
-        let listens = all.iter().find(|at| at.port() == self.address.port()).or(all.first())?;
-        // Whoever asks for it from another host does so over a network of its own.
-        let hint = match self.address.ip().is_loopback() {
-            true => format!(
-                "let it listen on {{address}} and {{port}}: its environment or arguments have to say so; or set `port = {}`",
-                listens.port()
-            ),
-            false => "whoever asks for it is on another host: let it listen on {address}".to_owned(),
-        };
-        Some(Seen::Other(format!("but it listens on {listens} only"), hint))
-    }
-
-    /// The sockets on which its processes listen, in order of ports.
-    fn own_listeners(&self) -> Vec<SocketAddr> {
-        let alive = self.alive();
-        let ours: Vec<u64> = alive.iter().filter_map(|stat| open_sockets(stat.id.pid)).flatten().collect();
-        let listeners = sockets::listeners().into_iter().filter(|listener| ours.contains(&listener.inode));
-        let mut all: Vec<SocketAddr> =
-            listeners.map(|listener| SocketAddr::new(listener.address, listener.port)).collect();
-        all.sort_by_key(|at| (at.port(), at.ip() == self.address.ip()));
-        all
-    }
-
-    /// Where a connection from here gets to a socket that listens there; `None`: nowhere.
-    fn reached_at(&self, at: SocketAddr) -> Option<SocketAddr> {
-        let asked: IpAddr = self.address.ip();
-        let is_reached = at.ip() == asked || at.ip().is_unspecified();
-        let other = || (asked.is_loopback() && at.ip().is_loopback()).then_some(at);
-        if is_reached { Some(SocketAddr::new(asked, at.port())) } else { other() }
-    }
-}
 
 // What can be seen of a running service from outside: its processes, and whose sockets listen on its port.
 //
@@ -137,6 +39,9 @@ pub struct Sight {
     pub listeners: Vec<u32>,
     /// Whose socket answers on its port.
     pub listening: Listening,
+    /// Ports that a service which does not heed PORT began to listen on after it was ready: it may be that one of these serves.
+    #[serde(default)]
+    pub late_ports: Vec<u16>,
 }
 
 impl Running {
@@ -165,6 +70,7 @@ impl Running {
             processes: infos(&alive, variables),
             listeners: held.iter().filter_map(listens).collect(),
             listening: self.owner(&listeners, &held),
+            late_ports: self.late_ports(),
         }
     }
 
@@ -334,6 +240,7 @@ impl Watched {
             processes: infos(&self.meter.tree.processes(), variables),
             listeners: self.listening.clone(),
             listening: Listening::Ours,
+            late_ports: Vec::new(),
         }
     }
 

@@ -253,6 +253,16 @@ fn surrounds(seen: &str, wanted: &str) -> bool {
 
 pub(super) fn stale_server(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let ended: Vec<_> = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref()).collect();
+    let late: Vec<_> = ended.iter().filter(|ended| !ended.late_ports.is_empty()).collect();
+    if let Some(first) = late.first() {
+        let (ports, block) = (first.late_ports.join("; "), first.block);
+        return Some(void(
+            evidence!("a service that does not heed PORT began to listen on further ports while it was loaded: {ports} (block {block}; so \
+                in {hit} of {trials} trials)";
+                hit = Quantity::count(late.len() as u64), trials = Quantity::count(ended.len() as u64)),
+            "the load may not have reached the application; name its port: --port, or `port` of the service",
+        ));
+    }
     let hit: Vec<_> = ended.iter().filter(|ended| !ended.strangers_listening.is_empty()).collect();
     let first = hit.first()?;
     let (who, block) = (first.strangers_listening.join("; "), first.block);

@@ -219,6 +219,17 @@ fn another_server_on_the_port_voids() {
 }
 
 #[test]
+fn ports_opened_under_load_void() {
+    let mut record = sound();
+    let ended = trials_of(&mut record, 0).filter_map(|trial| trial.ended.as_mut());
+    ended.take(1).for_each(|ended| ended.late_ports.push("3000 beside port 9464 of app".into()));
+    let finding = only(&record);
+    assert_eq!((finding.check.name(), finding.grade), ("stale_server", Invalid));
+    let said = "3000 beside port 9464 of app (block 1; so in 1 of 10";
+    assert!(finding.evidence.contains(said), "{}", finding.evidence);
+}
+
+#[test]
 fn variants_alike_in_all_that_was_seen_are_told_unless_the_plan_starts_them_alike_or_something_differs() {
     let planted = |plant: Plant| {
         let mut record = sound();

@@ -43,8 +43,7 @@ fn services_that_ignore_their_port_are_found_and_two_with_one_port_take_turns_by
     let text = format!(
         "const http = require('node:http');\n\
          http.createServer((_, response) => response.end('hello')).listen({port});\n\
-         if (process.env.ADMIN) http.createServer((_, response) => response.end('')).listen({});\n",
-        // Higher, for the lowest is taken.
+         if (process.env.ADMIN) require('node:net').createServer((socket) => socket.end('x\\n')).listen({});\n",
         port + 1
     );
     place.write("fixed.js", text);
@@ -52,18 +51,28 @@ fn services_that_ignore_their_port_are_found_and_two_with_one_port_take_turns_by
     said.tells(&[
         "note: the budget of 10s may be too small: a verdict takes 4 blocks",
         &format!("app listens on port {port}, not on the PORT"),
-        &format!("{port} is the lowest that responds"),
+        &format!(", and on {}, where nothing responds to the request", port + 1),
         &format!("need port {port}, so they run one after the other"),
     ]);
     let record = place.opened();
     for variant in &record.header.plan.variants {
-        assert_eq!(variant.services[0].command().and_then(|started| started.port), Some(port));
+        assert_eq!(variant.services[0].command().and_then(|started| started.listens_on), Some(port));
     }
     let successful =
         |trial: &record::Trial| trial.slices.iter().map(|slice| slice.counts.successful).sum::<u64>();
     let measured: Vec<u64> =
         record.trials().filter(|trial| trial.started.block > 0).take(2).map(successful).collect();
     assert!(measured.len() == 2 && measured.iter().all(|successful| *successful > 0), "{measured:?}: {said}");
+    place.is_quiet();
+}
+
+#[test]
+fn two_ports_that_respond_end_the_run() {
+    let place = Place::new();
+    let text = "const s = () => require('node:http').createServer((_, response) => response.end('x')).listen(0);\ns(); s();\n";
+    place.write("two.js", text);
+    let said = compare(&place, &["node two.js", "A=1 node two.js", "--budget", "10s"]);
+    said.ends(3).tells(&["all of which respond, and not on the PORT", "--port "]);
     place.is_quiet();
 }
 

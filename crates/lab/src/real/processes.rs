@@ -81,6 +81,7 @@ impl RealEnvironment {
             pid: service.pid(),
             port: service.address().port(),
             found: service.found(),
+            other_ports: service.other_ports().to_vec(),
             cpus: there.map_or(&self.division.services[..], |there| &there.host.begun.cpus).to_vec(),
             cpu_source: cpu_source(service.sample().map_err(lost)?.cpu_source).to_owned(),
             workers: service.workers(),
@@ -110,13 +111,14 @@ pub(super) fn watched(
     }
 }
 
-/// The processes of each service, and in words who else listens on their ports. To be called where the services' network is.
+/// The processes of each service, and in words who else listens on their ports, and on which further ports a service came to listen. To be
+/// called where the services' network is.
 pub(super) fn at_end(
     services: &[ServiceHandle],
     watches: &BTreeMap<String, Watch>,
     secrets: &Secrets,
-) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>) {
-    let (mut processes, mut strangers) = (BTreeMap::new(), Vec::new());
+) -> (BTreeMap<String, Vec<ProcessSeen>>, Vec<String>, Vec<String>) {
+    let (mut processes, mut strangers, mut late_ports) = (BTreeMap::new(), Vec::new(), Vec::new());
     for service in services {
         let watch = &watches[service.name()];
         // What ran on a machine that is lost is seen by nobody.
@@ -128,9 +130,11 @@ pub(super) fn at_end(
                 strangers.push(plan::masked(None, &format!("{stranger} on port {port} of {name}")));
             }
         }
-        processes.insert(service.name().to_owned(), kept(&sight, watch, secrets));
+        let (port, name) = (service.address().port(), service.name());
+        late_ports.extend(sight.late_ports.iter().map(|late| format!("{late} beside port {port} of {name}")));
+        processes.insert(name.to_owned(), kept(&sight, watch, secrets));
     }
-    (processes, strangers)
+    (processes, strangers, late_ports)
 }
 
 fn sight(service: &ServiceHandle, watch: &Watch) -> Result<Sight, Error> {

@@ -36,6 +36,9 @@ impl RealEnvironment {
             placement.address = addresses[&service.name];
             placement.addresses.clone_from(&addresses);
             placement.values = self.plan.secrets.asked_by_service(service);
+            if service.name == variant.entry {
+                placement.ready_response = variant.ready_response();
+            }
             services.push(match service.host() {
                 None => {
                     let no_agent =
@@ -104,11 +107,22 @@ impl RealEnvironment {
         for host in hosts {
             let there = variant.services.iter().filter(|service| service.host() == host);
             let there: Vec<Service> = there.cloned().collect();
-            let chosen = match host {
-                None => Ports::choose(&there, LOOPBACK, rand::random()),
-                Some(host) => self.machine(host)?.host.choose(&there, LOOPBACK, rand::random()),
+            let choose = || match host {
+                None => Ports::choose(&there, LOOPBACK, rand::random()).map_err(failed),
+                Some(host) => {
+                    self.machine(host)?.host.choose(&there, LOOPBACK, rand::random()).map_err(failed)
+                }
             };
-            ports = ports.and(chosen.map_err(failed)?);
+            let mut chosen = choose()?;
+            // A port that any variant was seen to listen on is given to none as its PORT.
+            let is_seen = |chosen: &Ports| {
+                let services = self.plan.variants.iter().flat_map(|variant| &variant.services);
+                services.filter_map(Service::command).any(|command| chosen.meets(command))
+            };
+            while is_seen(&chosen) {
+                chosen = choose()?;
+            }
+            ports = ports.and(chosen);
         }
         Ok(ports)
     }
@@ -126,7 +140,7 @@ impl RealEnvironment {
         let look = || Ok(processes::at_end(&services, &self.watches, &self.plan.secrets));
         // Who cannot get there has nothing to tell of it; the rest is told all the same.
         let look = at_services(network.as_ref(), look);
-        let (processes_by_service, strangers_listening) = look.unwrap_or_default();
+        let (processes_by_service, strangers_listening, late_ports) = look.unwrap_or_default();
         let pods = loaded.as_ref().and_then(Loaded::pods);
         // The connections go first, so that a service that waits for them to close can end at once.
         self.unload(loader);
@@ -142,6 +156,7 @@ impl RealEnvironment {
             workers_lost,
             processes_by_service,
             strangers_listening,
+            late_ports,
             pods,
             ..TrialEnded::default()
         };

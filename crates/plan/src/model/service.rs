@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
-use super::{Plan, Variant};
+use super::{Plan, Request, Variant};
 use crate::Url;
 use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 use ::model::{ServiceStarted, distinct, grouped};
@@ -75,6 +75,12 @@ pub struct Command {
     pub env: BTreeMap<String, String>,
     /// The port it must listen on; `None` lets Proofload choose a free one for each trial.
     pub port: Option<u16>,
+    /// The port that it was seen to listen on in this run, whatever PORT says; `None` before that, and where it heeds PORT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listens_on: Option<u16>,
+    /// Further ports that it was seen to listen on in this run, such as one for metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_ports: Vec<u16>,
     /// How long it may take to end after SIGTERM before it is killed.
     #[default(Duration::from_secs(5))]
     pub stop_timeout: Duration,
@@ -205,8 +211,31 @@ pub enum Ready {
     Http(String),
     /// Its port accepts a connection.
     Tcp,
-    /// Its port accepts a connection, and a request on it gets a response, of whatever status.
+    /// A GET gets a response that [`ReadyResponse`] accepts.
     Response,
+}
+
+/// The response by which a service that names no `ready` path counts as ready. A status of 500 or more means that it is still starting,
+/// unless the experiment expects it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyResponse {
+    /// A path of the load, requested if `/` responds with 500 or more.
+    pub path: String,
+    /// Expected statuses of 500 or more.
+    pub expected: Vec<u16>,
+}
+
+impl Default for ReadyResponse {
+    fn default() -> Self {
+        Self { path: "/".to_owned(), expected: Vec::new() }
+    }
+}
+
+impl ReadyResponse {
+    /// Whether a response of this status shows that the service is ready.
+    pub fn accepts(&self, status: u16) -> bool {
+        status < 500 || self.expected.contains(&status)
+    }
 }
 
 /// A Service of a Kubernetes cluster that runs already: found through the API server, and neither started nor stopped.
@@ -310,7 +339,13 @@ impl Command {
     fn chooses_port(&self, service: &str) -> bool {
         let own = format!("{service}.port");
         let is_port = |placeholder: &Placeholder<'_>| placeholder.name == "port" || placeholder.name == own;
-        self.port.is_none() && self.container.is_none() && !self.placeholders().iter().any(is_port)
+        let is_known = self.port.or(self.listens_on).is_some();
+        !is_known && self.container.is_none() && !self.placeholders().iter().any(is_port)
+    }
+
+    /// The ports that no other process may have while it runs, as far as they are known before it starts.
+    pub fn own_ports(&self) -> impl Iterator<Item = u16> {
+        self.port.into_iter().chain(self.listens_on).chain(self.other_ports.iter().copied())
     }
 
     /// The placeholders of its words, variables and templates.
@@ -321,15 +356,33 @@ impl Command {
 }
 
 impl Variant {
-    /// Services that were found where they were not told to listen are expected there from now on, as if the experiment had said so.
+    /// Records where services without a port of their own were found. They are expected there from now on.
     pub fn pin(&mut self, started: &[ServiceStarted]) {
         for seen in started {
-            let Some(found) = &seen.found else { continue };
             let of_it = self.services.iter_mut().filter(|service| service.name == seen.service);
-            for command in of_it.filter_map(Service::command_mut) {
-                command.address = found.address.or(command.address);
-                command.port = Some(seen.port).filter(|port| *port != found.given).or(command.port);
+            for service in of_it.filter(|service| service.chooses_port() || seen.found.is_some()) {
+                let Some(command) = service.command_mut() else { continue };
+                command.other_ports.clone_from(&seen.other_ports);
+                if let Some(found) = &seen.found {
+                    command.address = found.address.or(command.address);
+                    command.listens_on =
+                        Some(seen.port).filter(|port| *port != found.given).or(command.listens_on);
+                }
             }
+        }
+    }
+
+    /// The response that shows that the entry is ready.
+    pub fn ready_response(&self) -> ReadyResponse {
+        let requests = &self.load.requests;
+        let own = requests.iter().filter_map(|request| request.expect.as_ref());
+        let statuses = std::iter::once(&self.expect).chain(own).flat_map(|contract| &contract.status);
+        let is_plain = |request: &&Request| request.method == "GET" && !request.path.contains('{');
+        // Without a session a path of users would be refused.
+        let path = requests.iter().find(is_plain).filter(|_| !self.load.has_users());
+        ReadyResponse {
+            path: path.map_or("/", |request| &request.path).to_owned(),
+            expected: statuses.copied().filter(|status| *status >= 500).collect(),
         }
     }
 

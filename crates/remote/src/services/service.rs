@@ -44,8 +44,6 @@ pub struct RemoteService {
     pub address: SocketAddr,
     /// How it was when it became ready.
     pub started: Started,
-    /// The port that it was given.
-    given: u16,
     /// How it had ended by the last view, with its last lines.
     pub exited: Option<(Exit, String)>,
     /// Where its log goes once it has ended.
@@ -84,7 +82,6 @@ impl RemoteService {
                 name: service.name.clone(),
                 number,
                 address: SocketAddr::new(placement.address, started.port),
-                given: ports.of(&service.name).unwrap_or(started.port),
                 started: *started,
                 exited: None,
                 log: placement.log.clone(),
@@ -161,14 +158,19 @@ pub enum ServiceHandle {
 }
 
 impl ServiceHandle {
-    /// How it was found, where it does not listen where it was told to.
+    /// Where it was found, if it listens neither on PORT nor where it was found when it was started before.
     pub fn found(&self) -> Option<Found> {
         match self {
             Self::Here(running) => running.found.clone(),
-            Self::There(remote) => {
-                let elsewhere = remote.given != remote.address.port();
-                elsewhere.then(|| Found { given: remote.given, address: None, others: Vec::new() })
-            }
+            Self::There(remote) => remote.started.found.clone(),
+        }
+    }
+
+    /// Further ports that it listened on when it became ready.
+    pub fn other_ports(&self) -> &[u16] {
+        match self {
+            Self::Here(running) => &running.other_ports,
+            Self::There(remote) => &remote.started.other_ports,
         }
     }
 

@@ -151,11 +151,12 @@ fn a_service_that_does_not_heed_its_port_is_found_by_its_own_sockets() {
         service.ready = Ready::Response;
         service
     };
-    let service = node("s().listen(0); s().listen(0)");
+    let raw = "require('net').createServer(c => c.end('SSH-2.0-x\\r\\n')).listen(0);";
+    let service = node(&format!("s().listen(0); {raw}"));
     let running = stage.start(&service).unwrap();
     let found = running.found.clone().unwrap();
     assert_eq!((found.given, found.address), (ports(&service).of("api").unwrap(), None));
-    assert!(found.others.len() == 1 && found.others[0] > running.address.port(), "{found:?}");
+    assert_eq!(running.other_ports.len(), 1, "a port that speaks something else: {found:?}");
     assert_eq!(get(running.address, "/"), "x");
     running.stop();
     // What it was given is in PORT all the same, and IPv6 alone is somewhere else.
@@ -173,6 +174,79 @@ fn a_service_that_does_not_heed_its_port_is_found_by_its_own_sockets() {
     fixed.ready_timeout = Duration::from_secs(3);
     let error = stage.start(&fixed).unwrap_err();
     assert!(error.to_string().contains(", but it listens on "), "{error}");
+}
+
+/// A metrics server that opens first, and the application 1.2 s later.
+fn with_metrics(stage: &Stage, port: &str) -> plan::Service {
+    let text = format!(
+        "const s = (text) => require('http').createServer((q, r) => r.end(text)); s('metrics').listen(0);\
+         setTimeout(() => s('app').listen({port}, '127.0.0.1'), 1200)"
+    );
+    let mut service = stage.service(&["node", "-e", &text]);
+    of(&mut service).env.remove("PORT");
+    service.ready = Ready::Response;
+    service
+}
+
+#[test]
+fn port_wins_over_a_metrics_port_opened_first() {
+    let stage = Stage::new();
+    let service = with_metrics(&stage, "process.env.PORT");
+    let running = stage.start(&service).unwrap();
+    assert_eq!((get(running.address, "/").as_str(), &running.found), ("app", &None));
+    assert_eq!(running.address.port(), ports(&service).of("api").unwrap());
+    assert_eq!(running.other_ports.len(), 1);
+}
+
+#[test]
+fn several_responding_ports_end_the_start() {
+    let stage = Stage::new();
+    let error = stage.start(&with_metrics(&stage, "0")).unwrap_err();
+    assert!(error.to_string().contains(", all of which respond, and not on the PORT "), "{error}");
+    let hint = error.hint().unwrap();
+    assert_eq!(hint.matches("--port ").count(), 2, "{hint}");
+}
+
+#[test]
+fn a_port_of_an_earlier_start_is_not_given_as_port() {
+    let stage = Stage::new();
+    let free = TcpListener::bind((LOOPBACK, 0)).unwrap().local_addr().unwrap().port();
+    let text = format!("require('http').createServer((q, r) => r.end(process.env.PORT)).listen({free})");
+    let mut service = stage.service(&["node", "-e", &text]);
+    of(&mut service).env.remove("PORT");
+    of(&mut service).listens_on = Some(free);
+    service.ready = Ready::Response;
+    let running = stage.start(&service).unwrap();
+    assert_eq!((running.address.port(), &running.found), (free, &None));
+    assert_ne!(get(running.address, "/"), free.to_string());
+    running.stop();
+    // One that listens on PORT this time may have been measured elsewhere before.
+    let text = format!(
+        "for (const p of [{free}, process.env.PORT]) require('http').createServer((q, r) => r.end()).listen(p)"
+    );
+    of(&mut service).command = ["node", "-e", &text].map(str::to_owned).into();
+    let error = stage.start(&service).unwrap_err();
+    assert!(error.to_string().contains("where it was found when it was started before"), "{error}");
+}
+
+#[test]
+fn a_status_of_500_or_more_is_not_ready() {
+    let stage = Stage::new();
+    let text = "const t = Date.now(); require('http').createServer((q, r) => {\
+        r.statusCode = q.url == '/' ? 500 : Date.now() - t < 1500 ? 503 : 404; r.end('starting') })\
+        .listen(process.env.PORT)";
+    let mut service = stage.service(&["node", "-e", text]);
+    service.ready = Ready::Response;
+    let path = |placement: &mut Placement| placement.ready_response.path = "/orders".to_owned();
+    let running = stage.start_placed(&service, path).unwrap();
+    assert!(get(running.address, "/orders").contains("starting"), "404 is an answer");
+    running.stop();
+    let expected = |placement: &mut Placement| placement.ready_response.expected = vec![500];
+    stage.start_placed(&service, expected).unwrap().stop();
+    service.ready_timeout = Duration::from_secs(3);
+    let error = stage.start(&service).unwrap_err();
+    assert!(error.to_string().ends_with(", last answer: status 500, \"starting\""), "{error}");
+    assert!(error.hint().unwrap().contains("--ready PATH"), "{:?}", error.hint());
 }
 
 #[test]
