@@ -101,6 +101,9 @@ pub struct AgainstArgs {
     /// Shell command that builds the ref, run in the directory of each service [default: the file's, or npm ci]
     #[arg(long, value_name = "COMMAND", requires = "against")]
     pub build: Option<String>,
+    /// File or folder outside git that the services read, copied to the ref; may be given several times [default: the file's, or .env and what else looks like configuration]
+    #[arg(long, value_name = "PATH", requires = "against")]
+    pub copy: Vec<String>,
 }
 
 /// The plan to be run, and the worktree that must be kept for as long; `dry`, without one: the commit is only looked at.
@@ -141,8 +144,13 @@ fn found(plan: &Plan, args: &AgainstArgs) -> anyhow::Result<Option<Source>> {
     if let Some(script) = &args.build {
         building.command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
     }
+    if !args.copy.is_empty() {
+        let here = std::env::current_dir()?;
+        building.copy = Some(args.copy.iter().map(|path| here.join(path)).collect());
+    }
     let mut source = Source::find(plan, reference, &building, &Cache::of_this_user()?)?;
     source.against.build.clone_from(&args.build);
+    source.against.copy.clone_from(&args.copy);
     Ok(Some(source))
 }
 

@@ -43,6 +43,15 @@ pub struct Against {
     /// The shell command by which it was asked to be built, where that was not the experiment file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
+    /// Files and folders typed to be copied in place of those that are recognised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copy: Vec<String>,
+    /// Files that git does not keep, copied from the working tree so that both sides are configured alike; relative to its root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copied: Vec<PathBuf>,
+    /// Files that only the working tree has, and that the services may read; relative to its root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only_here: Vec<PathBuf>,
     /// What else a reader must know to trust the comparison, each a sentence without a full stop.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -102,7 +111,8 @@ impl Against {
     pub fn flags(&self) -> String {
         let words = ["--against", self.reference.as_str()].map(str::to_owned).into_iter();
         let build = self.build.iter().flat_map(|script| ["--build".to_owned(), script.clone()]);
-        format!(" {}", command_line(words.chain(build)))
+        let copy = self.copy.iter().flat_map(|path| ["--copy".to_owned(), path.clone()]);
+        format!(" {}", command_line(words.chain(build).chain(copy)))
     }
 }
 
@@ -114,6 +124,9 @@ pub struct Building {
     /// How long it may take in each directory.
     #[default(Duration::from_secs(600))]
     pub timeout: Duration,
+    /// Files and folders that git does not keep and the services read, absolute; `None` where those are copied that are recognised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy: Option<Vec<PathBuf>>,
 }
 
 /// What the factor is called, where the file has none of this name.

@@ -158,6 +158,9 @@ pub(crate) struct Against {
     /// How long it may take in each directory, 1s to 24h.
     #[default(Period::seconds(600))]
     pub timeout: Period,
+    /// Files and folders that git does not keep and the services read, such as ".env", copied from the working tree; relative to the
+    /// folder of this file. Without it: those that look like configuration.
+    pub copy: Option<Vec<String>>,
 }
 
 /// Data that services need, made once by a command and kept in a cache under a hash of command, env and inputs.

@@ -90,5 +90,7 @@ fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &
 pub(crate) fn building(site: &mut Site<'_>, written: &file::Against) -> Building {
     command::judge_command(site, &["against", "build"], &written.build, None);
     let timeout = site.within(&["against", "timeout"], written.timeout, TIMEOUT);
-    Building { command: written.build.clone(), timeout }
+    let absolute = |path: &String| site.source.directory.join(path);
+    let copy = written.copy.as_ref().map(|paths| paths.iter().map(absolute).collect());
+    Building { command: written.build.clone(), timeout, copy }
 }

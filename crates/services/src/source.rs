@@ -9,9 +9,11 @@
 //! It changes nothing in the working tree, and nothing in the repository but its list of worktrees. Builds are only named here:
 //! they are steps as others are, and run when those do.
 
+mod ignored;
+mod named;
 mod worktree;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -22,8 +24,9 @@ use serde_json::Value;
 pub use worktree::Worktree;
 use worktree::{ask, ask_about};
 
-use crate::command::{executable, search_path};
 use crate::{Blame, Cache, Error};
+use ignored::Ignored;
+use named::{Built, check_links, judge};
 
 /// A commit with which the services' code is compared: found, and not checked out yet.
 #[derive(Debug)]
@@ -53,16 +56,24 @@ impl Source {
             untracked,
             uncommitted,
             build: None,
+            copy: Vec::new(),
+            copied: Vec::new(),
+            only_here: Vec::new(),
             notes: Vec::new(),
         };
         let directories = directories(plan, &against)?;
-        let builds = builds(&against, building, &directories, &mut notes)?;
+        let ignored = Ignored::find(&against, building, &directories)?;
+        notes.extend(ignored.notes());
+        let contents = ignored.contents(&against)?;
+        (against.copied, against.only_here) = (ignored.copied, ignored.only_here);
+        let builds = builds(&against, (building, &contents), &directories, &mut notes)?;
         let built = match building.command.as_slice() {
             [] if builds.is_empty() => Built::Nothing,
             [] => Built::Packages,
             _ => Built::ByCommand,
         };
         judge(plan, &against, built, &mut notes)?;
+        check_links(&against)?;
         if against.worktree.starts_with(&against.repository) {
             notes.push(format!(
                 "the worktree lies within the working tree, where Node.js may take packages from that: {}; XDG_CACHE_HOME names \
@@ -144,11 +155,14 @@ const NPM_CI: [&str; 4] = ["npm", "ci", "--no-audit", "--no-fund"];
 /// The steps for the directories of services, each once.
 fn builds(
     against: &Against,
-    building: &Building,
+    (building, contents): (&Building, &str),
     directories: &[PathBuf],
     notes: &mut Vec<String>,
 ) -> Result<Vec<Preparation>, Error> {
-    let step = |directory: &PathBuf, command: &[String]| step(against, building, directory, command);
+    let step = |directory: &PathBuf, command: &[String]| {
+        let mark = worktree::mark(&against.worktree, directory, (command, contents));
+        Preparation { mark: Some(mark), ..step(against, building, directory, command) }
+    };
     if !building.command.is_empty() {
         return Ok(directories.iter().map(|directory| step(directory, &building.command)).collect());
     }
@@ -229,7 +243,7 @@ fn step(against: &Against, building: &Building, directory: &Path, command: &[Str
         inputs: Vec::new(),
         space_bytes: None,
         timeout: building.timeout,
-        mark: Some(worktree::mark(&against.worktree, directory, command)),
+        mark: None,
     }
 }
 
@@ -426,106 +440,4 @@ fn object(against: &Against, path: &Path) -> OsString {
     let mut object = OsString::from(format!("{}:", against.commit));
     object.push(path);
     object
-}
-
-// Files that commands name: whether they are there at the commit, and whether each side runs its own.
-//
-// The worst that can happen is that both sides run the same code, and come out equivalent. So what is known to be wrong is an
-// error, and what is only not known to git a note.
-
-/// The placeholder by which a command may name its own directory.
-const DIRECTORY: &str = "{directory}/";
-
-/// What is built at the commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Built {
-    Nothing,
-    /// What lock files name.
-    Packages,
-    /// By a command of the user's, which may make any file.
-    ByCommand,
-}
-
-/// Judges every command and variable of a plan.
-fn judge(plan: &Plan, against: &Against, built: Built, notes: &mut Vec<String>) -> Result<(), Error> {
-    let mut seen = BTreeSet::new();
-    for (service, command) in of_programs(plan) {
-        for named in named((service, command), &against.repository) {
-            if seen.insert(named.clone())
-                && let Some(note) = named.judge(against, built)?
-                && !notes.contains(&note)
-            {
-                notes.push(note);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A file of the working tree that a service is started with.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Named {
-    /// Such as `services.api.command`.
-    what: String,
-    /// As it is written.
-    word: String,
-    /// Relative to the repository's root.
-    inside: PathBuf,
-}
-
-fn named((service, started): (&Service, &Command), root: &Path) -> Vec<Named> {
-    let command = started.command.iter().enumerate();
-    // A program without a slash is looked for in PATH, where folders of the working tree may be: `node_modules/.bin`, or that of a venv.
-    let path = search_path(started.env.get("PATH"));
-    let in_path = started.command.first().filter(|word| !word.contains('/')).and_then(|word| {
-        let files = std::env::split_paths(&path).map(|folder| started.directory.join(folder).join(word));
-        Some(files.into_iter().find(|file| executable(file))?.display().to_string())
-    });
-    let words = command.filter(|(index, word)| *index > 0 || word.contains('/')).map(|(_, word)| word);
-    let words = words.chain(&in_path).map(|word| (format!("services.{}.command", service.name), word));
-    let env = started.env.iter().filter(|(_, value)| Path::new(value).is_absolute());
-    let env = env.map(|(name, value)| (format!("services.{}.env.{name}", service.name), value));
-    words.chain(env).filter_map(|(what, word)| Named::of(&started.directory, root, (what, word))).collect()
-}
-
-impl Named {
-    /// `None` where the word names no file of the repository.
-    fn of(directory: &Path, root: &Path, (what, word): (String, &str)) -> Option<Named> {
-        let path = word.strip_prefix(DIRECTORY).unwrap_or(word);
-        if path.is_empty() || path.starts_with('-') || path.contains('{') {
-            return None;
-        }
-        let real = directory.join(path).canonicalize().ok()?;
-        let inside = real.strip_prefix(root).ok().filter(|inside| !inside.as_os_str().is_empty())?;
-        Some(Named { what, word: word.to_owned(), inside: inside.to_owned() })
-    }
-
-    /// A note, where there is something to know.
-    fn judge(&self, against: &Against, built: Built) -> Result<Option<String>, Error> {
-        let Named { what, word, inside } = self;
-        let name = against.baseline();
-        let there = has(against, inside)?;
-        let ask_ignored = || ask_about(&against.repository, &["check-ignore", "--quiet", "--"], inside);
-        let ignored = !there && ask_ignored()?.is_yes;
-        if Path::new(word).is_absolute() {
-            if ignored || what.contains(".env.") {
-                return Ok(Some(format!("{what} names {word}, which both sides use")));
-            }
-            return Err(refused(
-                format!("{what}: {word} is the working tree's, also for the service at {name}"),
-                "write it relative to the service's directory, or as {directory}/…: then each side runs its own",
-            ));
-        }
-        if !there && !ignored && built != Built::ByCommand {
-            return Err(missing(what, inside, &name));
-        }
-        let installed =
-            built != Built::Nothing && inside.components().any(|part| part.as_os_str() == "node_modules");
-        Ok((!there && !installed).then(|| {
-            format!(
-                "{what} runs {}, which is not in git: what is built at {name} must make it",
-                inside.display()
-            )
-        }))
-    }
 }

@@ -111,6 +111,25 @@ fn code_that_is_slower_than_the_commit_is_found_slower() {
 }
 
 #[test]
+fn configuration_that_git_ignores_is_on_both_sides() {
+    let shop = Shop::new();
+    shop.place.write("shop/.gitignore", "node_modules\n.env\n*.db\n");
+    shop.place.write("shop/api/.env", "SECRET=hunter2\n");
+    shop.place.write("shop/api/rows.db", "rows");
+    let server = "require(\"fs\").accessSync(__dirname + \"/.env\");\nrequire(\"./service.js\");\n";
+    shop.place.write("shop/api/server.js", server);
+    shop.git(&["add", "--all"]);
+    shop.git(&["commit", "--quiet", "--message=reads .env"]);
+    let dry = shop.run(&["--against", "HEAD", "--dry-run"]).said();
+    dry.ends(0).prints(&["  copied: api/.env\n", "  not copied: api/rows.db\n", "--copy api/rows.db"]);
+    let said = shop.run(&["--against", "HEAD", "--budget", "8s"]).said();
+    said.ends(0).tells(&["note: copied to the other side, as git does not keep them: api/.env"]);
+    let left = Command::new("find").arg(shop.place.path("cache")).args(["-name", ".env"]).said();
+    assert_eq!(left.ends(0).out, "", "no secret stays in the cache");
+    assert!(!shop.place.read("record/record.json").contains("hunter2"));
+}
+
+#[test]
 fn a_build_that_fails_and_refs_that_are_not_there_are_told() {
     let shop = Shop::new();
     let failing = ["--against", "HEAD", "--build", "echo no such table ${HOME:+at home}; exit 3"];

@@ -18,6 +18,9 @@ fn against() -> Against {
         untracked: 0,
         uncommitted: false,
         build: None,
+        copy: Vec::new(),
+        copied: Vec::new(),
+        only_here: Vec::new(),
         notes: Vec::new(),
     }
 }

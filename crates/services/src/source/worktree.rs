@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
 use crate::source::Source;
+use crate::source::ignored::Copies;
 use crate::{Cache, Error, Preparing};
 
 /// The folder of worktrees in the cache's.
@@ -30,6 +31,8 @@ pub struct Worktree {
     pub path: PathBuf,
     /// Whether it was checked out just now; otherwise it was found.
     pub made: bool,
+    /// Files copied into it, removed again before the lock.
+    _copies: Copies,
     _lock: Lock,
 }
 
@@ -44,21 +47,22 @@ pub(super) fn key(repository: &Path, commit: &str) -> String {
     format!("{}-{hash}", commit.get(..KEY_DIGITS).unwrap_or(commit))
 }
 
-/// The file that tells that a command ended well in a directory of a worktree.
-pub(super) fn mark(worktree: &Path, directory: &Path, command: &[String]) -> PathBuf {
+/// The file that tells that a command ended well in a directory of a worktree, with copied files of these `contents`.
+pub(super) fn mark(worktree: &Path, directory: &Path, (command, contents): (&[String], &str)) -> PathBuf {
     let words = command.iter().map(|word| word.as_bytes());
-    let parts: Vec<&[u8]> = [directory.as_os_str().as_encoded_bytes()].into_iter().chain(words).collect();
+    let first = [directory.as_os_str().as_encoded_bytes(), contents.as_bytes()];
+    let parts: Vec<&[u8]> = first.into_iter().chain(words).collect();
     beside(worktree, &format!("{BUILT}{}", hash(&parts)))
 }
 
 /// Digits enough to tell apart what is kept side by side.
-fn hash(parts: &[&[u8]]) -> String {
+pub(super) fn hash(parts: &[&[u8]]) -> String {
     let mut hash = Parts::new();
     parts.iter().for_each(|part| hash.add(part));
     hash.digits()[..KEY_DIGITS].to_owned()
 }
 
-fn beside(worktree: &Path, end: &str) -> PathBuf {
+pub(super) fn beside(worktree: &Path, end: &str) -> PathBuf {
     let mut name = worktree.file_name().unwrap_or_default().to_owned();
     name.push(end);
     worktree.with_file_name(name)
@@ -87,7 +91,8 @@ impl Source {
         }
         self.sign()?;
         remove_old(&cache);
-        Ok(Worktree { path, made, _lock: lock })
+        let copies = Copies::make(&self.against)?;
+        Ok(Worktree { path, made, _copies: copies, _lock: lock })
     }
 
     /// Whether it is there as git checked it out, whatever has been built in it.

@@ -222,6 +222,115 @@ fn services_without_a_repository_or_in_one_within_it_are_told_and_others_noted()
 }
 
 #[test]
+fn ignored_configuration_is_copied_and_removed_again() {
+    let repository = Repository::new();
+    repository.write("shop/.gitignore", "node_modules\n.env*\n*.db\n*.log\nsecrets\n");
+    repository.write("shop/api/.env.test", "tracked before it was ignored");
+    repository.git(&["add", "--force", "api/.env.test"]);
+    repository.commit();
+    for (file, text) in [
+        (".env", "A=1"),
+        ("api/.env", "A=2"),
+        ("api/.env.test", "A=3"),
+        ("api/secrets/token", "t"),
+        ("api/node_modules/x/.env", "A=4"),
+        ("api/data.db", ""),
+        ("api/x.log", ""),
+        ("docs/other.db", ""),
+    ] {
+        repository.write(&format!("shop/{file}"), text);
+    }
+    let source = repository.find("main").unwrap();
+    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+    assert_eq!(source.against.copied, paths(&[".env", "api/.env", "api/secrets/token"]));
+    assert_eq!(source.against.only_here, paths(&["api/data.db"]));
+    let notes = source.against.notes.join("\n");
+    assert!(
+        notes.contains("only your side has: api/data.db;") && notes.contains("--copy api/data.db"),
+        "{notes}"
+    );
+    let worktree = repository.check_out(&source);
+    let copy = worktree.path.join("api/.env");
+    assert_eq!(fs::read_to_string(&copy).unwrap(), "A=2");
+    assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(worktree.path.join("api/secrets/token").exists() && !worktree.path.join("api/data.db").exists());
+    let tracked = fs::read_to_string(worktree.path.join("api/.env.test")).unwrap();
+    assert_eq!(tracked, "tracked before it was ignored");
+    drop(worktree);
+    assert!(!copy.exists(), "no secret stays in the cache");
+    // What was built with another configuration is built again.
+    let mark = |source: &Source| source.builds[0].mark.clone();
+    let before = mark(&source);
+    repository.write("shop/api/.env", "A=5");
+    assert_ne!(mark(&repository.find("main").unwrap()), before);
+}
+
+#[test]
+fn named_files_are_copied_and_no_others() {
+    let repository = Repository::new();
+    repository.write("shop/.gitignore", "node_modules\n.env\n*.db\n");
+    repository.commit();
+    repository.write("shop/api/.env", "A=1");
+    repository.write("shop/api/data.db", "rows");
+    let find = |copy: &str| {
+        let plan = repository.plan(&format!("{API}\n[against]\ncopy = [\"{copy}\"]"));
+        Source::find(&plan, "main", &plan.building, &repository.cache())
+    };
+    let against = find("api/data.db").unwrap().against;
+    assert_eq!((against.copied, against.only_here), (vec![PathBuf::from("api/data.db")], Vec::new()));
+    for (copy, why) in [
+        ("api/server.js", "is in git at main"),
+        ("nothing", "does not exist"),
+        ("../x", "is not in the repository"),
+    ] {
+        let (message, _) = refused(find(copy));
+        assert!(message.contains(why), "{copy}: {message}");
+    }
+}
+
+#[test]
+fn paths_into_the_working_tree_are_refused_wherever_they_stand() {
+    let repository = Repository::new();
+    repository.write("shop/api/lib/x.js", "1");
+    repository.commit();
+    let x = repository.path("shop/api/lib/x.js").display().to_string();
+    let root = repository.path("shop").display().to_string();
+    let find =
+        |more: &str| repository.find_in(&repository.plan(&format!("directory = \"api\"\n{more}")), "main");
+    for more in [
+        format!("command = [\"node\", \"--require={x}\", \"server.js\"]"),
+        format!("command = [\"node\", \"-r{x}\", \"server.js\"]"),
+        format!("command = [\"node\", \"server.js\"]\nenv = {{ NODE_OPTIONS = \"--import file://{x}\" }}"),
+        format!("command = [\"node\", \"server.js\"]\nenv = {{ APP_ROOT = \"{root}\" }}"),
+    ] {
+        let (message, hint) = refused(find(&more));
+        assert!(
+            message.contains("is the working tree's") && hint.contains("{directory}"),
+            "{more}: {message}"
+        );
+    }
+    // A relative path is each side's own, and has to be there.
+    let relative = |path: &str| find(&format!("command = [\"node\", \"--require={path}\", \"server.js\"]"));
+    assert_eq!(relative("./lib/x.js").unwrap().against.notes, Vec::<String>::new());
+    repository.write("shop/api/new.js", "1");
+    assert!(refused(relative("./new.js")).0.contains("`api/new.js` does not exist at main"));
+    let (to, link) = (repository.path("shop/api/lib"), repository.path("shop/api/current"));
+    std::os::unix::fs::symlink(&to, &link).unwrap();
+    let (message, _) = refused(relative("./current/x.js"));
+    assert!(message.contains("`api/current/x.js` does not exist at main"), "{message}");
+    repository.commit();
+    let (message, hint) = refused(relative("./lib/x.js"));
+    assert!(
+        message.starts_with("api/current is a symbolic link to ") && hint.contains("relative"),
+        "{message}"
+    );
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("lib", &link).unwrap();
+    repository.commit();
+    assert!(relative("./current/x.js").is_ok());
+}
+
+#[test]
 fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     let repository = Repository::new();
     repository.write("shop/api/new.js", "");
