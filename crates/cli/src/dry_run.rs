@@ -11,8 +11,8 @@ use lab::SecondsGuess;
 use model::quantity::many;
 use model::{Metric, Until};
 use plan::{
-    Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request,
-    Secrets, Service, Source, Subject, Variant, Workers,
+    Command, Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate,
+    Request, Secrets, Service, Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
 use services::{Cache, Ports};
@@ -52,6 +52,9 @@ pub fn describe(plan: &Plan) -> String {
     if let Some(against) = &plan.against {
         let _ = writeln!(out, "against {}", against.describe());
         against.notes.iter().for_each(|note| _ = writeln!(out, "  note: {note}"));
+        for (title, files) in [("copied", &against.copied), ("not copied", &against.only_here)] {
+            files.iter().for_each(|file| _ = writeln!(out, "  {title}: {}", file.display()));
+        }
         out.push('\n');
     }
     let _ = writeln!(out, "{}:", many(plan.variants.len() as u64, "variant"));
@@ -395,7 +398,7 @@ fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     let begins = format!("{}-", plan.name);
     // A name may begin like another.
     let ours = newest_named(move |name| name.starts_with(&begins));
-    ours.filter(|(_, record)| record.header.plan.name == plan.name).find_map(|(path, record)| {
+    ours.filter(|(_, record)| is_of_same_services(&record.header.plan, plan)).find_map(|(path, record)| {
         let conclusion = analysis::conclude(&record);
         let of_metric = conclusion.comparisons.iter().filter(|found| found.metric == plan.design.metric);
         let sd_log = of_metric.filter_map(|found| Some(found.estimate.as_ref()?.sd_log)).reduce(f64::max)?;
@@ -403,9 +406,66 @@ fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
     })
 }
 
+/// Whether an earlier experiment of this name loaded no services but those of this one, in the same way. `compare` gives all its experiments
+/// in a folder one name.
+fn is_of_same_services(earlier: &Plan, plan: &Plan) -> bool {
+    let plan = plan.masked();
+    let entries = |of: &Plan| {
+        let variants = of.variants.iter();
+        let entries =
+            variants.filter_map(|variant| Some((entry(variant.entry_service()?), sent(&variant.load))));
+        model::distinct(entries)
+    };
+    let (own, theirs) = (entries(&plan), entries(earlier));
+    earlier.name == plan.name && !theirs.is_empty() && theirs.iter().all(|entry| own.contains(entry))
+}
+
+/// A service without what a run finds out about it, and without the folder, which differs between commits.
+fn entry(service: &Service) -> Service {
+    let mut service = service.clone();
+    if let Source::Command(Command {
+        command: _,
+        directory,
+        host: _,
+        address,
+        container: _,
+        env: _,
+        port: _,
+        listens_on,
+        other_ports,
+        stop_timeout: _,
+        launcher: _,
+        workers: _,
+        pmx: _,
+        templates: _,
+    }) = &mut service.source
+    {
+        (*directory, *address, *listens_on) = (PathBuf::new(), None, None);
+        other_ports.clear();
+    }
+    service
+}
+
 #[cfg(test)]
 mod tests {
-    use super::divided;
+    use super::{divided, is_of_same_services};
+
+    #[test]
+    fn records_of_other_services_are_not_quoted() {
+        let plan = |program: &str, path: &str| {
+            let text = format!(
+                "name = \"x\"\n[services.app]\ncommand = [\"node\", \"{program}\"]\n[load]\npath = \"{path}\"\n\
+                 [factors.v]\na = {{ app.env.A = \"1\" }}\nb = {{ app.env.A = \"2\" }}\n"
+            );
+            plan::parse(&text, std::path::Path::new("/")).expect("a plan")
+        };
+        let own = plan("a.js", "/");
+        assert!(is_of_same_services(&own, &own));
+        let calibration = own.calibration(0).expect("one variant");
+        assert!(is_of_same_services(&plan::Plan { name: own.name.clone(), ..calibration }, &own));
+        assert!(!is_of_same_services(&plan("b.js", "/"), &own));
+        assert!(!is_of_same_services(&plan("a.js", "/other"), &own));
+    }
 
     #[test]
     fn shares_add_up_however_they_are_written() {
