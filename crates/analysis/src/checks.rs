@@ -22,6 +22,7 @@ mod profiler;
 mod run;
 mod saturation;
 mod series;
+mod silence;
 mod treatment;
 mod work;
 mod workers;
@@ -32,6 +33,7 @@ pub use machine::processors;
 pub use saturation::{cores_wanted, per_core, waiting_variants};
 pub(crate) use saturation::{cpus, generator_share, most, services_limited};
 pub(crate) use series::LAG1_BLOCKS_MIN;
+pub(crate) use silence::silent_ns;
 pub use treatment::WATCHED_VARIABLES;
 pub(crate) use treatment::is_expected;
 
@@ -77,6 +79,7 @@ fn maker(check: Check) -> Maker {
         Check::GeneratorLost => Whole(client::generator_lost),
         Check::GeneratorsApart => Several(client::generators_apart),
         Check::CoresShared => Whole(client::cores_shared),
+        Check::Silent => Succeeding(silence::silent),
         Check::ServiceNotSaturated => Each(saturation::service_not_saturated),
         Check::ThroughputInSteps => Each(saturation::throughput_in_steps),
         Check::BreaksFarBelow => Conclusion,

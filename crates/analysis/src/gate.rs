@@ -3,8 +3,8 @@
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
-use model::quantity::{count, many};
-use model::{Check, Grade};
+use model::quantity::{count, many, span};
+use model::{Check, Grade, Quantity};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
 use record::{EndReason, Record, Trial};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use stats::{Estimate, MeanInterval, Rule};
 use crate::comparison::Comparison;
 use crate::measurement::{Measurement, Window, measurement};
 use crate::metric::{BlockFigures, of_slice};
-use crate::{Conclusion, rule, variant};
+use crate::{Conclusion, checks, rule, variant};
 
 /// What a limit came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -345,7 +345,7 @@ fn of_slices(record: &Record, measured: &Measurement<'_>, entries: &[GateEntry])
     judged.collect()
 }
 
-/// No failure at all shows a limit only where one would break it.
+/// No failure at all shows a limit only where one would break it, and a quantile only if the service responded all the time.
 fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
     let (limit, due) = (&entry.limit, window.slice.counts.due());
     let needed = 1.0 / limit.bound.value();
@@ -356,7 +356,25 @@ fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
             count(due)
         )));
     }
-    Ok(found)
+    match silent_too_long(limit, window).filter(|_| found.ruling(limit) == Ruling::Pass) {
+        Some(why) => Err((Ruling::Fail, why)),
+        None => Ok(found),
+    }
+}
+
+/// Why whoever came at any time of a window in closed loop had to wait for longer than a limit on a quantile allows: the service was silent
+/// for too large a share of it, and no requests were sent meanwhile that would show it.
+fn silent_too_long(limit: &Limit, window: &Window<'_>) -> Option<String> {
+    let q = limit.figure.metric()?.quantile()?;
+    let counts = &window.slice.counts;
+    let too_long_ns = checks::silent_ns(counts, (limit.bound.value() * 1e3) as u64);
+    let allowed = 1.0 - q;
+    let is_too_long = too_long_ns > 0 && too_long_ns as f64 >= allowed * counts.wall_ns() as f64;
+    let (silent_ns, load) = (checks::silent_ns(counts, 0), span(counts.wall_ns() as f64 / 1e9));
+    is_too_long.then(|| {
+        let (silent, allowed) = (span(silent_ns as f64 / 1e9), Quantity::share(allowed));
+        format!("no response for {silent} of {load}, and more than {allowed} of the time would have meant a longer wait")
+    })
 }
 
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {

@@ -171,6 +171,7 @@ impl Connection {
         };
         self.stage = Stage::LoggingIn;
         *recorder.in_flight += 1;
+        recorder.tally.silence.begin(choice.endpoint, recorder.now_ns);
         let request = InFlight::new(choice, recorder.now_ns, Some(recorder.now_ns));
         self.session.begin(InFlight { own: Some(own), ..request }, arena);
         Effect::Free
@@ -479,6 +480,7 @@ impl Recorder<'_> {
     /// A request has its response.
     pub(crate) fn completed(&mut self, mut request: InFlight, status: u16, body_bytes: u64) {
         *self.in_flight -= 1;
+        self.tally.silence.response(request.choice.endpoint, self.now_ns, *self.in_flight);
         self.has_response = true;
         if request.own.is_some() && self.book_for_user(&mut request, (status, body_bytes)) {
             return;
@@ -522,6 +524,7 @@ impl Recorder<'_> {
     /// A request will get none.
     pub(crate) fn fail(&mut self, request: &InFlight, phase: Phase, cause: Cause) {
         *self.in_flight -= 1;
+        self.tally.silence.lose(request.choice.endpoint);
         if request.is_log_in() {
             self.tally.log_in_failed();
             self.user.iter_mut().for_each(|user| user.start_over());
@@ -532,6 +535,7 @@ impl Recorder<'_> {
     /// A request has none when the slice is over, which is no error.
     pub(crate) fn leave_unfinished(&mut self, request: &InFlight) {
         *self.in_flight -= 1;
+        self.tally.silence.lose(request.choice.endpoint);
         if !request.is_log_in() {
             self.tally.leave_unfinished(request, self.now_ns);
         }

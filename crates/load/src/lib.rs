@@ -38,6 +38,7 @@ mod protocol;
 mod reader;
 mod readiness;
 mod render;
+mod silence;
 mod spec;
 mod tally;
 mod thread;

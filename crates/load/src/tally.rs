@@ -12,6 +12,7 @@ use stats::{Latencies, Quantile};
 
 use crate::arena::Endpoint;
 use crate::connection::InFlight;
+use crate::silence::SilenceWatch;
 
 /// Buckets that are allocated in advance, at most: ten minutes.
 const BUCKETS_PREALLOCATED: usize = 6000;
@@ -30,6 +31,7 @@ const USUAL: u16 = 200;
 #[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) counts: Counts,
+    pub(crate) silence: SilenceWatch,
     status: Box<[u64]>,
     /// By endpoint; in each the usual outcome first.
     endpoints: Vec<Vec<Cell>>,
@@ -65,6 +67,7 @@ impl Tally {
                 open: open_loop.then(Box::default),
                 ..Counts::default()
             },
+            silence: SilenceWatch::new(endpoints),
             status: vec![0; STATUS_CODES].into(),
             endpoints: (0..endpoints).map(|_| vec![Cell::new(Some(USUAL), open_loop)]).collect(),
         }
@@ -132,13 +135,18 @@ impl Tally {
         self.depart(Some(0));
     }
 
-    /// The counts of the slice, which is over: with each endpoint and what [`Check`](crate::check::Check) has seen of it.
+    /// The counts of the slice, which is over now: with each endpoint and what [`Check`](crate::check::Check) has seen of it. `usual_ns` is
+    /// how long requests of each endpoint take, as far as that is known of this slice and earlier ones.
     pub(crate) fn finish(
         self,
         endpoints: &[Endpoint],
         (contract_failures, contents): (Vec<ContractFailure>, Vec<Vec<ContentSeen>>),
+        (now_ns, usual_ns): (u64, &mut [Option<u64>]),
     ) -> Counts {
         let mut counts = with_totals(self.counts, &self.endpoints);
+        let known: Vec<Option<&Latencies>> =
+            self.endpoints.iter().map(|cells| most_frequent(cells)).collect();
+        counts.silent = self.silence.finish(now_ns, &known, usual_ns);
         let hit = self.status.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.status = hit.map(|(status, count)| (status as u16, *count)).collect();
         let ended = counts.responses + counts.timed_out + counts.broken + counts.unfinished;
@@ -264,6 +272,12 @@ fn with_totals(counts: Counts, endpoints: &[Vec<Cell>]) -> Counts {
         open.response = response;
     }
     counts
+}
+
+/// The latencies of the outcome that most requests of an endpoint had; `None` if there were none.
+fn most_frequent(cells: &[Cell]) -> Option<&Latencies> {
+    let latencies = cells.iter().map(|cell| &cell.latency).filter(|latencies| !latencies.is_empty());
+    latencies.max_by_key(|latencies| latencies.count())
 }
 
 fn count_in(buckets: &mut Vec<u32>, since_start_ns: u64) {

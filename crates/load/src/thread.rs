@@ -27,6 +27,8 @@ use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, Users
 const TICK_NS: u64 = 10_000_000;
 /// A tick that is later than this was no tick that was put off: the thread, or the machine, stood still.
 const HALT_MIN_NS: u64 = 500_000_000;
+/// A tick that is later than this leaves a gap in which the thread did not look for responses.
+const AWAY_MIN_NS: u64 = 20_000_000;
 /// How many ticks pass between two publications of progress.
 const PUBLISH_TICKS: u32 = 5;
 /// By then every thread that is at work has published once more.
@@ -283,6 +285,9 @@ impl Thread {
         loop {
             let mut now_ns = clock::monotonic_ns();
             if now_ns >= next_tick_ns {
+                if ticks > 0 && now_ns - next_tick_ns >= AWAY_MIN_NS {
+                    self.worker.tally.silence.was_away(now_ns - next_tick_ns);
+                }
                 next_tick_ns = now_ns + TICK_NS;
                 ticks += 1;
                 self.note_halt();

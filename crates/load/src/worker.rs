@@ -125,6 +125,8 @@ pub(crate) struct Worker {
     barren_since_ns: Option<u64>,
     /// No time limit of any connection ends before this: [`Worker::overdue`] has nothing to say.
     pub(crate) next_due_ns: u64,
+    /// How long requests of each endpoint take, by earlier slices.
+    usual_ns: Box<[Option<u64>]>,
 }
 
 impl Worker {
@@ -160,6 +162,7 @@ impl Worker {
             idle_since_ns: 0,
             barren_since_ns: None,
             next_due_ns: 0,
+            usual_ns: vec![None; settings.contracts.len()].into(),
             settings,
         }
     }
@@ -213,6 +216,7 @@ impl Worker {
         self.tally.send(self.since_start(now_ns).is_some());
         self.in_flight += 1;
         let mut request = InFlight::new(self.sampler.draw(), now_ns, intended_ns);
+        self.tally.silence.begin(request.choice.endpoint, now_ns);
         if let Some(user) = self.users.get(index) {
             request.own = user.own(request.choice, &self.settings.arena);
         }
@@ -354,9 +358,9 @@ impl Worker {
 
     // What time does to a worker: the parts of a slice follow each other, time limits end, closed connections may be opened again.
 
-    /// Begins the connect phase. The worker has to send `allowance` requests, or as many as it can (`None`).
+    /// Begins the connect phase, or begins it again where no window followed. The worker has to send `allowance` requests, or as many as it can (`None`).
     pub(crate) fn prepare(&mut self, now_ns: u64, allowance: Option<u64>) {
-        debug_assert_eq!(self.gate, Gate::Shut);
+        debug_assert!(matches!(self.gate, Gate::Shut | Gate::Opening { .. }));
         let mut apart_ns = 0;
         for connection in &mut self.connections {
             if matches!(connection.stage, Stage::Closed { .. }) {
@@ -398,6 +402,7 @@ impl Worker {
         self.gate = Gate::Sending { started_ns, stop_ns: started_ns.saturating_add(window_ns) };
         self.check.begin(window_ns);
         self.idle_since_ns = started_ns;
+        self.tally.silence.open_window(started_ns);
         self.restart_schedule(started_ns);
         self.thinking.iter_mut().for_each(Thinking::restart);
     }
@@ -500,7 +505,8 @@ impl Worker {
         let fresh = Tally::new(self.settings.contracts.len(), self.schedule.is_some());
         let tally = std::mem::replace(&mut self.tally, fresh);
         debug_assert_eq!(self.in_flight, 0);
-        let counts = tally.finish(&self.settings.arena.endpoints, self.check.take());
+        let time = (now_ns, &mut *self.usual_ns);
+        let counts = tally.finish(&self.settings.arena.endpoints, self.check.take(), time);
         Counts { connections_alive: self.alive, ..counts }
     }
 

@@ -140,6 +140,7 @@ checks! {
     GeneratorLost = "V48", "generator_lost": row(Client, EITHER, "A load generator was lost");
     GeneratorsApart = "V49", "generators_apart": row(Client, EITHER, "Load generators that did not begin together");
     CoresShared = "V14", "cores_shared": row(Client, WARNING, "Generator and services on the same cores");
+    Silent = "V56", "silent": row(Service, EITHER, "No response for a while");
     ServiceNotSaturated = "V15", "service_not_saturated": row(Service, WARNING, "Neither side was at its limit");
     ThroughputInSteps = "V46", "throughput_in_steps": row(Service, WARNING, "Throughput that moves in steps");
     BreaksFarBelow = "V55", "breaks_far_below": row(Service, VOID, "A limit that breaks far below the capacity");

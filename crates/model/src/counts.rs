@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::Latencies;
 
-use crate::{ContractFailure, ErrorCount};
+use crate::{ContractFailure, ErrorCount, Silence, silence};
 
 /// The length of one of [`Counts::successful_per_100_ms`].
 pub const BUCKET_NS: u64 = 100_000_000;
@@ -58,6 +58,9 @@ pub struct Counts {
     /// and did not, because it was stopped (SIGSTOP, Ctrl-Z), or the machine was suspended.
     #[serde(default, skip_serializing_if = "is_none")]
     pub halted_ns: u64,
+    /// Stretches of the window and its drain in which no response arrived, in order: see [`Counts::silences`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<Silence>,
     /// Requests given up after the time-out.
     pub timed_out: u64,
     /// Requests whose connection, or stream, failed before the response was complete, and those that a server refused unseen.
@@ -225,76 +228,129 @@ pub enum Windows {
 
 impl Counts {
     /// Takes in the counts of another window.
-    pub fn merge(&mut self, mut other: Counts, windows: Windows) {
-        self.merge_times(&other, windows);
-        self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
+    pub fn merge(&mut self, other: Counts, windows: Windows) {
+        match windows {
+            Windows::Parallel => self.merge_parallel(&other),
+            Windows::Sequential => self.merge_sequential(&other),
+        }
+        // What `merge_parallel` and `merge_sequential` merge is not merged here.
+        let Counts {
+            started_ns: _,
+            window_ns: _,
+            drain_ns: _,
+            sent,
+            responses,
+            responses_in_window,
+            successful,
+            successful_in_window,
+            in_flight_ns,
+            halted_ns: _,
+            silent: _,
+            timed_out,
+            broken,
+            unfinished,
+            status,
+            errors,
+            contract_failures,
+            wire_bytes,
+            body_bytes,
+            latency,
+            first_byte,
+            successful_per_100_ms: _,
+            log_ins,
+            connections_alive_at_start: _,
+            connections_alive: _,
+            connections_opened,
+            reconnects,
+            connect,
+            handshake,
+            tls_resumed,
+            tls_error,
+            generator,
+            endpoints,
+            open,
+        } = other;
         let sums = [
-            (&mut self.sent, other.sent),
-            (&mut self.responses, other.responses),
-            (&mut self.responses_in_window, other.responses_in_window),
-            (&mut self.successful, other.successful),
-            (&mut self.successful_in_window, other.successful_in_window),
-            (&mut self.in_flight_ns, other.in_flight_ns),
-            (&mut self.timed_out, other.timed_out),
-            (&mut self.broken, other.broken),
-            (&mut self.unfinished, other.unfinished),
-            (&mut self.wire_bytes, other.wire_bytes),
-            (&mut self.body_bytes, other.body_bytes),
-            (&mut self.connections_opened, other.connections_opened),
-            (&mut self.reconnects, other.reconnects),
-            (&mut self.log_ins, other.log_ins),
-            (&mut self.tls_resumed, other.tls_resumed),
+            (&mut self.sent, sent),
+            (&mut self.responses, responses),
+            (&mut self.responses_in_window, responses_in_window),
+            (&mut self.successful, successful),
+            (&mut self.successful_in_window, successful_in_window),
+            (&mut self.in_flight_ns, in_flight_ns),
+            (&mut self.timed_out, timed_out),
+            (&mut self.broken, broken),
+            (&mut self.unfinished, unfinished),
+            (&mut self.wire_bytes, wire_bytes),
+            (&mut self.body_bytes, body_bytes),
+            (&mut self.connections_opened, connections_opened),
+            (&mut self.reconnects, reconnects),
+            (&mut self.log_ins, log_ins),
+            (&mut self.tls_resumed, tls_resumed),
         ];
         sums.into_iter().for_each(|(sum, more)| *sum += more);
-        for (status, count) in other.status {
+        let times = [latency, first_byte, connect, handshake];
+        self.times().into_iter().zip(&times).for_each(|(sum, more)| sum.merge(more));
+        for (status, count) in status {
             *self.status.entry(status).or_default() += count;
         }
         let same_error =
             |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
-        merge_each(&mut self.errors, other.errors, same_error, |known, more| known.count += more.count);
+        merge_each(&mut self.errors, errors, same_error, |known, more| known.count += more.count);
         self.errors.sort();
         let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
-        merge_each(&mut self.contract_failures, other.contract_failures, same_kind, |known, more| {
+        merge_each(&mut self.contract_failures, contract_failures, same_kind, |known, more| {
             known.count += more.count;
         });
         let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
-        merge_each(&mut self.endpoints, other.endpoints, same_name, EndpointCounts::merge);
-        self.tls_error = self.tls_error.take().or(other.tls_error);
-        match (&mut self.open, other.open) {
-            (Some(open), Some(more)) => open.merge(&more),
+        merge_each(&mut self.endpoints, endpoints, same_name, EndpointCounts::merge);
+        self.tls_error = self.tls_error.take().or(tls_error);
+        match (&mut self.open, open) {
+            (Some(sum), Some(more)) => sum.merge(&more),
             (none, more) => *none = none.take().or(more),
         }
-        self.generator.merge(other.generator, windows);
+        self.generator.merge(generator, windows);
     }
 
     fn times(&mut self) -> [&mut Latencies; 4] {
         [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake]
     }
 
-    /// What depends on how the windows lie.
-    fn merge_times(&mut self, other: &Counts, windows: Windows) {
-        match windows {
-            Windows::Parallel => {
-                self.started_ns = self.started_ns.min(other.started_ns);
-                self.window_ns = self.window_ns.max(other.window_ns);
-                self.drain_ns = self.drain_ns.max(other.drain_ns);
-                self.halted_ns = self.halted_ns.max(other.halted_ns);
-                add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-                if let (Some(open), Some(more)) = (&mut self.open, &other.open) {
-                    add(&mut open.due_per_100_ms, &more.due_per_100_ms);
-                }
-                self.connections_alive_at_start += other.connections_alive_at_start;
-                self.connections_alive += other.connections_alive;
-            }
-            Windows::Sequential => {
-                self.window_ns += other.window_ns;
-                self.drain_ns += other.drain_ns;
-                self.halted_ns += other.halted_ns;
-                self.successful_per_100_ms.clear();
-                self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
-                self.connections_alive = other.connections_alive;
-            }
+    /// Merges what depends on how the windows lie: both are the same window.
+    fn merge_parallel(&mut self, other: &Counts) {
+        self.silent = silence::in_parallel(&self.silent, &other.silent);
+        self.started_ns = self.started_ns.min(other.started_ns);
+        self.window_ns = self.window_ns.max(other.window_ns);
+        self.drain_ns = self.drain_ns.max(other.drain_ns);
+        self.halted_ns = self.halted_ns.max(other.halted_ns);
+        add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
+        if let (Some(open), Some(more)) = (&mut self.open, &other.open) {
+            add(&mut open.due_per_100_ms, &more.due_per_100_ms);
         }
+        self.connections_alive_at_start += other.connections_alive_at_start;
+        self.connections_alive += other.connections_alive;
+    }
+
+    /// The same of the next window of the same threads.
+    fn merge_sequential(&mut self, other: &Counts) {
+        let before_ns = self.wall_ns();
+        self.settle_silences();
+        self.silent.extend(other.silences().into_iter().map(|silence| silence.later(before_ns)));
+        self.window_ns += other.window_ns;
+        self.drain_ns += other.drain_ns;
+        self.halted_ns += other.halted_ns;
+        self.successful_per_100_ms.clear();
+        self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
+        self.connections_alive = other.connections_alive;
+    }
+
+    /// Silences: stretches of at least [`SILENCE_MIN_NS`](crate::SILENCE_MIN_NS) in which requests waited and no response arrived.
+    pub fn silences(&self) -> Vec<Silence> {
+        silence::settled(&self.silent)
+    }
+
+    /// Keeps only [`Counts::silences`], for counts to which no thread or generator is merged any more.
+    pub fn settle_silences(&mut self) {
+        self.silent = self.silences();
     }
 
     /// Takes the begin of a window out of what its throughput is counted in, to whole tenths of a second: at most so many that one is

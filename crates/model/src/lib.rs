@@ -14,6 +14,7 @@ mod finding;
 mod load;
 mod metric;
 pub mod quantity;
+mod silence;
 mod slice;
 pub mod text;
 
@@ -28,6 +29,7 @@ pub use finding::{Code, Evidence, Finding, Grade, Remedy};
 pub use load::*;
 pub use metric::{Loop, Metric, MetricRow, Pacing};
 pub use quantity::{Quantity, Unit};
+pub use silence::{SILENCE_MIN_NS, Silence};
 pub use slice::*;
 
 /// Each once, where it first comes.

@@ -89,7 +89,7 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         let _ = http2.ended(false, recorder);
     }
     assert_eq!((in_flight, http2.in_flight()), (0, 0), "every request ends");
-    let counts = tally.finish(&arena.endpoints, check.take());
+    let counts = tally.finish(&arena.endpoints, check.take(), (3, &mut []));
     let Counts { sent, responses, timed_out, broken, unfinished, .. } = counts;
     assert_eq!(sent, responses + timed_out + broken + unfinished, "and but once");
     // Where it was lost, what of the output went out before is the cuts' doing.

@@ -1,0 +1,45 @@
+//! Time in which a service sent no response although requests waited.
+//!
+//! In closed loop nobody sends while all connections wait, so that the figures of requests hardly show it. In open loop the response times
+//! contain it, and nothing is reported here.
+
+use model::{Counts, Quantity, evidence};
+use record::Slice;
+
+use super::{Run, Seen, Variant, either, only_if, wall_ns};
+
+/// Share of the time under load from which a silence is reported.
+const SILENT_SHARE_MIN: f64 = 0.01;
+/// Length of a single silence that is reported whatever its share, in nanoseconds.
+const SILENT_MIN_NS: u64 = 1_000_000_000;
+
+/// Time in which requests waited for longer than `limit_ns` and no response arrived, in nanoseconds; 0 in open loop, where requests are due
+/// meanwhile, and where the load generator itself stood still.
+pub(crate) fn silent_ns(counts: &Counts, limit_ns: u64) -> u64 {
+    if counts.open.is_some() || counts.halted_ns > 0 {
+        return 0;
+    }
+    counts.silences().iter().map(|silence| silence.waited_ns().saturating_sub(limit_ns)).sum()
+}
+
+pub(super) fn silent(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let silent_ns = variant.sum(|slice| silent_ns(&slice.counts, 0));
+    let each = variant.slices.iter().flat_map(|slice| slice.counts.silences());
+    let longest_ns = each.map(|silence| silence.waited_ns()).max().filter(|_| silent_ns > 0)?;
+    let load_ns = wall_ns(&variant.slices);
+    let share = silent_ns as f64 / load_ns;
+    only_if(share >= SILENT_SHARE_MIN || longest_ns >= SILENT_MIN_NS)?;
+    // A turn is over before the silence is: throughput is counted without it.
+    let is_hidden = |slice: &&Slice| slice.turns > 1 && !slice.waits;
+    let is_hidden = variant.slices.iter().any(is_hidden) && share > run.plan.design.margin;
+    let remedy = if is_hidden {
+        "throughput is counted in windows that ended before, and leaves this time out; find out in the service's log what it waited for \
+         (a lock, a collection of memory, a restart, a full disk)"
+    } else {
+        "requests that would have come meanwhile are missing in closed loop, so quantiles of the latency hardly show it; find out in the \
+         service's log what it waited for, and load it at a rate (--rate, design.rate), where each request has its time"
+    };
+    let evidence = evidence!("no response for {silent} of {load}, {longest} at a time, while requests waited";
+        silent = Quantity::ns(silent_ns), load = Quantity::ns(load_ns as u64), longest = Quantity::ns(longest_ns));
+    Some(either(is_hidden, evidence, remedy))
+}

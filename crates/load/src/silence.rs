@@ -1,0 +1,174 @@
+//! Stretches in which no response arrives at one thread, found without a timer: each response ends one.
+//!
+//! A response costs a comparison here. What is behind a long stretch, and whether it is long for the requests that waited, is looked at
+//! when the slice is over. Must not: read a clock.
+
+use model::{SILENCE_MIN_NS, Silence};
+use stats::{Latencies, Quantile};
+
+/// A silence is longer than this times what nearly all other requests of an endpoint take: their p99.
+const USUAL_FACTOR: u64 = 3;
+const USUAL_Q: f64 = 0.99;
+/// Most stretches that are kept of a slice: the longest.
+const STRETCHES_MAX: usize = 1024;
+
+/// Watches one thread's responses.
+#[derive(Debug)]
+pub(crate) struct SilenceWatch {
+    started_ns: u64,
+    /// The last response, or the begin of the window.
+    last_ns: u64,
+    /// Since when a request has waited after that; `u64::MAX` if none does.
+    waiting_ns: u64,
+    /// Requests under way, by endpoint.
+    in_flight: Box<[u32]>,
+    /// Requests that ended without a response since the last response, by endpoint; all 0 unless `has_lost`.
+    lost: Box<[u32]>,
+    has_lost: bool,
+    stretches: Vec<Stretch>,
+}
+
+/// Times are absolute.
+#[derive(Debug)]
+struct Stretch {
+    from_ns: u64,
+    waiting_ns: u64,
+    to_ns: u64,
+    /// Requests that waited in it, by endpoint.
+    waiting: Box<[u32]>,
+}
+
+impl SilenceWatch {
+    pub(crate) fn new(endpoints: usize) -> SilenceWatch {
+        SilenceWatch {
+            started_ns: 0,
+            last_ns: u64::MAX,
+            waiting_ns: u64::MAX,
+            in_flight: vec![0; endpoints].into(),
+            lost: vec![0; endpoints].into(),
+            has_lost: false,
+            stretches: Vec::new(),
+        }
+    }
+
+    /// The window begins.
+    pub(crate) fn open_window(&mut self, started_ns: u64) {
+        (self.started_ns, self.last_ns) = (started_ns, started_ns);
+        let busy = self.in_flight.iter().any(|count| *count > 0);
+        self.waiting_ns = if busy { started_ns } else { u64::MAX };
+    }
+
+    /// A request begins.
+    pub(crate) fn begin(&mut self, endpoint: u16, now_ns: u64) {
+        self.in_flight[usize::from(endpoint)] += 1;
+        if self.waiting_ns == u64::MAX {
+            self.waiting_ns = now_ns;
+        }
+    }
+
+    /// A request has ended without a response.
+    pub(crate) fn lose(&mut self, endpoint: u16) {
+        self.in_flight[usize::from(endpoint)] -= 1;
+        self.lost[usize::from(endpoint)] += 1;
+        self.has_lost = true;
+    }
+
+    /// A request has its response; `others` are still under way.
+    #[inline]
+    pub(crate) fn response(&mut self, endpoint: u16, now_ns: u64, others: u32) {
+        if now_ns.saturating_sub(self.last_ns) >= SILENCE_MIN_NS {
+            self.end_stretch(now_ns);
+        }
+        if std::mem::take(&mut self.has_lost) {
+            self.lost.fill(0);
+        }
+        self.in_flight[usize::from(endpoint)] -= 1;
+        self.last_ns = now_ns;
+        self.waiting_ns = if others > 0 { now_ns } else { u64::MAX };
+    }
+
+    /// The thread itself was away for so long until now: what arrived meanwhile it did not see.
+    pub(crate) fn was_away(&mut self, away_ns: u64) {
+        self.last_ns = self.last_ns.saturating_add(away_ns);
+        self.waiting_ns = self.waiting_ns.saturating_add(away_ns);
+    }
+
+    #[cold]
+    fn end_stretch(&mut self, to_ns: u64) {
+        let (from_ns, waiting_ns) = (self.last_ns, self.waiting_ns);
+        let waiting =
+            self.in_flight.iter().zip(&self.lost).map(|(under_way, lost)| under_way + lost).collect();
+        self.stretches.push(Stretch { from_ns, waiting_ns, to_ns, waiting });
+        if self.stretches.len() > STRETCHES_MAX {
+            let lengths = self.stretches.iter().map(Stretch::waited_ns).enumerate();
+            let shortest = lengths.min_by_key(|(_, waited_ns)| *waited_ns).map_or(0, |(place, _)| place);
+            self.stretches.remove(shortest);
+        }
+    }
+
+    /// The slice is over: its stretches, in order. `known` has the usual latencies of each endpoint's requests, and of earlier slices
+    /// `usual_ns` where this one does not show it.
+    pub(crate) fn finish(
+        mut self,
+        now_ns: u64,
+        known: &[Option<&Latencies>],
+        usual_ns: &mut [Option<u64>],
+    ) -> Vec<Silence> {
+        let mut last_ns = self.last_ns;
+        if now_ns.saturating_sub(last_ns) >= SILENCE_MIN_NS {
+            self.end_stretch(now_ns);
+            last_ns = now_ns;
+        }
+        let since_start = |ns: u64| if ns == u64::MAX { ns } else { ns.saturating_sub(self.started_ns) };
+        let stretch = |stretch: &Stretch| {
+            let waiting_ns = if stretch.is_unusual(known, usual_ns) { stretch.waiting_ns } else { u64::MAX };
+            let [from_ns, waiting_ns, to_ns] = [stretch.from_ns, waiting_ns, stretch.to_ns].map(since_start);
+            Silence { from_ns, waiting_ns, to_ns }
+        };
+        let mut silent: Vec<Silence> = self.stretches.iter().map(stretch).collect();
+        // After its end a thread keeps no other from being silent.
+        silent.push(Silence { from_ns: since_start(last_ns), waiting_ns: u64::MAX, to_ns: u64::MAX });
+        if self.stretches.is_empty() {
+            self.note_usual(now_ns, known, usual_ns);
+        }
+        silent
+    }
+
+    /// Keeps what is usual for later slices. Of many short turns the first is enough: to look takes time.
+    fn note_usual(&self, now_ns: u64, known: &[Option<&Latencies>], usual_ns: &mut [Option<u64>]) {
+        let is_long = now_ns.saturating_sub(self.started_ns) >= SILENCE_MIN_NS;
+        for (usual_ns, latencies) in usual_ns.iter_mut().zip(known) {
+            if is_long || usual_ns.is_none() {
+                let quantile = latencies.and_then(|latencies| latencies.quantile(USUAL_Q));
+                *usual_ns = quantile.map(Quantile::ns).or(*usual_ns);
+            }
+        }
+    }
+}
+
+impl Stretch {
+    fn waited_ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.waiting_ns)
+    }
+
+    /// Whether requests of any endpoint waited for much longer than others of it. That is never so for slow responses, or for an endpoint
+    /// of which nothing else is known.
+    fn is_unusual(&self, known: &[Option<&Latencies>], usual_ns: &[Option<u64>]) -> bool {
+        let waiting = self.waiting.iter().zip(known).zip(usual_ns).filter(|((waiting, _), _)| **waiting > 0);
+        let mut usual = waiting.filter_map(|((waiting, known), earlier_ns)| {
+            let of_others = known.and_then(|known| usual_of_others(known, u64::from(*waiting)));
+            of_others.or(*earlier_ns)
+        });
+        usual.any(|usual_ns| self.waited_ns() > usual_ns.saturating_mul(USUAL_FACTOR))
+    }
+}
+
+/// The p99 of all but the slowest `waiting` requests; `None` if there are no others.
+fn usual_of_others(latencies: &Latencies, waiting: u64) -> Option<u64> {
+    let count = latencies.count();
+    let others = count.checked_sub(waiting).filter(|others| *others > 0)?;
+    Some(latencies.quantile(USUAL_Q * others as f64 / count as f64)?.ns())
+}
+
+#[cfg(test)]
+mod tests;
