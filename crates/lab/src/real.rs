@@ -272,7 +272,10 @@ impl Environment for RealEnvironment {
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let spin_ns = spin_ns();
         self.renew_generator(variant, wanted.open)?;
-        let before = self.view(&[variant], First::Services)?;
+        // Accepting connections is no part of what a request costs, but TCP's counters are of these connections, too.
+        let tcp = self.tcp(&[variant]);
+        self.open_connections(variant, wanted.until)?;
+        let before = self.view(&[variant], First::Services)?.counted_from(tcp);
         let mut kept = self.loaded(variant, wanted)?;
         let after = self.view(&[variant], First::Machine)?;
         fill(std::slice::from_mut(&mut kept), &before, &after, spin_ns);
@@ -284,10 +287,16 @@ impl Environment for RealEnvironment {
 
     fn take_turns(&mut self, order: &[usize], turn: Turn) -> Result<Vec<Slice>> {
         let spin_ns = spin_ns();
-        let before = self.view(order, First::Services)?;
+        let tcp = self.tcp(order);
+        for variant in model::distinct(order.iter().copied()) {
+            self.renew_generator(variant, None)?;
+            self.open_connections(variant, elapsed(turn.seconds))?;
+        }
+        let before = self.view(order, First::Services)?.counted_from(tcp);
         let mut slices: Vec<Slice> = Vec::new();
         for (number, &variant) in order.iter().enumerate() {
             self.renew_generator(variant, None)?;
+            self.open_connections(variant, elapsed(turn.seconds))?;
             let lead_ns = turn.lead_ns(number);
             let seconds = turn.seconds + lead_ns as f64 / 1e9;
             let wanted = SliceSpec { kind: turn.kind, until: elapsed(seconds), open: None };
@@ -361,6 +370,14 @@ struct View {
     machine: Option<Look>,
     /// Of each machine elsewhere on which services live.
     hosts: BTreeMap<String, HostView>,
+}
+
+impl View {
+    /// The same with TCP's counters of this machine as they were earlier.
+    fn counted_from(mut self, tcp: BTreeMap<usize, TcpCounters>) -> View {
+        self.tcp.extend(tcp);
+        self
+    }
 }
 
 impl RealEnvironment {

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use load::{LoadSpec, Until};
-use proofload_remote::generators::{Fleet, FleetError};
+use proofload_remote::generators::{Fleet, FleetError, Ran};
 use proofload_remote::protocol::{GeneratorRequest, Request as Message, VERSION};
 use proofload_remote::{AgentHost, Channel, ServeError, serve};
 use server::Server;
@@ -48,12 +48,17 @@ fn begun(channels: Vec<Channel>, specs: Vec<LoadSpec>) -> Fleet {
     fleet
 }
 
+fn run_window(fleet: &mut Fleet, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
+    fleet.prepare(until, stopped);
+    fleet.run(until, stopped)
+}
+
 #[test]
 fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
     let server = Server::start(LOOPBACK);
     let specs = server.evenly(5, 301.0).divided(3, 1);
     let mut fleet = begun(["a", "b", "c"].map(generator).into(), specs);
-    let ran = fleet.run(Until::Elapsed(Duration::from_millis(1000)), NEVER);
+    let ran = run_window(&mut fleet, Until::Elapsed(Duration::from_millis(1000)), NEVER);
     assert!(ran.lost.is_empty(), "{:?}", ran.lost);
     // ⌈1 s · 301/s⌉ whatever the machine does meanwhile, because arrivals are due and not paced.
     assert_eq!((ran.counts.due(), ran.parts.len()), (301, 3));
@@ -65,7 +70,7 @@ fn three_generators_send_exactly_what_one_would_and_the_server_has_seen_it() {
     let hosts: Vec<String> = fleet.generators().into_iter().map(|generator| generator.host).collect();
     assert_eq!(hosts, ["a", "b", "c"]);
     // Connections stay, and windows follow each other.
-    let again = fleet.run(Until::Requests(10), NEVER);
+    let again = run_window(&mut fleet, Until::Requests(10), NEVER);
     assert_eq!((again.counts.sent, again.counts.connections_opened), (10, 0));
     assert_eq!(again.parts.iter().map(|part| part.sent).collect::<Vec<_>>(), [4, 3, 3]);
 }
@@ -76,10 +81,10 @@ fn a_fleet_is_given_one_load_after_another_and_leaves_no_connection_open() {
     let mut fleet = begun(["a", "b"].map(generator).into(), first.spec(5).divided(2, 1));
     let told = fleet.generators();
     assert_eq!((told.len(), told[1].name.as_str(), told[1].processors), (2, "b", 1));
-    let ran = fleet.run(Until::Requests(10), NEVER);
+    let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
     assert_eq!((ran.counts.sent, first.open()), (10, 5));
     fleet.give(second.spec(3).divided(2, 1)).unwrap();
-    let ran = fleet.run(Until::Requests(10), NEVER);
+    let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
     assert_eq!((ran.counts.sent, ran.counts.connections_opened, second.requests()), (10, 3, 10));
     assert_eq!(first.requests(), 10);
     fleet.rest();
@@ -103,7 +108,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     std::thread::spawn(move || goes_at_run(BufReader::new(orders), answers));
     remotes.push(Channel::new("goes", input, output, ()));
     let mut fleet = begun(remotes, server.spec(5).divided(2, 1));
-    let ran = fleet.run(Until::Requests(10), NEVER);
+    let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
     // Three of the five connections are its.
     assert_eq!((ran.counts.sent, ran.parts.len()), (6, 1));
     assert_eq!(ran.lost.iter().map(|lost| lost.generator.as_str()).collect::<Vec<_>>(), ["goes"]);
@@ -117,7 +122,7 @@ fn a_generator_that_goes_is_named_the_others_count_and_another_takes_its_place()
     assert!(fleet.missing().is_empty());
     fleet.compare_clocks().unwrap();
     fleet.give(server.spec(5).divided(2, 1)).unwrap();
-    let ran = fleet.run(Until::Requests(10), NEVER);
+    let ran = run_window(&mut fleet, Until::Requests(10), NEVER);
     let names: Vec<&str> = ran.parts.iter().map(|part| part.name.as_str()).collect();
     assert_eq!((ran.counts.sent, names), (10, vec!["stays", "comes"]));
 }
@@ -166,7 +171,7 @@ fn a_window_that_is_stopped_has_what_was_done_and_nothing_is_sent_behind_it() {
     let mut fleet = begun(vec![generator("a")], vec![server.spec(5)]);
     let asked = AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::SeqCst) > 3;
-    let ran = fleet.run(Until::Elapsed(Duration::from_secs(60)), &stopped);
+    let ran = run_window(&mut fleet, Until::Elapsed(Duration::from_secs(60)), &stopped);
     assert!(ran.lost.is_empty() && ran.parts.len() == 1 && ran.counts.successful > 0, "{ran:?}");
     assert!(ran.counts.window_ns < 50_000_000_000, "{} ns", ran.counts.window_ns);
     assert!((0..20).any(|_| is_quiet(&server)), "it still sends six seconds later");

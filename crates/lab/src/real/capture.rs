@@ -61,9 +61,10 @@ impl RealEnvironment {
                 return Ok(explaining::without(&plan, (wanted.round, variant, wanted.kind), missing));
             }
         };
+        let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
+        self.open_connections(variant, spec.until)?;
         let before = looks(&mut self.living_of(variant)?.services)?;
         let start_ns = monotonic_ns();
-        let spec = SliceSpec { kind: SliceKind::Measured, until: elapsed(wanted.seconds), open: wanted.open };
         let slice = self.loaded(variant, spec)?;
         let end_ns = monotonic_ns();
         let services = &mut self.living_of(variant)?.services;

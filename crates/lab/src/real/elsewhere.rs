@@ -137,7 +137,14 @@ impl Elsewhere {
         self.all(|fleet| fleet.give(divided(spec, threads, (local, cpus), &fleet.generators())))
     }
 
-    /// One window of all of them together. It ends early when the user wants no more, with what all of them did.
+    /// Has all of them open the connections of the next window.
+    pub fn prepare(&mut self, until: Until) -> Result<()> {
+        let stop = self.stop.clone();
+        self.fleet()?.prepare(until, &|| stop.is_requested());
+        Ok(())
+    }
+
+    /// The window that was prepared, of all of them together. It ends early when the user wants no more, with what all of them did.
     pub fn run(&mut self, until: Until) -> Result<(Counts, Vec<GeneratorPart>)> {
         let stop = self.stop.clone();
         let local = usize::try_from(self.plan.generators.local).unwrap_or(usize::MAX);

@@ -89,10 +89,18 @@ impl RealEnvironment {
         }
     }
 
-    /// One window of load, without what services and machine used meanwhile.
+    /// Has the connections of a trial opened for its next window, which costs its services CPU time.
+    pub(super) fn open_connections(&mut self, variant: usize, until: Until) -> Result<()> {
+        let living = living_of(&mut self.living, variant)?;
+        prepare(&mut living.loader, &mut self.elsewhere, &self.stop, until)?;
+        living.idle_since = Some(Instant::now());
+        Ok(())
+    }
+
+    /// One window of load on connections that are open, without what services and machine used meanwhile.
     pub(super) fn loaded(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let living = living_of(&mut self.living, variant)?;
-        let made = ran(&mut living.loader, &mut self.elsewhere, &self.stop, wanted.until);
+        let made = ran(&mut living.loader, &mut self.elsewhere, wanted.until);
         living.idle_since = Some(Instant::now());
         living.services.iter_mut().try_for_each(check_alive)?;
         // Where nothing is compared what there is counts, and is kept with all its details.
@@ -124,7 +132,8 @@ impl RealEnvironment {
 
     /// One window of a load that belongs to no living trial.
     pub(super) fn run(&mut self, loader: &mut Loader, until: Until) -> Result<(Counts, Vec<GeneratorPart>)> {
-        ran(loader, &mut self.elsewhere, &self.stop, until)
+        prepare(loader, &mut self.elsewhere, &self.stop, until)?;
+        ran(loader, &mut self.elsewhere, until)
     }
 
     /// Gives a trial a generator for the window to come: of a closed loop the one it has, unless its connections were idle while other
@@ -146,20 +155,36 @@ impl RealEnvironment {
     }
 }
 
-fn ran(
-    loader: &mut Loader,
-    elsewhere: &mut Option<Elsewhere>,
-    stop: &Stop,
-    until: Until,
-) -> Result<(Counts, Vec<GeneratorPart>)> {
+/// Opens the connections that the next window needs.
+fn prepare(loader: &mut Loader, elsewhere: &mut Option<Elsewhere>, stop: &Stop, until: Until) -> Result<()> {
     match (loader, elsewhere) {
         (Loader::Here(generator), _) => {
             stop.watch(generator.handle());
-            Ok((generator.run(until), Vec::new()))
+            generator.prepare(until);
+            Ok(())
         }
-        (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until),
-        (Loader::Elsewhere, None) => Err(Failure::Generator("the generators are not connected".into())),
+        (Loader::Elsewhere, Some(elsewhere)) => elsewhere.prepare(until),
+        (Loader::Elsewhere, None) => Err(not_connected()),
     }
+}
+
+/// The window that was prepared.
+fn ran(
+    loader: &mut Loader,
+    elsewhere: &mut Option<Elsewhere>,
+    until: Until,
+) -> Result<(Counts, Vec<GeneratorPart>)> {
+    let (mut counts, parts) = match (loader, elsewhere) {
+        (Loader::Here(generator), _) => (generator.load(until, 0), Vec::new()),
+        (Loader::Elsewhere, Some(elsewhere)) => elsewhere.run(until)?,
+        (Loader::Elsewhere, None) => return Err(not_connected()),
+    };
+    counts.settle_silences();
+    Ok((counts, parts))
+}
+
+fn not_connected() -> Failure {
+    Failure::Generator("the generators are not connected".into())
 }
 
 /// What the `Host` field names: of a URL that, otherwise the address.

@@ -195,11 +195,8 @@ impl Fleet {
         self.takers.iter().map(part).collect()
     }
 
-    /// Runs one window on all generators that are there. `stopped` is asked now and then, and ends the window early; one that does not
-    /// say then how far it came is ended.
-    ///
-    /// `Until::Requests(n)` is n requests at all of them together.
-    pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
+    /// Has connections opened that are missing for the window that [`Fleet::run`] runs next.
+    pub fn prepare(&mut self, until: Until, stopped: &dyn Fn() -> bool) {
         self.windows += 1;
         let number = self.windows;
         let parts = self.dealt(until);
@@ -208,6 +205,14 @@ impl Fleet {
         self.gather(waited, self.opening_max.saturating_add(SILENCE_MAX), stopped, |_, _, response| {
             matches!(response, Response::Generator(GeneratorResponse::Prepared { number: of }) if of == number)
         });
+    }
+
+    /// Runs the window that was [prepared](Fleet::prepare) on all generators that are there. `stopped` is asked now and then, and ends the
+    /// window early; one that does not say then how far it came is ended.
+    ///
+    /// `Until::Requests(n)` is n requests at all of them together.
+    pub fn run(&mut self, until: Until, stopped: &dyn Fn() -> bool) -> Ran {
+        let number = self.windows;
         let clock_error_ns = self.clocks().map(|offset| offset.error_ns).max().unwrap_or(0);
         let lead_ns = LEAD_MIN_NS + 4 * clock_error_ns;
         let start_ns = monotonic_ns() + lead_ns;
