@@ -40,6 +40,8 @@ pub struct Content {
     pub decoded_bytes: u64,
     /// These bytes, if they were to be kept: as many as that, and one more where there are more.
     pub kept: Vec<u8>,
+    /// A coding that is not known here: none was undone then, as a browser does it.
+    pub unknown_coding: Option<String>,
 }
 
 /// Why the content of a response cannot be had, in words.
@@ -54,6 +56,7 @@ pub(crate) struct ContentReader {
     plain: Plain,
     encoded_bytes: u64,
     limit_bytes: u64,
+    unknown_coding: Option<String>,
 }
 
 /// The decoded content, as far as it has come.
@@ -81,9 +84,11 @@ impl ContentReader {
     /// `codings` are the values of the Content-Encoding fields in the order of the head, such as `b"gzip"` or `b"br, gzip"`; none means
     /// that nothing is to be undone.
     fn with_limit(codings: &[impl AsRef<[u8]>], limit_bytes: u64) -> ContentReader {
-        let codings = read_list(codings).map(|applied| applied.into_iter().rev().collect());
+        let unknown_coding = unknown(codings);
+        let applied = if unknown_coding.is_some() { Ok(Vec::new()) } else { read_list(codings) };
+        let codings = applied.map(|applied| applied.into_iter().rev().collect());
         let plain = Plain { hash: Sha256::new(), bytes: 0, kept: Vec::new(), keep: 0 };
-        ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes }
+        ContentReader { codings, coded: Vec::new(), plain, encoded_bytes: 0, limit_bytes, unknown_coding }
     }
 
     /// Keeps so many decoded bytes, and one more.
@@ -142,6 +147,7 @@ impl ContentReader {
             encoded_bytes: self.encoded_bytes,
             decoded_bytes: self.plain.bytes,
             kept: self.plain.kept,
+            unknown_coding: self.unknown_coding,
         })
     }
 }
@@ -156,12 +162,29 @@ const NAME_CHARS: usize = 40;
 /// A content coding: its name, and what undoes it of bytes that are all there are, and at least one.
 type Coding = (&'static str, fn(&[u8], &mut Out<'_>) -> Result<(), Flaw>);
 
+/// A name in Content-Encoding.
+enum Name {
+    Identity,
+    Coding(Coding),
+    Unknown,
+}
+
+/// The names in fields of Content-Encoding. RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
+fn names(values: &[impl AsRef<[u8]>]) -> impl Iterator<Item = &[u8]> {
+    let names = values.iter().flat_map(|value| value.as_ref().split(|byte| *byte == b','));
+    names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
+}
+
+/// The first name that is no coding known here, such as a charset.
+fn unknown(values: &[impl AsRef<[u8]>]) -> Option<String> {
+    let name = names(values).find(|name| matches!(read_name(name), Name::Unknown))?;
+    Some(String::from_utf8_lossy(name).chars().take(NAME_CHARS).collect())
+}
+
 /// The codings that Content-Encoding names, in the order in which they were applied; `identity` is none.
 fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<Coding>, Flaw> {
-    let names = values.iter().flat_map(|value| value.as_ref().split(|byte| *byte == b','));
-    // RFC 9110, section 5.6.1.2: empty elements of a list are ignored.
-    let names = names.map(<[u8]>::trim_ascii).filter(|name| !name.is_empty());
-    let codings: Vec<_> = names.filter_map(|name| read_name(name).transpose()).collect::<Result<_, _>>()?;
+    let coding = |name: &[u8]| if let Name::Coding(coding) = read_name(name) { Some(coding) } else { None };
+    let codings: Vec<Coding> = names(values).filter_map(coding).collect();
     if codings.len() > CODINGS_LIMIT {
         let count = codings.len();
         return Err(format!("Content-Encoding names {count} codings: at most {CODINGS_LIMIT} are undone"));
@@ -169,19 +192,15 @@ fn read_list(values: &[impl AsRef<[u8]>]) -> Result<Vec<Coding>, Flaw> {
     Ok(codings)
 }
 
-fn read_name(name: &[u8]) -> Result<Option<Coding>, Flaw> {
-    Ok(Some(match name.to_ascii_lowercase().as_slice() {
-        b"identity" => return Ok(None),
+fn read_name(name: &[u8]) -> Name {
+    Name::Coding(match name.to_ascii_lowercase().as_slice() {
+        b"identity" => return Name::Identity,
         b"gzip" | b"x-gzip" => (GZIP, gzip),
         b"deflate" => (DEFLATE, deflate),
         b"br" => (BROTLI, brotli),
         b"zstd" => (ZSTD, zstd),
-        _ => {
-            let name: String = String::from_utf8_lossy(name).chars().take(NAME_CHARS).collect();
-            let known = "known are gzip, deflate, br, zstd and identity";
-            return Err(format!("Content-Encoding names {name:?}: {known}"));
-        }
-    }))
+        _ => return Name::Unknown,
+    })
 }
 
 // Undoing one content coding of content that is whole. Formats are read by their crates; what these leave to their caller (several

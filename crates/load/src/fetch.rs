@@ -82,7 +82,9 @@ impl Sink for Look {
 
 impl Look {
     fn fetched(self, reader: &ResponseReader) -> Fetched {
+        // Of what nobody here can decode it is not known what it says.
         let content = self.content.and_then(|content| content.finish().ok());
+        let content = content.filter(|content| content.unknown_coding.is_none());
         Fetched {
             status: reader.status,
             headers: self.headers,
