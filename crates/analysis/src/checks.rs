@@ -70,6 +70,7 @@ fn maker(check: Check) -> Maker {
         Check::DifferentWork => Pair(work::different_work),
         Check::DifferentBodies => Pair(work::different_bodies),
         Check::Errors => Succeeding(work::errors),
+        Check::UnknownCoding => Each(work::unknown_coding),
         Check::NoSuccess => Each(work::no_success),
         Check::Unasked => Each(work::unasked),
         Check::ValueMissing => Several(run::value_missing),

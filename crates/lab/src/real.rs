@@ -492,7 +492,8 @@ fn seen_there(service: &mut ServiceHandle, seen: &BTreeMap<String, HostView>) ->
     })
 }
 
-/// Fills in what services and machines used between two views, during which a slice was made, alone or in turns with others.
+/// Fills in what services and machines used between two views, during which a slice was made, alone or in turns with others, and what sampled
+/// responses say of all.
 fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>) {
     let used_on = |host: Option<&str>| {
         cpu_ns(&uses(&before.services, &after.services, |of| of.host.as_deref() == host))
@@ -506,6 +507,7 @@ fn fill(slices: &mut [Slice], before: &View, after: &View, spin_ns: Option<u64>)
     };
     let hosts: BTreeMap<String, MachineUse> = before.hosts.iter().filter_map(there).collect();
     for slice in slices {
+        slice.counts.presume_failures();
         slice.services = uses(&before.services, &after.services, |of| of.variant == slice.variant);
         let tcp = before.tcp.get(&slice.variant).zip(after.tcp.get(&slice.variant));
         let tcp = tcp.map(|(before, after)| before.until(after));

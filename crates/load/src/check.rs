@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use model::{ContentSeen, ContractFailure, FailureKind};
+use model::{ContentSeen, ContractFailure, FailureKind, SampleCounts};
 
 use crate::Contract;
 use crate::content::{Content, ContentReader};
@@ -33,13 +33,13 @@ pub(crate) struct Check {
     endpoints: Vec<Endpoint>,
     /// One response in so many is looked at in full; 0: none.
     sample_every: u64,
-    /// Heads of good responses that could have been sampled, since the first of a slice was.
-    heads: u64,
     /// How long slices were to last since then.
     lasted_ns: u64,
     /// Of all heads the fields are looked at.
     pub(crate) has_users: bool,
     log_ins: Vec<ContractFailure>,
+    /// The first content coding that is not known here.
+    unknown_coding: Option<String>,
 }
 
 #[derive(Debug)]
@@ -48,6 +48,25 @@ struct Endpoint {
     /// One for each of [`KINDS`], then one for each header of the contract; what never happened has a count of 0.
     failures: Vec<ContractFailure>,
     contents: Vec<ContentSeen>,
+    /// Heads of good responses that could have been sampled, since the first of a slice was.
+    heads: u64,
+    sampled: SampleCounts,
+}
+
+/// What a check has seen of an endpoint in a slice.
+#[derive(Debug, Default)]
+pub(crate) struct EndpointSeen {
+    pub(crate) contents: Vec<ContentSeen>,
+    pub(crate) sampled: SampleCounts,
+}
+
+/// What a check has seen in a slice.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) failures: Vec<ContractFailure>,
+    /// By endpoint.
+    pub(crate) endpoints: Vec<EndpointSeen>,
+    pub(crate) unknown_coding: Option<String>,
 }
 
 impl Check {
@@ -55,28 +74,31 @@ impl Check {
     pub(crate) fn new(contracts: Vec<Contract>, sample_every: u64) -> Check {
         let endpoint = |contract: Contract| {
             let failures = none_of(&contract);
-            Endpoint { contract, failures, contents: Vec::new() }
+            let sampled = SampleCounts::default();
+            Endpoint { contract, failures, contents: Vec::new(), heads: 0, sampled }
         };
         let endpoints = contracts.into_iter().map(endpoint).collect();
-        Check { endpoints, sample_every, heads: 0, lasted_ns: 0, has_users: false, log_ins: Vec::new() }
+        let (log_ins, unknown_coding) = (Vec::new(), None);
+        Check { endpoints, sample_every, lasted_ns: 0, has_users: false, log_ins, unknown_coding }
     }
 
     /// A slice begins that is to last so long.
     pub(crate) fn begin(&mut self, window_ns: u64) {
         self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
         if self.lasted_ns >= FIRST_EVERY_NS {
-            (self.lasted_ns, self.heads) = (0, 0);
+            self.lasted_ns = 0;
+            self.endpoints.iter_mut().for_each(|endpoint| endpoint.heads = 0);
         }
     }
 
-    fn is_sampled(&self) -> bool {
-        self.sample_every > 0 && self.heads.is_multiple_of(self.sample_every)
+    fn is_sampled(&self, endpoint: u16) -> bool {
+        self.sample_every > 0 && self.endpoints[usize::from(endpoint)].heads.is_multiple_of(self.sample_every)
     }
 
     /// Whether the fields of the next head of this endpoint are looked at, beside its status.
     pub(crate) fn reads_fields(&self, endpoint: u16) -> bool {
         self.has_users
-            || self.is_sampled()
+            || self.is_sampled(endpoint)
             || !self.endpoints[usize::from(endpoint)].contract.headers.is_empty()
     }
 
@@ -97,20 +119,26 @@ impl Check {
 
     /// What looks at the content of the response with this good head, if its turn has come. The page of an error is no other content of
     /// its endpoint.
-    pub(crate) fn sample(&mut self, head: &Head<'_>) -> Option<Box<ContentReader>> {
-        let is_sampled = self.is_sampled();
-        self.heads += 1;
+    pub(crate) fn sample(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Box<ContentReader>> {
+        let is_sampled = self.is_sampled(endpoint);
+        self.endpoints[usize::from(endpoint)].heads += 1;
         is_sampled.then(|| Box::new(ContentReader::of(head)))
     }
 
     /// Judges the content of a sampled response with a good head, and notes it where that is good, too.
     pub(crate) fn content(&mut self, endpoint: u16, content: ContentReader) -> Option<Breach> {
-        let Endpoint { contract, failures, contents } = &mut self.endpoints[usize::from(endpoint)];
-        let Content { digest, encoded_bytes, decoded_bytes, .. } = match content.finish() {
+        let Endpoint { contract, failures, contents, sampled, .. } =
+            &mut self.endpoints[usize::from(endpoint)];
+        let Content { digest, encoded_bytes, decoded_bytes, unknown_coding, .. } = match content.finish() {
             Ok(content) => content,
-            Err(flaw) => return Some(note(failures, |kind| *kind == FailureKind::Coding, || flaw)),
+            Err(flaw) => {
+                sampled.add(false);
+                return Some(note(failures, |kind| *kind == FailureKind::Coding, || flaw));
+            }
         };
+        self.unknown_coding = self.unknown_coding.take().or(unknown_coding);
         if contract.content.is_some_and(|expected| expected != digest) {
+            sampled.add(false);
             let example = || format!("SHA-256 {digest}");
             return Some(note(failures, |kind| *kind == FailureKind::Content, example));
         }
@@ -118,6 +146,7 @@ impl Check {
         if contract.body_bytes.is_some_and(|expected| expected != encoded_bytes) {
             return None;
         }
+        sampled.add(true);
         let seen = ContentSeen { sha256: digest.to_string(), encoded_bytes, decoded_bytes, count: 1 };
         match contents.iter().position(|known| known.sha256 == seen.sha256) {
             Some(place) => contents[place].merge(&seen),
@@ -168,14 +197,17 @@ impl Check {
         }
     }
 
-    /// Hands out the breaches of all endpoints together and the contents seen of each, and starts over.
-    pub(crate) fn take(&mut self) -> (Vec<ContractFailure>, Vec<Vec<ContentSeen>>) {
+    /// Hands out what was seen of a slice, and starts over.
+    pub(crate) fn take(&mut self) -> Seen {
         let take = |Endpoint { contract, failures, .. }: &mut Endpoint| {
             std::mem::replace(failures, none_of(contract)).into_iter().filter(|failure| failure.count > 0)
         };
         let failures = self.endpoints.iter_mut().flat_map(take).chain(self.log_ins.drain(..)).collect();
-        let contents = self.endpoints.iter_mut().map(|endpoint| std::mem::take(&mut endpoint.contents));
-        (failures, contents.collect())
+        let endpoints = self.endpoints.iter_mut().map(|Endpoint { contents, sampled, .. }| EndpointSeen {
+            contents: std::mem::take(contents),
+            sampled: std::mem::take(sampled),
+        });
+        Seen { failures, endpoints: endpoints.collect(), unknown_coding: self.unknown_coding.take() }
     }
 }
 
@@ -246,9 +278,9 @@ mod tests {
             headers.iter().map(|(name, value)| httparse::Header { name, value: value.as_bytes() }).collect();
         let breach = check.head(0, &Head { status, headers: &headers });
         let good = check.body(0, breach, bytes);
-        let failures = check.take().0;
+        let failures = check.take().failures;
         assert_eq!(good, failures.is_empty());
-        assert!(check.take().0.is_empty(), "taking starts over");
+        assert!(check.take().failures.is_empty(), "taking starts over");
         failures.into_iter().map(|failure| (failure.kind, failure.example)).collect()
     }
 

@@ -448,7 +448,7 @@ impl Sink for (&mut InFlight, &mut Check) {
         if own.as_mut().is_some_and(|own| own.note(head)) {
             *content = Some(Box::new(ContentReader::of(head).keeping(CONTENT_BYTES_MAX)));
         } else if !choice.bodiless && breach.is_none() && !is_log_in {
-            *content = check.sample(head);
+            *content = check.sample(choice.endpoint, head);
         }
     }
 

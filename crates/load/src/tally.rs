@@ -4,13 +4,11 @@
 //! own thread. A first error, or a first status that is not 200, allocates. A latency is recorded by endpoint and by how the request ended, and
 //! nowhere else; sums over endpoints are made when the slice is over.
 
-use model::{
-    BUCKET_NS, Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount,
-    Phase,
-};
+use model::{BUCKET_NS, Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, Phase};
 use stats::{Latencies, Quantile};
 
 use crate::arena::Endpoint;
+use crate::check::{EndpointSeen, Seen};
 use crate::connection::InFlight;
 use crate::silence::SilenceWatch;
 
@@ -135,12 +133,12 @@ impl Tally {
         self.depart(Some(0));
     }
 
-    /// The counts of the slice, which is over now: with each endpoint and what [`Check`](crate::check::Check) has seen of it. `usual_ns` is
+    /// The counts of the slice, which is over now: with each endpoint and what was [seen](Seen) of it. `usual_ns` is
     /// how long requests of each endpoint take, as far as that is known of this slice and earlier ones.
     pub(crate) fn finish(
         self,
         endpoints: &[Endpoint],
-        (contract_failures, contents): (Vec<ContractFailure>, Vec<Vec<ContentSeen>>),
+        seen: Seen,
         (now_ns, usual_ns): (u64, &mut [Option<u64>]),
     ) -> Counts {
         let mut counts = with_totals(self.counts, &self.endpoints);
@@ -157,16 +155,20 @@ impl Tally {
             debug_assert_eq!(open.intended, open.response.count(), "every request due is a sample");
             debug_assert_eq!(open.intended, open.queued + open.schedule_lag.count());
         }
-        let each = self.endpoints.into_iter().zip(endpoints).zip(contents);
-        let each = each.filter_map(|((cells, Endpoint { name, is_drawn, .. }), contents)| {
-            let mut counts = EndpointCounts { contents, ..EndpointCounts::new(name) };
+        let Seen { failures, endpoints: seen, unknown_coding } = seen;
+        let each = self.endpoints.into_iter().zip(endpoints).zip(seen);
+        let each = each.filter_map(|((cells, Endpoint { name, is_drawn, .. }), seen)| {
+            let EndpointSeen { contents, sampled } = seen;
+            counts.sampled.merge(sampled);
+            let mut counts = EndpointCounts { contents, sampled, ..EndpointCounts::new(name) };
             let seen = cells.into_iter().filter(Cell::is_seen);
             seen.for_each(|cell| cell.add_to(&mut counts));
             counts.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
             (*is_drawn || counts.sent > 0).then_some(counts)
         });
-        counts.endpoints = each.collect();
-        counts.contract_failures = contract_failures;
+        let each: Vec<EndpointCounts> = each.collect();
+        counts.endpoints = each;
+        (counts.contract_failures, counts.unknown_coding) = (failures, unknown_coding);
         counts.errors.sort();
         counts
     }

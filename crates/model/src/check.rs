@@ -131,6 +131,7 @@ checks! {
     DifferentWork = "V6", "different_work": row(Work, EITHER, "The variants did different work").of_pairs().ending_run();
     DifferentBodies = "V7", "different_bodies": row(Work, WARNING, "Responses of different size");
     Errors = "V8", "errors": row(Work, VOID, "Too many requests failed");
+    UnknownCoding = "V57", "unknown_coding": row(Work, NOTE, "A content coding that is not known");
     NoSuccess = "V9", "no_success": row(Work, WARNING, "Not one request succeeded");
     Unasked = "V54", "unasked": row(Work, VOID, "More was sent than was asked for").ending_run();
     ValueMissing = "V10", "value_missing": row(Work, VOID, "A trial without a value");

@@ -74,6 +74,12 @@ pub struct Counts {
     pub errors: Vec<ErrorCount>,
     /// In what complete responses did not meet the expectation; one failure is counted for each such response.
     pub contract_failures: Vec<ContractFailure>,
+    /// Responses that were looked at in full; 0 also in records that do not say.
+    #[serde(default, skip_serializing_if = "SampleCounts::is_none")]
+    pub sampled: SampleCounts,
+    /// A content coding that is not known here. Content with it is taken as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown_coding: Option<String>,
     /// Bytes received since the connect phase began: heads, framing and bodies, also of responses that were never complete, and whatever
     /// TLS and HTTP/2 add.
     pub wire_bytes: u64,
@@ -168,6 +174,9 @@ pub struct EndpointCounts {
     /// Bytes of content of complete responses, before any content decoding; 0 also in records that do not say.
     #[serde(default)]
     pub body_bytes: u64,
+    /// Responses that were looked at in full; 0 also in records that do not say.
+    #[serde(default, skip_serializing_if = "SampleCounts::is_none")]
+    pub sampled: SampleCounts,
     /// By how requests ended: status codes in order, then those without a complete response. Not in the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outcomes: Vec<EndpointOutcome>,
@@ -186,6 +195,15 @@ pub struct EndpointOutcome {
     pub response: Latencies,
     /// From sent to done.
     pub latency: Latencies,
+}
+
+/// Responses whose content was looked at, which is done of a few: sampled responses stand for all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleCounts {
+    /// Responses that were as expected but for their content, and whose content was judged.
+    pub judged: u64,
+    /// Those of them whose content was not as expected, or could not be decoded.
+    pub failed: u64,
 }
 
 /// A content that was seen in the sampled responses of an endpoint.
@@ -252,6 +270,8 @@ impl Counts {
             status,
             errors,
             contract_failures,
+            sampled,
+            unknown_coding,
             wire_bytes,
             body_bytes,
             latency,
@@ -303,6 +323,8 @@ impl Counts {
         });
         let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
         merge_each(&mut self.endpoints, endpoints, same_name, EndpointCounts::merge);
+        self.sampled.merge(sampled);
+        self.unknown_coding = self.unknown_coding.take().or(unknown_coding);
         self.tls_error = self.tls_error.take().or(tls_error);
         match (&mut self.open, open) {
             (Some(sum), Some(more)) => sum.merge(&more),
@@ -341,6 +363,30 @@ impl Counts {
         self.successful_per_100_ms.clear();
         self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
         self.connections_alive = other.connections_alive;
+    }
+
+    /// Takes responses that were not looked at in full for failures in the share of those that were: a content that every response breaks is
+    /// else a handful of failures among all requests. For counts that nothing is merged to any more.
+    pub fn presume_failures(&mut self) {
+        if self.sampled.failed == 0 {
+            return;
+        }
+        let before = self.successful;
+        let failed = if self.endpoints.iter().all(|endpoint| endpoint.sampled.is_none()) {
+            self.sampled.presumed_failed(before)
+        } else {
+            self.endpoints.iter_mut().map(EndpointCounts::presume_failures).sum()
+        };
+        self.successful -= failed.min(before);
+        let left = |count: u64| part(count, self.successful, before);
+        self.successful_in_window = left(self.successful_in_window);
+        let (mut sum, mut kept) = (0, 0);
+        for bucket in &mut self.successful_per_100_ms {
+            sum += u64::from(*bucket);
+            // As many in each as leave the sum right.
+            *bucket = (left(sum) - kept) as u32;
+            kept += u64::from(*bucket);
+        }
     }
 
     /// Silences: stretches of at least [`SILENCE_MIN_NS`](crate::SILENCE_MIN_NS) in which requests waited and no response arrived.
@@ -394,6 +440,11 @@ impl Counts {
     }
 }
 
+/// The part `of` / `whole` of a count.
+fn part(count: u64, of: u64, whole: u64) -> u64 {
+    (u128::from(count) * u128::from(of)).checked_div(u128::from(whole)).unwrap_or(0) as u64
+}
+
 /// Adds what came in each part of windows that lie side by side.
 fn add(sums: &mut Vec<u32>, more: &[u32]) {
     sums.resize(sums.len().max(more.len()), 0);
@@ -437,19 +488,65 @@ impl EndpointCounts {
         self.sent.saturating_sub(self.successful)
     }
 
+    /// Takes responses that were not looked at for failures, as [`Counts::presume_failures`] does, and returns how many.
+    fn presume_failures(&mut self) -> u64 {
+        let before = self.successful;
+        let failed = self.sampled.presumed_failed(before);
+        self.successful -= failed;
+        self.successful_in_window = part(self.successful_in_window, self.successful, before);
+        failed
+    }
+
     fn merge(&mut self, other: EndpointCounts) {
-        self.sent += other.sent;
-        self.successful += other.successful;
-        self.successful_in_window += other.successful_in_window;
-        self.body_bytes += other.body_bytes;
+        let EndpointCounts {
+            name: _,
+            sent,
+            successful,
+            successful_in_window,
+            body_bytes,
+            sampled,
+            outcomes,
+            contents,
+        } = other;
+        self.sent += sent;
+        self.successful += successful;
+        self.successful_in_window += successful_in_window;
+        self.body_bytes += body_bytes;
+        self.sampled.merge(sampled);
         let same_status = |known: &EndpointOutcome, more: &EndpointOutcome| known.status == more.status;
-        merge_each(&mut self.outcomes, other.outcomes, same_status, |known, more| {
+        merge_each(&mut self.outcomes, outcomes, same_status, |known, more| {
             known.latency.merge(&more.latency);
             known.response.merge(&more.response);
         });
         self.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
         let same_content = |known: &ContentSeen, more: &ContentSeen| known.sha256 == more.sha256;
-        merge_each(&mut self.contents, other.contents, same_content, |known, more| known.merge(&more));
+        merge_each(&mut self.contents, contents, same_content, |known, more| known.merge(&more));
+    }
+}
+
+impl SampleCounts {
+    /// Counts a response whose content was judged.
+    pub fn add(&mut self, is_good: bool) {
+        self.judged += 1;
+        self.failed += u64::from(!is_good);
+    }
+
+    /// Adds the responses of another window.
+    pub fn merge(&mut self, other: SampleCounts) {
+        let SampleCounts { judged, failed } = other;
+        self.judged += judged;
+        self.failed += failed;
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
+    fn is_none(&self) -> bool {
+        *self == SampleCounts::default()
+    }
+
+    /// How many of `successful` responses would have failed if all had been looked at.
+    fn presumed_failed(self, successful: u64) -> u64 {
+        let others = successful.saturating_sub(self.judged - self.failed);
+        (others as f64 * self.failed as f64 / self.judged.max(1) as f64).round() as u64
     }
 }
 

@@ -1,7 +1,8 @@
 //! Counts of several threads, generators and turns made one, and counts as records keep them.
 
 use proofload_model::{
-    Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, GeneratorUse, OpenLoop, Phase, Slice, Windows,
+    Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, GeneratorUse, OpenLoop, Phase, SampleCounts,
+    Slice, Windows,
 };
 use proptest::prelude::*;
 
@@ -130,4 +131,41 @@ fn a_slice_of_an_older_record_is_read_and_kept_again_in_one_object() {
         "{text}"
     );
     assert_eq!(serde_json::from_str::<Slice>(&text).unwrap(), slice);
+}
+
+#[test]
+fn sampled_responses_stand_for_all_of_their_request() {
+    let endpoint = |name: &str, successful: u64, judged: u64, failed: u64| EndpointCounts {
+        sent: successful + failed,
+        successful,
+        successful_in_window: successful,
+        sampled: SampleCounts { judged, failed },
+        ..EndpointCounts::new(name)
+    };
+    let of = |endpoints: Vec<EndpointCounts>| {
+        let successful: u64 = endpoints.iter().map(|endpoint| endpoint.successful).sum();
+        let sampled =
+            |of: fn(&SampleCounts) -> u64| endpoints.iter().map(|endpoint| of(&endpoint.sampled)).sum();
+        let sampled = SampleCounts { judged: sampled(|of| of.judged), failed: sampled(|of| of.failed) };
+        let sent = endpoints.iter().map(|endpoint| endpoint.sent).sum();
+        let half = successful as u32 / 2;
+        let buckets = vec![half, successful as u32 - half];
+        let mut counts =
+            Counts { sent, successful, successful_in_window: successful, sampled, ..Counts::default() };
+        (counts.successful_per_100_ms, counts.endpoints) = (buckets, endpoints);
+        counts.presume_failures();
+        let sum: u32 = counts.successful_per_100_ms.iter().sum();
+        assert_eq!((counts.successful_in_window, u64::from(sum)), (counts.successful, counts.successful));
+        (counts.successful, counts.failed())
+    };
+    // Three of three were wrong; of a mix only the one whose contents are wrong; a quarter.
+    assert_eq!(of(vec![endpoint("a", 9998, 3, 3)]), (0, 10_001));
+    assert_eq!(of(vec![endpoint("a", 9000, 4, 0), endpoint("b", 98, 2, 2)]), (9000, 100));
+    assert_eq!(of(vec![endpoint("a", 9999, 4, 1)]), (7500, 2500));
+    assert_eq!(of(vec![endpoint("a", 10_000, 4, 0)]), (10_000, 0));
+    // Records keep no endpoints of a load of one request.
+    let sampled = SampleCounts { judged: 2, failed: 2 };
+    let mut counts = Counts { sent: 10, successful: 8, sampled, ..Counts::default() };
+    counts.presume_failures();
+    assert_eq!(counts.successful, 0);
 }

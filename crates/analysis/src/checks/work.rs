@@ -41,6 +41,14 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(void(evidence, remedy))
 }
 
+/// Content was taken as it came, as browsers do it, because nobody knows what it is coded with.
+pub(super) fn unknown_coding(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let coding = variant.slices.iter().find_map(|slice| slice.counts.unknown_coding.as_ref())?;
+    let evidence = format!("Content-Encoding names {coding:?}, and the content was not decoded");
+    let remedy = "known are gzip, deflate, br, zstd and identity; a charset belongs into Content-Type";
+    Some(Seen::note((), evidence, remedy))
+}
+
 /// What became of a variant that never succeeded. It voids nothing: it is the answer.
 pub(super) fn no_success(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let remedy = "if it cannot do better that is the answer, and there is no number beside it; else see its output in the record's logs, \

@@ -433,7 +433,8 @@ impl Member {
     }
 
     pub fn part(&self, late_ns: u64, steal_share: Option<f64>, counts: &Counts) -> GeneratorPart {
-        let lag = counts.open.as_ref().and_then(|open| open.schedule_lag.quantile(0.99));
+        let lag = counts.open.as_ref().map(|open| &open.schedule_lag).filter(|lag| lag.resolves(0.99));
+        let lag = lag.and_then(|lag| lag.quantile(0.99));
         GeneratorPart {
             name: self.generator.name.clone(),
             // Where it runs is known to who asked for it.

@@ -32,7 +32,8 @@ pub(super) struct Ledger {
     pub(super) timetable: Option<Timetable>,
     pub(super) settings: Settings,
     sampler: RequestSampler,
-    heads: u64,
+    /// By endpoint.
+    heads: Vec<u64>,
     /// How long slices were to last since the first response of one was sampled.
     lasted_ns: u64,
     /// From when to when requests may be sent.
@@ -49,7 +50,7 @@ impl Ledger {
             timetable: setting.pacer.clone().map(Timetable::new),
             settings: setting.settings.clone(),
             sampler: setting.sampler.clone(),
-            heads: 0,
+            heads: vec![0; setting.settings.contracts.len()],
             lasted_ns: 0,
             window: None,
             left: None,
@@ -70,7 +71,8 @@ impl Ledger {
         (self.window, self.left) = (Some((started_ns, started_ns.saturating_add(window_ns))), left);
         self.lasted_ns = self.lasted_ns.saturating_add(window_ns);
         if self.lasted_ns >= FIRST_EVERY_NS {
-            (self.lasted_ns, self.heads) = (0, 0);
+            self.lasted_ns = 0;
+            self.heads.fill(0);
         }
         if let Some(timetable) = &mut self.timetable {
             timetable.restart(started_ns, until);
@@ -176,9 +178,10 @@ impl Ledger {
             if all >= head_end && !line.head_seen && error.is_none_or(|(at, _)| at > head_end) {
                 line.head_seen = true;
                 if !bodiless && plan.is_good(endpoint) {
-                    line.sampled = self.settings.sample_every > 0
-                        && self.heads.is_multiple_of(self.settings.sample_every);
-                    self.heads += 1;
+                    let heads = &mut self.heads[usize::from(endpoint)];
+                    line.sampled =
+                        self.settings.sample_every > 0 && heads.is_multiple_of(self.settings.sample_every);
+                    *heads += 1;
                 }
             }
             if let Some((at, cause)) = error
