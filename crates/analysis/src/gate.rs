@@ -6,7 +6,7 @@
 use model::quantity::{count, many, span};
 use model::{Check, Grade, Quantity};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
-use record::{EndReason, Record, Trial};
+use record::{Counts, EndReason, Record, Trial};
 use serde::Serialize;
 use stats::{Estimate, MeanInterval, Rule};
 
@@ -388,14 +388,38 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
     }
     let missing = || inconclusive(without_value(metric));
     if let Some(q) = metric.quantile() {
-        // What a user waits; in closed loop nothing is due, and it is what the service took.
-        let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-        let quantile = latencies.quantile(q).filter(|_| latencies.resolves(q)).ok_or_else(missing)?;
-        let us = Measured::exact(quantile.ns() as f64 / 1e3);
-        return Ok(if quantile.is_exact() { us } else { us.unbounded() });
+        return quantile(counts, q, missing);
+    }
+    if metric == Metric::Throughput
+        && let Some(why) = window.without_rate()
+    {
+        return Err(inconclusive(why));
     }
     let trial = record.trials().find(|trial| trial.measured().next().is_some());
     of_slice(metric, window.slice, trial).map(Measured::exact).ok_or_else(missing)
+}
+
+/// A quantile of what a user waits; in closed loop nothing is due, and it is what the service took. A failed request has no response time:
+/// it took longer than any limit.
+fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> Found {
+    let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
+    if !latencies.resolves(q) {
+        return Err(missing());
+    }
+    let (due, failed) = (latencies.count(), counts.failed());
+    if failed as f64 > (1.0 - q) * due as f64 {
+        let (share, allowed) = (Quantity::share(failed as f64 / due as f64), Quantity::share(1.0 - q));
+        let why = format!(
+            "{share} of the requests failed, which have no response time: more than the {allowed} that may be slower"
+        );
+        return Err((Ruling::Fail, why));
+    }
+    // Where failed responses lie among the others is not known: among the fastest at the most.
+    let beyond = q + counts.responses.saturating_sub(counts.successful) as f64 / due as f64;
+    let (low, _) = latencies.bounds(q).ok_or_else(&missing)?;
+    let high = latencies.bounds(beyond.min(1.0)).and_then(|(_, high)| high);
+    let us = |ns: u64| ns as f64 / 1e3;
+    Ok(Measured { high: high.map(us), ..Measured::exact(us(low)) })
 }
 
 /// The report's entry of a comparison in a metric, where it gives a verdict on it.

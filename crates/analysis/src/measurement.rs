@@ -20,6 +20,8 @@ pub use kept::{Bend, Kept, Stretch};
 const RUN_DELAY_SHARE_MAX: f64 = 0.05;
 /// A window shorter than this says little about a service that has only begun to warm up.
 const WINDOW_MIN_NS: u64 = 1_000_000_000;
+/// In a window shorter than this there is no rate of anything.
+const RATE_WINDOW_MIN_NS: u64 = 100_000_000;
 /// How far a slice may exceed the capacity that was measured before that capacity is in doubt.
 const CAPACITY_EXCEEDED: f64 = 1.05;
 /// Contents that the engine tells apart, from each thread.
@@ -250,15 +252,35 @@ impl<'a> Window<'a> {
         self.findings.iter().find(|of| of.grade == Grade::Invalid && voids.contains(&of.check))
     }
 
-    /// An amount per second of the window; `None` without a window.
+    /// An amount per second of the window; `None` if the window is too short for a rate.
     pub fn per_s(&self, amount: u64) -> Option<f64> {
         let window_ns = self.slice.counts.window_ns;
-        (window_ns > 0).then(|| amount as f64 * 1e9 / window_ns as f64)
+        (!self.is_too_short()).then(|| amount as f64 * 1e9 / window_ns as f64)
     }
 
-    /// Successes per second of the window.
+    /// Successes per second of the window; `None` if [`Window::without_rate`] has a reason.
     pub fn throughput_per_s(&self) -> Option<f64> {
-        self.per_s(self.slice.counts.successful_in_window)
+        self.per_s(self.slice.counts.successful_in_window).filter(|_| !self.is_shorter_than_a_response())
+    }
+
+    /// Why the window shows no throughput.
+    pub fn without_rate(&self) -> Option<String> {
+        let window = Quantity::ns(self.slice.counts.window_ns);
+        match () {
+            () if self.is_too_short() => Some(format!("the window of {window} is too short for a rate")),
+            () if self.is_shorter_than_a_response() => {
+                Some(format!("no response came within the window of {window}"))
+            }
+            () => None,
+        }
+    }
+
+    fn is_too_short(&self) -> bool {
+        self.slice.counts.window_ns < RATE_WINDOW_MIN_NS
+    }
+
+    fn is_shorter_than_a_response(&self) -> bool {
+        self.slice.counts.successful_in_window == 0 && self.has_success()
     }
 
     /// Bytes received for each response, head included.
@@ -286,11 +308,17 @@ impl<'a> Window<'a> {
 
     /// What a single slice shows that trials of an experiment have no place for, under the checks that it is a case of.
     fn own(&self) -> impl Iterator<Item = Finding> + use<> {
-        let (still, waiting, short, lost) =
-            (self.stood_still(), self.waiting(), self.short(), self.ended_early());
-        [still, waiting, short, lost, self.connections_missing(), self.contents_differ()]
-            .into_iter()
-            .flatten()
+        let all = [
+            self.stood_still(),
+            self.waiting(),
+            self.short(),
+            self.late(),
+            self.nothing_due(),
+            self.ended_early(),
+            self.connections_missing(),
+            self.contents_differ(),
+        ];
+        all.into_iter().flatten()
     }
 
     fn warning(&self, check: Check, evidence: Evidence, remedy: &'static str) -> Finding {
@@ -314,11 +342,36 @@ impl<'a> Window<'a> {
     }
 
     fn short(&self) -> Option<Finding> {
-        let window_ns = self.slice.counts.window_ns;
-        let short = matches!(self.asked.until, Until::Elapsed(_)) && window_ns < WINDOW_MIN_NS;
-        let seen = evidence!("the window was {window}"; window = Quantity::ns(window_ns));
-        let remedy = "a first impression only: a service has hardly begun to warm up";
+        let short = self.slice.counts.window_ns < WINDOW_MIN_NS && self.has_success();
+        let seen = evidence!("the window was {window}"; window = Quantity::ns(self.slice.counts.window_ns));
+        let remedy = match self.asked.until {
+            _ if self.is_too_short() => "too short for any rate: load for longer (-d 10s, or more requests)",
+            _ => "a first impression only: a service has hardly begun to warm up",
+        };
         (short && !self.interrupted).then(|| self.warning(Check::NeverSteady, seen, remedy))
+    }
+
+    /// Nothing is wrong with responses that came after the window, but there is no rate of them.
+    fn late(&self) -> Option<Finding> {
+        let counts = &self.slice.counts;
+        let is_late = self.is_shorter_than_a_response() && !self.is_too_short() && !self.interrupted;
+        let took = counts.latency.quantile(0.5).filter(|_| is_late)?;
+        let seen = evidence!("no response came within the window of {window}; half of them took {took} or more";
+            window = Quantity::ns(counts.window_ns), took = Quantity::ns(took.ns()));
+        let remedy =
+            "there is no throughput of it: load for several times as long as a response takes (--duration)";
+        Some(self.warning(Check::ValueMissing, seen, remedy))
+    }
+
+    /// At a low rate no request is due in a short window.
+    fn nothing_due(&self) -> Option<Finding> {
+        let is_none = self.slice.counts.due() == 0 && self.asked.open.is_some() && !self.interrupted;
+        let seen = evidence!("no request was due in the window of {window}";
+            window = Quantity::ns(self.slice.counts.window_ns));
+        let remedy =
+            "there is nothing to measure: load for longer (--duration), or at a higher rate (--rate)";
+        let finding = || Finding { grade: Grade::Invalid, ..self.warning(Check::NoSuccess, seen, remedy) };
+        is_none.then(finding)
     }
 
     /// The generator gives up what it has nobody to send to.

@@ -6,7 +6,7 @@ use analysis::measurement::{Bend, Kept, Stretch};
 use analysis::{Measurement, Window};
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
-use model::{EndpointCounts, Protocol, Rate, Think, Until};
+use model::{EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
@@ -256,11 +256,14 @@ fn rate_text(of: Rate) -> String {
 }
 
 fn headline(window: &Window<'_>) -> String {
-    let throughput = window.throughput_per_s().map_or(NONE.to_owned(), rate);
+    let throughput = match window.throughput_per_s() {
+        Some(per_s) => format!("{} successful responses", rate(per_s)),
+        None => window.without_rate().unwrap_or(NONE.to_owned()),
+    };
     let latencies = kinds(window).into_iter().next();
     let p99 = latencies.and_then(|(name, latencies)| Some((name, shown(latencies, 0.99)?)));
     let p99 = p99.map(|(name, p99)| format!(", p99 {} ({name})", written(p99))).unwrap_or_default();
-    format!("{throughput} successful responses{p99}")
+    format!("{throughput}{p99}")
 }
 
 /// In open loop response time first: it is what a user waits.
@@ -325,7 +328,7 @@ fn tls_error(window: &Window<'_>) -> Option<Line> {
 
 fn throughput(window: &Window<'_>) -> Line {
     let told = window.throughput_per_s().map(|per_s| format!("{}, successful responses", rate(per_s)));
-    Line::new("throughput", told.unwrap_or(NONE.to_owned()))
+    Line::new("throughput", told.or_else(|| window.without_rate()).unwrap_or(NONE.to_owned()))
 }
 
 /// How many responses had each status, and what was wrong with those that were not expected.
@@ -335,7 +338,12 @@ fn outcomes(window: &Window<'_>, load: &Load) -> Vec<Line> {
         counts.status.iter().map(|(code, number)| format!("{code} × {}", count(*number))).collect();
     let status = Line::new("status", if status.is_empty() { NONE.to_owned() } else { status.join("   ") });
     let failures = counts.contract_failures.iter().map(|failure| {
-        let text = format!("{} × {}, for example {}", failure.kind, count(failure.count), failure.example);
+        // Of contents few are looked at, and stand for all.
+        let is_sampled = matches!(failure.kind, FailureKind::Content | FailureKind::Coding);
+        let of =
+            if is_sampled { format!(" of {} sampled", count(counts.sampled.judged)) } else { String::new() };
+        let (kind, failed, example) = (&failure.kind, count(failure.count), &failure.example);
+        let text = format!("{kind} × {failed}{of}, for example {example}");
         Line::new("failed", text)
     });
     [status].into_iter().chain(log_ins(window, load)).chain(failures).collect()
@@ -374,10 +382,10 @@ fn service(window: &Window<'_>) -> Option<Line> {
         (slice.services_cpu_ns(), slice.counts.wall_ns(), slice.counts.successful);
     (cpu_ns > 0 && successful > 0 && wall_ns > 0).then(|| {
         let (each, cores) = (cpu_ns as f64 / 1e3 / successful as f64, cpu_ns as f64 / wall_ns as f64);
-        Line::new(
-            "service",
-            format!("{} of CPU time per request, {} cores", micros(each), three_digits(cores)),
-        )
+        // What it does around a short window would count as done in it.
+        let cores =
+            window.without_rate().map_or(format!(", {} cores", three_digits(cores)), |_| String::new());
+        Line::new("service", format!("{} of CPU time per request{cores}", micros(each)))
     })
 }
 
@@ -416,7 +424,7 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
     let sent = window.per_s(open.sent_in_window).map_or(NONE.to_owned(), rate);
     let due = window.per_s(open.intended).filter(|_| matches!(asked.rate, Rate::Ramp { .. }));
     let due = due.map(|due| format!(" of {} due on average", rate(due))).unwrap_or_default();
-    let lag = open.schedule_lag.quantile(0.99).map_or(NONE.to_owned(), written);
+    let lag = shown(&open.schedule_lag, 0.99).map_or(NONE.to_owned(), written);
     let queue = format!("{} of {} found no connection free", count(open.queued), count(open.intended));
     let paced = [
         Line::new("rate", format!("{sent} sent{due}, {} asked for", rate_text(asked.rate))),
@@ -525,7 +533,7 @@ fn tone(kept: Kept) -> Tone {
     match kept {
         Kept::Up => Tone::Good,
         Kept::Behind | Kept::Failing | Kept::NoSuccess => Tone::Bad,
-        Kept::ClientLate => Tone::Doubtful,
+        Kept::ClientLate | Kept::NothingDue => Tone::Doubtful,
     }
 }
 

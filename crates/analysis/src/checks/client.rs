@@ -112,7 +112,9 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
 /// The client had a connection free and sent late, which is part of the response time.
 pub(super) fn client_late(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let opens = opens(variant);
-    let p99_ns = |latencies: Latencies| latencies.quantile(0.99).map(stats::Quantile::ns);
+    let p99_ns = |latencies: Latencies| {
+        latencies.quantile(0.99).filter(|_| latencies.resolves(0.99)).map(stats::Quantile::ns)
+    };
     let lag_ns = p99_ns(merged(opens.iter().map(|open| &open.schedule_lag)))?;
     let response_ns = p99_ns(merged(opens.iter().map(|open| &open.response)))?;
     let share = lag_ns as f64 / response_ns.max(1) as f64;

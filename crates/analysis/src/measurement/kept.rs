@@ -41,6 +41,8 @@ pub enum Kept {
     ClientLate,
     /// Nothing succeeded at all.
     NoSuccess,
+    /// No request was due.
+    NothingDue,
 }
 
 impl Kept {
@@ -61,6 +63,7 @@ impl Kept {
             Kept::Failing => ("errors", "not_good"),
             Kept::ClientLate => ("client late", "client_late"),
             Kept::NoSuccess => ("no success", "no_answer"),
+            Kept::NothingDue => ("nothing was due", "nothing_due"),
         }
     }
 }
@@ -132,6 +135,7 @@ impl Window<'_> {
         let behind = open.and_then(|open| open.sent_share()).is_some_and(|sent| sent < SENT_SHARE_MIN)
             || self.stretch(rate, buckets / 2..buckets).is_some_and(|half| !half.kept);
         Some(match () {
+            () if counts.due() == 0 => Kept::NothingDue,
             () if counts.successful == 0 => Kept::NoSuccess,
             () if bad as f64 > (1.0 - SUCCESS_SHARE_MIN) * counts.due() as f64 => Kept::Failing,
             () if late || behind && self.is_client_busy() => Kept::ClientLate,
@@ -142,10 +146,14 @@ impl Window<'_> {
 
     /// The client itself was late: it had a connection free and did not send.
     fn is_client_late(&self) -> bool {
-        let p99_ns = |latencies: &Latencies| latencies.quantile(0.99).map(Quantile::ns);
+        let p99_ns = |latencies: &Latencies| {
+            latencies.quantile(0.99).filter(|_| latencies.resolves(0.99)).map(Quantile::ns)
+        };
         let late = |open: &OpenLoop| {
-            let (lag_ns, response_ns) = (p99_ns(&open.schedule_lag).unwrap_or(0), p99_ns(&open.response)?);
-            let slow = lag_ns > LAG_MAX_NS && lag_ns as f64 > LAG_SHARE_MAX * response_ns as f64;
+            let p99s = p99_ns(&open.schedule_lag).zip(p99_ns(&open.response));
+            let slow = p99s.is_some_and(|(lag_ns, response_ns)| {
+                lag_ns > LAG_MAX_NS && lag_ns as f64 > LAG_SHARE_MAX * response_ns as f64
+            });
             Some(slow || open.sent_share()? < SENT_SHARE_MIN && open.queued_share()? <= QUEUED_SHARE_MAX)
         };
         self.slice.counts.open.as_deref().and_then(late).unwrap_or(false)

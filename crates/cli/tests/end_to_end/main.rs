@@ -18,6 +18,7 @@ mod habits;
 mod history;
 mod idle;
 mod init;
+mod limits;
 mod live;
 mod load;
 mod log_in;

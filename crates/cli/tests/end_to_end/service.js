@@ -9,7 +9,17 @@ const mode = process.env.MODE ?? "ok";
 const port = Number(process.env.PORT);
 const spinMs = Number(process.env.SPIN_MS ?? 0);
 const delayMs = Number(process.env.DELAY_MS ?? 0);
+// From so many ms after the first request on it responds to nothing for so many ms; then to what waits.
+const freezeAt = Number(process.env.FREEZE_AT ?? Infinity);
+const freezeFor = Number(process.env.FREEZE_FOR ?? 0);
 let requests = 0;
+let firstAt;
+
+function frozenFor() {
+  firstAt ??= Date.now();
+  const end = freezeAt + freezeFor - (Date.now() - firstAt);
+  return end > 0 && end <= freezeFor ? end : 0;
+}
 
 function spin() {
   const end = process.hrtime.bigint() + BigInt(Math.round(spinMs * 1e6));
@@ -18,12 +28,23 @@ function spin() {
 
 function answer(request, response) {
   if (request.url === "/healthz") return response.end("ok");
+  const wait = freezeFor > 0 ? frozenFor() : 0;
+  if (wait > 0) return setTimeout(() => answer(request, response), wait);
   requests += 1;
   spin();
   switch (mode) {
     case "500":
       response.statusCode = 500;
       return response.end("no");
+    case "half-500":
+      response.statusCode = requests % 2 ? 200 : 500;
+      return response.end("x");
+    case "broken-gzip":
+      response.setHeader("content-encoding", "gzip");
+      return response.end("no gzip at all");
+    case "charset-as-coding":
+      response.setHeader("content-encoding", "UTF-8");
+      return response.end("{}");
     case "die":
       if (requests > 100) {
         console.error("out of luck after many requests");
