@@ -3,7 +3,7 @@
 //!
 //! Must not: judge what is void or has no end, or know exit codes.
 
-use model::quantity::{count, many, span};
+use model::quantity::{count, many};
 use model::{Check, Grade, Quantity};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
 use record::{Counts, EndReason, Record, Trial};
@@ -312,6 +312,8 @@ impl Bench<'_> {
     }
 }
 
+/// Failed requests from which on their share is judged, however few requests there were: as many as a quantile wants beyond it.
+const FAILED_CERTAIN: u64 = 10;
 const NO_SPREAD: &str = "every block gave the very same, so there is no interval";
 const NO_VALUE: &str = "a trial has no value of it";
 const NO_REQUESTS: &str = "there were no requests";
@@ -370,9 +372,9 @@ fn silent_too_long(limit: &Limit, window: &Window<'_>) -> Option<String> {
     let too_long_ns = checks::silent_ns(counts, (limit.bound.value() * 1e3) as u64);
     let allowed = 1.0 - q;
     let is_too_long = too_long_ns > 0 && too_long_ns as f64 >= allowed * counts.wall_ns() as f64;
-    let (silent_ns, load) = (checks::silent_ns(counts, 0), span(counts.wall_ns() as f64 / 1e9));
+    let (silent, load) = (Quantity::ns(checks::silent_ns(counts, 0)), Quantity::ns(counts.wall_ns()));
     is_too_long.then(|| {
-        let (silent, allowed) = (span(silent_ns as f64 / 1e9), Quantity::share(allowed));
+        let allowed = Quantity::share(allowed);
         format!("no response for {silent} of {load}, and more than {allowed} of the time would have meant a longer wait")
     })
 }
@@ -403,16 +405,17 @@ fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
 /// it took longer than any limit.
 fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> Found {
     let latencies = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-    if !latencies.resolves(q) {
-        return Err(missing());
-    }
     let (due, failed) = (latencies.count(), counts.failed());
-    if failed as f64 > (1.0 - q) * due as f64 {
+    let is_certain = latencies.resolves(q) || failed >= FAILED_CERTAIN;
+    if is_certain && failed as f64 > (1.0 - q) * due as f64 {
         let (share, allowed) = (Quantity::share(failed as f64 / due as f64), Quantity::share(1.0 - q));
         let why = format!(
             "{share} of the requests failed, which have no response time: more than the {allowed} that may be slower"
         );
         return Err((Ruling::Fail, why));
+    }
+    if !latencies.resolves(q) {
+        return Err(missing());
     }
     // Where failed responses lie among the others is not known: among the fastest at the most.
     let beyond = q + counts.responses.saturating_sub(counts.successful) as f64 / due as f64;

@@ -6,7 +6,7 @@ use analysis::measurement::{Bend, Kept, Stretch};
 use analysis::{Measurement, Window};
 use model::document::{Block, Cell, Document, Fit, Line, Table, Tone};
 use model::quantity::{NONE, Quantity, bytes, count, many, micros, rate, share, span, three_digits};
-use model::{EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
+use model::{Check, EndpointCounts, FailureKind, Protocol, Rate, Think, Until};
 use plan::{Load, Variant};
 use stats::{Latencies, Quantile};
 
@@ -181,6 +181,7 @@ impl<'a> Loaded<'a> {
         let mut blocks = vec![Block::Paragraph(Tone::Plain, self.asked().join(", ")), invalid(findings)];
         blocks.extend(capacity(&self.of));
         let mut lines = vec![Line::new("requests", requests(window)), throughput(window)];
+        lines.extend(silent(window));
         let told = outcomes(window, &self.variant.load);
         lines.extend(verdict(window).into_iter().chain(service(window)).chain(told));
         lines.extend(errors(window).into_iter().chain(tls_error(window)));
@@ -329,6 +330,14 @@ fn tls_error(window: &Window<'_>) -> Option<Line> {
 fn throughput(window: &Window<'_>) -> Line {
     let told = window.throughput_per_s().map(|per_s| format!("{}, successful responses", rate(per_s)));
     Line::new("throughput", told.or_else(|| window.without_rate()).unwrap_or(NONE.to_owned()))
+}
+
+/// For how long the service sent no response, which no other figure of a closed loop shows.
+fn silent(window: &Window<'_>) -> Option<Line> {
+    let finding = window.findings.iter().find(|finding| finding.check == Check::Silent)?;
+    let text = finding.evidence.as_str();
+    let text = text.strip_prefix(&format!("{}: ", window.name)).unwrap_or(text);
+    Some(Line::new("silent", text.to_owned()))
 }
 
 /// How many responses had each status, and what was wrong with those that were not expected.
