@@ -56,6 +56,17 @@ impl Outcome {
     }
 }
 
+impl From<Verdict> for Outcome {
+    fn from(verdict: Verdict) -> Outcome {
+        match verdict {
+            Verdict::Better => Outcome::Better,
+            Verdict::Worse => Outcome::Worse,
+            Verdict::Equivalent => Outcome::Equivalent,
+            Verdict::Inconclusive => Outcome::Inconclusive,
+        }
+    }
+}
+
 impl From<Outcome> for Tone {
     fn from(outcome: Outcome) -> Tone {
         match outcome {
@@ -89,7 +100,7 @@ pub struct Comparison {
     pub difference: Option<Difference>,
     /// What became of the side that never succeeded, such as `gzip: no response within 2s (0 of 340)`; of both, where both did not.
     pub no_success: Option<String>,
-    /// The ratio, where every block gave the very same: it then has no interval, and no verdict.
+    /// The ratio, if every block gave the same one: it has no interval, and the verdict is that of the ratio.
     pub without_spread: Option<f64>,
     /// Candidate over baseline so far, from the first block on and without an interval: to watch, not to quote. `None` before the
     /// one look of an experiment that looks once.
@@ -159,11 +170,19 @@ impl Judge<'_> {
         let primary = found.as_ref().and_then(|found| found.as_ref().ok()).copied();
         let estimate = primary.as_ref();
         let [at_least, at_most] = if void { [None, None] } else { self.bounds(asked, metric) };
+        let without_spread = match found {
+            Some(Err(Error::NoSpread { ratio })) => Some(ratio),
+            _ => None,
+        };
         let outcome = match estimate {
             // Whatever else is wrong: that nothing came back needs no second block to be true.
             _ if no_success.is_some() => Outcome::NoSuccess,
             None if at_least.is_some_and(|low| low > 1.0 + design.margin) => Outcome::Better,
             None if at_most.is_some_and(|high| high < 1.0 / (1.0 + design.margin)) => Outcome::Worse,
+            None => without_spread.map_or(outcome(void, None, metric, design.margin), |ratio| {
+                let blocks = ratios.as_ref().map_or(0, |d| d.len() as u32);
+                stats::judge_constant(ratio, blocks, design.margin, metric.row().direction).into()
+            }),
             _ => outcome(void, estimate, metric, design.margin),
         };
         let cross = |estimate| cross_check(ratios.as_deref()?, estimate, design.margin, self.record);
@@ -174,10 +193,7 @@ impl Judge<'_> {
             baseline: asked.baseline,
             candidate: asked.candidate,
             metric,
-            without_spread: match found {
-                Some(Err(Error::NoSpread { ratio })) => Some(ratio),
-                _ => None,
-            },
+            without_spread,
             ratio_so_far: ratios.clone().filter(|_| rule::may_look(self.record)).and_then(mean).map(f64::exp),
             blocks_needed,
             seconds_needed: rule::seconds(self.record, blocks_needed),
@@ -299,10 +315,8 @@ fn over(
 pub(crate) fn outcome(void: bool, estimate: Option<&Estimate>, metric: Metric, margin: f64) -> Outcome {
     match estimate.map(|estimate| stats::judge(estimate, margin, metric.row().direction)) {
         _ if void => Outcome::Invalid,
-        Some(Verdict::Better) => Outcome::Better,
-        Some(Verdict::Worse) => Outcome::Worse,
-        Some(Verdict::Equivalent) => Outcome::Equivalent,
-        Some(Verdict::Inconclusive) | None => Outcome::Inconclusive,
+        Some(verdict) => verdict.into(),
+        None => Outcome::Inconclusive,
     }
 }
 

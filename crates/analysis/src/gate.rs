@@ -217,7 +217,7 @@ impl Bench<'_> {
         };
         match (&verdict.estimate, verdict.without_spread, verdict.at_least, verdict.at_most) {
             (Some(estimate), ..) => Ok(Measured::of(estimate)),
-            (None, Some(_), ..) => Err(inconclusive(NO_SPREAD)),
+            (None, Some(ratio), ..) => Ok(Measured { blocks, ..Measured::exact(ratio) }),
             (None, None, Some(low), _) => one_sided(low, None),
             (None, None, None, Some(high)) => one_sided(0.0, Some(high)),
             (None, None, None, None) => Err(match self.conclusion.known_from_below(verdict) {

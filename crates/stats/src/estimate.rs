@@ -54,7 +54,7 @@ impl Estimate {
     /// [`Error::TooWide`] when an end overflows or `critical_t` is no positive number, and
     /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is no interval of zero width: n equal
     /// numbers mean that the metric is deterministic (bytes per response) or coarser than its noise, and in neither
-    /// case does s = 0 tell how far off it may be. The ratio is in the error and may be shown as what all blocks gave.
+    /// case does s = 0 tell how far off it may be. The ratio is in the error, for [`crate::judge_constant`].
     pub fn of(d: &[f64], critical_t: f64) -> Result<Self, Error> {
         let blocks = blocks(d, 2)?;
         let (mean, sd_log) = mean_and_sd(d);

@@ -43,5 +43,5 @@ pub use screen::{
 };
 pub use series::{SERIES_MAX, STEP_SIDE_MIN, Step, Trend, lag1_critical, mann_kendall, step};
 pub use student::{critical_t_at, plain_t};
-pub use verdict::{BLOCKS_NEEDED_MAX, Direction, Verdict, blocks_for, effect_found, judge};
+pub use verdict::{BLOCKS_NEEDED_MAX, Direction, Verdict, blocks_for, effect_found, judge, judge_constant};
 pub use warmup::{BUCKETS_MIN, Truncation, mser5, steady_after};

@@ -9,6 +9,9 @@ use crate::{Estimate, Rule, student};
 /// Most blocks [`blocks_for`] speaks of; beyond it the honest answer is "not this way".
 pub const BLOCKS_NEEDED_MAX: u32 = 10_000;
 
+/// Distance from 1 that rounding of logarithms explains.
+const CONSTANT_ROUNDING: f64 = 1e-9;
+
 /// What may be said about a variant against its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -42,11 +45,24 @@ pub enum Direction {
 /// `Equivalent` is the two one-sided tests of Schuirmann (1987) with the whole interval instead of one of 1 − 2α: stricter
 /// than needed, so that one interval carries every verdict.
 pub fn judge(estimate: &Estimate, margin: f64, direction: Direction) -> Verdict {
+    let Estimate { blocks, low, high, .. } = *estimate;
+    of_interval(blocks, (low, high), margin, direction)
+}
+
+/// The verdict of blocks that all gave the same `ratio`: as [`judge`] for an interval of no width.
+///
+/// Such a metric is deterministic (bytes of a response), or coarser than its noise. More blocks would give the same ratio again, so
+/// the first look decides. A ratio of 1 is no difference, and with a margin of 0 there is no verdict for it.
+pub fn judge_constant(ratio: f64, blocks: u32, margin: f64, direction: Direction) -> Verdict {
+    let ratio = if (ratio - 1.0).abs() <= CONSTANT_ROUNDING { 1.0 } else { ratio };
+    of_interval(blocks, (ratio, ratio), margin, direction)
+}
+
+fn of_interval(blocks: u32, (low, high): (f64, f64), margin: f64, direction: Direction) -> Verdict {
     let (more, less) = match direction {
         Direction::HigherIsBetter => (Verdict::Better, Verdict::Worse),
         Direction::LowerIsBetter => (Verdict::Worse, Verdict::Better),
     };
-    let Estimate { blocks, low, high, .. } = *estimate;
     if blocks < BLOCKS_MIN {
         Verdict::Inconclusive
     } else if margin > 0.0 && high <= 1.0 + margin && low >= 1.0 / (1.0 + margin) {

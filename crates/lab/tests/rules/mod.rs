@@ -207,12 +207,17 @@ fn a_variant_without_a_value_in_one_block_is_not_judged_by_its_other_blocks() {
 }
 
 #[test]
-fn blocks_that_all_give_the_same_have_a_ratio_and_no_verdict() {
-    let mut plan = brief(plan(2), 8);
-    plan.design.metric = Metric::PeakMemory;
-    let record = finished(plan, 6, &mut Simulated::new(6, &[0.0, 0.4]));
-    let conclusion = conclude(&record);
-    let comparison = &conclusion.comparisons[0];
-    assert_eq!((comparison.outcome, comparison.without_spread), (Outcome::Inconclusive, Some(1.0)));
-    assert!(comparison.estimate.is_none() && reason(&record) == &EndReason::LastLook);
+fn a_metric_without_spread_is_decided_at_first_look() {
+    for (candidate_mb, outcome) in [(90, Outcome::Equivalent), (36, Outcome::Better), (99, Outcome::Worse)] {
+        let mut plan = brief(plan(2), 8);
+        plan.design.metric = Metric::PeakMemory;
+        let mut environment = Simulated::new(6, &[0.0, 0.4]);
+        environment.peak_mb[1] = candidate_mb;
+        let record = finished(plan, 6, &mut environment);
+        let conclusion = conclude(&record);
+        let comparison = &conclusion.comparisons[0];
+        assert_eq!(comparison.outcome, outcome, "{comparison:?}");
+        assert!(comparison.without_spread.is_some() && comparison.estimate.is_none());
+        assert_eq!((reason(&record), record.blocks_kept()), (&EndReason::Decided, 4));
+    }
 }

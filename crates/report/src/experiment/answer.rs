@@ -86,9 +86,7 @@ pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &
 fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
     if let Some(ratio) = comparison.without_spread {
         let ratio = factor(ratio);
-        return format!(
-            "every block gave exactly {ratio} {metric}; without spread there is no interval and no verdict"
-        );
+        return format!("{ratio} {metric} in every block, without any spread");
     }
     if conclusion.awaits_look {
         return format!("no interval of {metric} before the end of the run");

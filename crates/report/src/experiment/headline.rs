@@ -228,9 +228,14 @@ fn clause(plan: &Plan, conclusion: &Conclusion, of: &Comparison) -> Clause {
             let word = if of.is_slight { format!("slightly {word}") } else { word.to_owned() };
             Clause::name(format!("{side} has a {word} {metric} than {baseline}: {value} ({interval})"))
         }
-        // A bound alone decides.
+        (Outcome::Equivalent, None, None) if of.without_spread.is_some() => {
+            let seen = answer::detail(of, conclusion, &plan.design);
+            Clause::name(format!("{side} and {baseline} have the same {metric}, within {margin}: {seen}"))
+        }
+        // A bound alone decides, or blocks that all gave the same.
         (Outcome::Better | Outcome::Worse, _, _) => {
-            let word = if of.at_least.is_some() { row.more } else { row.less };
+            let is_more = of.at_least.is_some() || of.without_spread.is_some_and(|ratio| ratio > 1.0);
+            let word = if is_more { row.more } else { row.less };
             let bound = answer::detail(of, conclusion, &plan.design);
             Clause::name(format!("{side} has a {word} {metric} than {baseline}: {bound}"))
         }
