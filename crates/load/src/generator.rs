@@ -84,7 +84,8 @@ impl Generator {
     ///
     /// In open loop the slice is made of the requests *due* in its window, or the first n of them. The connect phase and
     /// the drain's limit are the same, but what was due and is not sent when the window ends is sent in the drain as connections
-    /// become free. What is not sent even then counts as `unsent` and is a censored sample of the response time.
+    /// become free, unless it is behind its time by more than half a second, or a tenth of a window that is longer than 5 s.
+    /// What is not sent even then counts as `unsent` and is a censored sample of the response time.
     pub fn run(&mut self, until: Until) -> Counts {
         self.prepare(until);
         self.load(until, 0)

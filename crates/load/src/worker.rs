@@ -89,6 +89,11 @@ const LISTEN_MIN_NS: u64 = 20_000_000;
 const LISTEN_MAX_NS: u64 = 1_000_000_000;
 const LISTEN_WINDOWS: u64 = 20;
 
+/// Longest time for which a request may be behind its time at the end of a window and still be sent in the drain: this, or the part of the
+/// window (1/N) if that is longer. A service that is farther behind cannot keep the rate, and to send the rest would take as long again.
+const BEHIND_MAX_NS: u64 = 500_000_000;
+const BEHIND_WINDOWS: u64 = 10;
+
 /// Connections that are due within one such step are opened together: nobody looks more often.
 const OPENING_STEP_NS: u64 = 10_000_000;
 
@@ -96,9 +101,19 @@ const OPENING_STEP_NS: u64 = 10_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
     Shut,
-    Opening { until_ns: u64 },
-    Sending { started_ns: u64, stop_ns: u64 },
-    Draining { stopped_ns: u64, until_ns: u64 },
+    Opening {
+        until_ns: u64,
+    },
+    Sending {
+        started_ns: u64,
+        stop_ns: u64,
+    },
+    /// `sends`: what was due in the window and is not sent yet still goes out.
+    Draining {
+        stopped_ns: u64,
+        until_ns: u64,
+        sends: bool,
+    },
 }
 
 pub(crate) struct Worker {
@@ -345,7 +360,7 @@ impl Worker {
 
     /// Whether the window is over and something that was due in it is still to be sent.
     fn is_behind(&self) -> bool {
-        matches!(self.gate, Gate::Draining { .. }) && self.next_arrival_ns().is_some()
+        matches!(self.gate, Gate::Draining { .. }) && self.next_sendable_ns().is_some()
     }
 
     /// How far into the window `now_ns` is, or `None` outside of it.
@@ -435,14 +450,18 @@ impl Worker {
         since_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= limit_ns)
     }
 
-    /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. Returns the
-    /// time at which the window ended.
+    /// Closes the window; what is in flight, or was due by now and is still to be sent, has `limit_ns` to end. What is far behind its
+    /// time is not sent any more. Returns the time at which the window ended.
     pub(crate) fn stop_sending(&mut self, now_ns: u64, limit_ns: u64) -> u64 {
-        let stopped_ns = match self.gate {
-            Gate::Sending { stop_ns, .. } => now_ns.min(stop_ns),
-            _ => now_ns,
+        let (started_ns, stopped_ns) = match self.gate {
+            Gate::Sending { started_ns, stop_ns } => (started_ns, now_ns.min(stop_ns)),
+            _ => (now_ns, now_ns),
         };
-        self.gate = Gate::Draining { stopped_ns, until_ns: stopped_ns.saturating_add(limit_ns) };
+        let until_ns = stopped_ns.saturating_add(limit_ns);
+        self.gate = Gate::Draining { stopped_ns, until_ns, sends: true };
+        let behind_ns = self.next_arrival_ns().map_or(0, |due_ns| stopped_ns - due_ns);
+        let most_ns = ((stopped_ns - started_ns) / BEHIND_WINDOWS).max(BEHIND_MAX_NS);
+        self.gate = Gate::Draining { stopped_ns, until_ns, sends: behind_ns <= most_ns };
         stopped_ns
     }
 

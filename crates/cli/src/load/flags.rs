@@ -73,7 +73,7 @@ pub struct Pace {
     /// Threads that send; one can do tens of thousands of requests a second
     #[arg(short, long, default_value_t = 1)]
     threads: u32,
-    /// The longest a request may take
+    /// The longest a request may take, also after the end of --duration
     #[arg(long, default_value = "5s", value_parser = plan::duration)]
     timeout: Duration,
     /// How sockets are read and written

@@ -110,7 +110,7 @@ impl Worker {
     /// as in closed loop without think times.
     pub(crate) fn next_start_ns(&self) -> u64 {
         match &self.schedule {
-            Some(schedule) if !schedule.free.is_empty() => self.next_arrival_ns().unwrap_or(u64::MAX),
+            Some(schedule) if !schedule.free.is_empty() => self.next_sendable_ns().unwrap_or(u64::MAX),
             _ => self.next_thought_ns(),
         }
     }
@@ -135,7 +135,7 @@ impl Worker {
     pub(super) fn offer(&mut self, index: usize, now_ns: u64) {
         let mut offered = 0;
         loop {
-            let due = self.next_arrival_ns().is_some_and(|due_ns| due_ns <= now_ns);
+            let due = self.next_sendable_ns().is_some_and(|due_ns| due_ns <= now_ns);
             let room = self.connections[index].room(now_ns, &self.settings);
             let Some(schedule) = &mut self.schedule else { return };
             if room <= schedule.listed[index] as usize {
@@ -166,6 +166,12 @@ impl Worker {
         self.begin(index, now_ns, Some(due_ns));
     }
 
+    /// When the oldest arrival that was not taken is due, if it is still to be sent.
+    pub(super) fn next_sendable_ns(&self) -> Option<u64> {
+        let is_given_up = matches!(self.gate, Gate::Draining { sends: false, .. });
+        if is_given_up { None } else { self.next_arrival_ns() }
+    }
+
     /// When the oldest arrival that was not taken is due, if it belongs to this slice.
     pub(super) fn next_arrival_ns(&self) -> Option<u64> {
         let end_ns = match self.gate {
@@ -180,7 +186,7 @@ impl Worker {
     /// Since when no request has been under way though one is there to be sent: no connection takes it.
     pub(super) fn refused_since_ns(&self) -> Option<u64> {
         let there_since_ns = match &self.schedule {
-            Some(schedule) if schedule.free.is_empty() => self.next_arrival_ns()?,
+            Some(schedule) if schedule.free.is_empty() => self.next_sendable_ns()?,
             None if self.thinking.is_none() => self.idle_since_ns,
             _ => return None,
         };

@@ -241,6 +241,17 @@ fn a_stall_is_reported_as_long_as_it_was_for_those_who_came() {
 }
 
 #[test]
+fn drain_is_short_if_rate_cannot_be_kept() {
+    // One connection sends one request in each millisecond, of two that are due.
+    let counts = measured(1);
+    let open = counts.open.as_deref().unwrap();
+    assert!(open.unsent > 1000, "{} unsent", open.unsent);
+    assert_eq!(open.intended, counts.sent + open.unsent);
+    let in_window = open.sent_in_window;
+    assert!(counts.sent <= in_window + 1, "{} sent, {in_window} in the window", counts.sent);
+}
+
+#[test]
 fn requests_that_are_due_take_connections_in_turn() {
     let settings = settings(&[Request::new("GET", "/", "a")], Protocol::Http1 { pipeline: 2 });
     let mut worker = opened(settings, 2);
