@@ -416,11 +416,22 @@ pub(crate) struct InFlight {
     pub(crate) content: Option<Box<ContentReader>>,
     /// It is not the same for all users.
     pub(crate) own: Option<Box<Own>>,
+    /// Whether it is the first of its connection in the window.
+    pub(crate) is_first: bool,
 }
 
 impl InFlight {
     pub(crate) fn new(choice: Choice, sent_ns: u64, intended_ns: Option<u64>) -> InFlight {
-        InFlight { choice, sent_ns, intended_ns, first_byte_ns: None, breach: None, content: None, own: None }
+        InFlight {
+            choice,
+            sent_ns,
+            intended_ns,
+            first_byte_ns: None,
+            breach: None,
+            content: None,
+            own: None,
+            is_first: false,
+        }
     }
 
     pub(crate) fn bytes<'a>(&'a self, arena: &'a RequestArena) -> &'a [u8] {

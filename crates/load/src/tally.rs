@@ -85,6 +85,10 @@ impl Tally {
         counts.successful += u64::from(ok);
         counts.body_bytes += body_bytes;
         counts.in_flight_ns += latency_ns;
+        if request.is_first {
+            counts.first_successful += u64::from(ok);
+            counts.first_in_flight_ns += latency_ns;
+        }
         counts.first_byte.record(request.first_byte_ns.unwrap_or(latency_ns));
         if let Some(since_start_ns) = since_start_ns {
             counts.responses_in_window += 1;
@@ -234,6 +238,9 @@ impl Tally {
     fn censor(&mut self, request: &InFlight, now_ns: u64) {
         let age_ns = now_ns - request.sent_ns;
         self.counts.in_flight_ns += age_ns;
+        if request.is_first {
+            self.counts.first_in_flight_ns += age_ns;
+        }
         match request.first_byte_ns {
             Some(first_byte_ns) => self.counts.first_byte.record(first_byte_ns),
             None => self.counts.first_byte.censor(age_ns),

@@ -120,6 +120,8 @@ pub(crate) struct Worker {
     settings: Settings,
     /// Open or not; they are named by their index.
     pub(crate) connections: Vec<Connection>,
+    /// By connection: whether it has begun a request in this window.
+    has_begun: Box<[bool]>,
     /// That of each connection; none where users are not told apart.
     users: Vec<User>,
     thinking: Option<Thinking>,
@@ -163,6 +165,7 @@ impl Worker {
         }
         Worker {
             connections: (0..connections).map(|_| Connection::new(&settings)).collect(),
+            has_begun: vec![false; connections as usize].into(),
             users,
             thinking,
             sampler,
@@ -232,6 +235,7 @@ impl Worker {
         self.in_flight += 1;
         let mut request = InFlight::new(self.sampler.draw(), now_ns, intended_ns);
         self.tally.silence.begin(request.choice.endpoint, now_ns);
+        request.is_first = !std::mem::replace(&mut self.has_begun[index], true);
         if let Some(user) = self.users.get(index) {
             request.own = user.own(request.choice, &self.settings.arena);
         }
@@ -416,6 +420,7 @@ impl Worker {
         };
         self.gate = Gate::Sending { started_ns, stop_ns: started_ns.saturating_add(window_ns) };
         self.check.begin(window_ns);
+        self.has_begun.fill(false);
         self.idle_since_ns = started_ns;
         self.tally.silence.open_window(started_ns);
         self.restart_schedule(started_ns);

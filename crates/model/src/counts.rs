@@ -54,6 +54,13 @@ pub struct Counts {
     /// that do not say.
     #[serde(default)]
     pub in_flight_ns: u64,
+    /// Successful responses to the first request of each connection in a window. In closed loop all connections begin a window at once,
+    /// and a service that serves them one after another answers these sooner than those that follow.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub first_successful: u64,
+    /// From sent to done of these first requests together, in nanoseconds, whatever became of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub first_in_flight_ns: u64,
     /// Time for which the load generator stood still, in nanoseconds: pieces of half a second and more in which it should have looked around
     /// and did not, because it was stopped (SIGSTOP, Ctrl-Z), or the machine was suspended.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -262,6 +269,8 @@ impl Counts {
             successful,
             successful_in_window,
             in_flight_ns,
+            first_successful,
+            first_in_flight_ns,
             halted_ns: _,
             silent: _,
             timed_out,
@@ -297,6 +306,8 @@ impl Counts {
             (&mut self.successful, successful),
             (&mut self.successful_in_window, successful_in_window),
             (&mut self.in_flight_ns, in_flight_ns),
+            (&mut self.first_successful, first_successful),
+            (&mut self.first_in_flight_ns, first_in_flight_ns),
             (&mut self.timed_out, timed_out),
             (&mut self.broken, broken),
             (&mut self.unfinished, unfinished),

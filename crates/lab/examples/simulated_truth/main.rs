@@ -88,6 +88,11 @@ fn cells() -> Vec<(String, Cell)> {
             Cell { kind: Kind::Independent, services: services.to_vec(), budget_s: 100 },
         ));
     }
+    for (name, candidate) in [("none", 100.0), ("×8", 800.0)] {
+        let services = vec![Service::InLine { per_s: 100.0 }, Service::InLine { per_s: candidate }];
+        let name = format!("waits in line, 100 a second | {name}");
+        cells.push((name, Cell { kind: Kind::Independent, services, budget_s: 40 }));
+    }
     cells
 }
 

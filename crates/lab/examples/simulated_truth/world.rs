@@ -39,6 +39,8 @@ pub enum Service {
     Busy(f64),
     /// It waits so many seconds for each response, always or on average (exponential).
     Waits { mean_s: f64, constant: bool },
+    /// It waits, and serves one request after the other: so many per second, however many connections there are.
+    InLine { per_s: f64 },
 }
 
 impl Service {
@@ -47,6 +49,7 @@ impl Service {
         match self {
             Service::Busy(log) => log,
             Service::Waits { mean_s, .. } => -mean_s.ln(),
+            Service::InLine { per_s } => (per_s / f64::from(CONNECTIONS)).ln(),
         }
     }
 }
@@ -70,6 +73,8 @@ struct Done {
     ok: f64,
     ok_in_window: f64,
     in_flight_s: f64,
+    first_ok: f64,
+    first_in_flight_s: f64,
     cpu_s: f64,
     stolen_s: f64,
     drain_s: f64,
@@ -117,6 +122,10 @@ impl World {
                 done.in_flight_s += seconds * f64::from(CONNECTIONS);
             }
             Service::Waits { mean_s, constant } => self.wait(mean_s, constant, seconds, done),
+            Service::InLine { per_s } => {
+                let luck = self.processes[variant].0 + self.draw(WINDOW_SD * (0.5 / seconds).sqrt());
+                self.serve_in_line(per_s * luck.exp(), seconds, done);
+            }
         }
         self.processes[variant].1 += seconds;
     }
@@ -130,6 +139,10 @@ impl World {
                 let takes_s = if constant { mean_s } else { -mean_s * self.noise.uniform().ln() };
                 at_s += takes_s;
                 done.in_flight_s += takes_s;
+                if at_s == takes_s {
+                    done.first_in_flight_s += takes_s;
+                    done.first_ok += 1.0;
+                }
                 done.ok += 1.0;
                 done.ok_in_window += f64::from(u8::from(at_s <= seconds));
                 done.latency.record((takes_s * 1e9) as u64);
@@ -141,6 +154,27 @@ impl World {
         self.now_s += last_s - seconds;
     }
 
+    /// All connections begin at once, and each later request finds all other connections before it.
+    fn serve_in_line(&mut self, per_s: f64, seconds: f64, done: &mut Done) {
+        let later = (seconds * per_s).floor();
+        let waits_s = f64::from(CONNECTIONS) / per_s;
+        let mut first_s = 0.0;
+        for number in 1..=CONNECTIONS {
+            let takes_s = f64::from(number) / per_s;
+            first_s += takes_s;
+            done.latency.record((takes_s * 1e9) as u64);
+        }
+        (0..later as u32).for_each(|_| done.latency.record((waits_s * 1e9) as u64));
+        done.first_ok += f64::from(CONNECTIONS);
+        done.first_in_flight_s += first_s;
+        done.in_flight_s += first_s + later * waits_s;
+        done.ok += f64::from(CONNECTIONS) + later;
+        done.ok_in_window += later;
+        done.cpu_s += WAITING_CPU_S * (f64::from(CONNECTIONS) + later);
+        done.drain_s += waits_s;
+        self.now_s += waits_s;
+    }
+
     /// A slice of what was done.
     fn slice(&self, variant: usize, kind: SliceKind, done: Done) -> Slice {
         let block = self.base.living.iter().find(|living| living.0 == variant).expect("it lives").1;
@@ -148,6 +182,8 @@ impl World {
         slice.turns = done.turns;
         slice.counts.successful_in_window = done.ok_in_window as u64;
         slice.counts.in_flight_ns = (done.in_flight_s * 1e9) as u64;
+        slice.counts.first_successful = done.first_ok as u64;
+        slice.counts.first_in_flight_ns = (done.first_in_flight_s * 1e9) as u64;
         slice.counts.drain_ns = (done.drain_s * 1e9) as u64;
         if done.latency.count() > 0 {
             slice.counts.latency = done.latency;
@@ -179,10 +215,15 @@ impl Environment for World {
         let (mut done, mut per_100_ms) = (Done::default(), Vec::new());
         // Tenths of a second, so that the warm-up shows.
         let tenths = (length.as_secs_f64() * 10.0).round().max(1.0) as u32;
-        for _ in 0..tenths {
+        // A queue would be drained after each.
+        let windows = if matches!(self.services[variant], Service::InLine { .. }) { 1 } else { tenths };
+        for _ in 0..windows {
             let before = done.ok_in_window;
-            self.window(variant, length.as_secs_f64() / f64::from(tenths), &mut done);
+            self.window(variant, length.as_secs_f64() / f64::from(windows), &mut done);
             per_100_ms.push((done.ok_in_window - before) as u32);
+        }
+        if windows < tenths {
+            per_100_ms = vec![per_100_ms[0] / tenths; tenths as usize];
         }
         done.turns = 1;
         self.now_s += SLICE_GAP_S;
