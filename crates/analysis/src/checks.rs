@@ -26,6 +26,7 @@ mod silence;
 mod treatment;
 mod work;
 mod workers;
+mod young;
 
 pub(crate) use client::{GENERATOR_SHARE_MAX, LAG_MAX_NS, LAG_SHARE_MAX, QUEUED_SHARE_MAX, SENT_SHARE_MIN};
 pub use client::{LateBegin, late_begin};
@@ -36,6 +37,7 @@ pub(crate) use series::LAG1_BLOCKS_MIN;
 pub(crate) use silence::silent_ns;
 pub use treatment::WATCHED_VARIABLES;
 pub(crate) use treatment::is_expected;
+pub use young::changing_variants;
 
 /// What a check has to say, before it has its number.
 type Seen = Finding<()>;

@@ -308,6 +308,9 @@ pub struct Asked {
     /// The longest that a request may take [default: 5s]
     #[arg(long, value_parser = plan::duration, help_heading = "Load")]
     timeout: Option<Duration>,
+    /// How long each service is loaded before it is measured, in each block [default: measured]
+    #[arg(long, value_parser = plan::duration, help_heading = "Load")]
+    warmup: Option<Duration>,
     /// The status codes of a success, separated by commas [default: 200]
     #[arg(long, value_name = "CODES", value_delimiter = ',', help_heading = "Load")]
     expect_status: Vec<u16>,
@@ -369,6 +372,7 @@ impl Asked {
             text(&["load", "timeout"], "--timeout", &self.timeout.map(plan::duration_text)),
             self.cpus.map(|cpus| setting(&["design", "cpus"], "--cpus", cpus.name())),
             text(&["load", "tls", "ca"], "--cacert", &ca),
+            text(&["design", "warmup"], "--warmup", &self.warmup.map(plan::duration_text)),
             self.insecure.then(|| setting(&["load", "tls", "insecure"], "--insecure", true)),
             one_or_many(&["expect", "status"], codes, typed),
             metrics(&self.metric),

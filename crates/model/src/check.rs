@@ -151,7 +151,7 @@ checks! {
     WorkersUneven = "V18", "workers_uneven": row(Service, WARNING, "One worker had most of the work");
     TooManyWorkers = "V19", "too_many_workers": row(Service, WARNING, "More workers than cores");
     NeverSteady = "V20", "never_steady": row(Service, WARNING, "Never seen steady");
-    WarmUpInside = "V21", "warm_up_inside": row(Service, WARNING, "Warm-up inside the figures");
+    WarmUpInside = "V21", "warm_up_inside": row(Service, EITHER, "Warm-up inside the figures");
     Leak = "V22", "leak": row(Service, WARNING, "Memory that only grows");
     Killed = "V23", "killed": row(Service, NOTE, "A service that had to be killed");
     AlreadyRunning = "V51", "already_running": row(Service, NOTE, "A service that was not started");

@@ -17,7 +17,7 @@ use crate::variant::median;
 
 /// The chance with which each of these checks may fire in a clean run, all variants and comparisons of it together. One in a thousand, so
 /// that all of them together stay far below one in a hundred; sizes that have to be reached as well make it rarer still.
-const SERIES_ALPHA: f64 = 0.001;
+pub(super) const SERIES_ALPHA: f64 = 0.001;
 /// Part of the margin above which a difference that is none of the variants' may turn a verdict.
 const MARGIN_SHARE_MIN: f64 = 0.5;
 /// Correlation of neighbouring blocks above which intervals are too narrow to be believed: at 0.4 blocks are worth less than half
@@ -238,7 +238,7 @@ fn change_within(run: &Run<'_>, variant: &Variant<'_>) -> Option<(Effect, usize,
 }
 
 /// The logarithm of the last third less that of the first. Of few slices the thirds are a half each, of one they are of its counts.
-fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
+pub(super) fn of_trial(trial: &Trial, metric: Metric) -> Option<f64> {
     let slices: Vec<&Slice> = trial.measured().collect();
     if let [slice] = slices.as_slice() {
         return of_counts(slice).filter(|_| metric == Metric::Throughput);
@@ -266,6 +266,10 @@ fn of_counts(slice: &Slice) -> Option<f64> {
 
 /// Figures of a variant that change within its trials by more than half of the margin.
 pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let still_changing = super::young::still_changing(run, variant);
+    if still_changing.is_some() {
+        return still_changing;
+    }
     let (Effect { value, t, p }, trials, metric) = change_within(run, variant)?;
     let percent = value.exp_m1() * 100.0;
     let (size, chance) = (signed(percent, 1), chance(p));

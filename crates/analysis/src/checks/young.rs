@@ -1,0 +1,146 @@
+//! Variants that change so much within their trials that the figures are those of the first seconds of a process, and no verdict is theirs.
+//!
+//! It looks at the ratio of two variants that were measured in turns: what the machine does to both cancels. Blind to which is ahead.
+
+use model::{Metric, Quantity, evidence};
+use plan::Comparison;
+use record::{Record, Slice, Trial};
+
+use super::series::{SERIES_ALPHA, of_trial};
+use super::{Run, Seen, Variant, void};
+use crate::comparison::ratios;
+use crate::metric::{log_over, of_slices};
+use crate::rule::{Pace, budget_s};
+
+/// Change of the ratio within each of a few trials, as a logarithm, that is no noise: with three trials, and with two.
+const CHANGE_MIN: [(usize, f64); 2] = [(3, 0.25), (2, 0.4)];
+/// The same within the trials of one block, for a longer warm-up of the blocks that follow.
+const CHANGE_ONCE: f64 = 0.4;
+/// Fewest trials for a test by the spread of their changes.
+const TESTED_MIN: usize = 4;
+/// Margins that the change must exceed to void a verdict; and it must exceed the difference that was found.
+const MARGINS_MIN: f64 = 2.0;
+/// A warm-up to ask for is this much longer than the oldest process that was measured, in steps of so many seconds.
+const WARM_UP_ROOM: f64 = 1.25;
+const WARM_UP_STEP_S: f64 = 5.0;
+/// Blocks of the run to ask for.
+const BLOCKS_ASKED: u32 = 6;
+
+/// Change within the trials of a block, last slice over first as a logarithm.
+struct Changed {
+    baseline: f64,
+    candidate: f64,
+}
+
+impl Changed {
+    /// The change of candidate over baseline.
+    fn of_ratio(&self) -> f64 {
+        self.candidate - self.baseline
+    }
+
+    /// Of a comparison in each complete block, or in a block of this number.
+    fn all(record: &Record, asked: &Comparison, number: Option<u32>) -> Vec<Changed> {
+        let metric = of_slices(record.header.plan.design.metric, record);
+        let of = |trials: &[Trial], variant: usize| {
+            change_of(trials.iter().find(|trial| trial.variant() == variant)?, metric)
+        };
+        let blocks = record.blocks.iter().filter(|block| match number {
+            Some(number) => block.number == number,
+            None => block.seconds.is_some() && block.dropped.is_none(),
+        });
+        let changed = |trials: &[Trial]| {
+            Some(Changed { baseline: of(trials, asked.baseline)?, candidate: of(trials, asked.candidate)? })
+        };
+        blocks.filter_map(|block| changed(&block.trials)).collect()
+    }
+}
+
+/// The logarithm of the last slice less that of the first; of one slice that of its counts.
+fn change_of(trial: &Trial, metric: Metric) -> Option<f64> {
+    let slices: Vec<&Slice> = trial.measured().collect();
+    match slices.as_slice() {
+        [first, .., last] => {
+            Some(log_over(metric, [*last].into_iter())? - log_over(metric, [*first].into_iter())?)
+        }
+        _ => of_trial(trial, metric),
+    }
+}
+
+/// Variants that changed within their trials of one block by far more than those that they are compared with.
+pub fn changing_variants(record: &Record, block: u32) -> Vec<usize> {
+    let changing = |asked: &Comparison| {
+        let changed = Changed::all(record, asked, Some(block)).pop()?;
+        let is_candidate = changed.candidate.abs() > changed.baseline.abs();
+        let about = if is_candidate { asked.candidate } else { asked.baseline };
+        (changed.of_ratio().abs() >= CHANGE_ONCE).then_some(about)
+    };
+    model::distinct(record.header.plan.comparisons.iter().filter_map(changing))
+}
+
+/// A variant whose figures change within each trial by more than the difference that was found.
+pub(super) fn still_changing(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
+    let comparisons = &run.plan.comparisons;
+    let involved =
+        comparisons.iter().filter(|asked| [asked.baseline, asked.candidate].contains(&variant.index));
+    let alpha = SERIES_ALPHA / comparisons.len().max(1) as f64;
+    let changed = involved.filter_map(|asked| {
+        let changed = Changed::all(run.record, asked, None);
+        let change = goes_on(&changed, alpha)?;
+        let sum = |of: fn(&Changed) -> f64| changed.iter().map(of).sum::<f64>().abs();
+        let (baseline, candidate) = (sum(|of| of.baseline), sum(|of| of.candidate));
+        let about = if candidate > baseline { asked.candidate } else { asked.baseline };
+        let found = ratios(run.blocks, asked, run.plan.design.metric)?;
+        let found = found.iter().sum::<f64>() / found.len() as f64;
+        let least = (run.plan.design.margin.ln_1p() * MARGINS_MIN).max(found.abs());
+        (about == variant.index && change.abs() > least).then_some(changed.len())
+    });
+    seen(run, variant, changed.max()?)
+}
+
+/// The mean change of the ratio, if it is beyond chance: by far the same in each of a few trials, or by its spread over more.
+fn goes_on(changed: &[Changed], alpha: f64) -> Option<f64> {
+    let changes: Vec<f64> = changed.iter().map(Changed::of_ratio).collect();
+    let mean = changes.iter().sum::<f64>() / changes.len().max(1) as f64;
+    let least = changes.iter().map(|change| change * mean.signum()).fold(f64::INFINITY, f64::min);
+    let sudden = CHANGE_MIN.iter().any(|(trials, size)| changes.len() >= *trials && least >= *size);
+    let tested =
+        || changes.len() >= TESTED_MIN && stats::mean_effect(&changes).is_some_and(|of| of.p <= alpha);
+    (sudden || tested()).then_some(mean)
+}
+
+fn seen(run: &Run<'_>, variant: &Variant<'_>, trials: usize) -> Option<Seen> {
+    let metric = of_slices(run.plan.design.metric, run.record);
+    let (mut first, mut last, mut oldest_s) = (0.0, 0.0, 0.0_f64);
+    let of_several: Vec<Vec<&Slice>> =
+        variant.trials.iter().map(|trial| trial.measured().collect()).collect();
+    let of_several: Vec<&Vec<&Slice>> = of_several.iter().filter(|slices| slices.len() > 1).collect();
+    for slices in &of_several {
+        first += log_over(metric, slices.first().copied().into_iter())?;
+        last += log_over(metric, slices.last().copied().into_iter())?;
+    }
+    for trial in &variant.trials {
+        let (begin, end) = (trial.slices.first()?, trial.slices.last()?);
+        let age_ns = (end.counts.started_ns + end.counts.wall_ns()).saturating_sub(begin.counts.started_ns);
+        oldest_s = oldest_s.max(age_ns as f64 / 1e9);
+    }
+    let amount =
+        |log: f64| Quantity { value: (log / of_several.len().max(1) as f64).exp(), unit: metric.unit() };
+    let warm_up_s = (oldest_s * WARM_UP_ROOM / WARM_UP_STEP_S).ceil() * WARM_UP_STEP_S;
+    let warm_up_now_s = run.record.warm_up.as_ref().map_or(0.0, |warm_up| warm_up.seconds);
+    let pace = Pace::of(run.record)?;
+    let block_s = pace.block_s + pace.variants as f64 * (warm_up_s - warm_up_now_s).max(0.0);
+    let budget_s = budget_s(block_s * f64::from(BLOCKS_ASKED));
+    let what = match of_several.is_empty() {
+        true => {
+            evidence!("still changing while it was measured, in {trials} trials"; trials = Quantity::count(trials as u64))
+        }
+        false => evidence!(
+            "still changing while it was measured: its slices within a trial go from {first} to {last} ({trials} trials)";
+            first = amount(first), last = amount(last), trials = Quantity::count(trials as u64)),
+    };
+    let remedy = format!(
+        "no process was older than {oldest_s:.0} s when its trial ended, so what it does later is unknown; warm up for longer than it \
+         changes: --warmup {warm_up_s:.0}s (`design.warmup`) with --budget {budget_s:.0}s"
+    );
+    Some(void(what, remedy))
+}
