@@ -2,6 +2,8 @@
 //!
 //! It holds all state of a run. It never looks at which variant is ahead except at the looks of the stop rule.
 
+use std::time::Duration;
+
 use analysis::Conclusion;
 use model::{Asked, AskedOpen};
 use plan::Plan;
@@ -22,6 +24,8 @@ mod settling;
 mod update;
 
 pub use update::{Doing, News, Progress, Update};
+
+use settling::SLACK;
 
 /// A run that could not be carried through. The record lies on disk with everything up to then.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +81,9 @@ pub fn capture_only(
     (dispatcher.writer.into_record(), result)
 }
 
+/// Share of the budget by which a block under way may exceed it: blocks take a little longer than those before them.
+const GRACE: f64 = 0.05;
+
 struct Dispatcher<'a> {
     plan: Plan,
     schedule: Schedule,
@@ -88,6 +95,8 @@ struct Dispatcher<'a> {
     /// For how long the run was paused since then.
     paused_s: f64,
     block: u32,
+    /// When the block under way began, in seconds of the budget.
+    block_began_s: f64,
     /// Variants that wait for something else than a processor, by the warm-ups of the first block.
     waiting: Vec<usize>,
     /// What trials took in the blocks so far: asked for with each thing that is told, and as they were until the next block ends.
@@ -119,6 +128,7 @@ impl<'a> Dispatcher<'a> {
             began_s,
             paused_s: 0.0,
             block: 0,
+            block_began_s: 0.0,
             waiting: Vec::new(),
             costs: None,
             living: Vec::new(),
@@ -130,6 +140,7 @@ impl<'a> Dispatcher<'a> {
     fn carry_through(&mut self) -> Result<(), LabError> {
         let outcome = self.blocks().or_else(|failure| match failure {
             Failure::GeneratorsLost(lost) => Err(self.without(&lost)?),
+            Failure::OutOfBudget => Ok(self.end_out_of_budget()),
             failure => Err(failure),
         });
         let (reason, result) = self.close(outcome)?;
@@ -152,6 +163,7 @@ impl<'a> Dispatcher<'a> {
             Ok(reason) => (reason, Ok(())),
             Err(Failure::Interrupted) => (EndReason::Interrupted, Ok(())),
             Err(Failure::Pointless(why)) => (EndReason::Void(why), Ok(())),
+            Err(Failure::OutOfBudget) => (EndReason::BudgetSpent, Ok(())),
             Err(Failure::BudgetTooSmall { needed_s }) => (EndReason::BudgetTooSmall { needed_s }, Ok(())),
             Err(Failure::Service(_)) => {
                 (EndReason::ServiceFailed(what.clone()), Err(LabError::Service(what)))
@@ -222,11 +234,9 @@ impl<'a> Dispatcher<'a> {
         }
         let kept = self.blocks_kept();
         let rule = analysis::rule(self.writer.record());
-        let searched = self.search.as_ref().map(|search| search.blocks);
-        let last = self.plan.design.blocks.or(searched).unwrap_or(stats::BLOCKS_MAX);
+        let last = self.last_block();
         if self.plan.comparisons.is_empty() {
-            let enough = self.plan.design.blocks.or(searched).unwrap_or(BLOCKS_AIM);
-            return (kept >= enough).then_some(EndReason::Measured).or_else(|| self.out_of_time());
+            return (kept >= last).then_some(EndReason::Measured).or_else(|| self.out_of_time());
         }
         if rule.is_some_and(|rule| rule.is_look(kept)) {
             if conclusion.is_decided() && analysis::limits_settled(self.writer.record(), conclusion) {
@@ -261,6 +271,7 @@ impl<'a> Dispatcher<'a> {
 
     fn run_block(&mut self) -> Result<()> {
         let began_s = self.elapsed_s();
+        self.block_began_s = began_s;
         let mut order = self.schedule.order(self.block);
         order.retain(|variant| self.measured.contains(variant));
         self.keep(Event::BlockStarted { block: self.block, order: order.clone() })?;
@@ -280,6 +291,7 @@ impl<'a> Dispatcher<'a> {
         for &variant in variants {
             self.start(variant)?;
         }
+        self.refuse_small_budget()?;
         self.warm_up(variants)?;
         self.choose_cores(variants)?;
         if self.block == 1 {
@@ -347,7 +359,15 @@ impl<'a> Dispatcher<'a> {
         };
         self.settings.lead_s = tuning::lead_s(record, block);
         self.settings.waited_s = tuning::waited_s(record, block, &self.waiting);
-        self.settings = self.settings.with_slices_for(&self.plan.design, self.plan.variants.len(), drain_s);
+        let trial_s = tuning::start_s(record) + drain_s;
+        let (design, variants) = (&self.plan.design, self.plan.variants.len());
+        self.settings = self.settings.with_slices_for(design, variants, drain_s);
+        // Slices of the usual length need not be shorter.
+        if self.settings.is_slow() && self.blocks_kept() == 0 {
+            let (left_s, costs) = (self.left_s() * SLACK, self.settings.costs_guess(trial_s, drain_s));
+            let room_s = self.settings.slices_room_s(left_s, (0, true), variants, &costs);
+            self.settings = self.settings.within(&self.plan.design, room_s, &costs);
+        }
     }
 
     /// Measures all slices of a block, each in short turns among all trials.
@@ -371,7 +391,10 @@ impl<'a> Dispatcher<'a> {
         self.begin(Doing::Starting, variant)?;
         let padding_bytes = self.schedule.padding_bytes(self.block)[variant];
         let requests_seed = self.schedule.requests_seed(self.block);
-        let wanted = Start { block: self.block, variant, padding_bytes, requests_seed, capture: None };
+        let patience =
+            self.has_budget().then(|| Duration::from_secs_f64((self.left_s() + self.grace_s()).max(0.0)));
+        let wanted =
+            Start { block: self.block, variant, padding_bytes, requests_seed, capture: None, patience };
         let started = self.environment.start(wanted)?;
         self.living.push(variant);
         self.keep(Event::TrialStarted(started))
@@ -389,8 +412,14 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Tells what is done next, unless the user wants the run to wait before.
+    ///
+    /// # Errors
+    /// [`Failure::OutOfBudget`] if the budget is over: a block that takes longer than those before it is not waited for.
     fn begin(&mut self, doing: Doing, variant: usize) -> Result<()> {
         self.pause_if_wanted()?;
+        if self.has_budget() && self.left_s() < -self.grace_s() {
+            return Err(Failure::OutOfBudget);
+        }
         self.tell_trial(doing, variant);
         Ok(())
     }
@@ -463,6 +492,16 @@ impl<'a> Dispatcher<'a> {
         self.environment.now_s() - self.began_s - self.paused_s
     }
 
+    /// Whether the budget limits what is under way: not captures, nor what measures for as long as the plan says.
+    fn has_budget(&self) -> bool {
+        self.plan.measure.is_none() && self.captures_left_s.is_none()
+    }
+
+    /// Seconds beyond the budget for which a block under way is waited for.
+    fn grace_s(&self) -> f64 {
+        self.plan.design.budget.as_secs_f64() * GRACE
+    }
+
     fn left_s(&mut self) -> f64 {
         self.plan.design.budget.as_secs_f64() - self.elapsed_s()
     }
@@ -476,18 +515,28 @@ impl<'a> Dispatcher<'a> {
         (self.watch)(&Update { elapsed_s, left_s, news });
     }
 
-    /// Seconds that the run may still take at the most: by the budget, or by the blocks that fit it, as long as there are not more; of
+    /// Seconds that the run may still take at the most: by the budget, or by the blocks that are to come if their number is limited; of
     /// captures about.
     fn told_left_s(&mut self) -> f64 {
         if let Some(left_s) = self.captures_left_s {
             return left_s;
         }
         let left_s = self.left_s().max(0.0);
-        let kept = self.blocks_kept();
-        let planned = self.writer.record().blocks_planned.filter(|blocks| *blocks > kept);
-        let planned = planned.zip(self.settled_block_s());
-        let by_blocks = planned.map(|(blocks, block_s)| f64::from(blocks - kept) * block_s);
-        by_blocks.map_or(left_s, |by_blocks| by_blocks.min(left_s))
+        let blocks = self.last_block().saturating_sub(self.blocks_kept());
+        // The next ones may take as long as the longest so far.
+        let seconds = self.writer.record().blocks.iter().filter_map(|block| block.seconds);
+        let longest_s = seconds.skip(1).fold(0.0, f64::max);
+        let by_blocks = self.settled_block_s().map(|block_s| f64::from(blocks) * block_s.max(longest_s));
+        // Until then the slices of a trial may become more.
+        let is_settled = self.writer.record().blocks_planned.is_some();
+        by_blocks.filter(|_| is_settled && blocks > 0).map_or(left_s, |by_blocks| by_blocks.min(left_s))
+    }
+
+    /// The number of blocks that ends the run, if nothing else does before.
+    fn last_block(&self) -> u32 {
+        let searched = self.search.as_ref().map(|search| search.blocks);
+        let most = if self.plan.comparisons.is_empty() { BLOCKS_AIM } else { stats::BLOCKS_MAX };
+        self.plan.design.blocks.or(searched).unwrap_or(most)
     }
 }
 

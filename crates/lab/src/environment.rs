@@ -20,6 +20,8 @@ pub struct Start {
     pub requests_seed: u64,
     /// For a trial that is captured, and not measured: its number in the round, from 1. `block` is then the number of the round.
     pub capture: Option<u32>,
+    /// Longest time that the services may take to get ready, beside their own time-outs; None if there is no such limit.
+    pub patience: Option<Duration>,
 }
 
 /// Which slice to make of a living trial.
@@ -131,6 +133,9 @@ pub enum Failure {
     /// The budget does not hold enough blocks for a verdict; one of so many seconds does.
     #[error("the budget is too small, {needed_s} s would do")]
     BudgetTooSmall { needed_s: u64 },
+    /// The budget ended before a block did.
+    #[error("the budget is spent")]
+    OutOfBudget,
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -200,7 +205,7 @@ pub trait Environment {
     /// Starts a variant's services and waits until they are ready.
     ///
     /// # Errors
-    /// If one does not get ready, or the user interrupts.
+    /// If one does not get ready, or the user interrupts; [`Failure::OutOfBudget`] after [`Start::patience`].
     fn start(&mut self, start: Start) -> Result<TrialStarted>;
 
     /// Loads a living trial, while the other living ones stay idle.

@@ -220,7 +220,8 @@ impl Environment for RealEnvironment {
             Some(_) => Ok(Vec::new()),
             None => self.start_services(start, variant, entry),
         };
-        let mut services = at_services(network.as_ref(), start_all)?;
+        let mut services =
+            at_services(network.as_ref(), start_all).map_err(|failure| self.out_of_patience(failure))?;
         let start_s = began.elapsed().as_secs_f64();
         // The entry is last, because everything it needs is started before it.
         let entry = services.last().map(|entry| Address::Tcp(entry.address()));

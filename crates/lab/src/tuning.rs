@@ -3,6 +3,7 @@
 //! Every choice here uses times and variances only, never which variant is ahead, so it cannot favour one.
 
 use analysis::Spread;
+use analysis::checks::changing_variants;
 use plan::{Design, Metric, Pacing, Plan, Rate};
 use record::{Allocation, Block, RateChosen, Record, Slice, SliceKind, Trial, WarmUp};
 use stats::{Components, Quantile};
@@ -22,12 +23,17 @@ const TURN_LEADS: f64 = 3.0;
 /// first responses take another time than those that follow, and connections need some hundred responses to fall into step as they do in
 /// an uninterrupted run. What waits hardly feels the machine, so that longer turns cost no precision. The first bound holds whatever the budget.
 const TURN_RESPONSES: (f64, f64) = (20.0, 200.0);
+/// Fewest responses of a variant that waits in a turn that is shortened to fit the budget: with fewer, most connections have
+/// no second request, and throughput has nothing to be counted by.
+const TURN_RESPONSES_LEAST: f64 = 2.0;
 /// Share of a trial's part of the budget that such turns may fill.
 const TURNS_SHARE: f64 = 0.5;
 /// A slice is as many times as long as what it costs beside its window, as far as the bounds allow.
 const SLICE_GAPS: f64 = 10.0;
 /// Time a trial costs beside warm-up and slices, assumed until it is measured: start, connect, stop.
 const TRIAL_GUESS_S: f64 = 0.8;
+/// The part of it that is for stopping.
+const STOP_GUESS_S: f64 = 0.2;
 /// Load at the common rate before a trial is measured in open loop, in seconds: the service comes from its limit, which is
 /// where warm-up runs it.
 const SETTLE_S: f64 = 0.5;
@@ -42,6 +48,8 @@ const SLICES_GIVEN_MAX: f64 = 100.0;
 const WARM_UP_GUESS_S: f64 = 3.0;
 /// After how many seconds the first block looks whether a warm-up is over; the last is the longest that it watches.
 const WATCH_S: [f64; 3] = [3.0, 6.0, 10.0];
+/// The longest of these.
+pub const WATCH_MOST_S: f64 = WATCH_S[WATCH_S.len() - 1];
 /// The watch ends where the cut lies within so much of it: what is still rising seldom has it there.
 const WATCHED_SHARE: f64 = 1.0 / 3.0;
 /// Longest turn of a warm-up, in seconds, where those that are measured are not longer.
@@ -100,7 +108,7 @@ impl Settings {
         let share_s = share_s - capacity_seconds_guess(design, 1);
         let settle_s = if design.rate.is_some() { SETTLE_S } else { 0.0 };
         let unwatched_s = (share_s / 12.0).clamp(UNWATCHED_S.0, UNWATCHED_S.1);
-        let watched_s = (share_s * WATCH_SHARE).min(WATCH_S[WATCH_S.len() - 1]);
+        let watched_s = (share_s * WATCH_SHARE).min(WATCH_MOST_S);
         let watched = design.warmup.is_none() && watched_s >= WATCH_S[0];
         let assumed_s = if watched { watched_s } else { unwatched_s };
         let warm_up_s = design.warmup.map_or(assumed_s, |warm_up| warm_up.as_secs_f64());
@@ -163,6 +171,58 @@ impl Settings {
         self.extended(design)
     }
 
+    /// The same with fewer slices, and then with shorter ones of one turn each, so that a trial's slices take at most so many seconds.
+    /// A slice stays as long as a few responses take.
+    pub fn within(mut self, design: &Design, trial_s: f64, costs: &Costs) -> Settings {
+        let all_s = |of: &Settings| f64::from(of.slices) * (of.slice_s + costs.gap_s);
+        if all_s(&self) <= trial_s {
+            return self;
+        }
+        if design.slices.is_none() {
+            let fit = (trial_s / (self.slice_s + costs.gap_s)) as u32;
+            self.slices = fit.clamp(self.slices_min(), self.slices);
+        }
+        if design.slice.is_none() && all_s(&self) > trial_s {
+            let gap_s = TURN_GAP_S + costs.turn_gap_s;
+            let each_s = trial_s / f64::from(self.slices) - costs.own_gap_s - gap_s;
+            let least_s = match self.waited_s > 0.0 {
+                true => self.waited_s * TURN_RESPONSES_LEAST,
+                false => gap_s * TURN_GAPS,
+            };
+            let least_s = least_s.max(self.lead_s * TURN_LEADS).max(SLICE_S.0);
+            self.slice_s = each_s.max(least_s).min(self.slice_s);
+            self.turn_s = self.turn_s.min(self.slice_s);
+        }
+        self.extended(design)
+    }
+
+    /// What a trial costs before any is complete: `trial_s` beside warm-up and slices, and so much drain after each turn.
+    pub fn costs_guess(&self, trial_s: f64, turn_gap_s: f64) -> Costs {
+        let turns_s = f64::from(self.turns()) * (TURN_GAP_S + turn_gap_s);
+        Costs { trial_s, gap_s: self.gap_s + turns_s, own_gap_s: self.gap_s, turn_gap_s }
+    }
+
+    /// Whether slices are longer than usual, because responses or what lies between two turns take long.
+    pub fn is_slow(&self) -> bool {
+        self.slice_s > SLICE_S.0
+    }
+
+    /// Seconds that the slices of a trial may take, so that the blocks that are still aimed at fit into the time left, of which one is under
+    /// way if its trials are warm already.
+    pub fn slices_room_s(
+        &self,
+        left_s: f64,
+        (blocks_done, is_warm): (u32, bool),
+        variants: usize,
+        costs: &Costs,
+    ) -> f64 {
+        let blocks = f64::from(BLOCKS_AIM.saturating_sub(blocks_done).max(1));
+        let begun = if is_warm { 1.0 } else { 0.0 };
+        let warm_up_s = if self.watched && is_warm { UNWATCHED_S.0 } else { self.warm_up_s };
+        let before_s = costs.trial_s + warm_up_s + self.settle_s;
+        left_s / variants.max(1) as f64 / blocks - before_s * (blocks - begun) / blocks
+    }
+
     /// Turns in a warm-up.
     pub fn warm_up_pieces(&self) -> u32 {
         (self.warm_up_s / self.turn_s.max(WARM_UP_TURN_S)).ceil().max(1.0) as u32
@@ -182,6 +242,13 @@ impl Settings {
     pub fn blocks_least_s(&self, design: &Design, variants: usize) -> f64 {
         let warm_up_s = design.warmup.map_or(WARM_UP_MIN_S, |warm_up| warm_up.as_secs_f64());
         f64::from(BLOCKS_MIN) * variants as f64 * (warm_up_s + self.settle_s + self.measured_min_s)
+    }
+
+    /// The least that a block can take, in seconds, if each trial takes `start_s` to start and to stop.
+    pub fn block_least_s(&self, design: &Design, variants: usize, start_s: f64) -> f64 {
+        let warm_up_s = design.warmup.map_or(UNWATCHED_S.0, |warm_up| warm_up.as_secs_f64());
+        let measured_s = self.measured_min_s.max(SLICE_S.0 + self.gap_s);
+        variants as f64 * (start_s + warm_up_s + self.settle_s + measured_s)
     }
 
     /// The longest warm-up with which as many blocks as there should be room for fit into the time left after the first.
@@ -322,6 +389,19 @@ pub fn warm_up(record: &Record, watched_s: f64, room_s: f64) -> WarmUp {
     WarmUp { seconds: longest_s.min(room_s), measured: true, steady_after_s }
 }
 
+/// Lengthens the warm-up, as far as there is room for it, up to the load that a trial of a block had before its last slice, if a variant still
+/// changed in the slices of that block.
+pub fn lengthen_warm_up(chosen: &mut WarmUp, record: &Record, block: u32, room_s: f64) {
+    let changing = changing_variants(record, block);
+    let trials = record.blocks.iter().filter(|of| of.number == block).flat_map(|of| &of.trials);
+    for trial in trials.filter(|trial| changing.contains(&trial.variant())) {
+        let before = &trial.slices[..trial.slices.len().saturating_sub(1)];
+        let loaded_s: f64 = before.iter().map(|slice| slice.counts.window_ns as f64 / 1e9).sum();
+        chosen.seconds = chosen.seconds.max(loaded_s.min(room_s));
+        chosen.steady_after_s[trial.variant()] = None;
+    }
+}
+
 /// The slices a trial from the variances of the blocks so far.
 pub fn allocation(record: &Record, settings: &Settings, costs: &Costs) -> Allocation {
     let components = components(record, settings);
@@ -354,6 +434,25 @@ pub fn warm_up_drain_s(record: &Record, block: u32) -> Option<f64> {
     let drain_ns =
         |slice: &Slice| slice.counts.drain_ns.max(slice.counts.latency.quantile(0.5).map_or(0, Quantile::ns));
     stats::mean(warm_ups(record, block).map(|slice| drain_ns(slice) as f64 / 1e9))
+}
+
+/// Seconds that a trial takes to start and to stop, on average over all starts so far.
+pub fn start_s(record: &Record) -> f64 {
+    stats::mean(starts_s(record)).unwrap_or(TRIAL_GUESS_S) + STOP_GUESS_S
+}
+
+/// The same by the longest start so far.
+pub fn longest_start_s(record: &Record) -> f64 {
+    starts_s(record).reduce(f64::max).unwrap_or(TRIAL_GUESS_S) + STOP_GUESS_S
+}
+
+/// The shortest start so far, in seconds.
+pub fn shortest_start_s(record: &Record) -> f64 {
+    starts_s(record).reduce(f64::min).unwrap_or(0.0)
+}
+
+fn starts_s(record: &Record) -> impl Iterator<Item = f64> {
+    record.blocks.iter().flat_map(|block| &block.trials).map(|trial| trial.started.start_s)
 }
 
 fn warm_ups(record: &Record, block: u32) -> impl Iterator<Item = &Slice> {

@@ -17,7 +17,7 @@ mod world;
 use machine::Kind;
 use stats::ALPHA;
 use tally::{Cell, Tally, simulate};
-use world::Service::{self, Busy, Waits};
+use world::Service::{self, Busy, InLine, Waits};
 
 const SEED: u64 = 42;
 const RUNS: u64 = 40;
@@ -49,6 +49,22 @@ fn runs_on_a_noisy_machine_make_no_more_errors_than_claimed() {
     }
     let found = of(Kind::Independent, &[Busy(0.0), Busy(0.1)]);
     assert!(found.share(found.decided).value > 0.9, "an effect of 10 % is found");
+}
+
+#[test]
+fn slow_services_that_wait_are_decided_in_short_budgets() {
+    let waits = |mean_s| Waits { mean_s, constant: true };
+    for (budget_s, services) in [
+        (40, [InLine { per_s: 100.0 }, InLine { per_s: 800.0 }]),
+        (30, [InLine { per_s: 150.0 }, InLine { per_s: 1500.0 }]),
+        (40, [waits(0.6), waits(0.06)]),
+    ] {
+        let cell = Cell { kind: Kind::Independent, services: services.to_vec(), budget_s };
+        let tally = simulate(&cell, RUNS, SEED);
+        assert_eq!((tally.decided, tally.wrong_sign), (RUNS, 0), "{services:?}: {tally:?}");
+        let hold = tally.share(tally.all_hold).value;
+        assert!(hold >= 1.0 - ALPHA - chance(), "{services:?}: intervals hold in {hold} of the runs");
+    }
 }
 
 #[test]

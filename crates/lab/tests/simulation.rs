@@ -1,6 +1,7 @@
 //! The dispatcher over a simulated environment: whatever goes wrong everything is stopped and the record opens. That nothing is found where
 //! nothing is: `simulated_truth.rs`.
 
+mod budget;
 mod calibration;
 mod capacity;
 mod captured;
@@ -14,6 +15,7 @@ mod measured;
 mod paused;
 mod rules;
 mod slices;
+mod young;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -18,7 +18,8 @@ fn captured(place: &Place, service: &str, load: &str) -> Vec<Capture> {
     place.experiment(&Draft { service: &service, load, ..Draft::default() });
     let plan = plan::parse(&place.read("experiment.toml"), place.mark()).expect("a plan");
     let mut environment = place.environment(plan);
-    let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1) };
+    let start =
+        Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture: Some(1), patience: None };
     environment.start(start).expect("it starts");
     let warm_up = SliceSpec { kind: SliceKind::WarmUp, until: lab::elapsed(0.3), open: None };
     environment.load(0, warm_up).expect("it is warmed up");

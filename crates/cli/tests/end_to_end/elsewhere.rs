@@ -60,7 +60,7 @@ fn started(
     experiment(place);
     let plan = plan::parse(&place.read("experiment.toml"), place.mark()).expect("a plan");
     let (mut environment, numbers) = environment(place, plan);
-    let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture };
+    let start = Start { block: 1, variant: 0, padding_bytes: 7, requests_seed: 1, capture, patience: None };
     let trial = environment.start(start).expect("it starts");
     (environment, numbers, trial)
 }

@@ -96,9 +96,7 @@ impl Dispatcher<'_> {
         {
             return Ok(());
         }
-        self.one_by_one(order, Self::start)?;
-        (self.began_s, self.paused_s) = (self.environment.now_s(), 0.0);
-        Ok(())
+        self.one_by_one(order, Self::start)
     }
 
     /// Waits for as long as the user wants it, and notes for how long that was.

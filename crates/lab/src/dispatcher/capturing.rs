@@ -120,6 +120,7 @@ impl Dispatcher<'_> {
         self.connect()?;
         self.tell_trial(Doing::Starting, variant);
         self.environment.start(Start {
+            patience: None,
             block: round,
             variant,
             padding_bytes,

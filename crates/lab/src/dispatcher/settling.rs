@@ -7,7 +7,7 @@
 //! any case.
 
 use analysis::checks::works_unseen;
-use record::{Block, Event, WarmUp};
+use record::{Block, EndReason, Event, Record, WarmUp};
 
 use super::Dispatcher;
 use crate::disturbance::{Taken, begun_apart, stood_still};
@@ -19,7 +19,7 @@ use crate::tuning::{self, BLOCKS_AIM, BLOCKS_MIN};
 const SETTLED_AFTER: u32 = 3;
 
 /// Share of the time left that the blocks aimed at may fill: the next ones may take a little longer.
-const SLACK: f64 = 0.97;
+pub(super) const SLACK: f64 = 0.97;
 
 /// So many blocks may be dropped whatever their share.
 const DROPPED_MIN: u32 = 3;
@@ -56,7 +56,7 @@ impl Dispatcher<'_> {
             self.settings = self.settings.with_slices_for(&self.plan.design, variants, costs.turn_gap_s);
         }
         let left_s = self.left_s();
-        let chosen = match costs.filter(|_| self.settings.watched) {
+        let mut chosen = match costs.filter(|_| self.settings.watched) {
             Some(costs) => {
                 let kept = self.blocks_kept();
                 let room_s = match &self.search {
@@ -70,10 +70,15 @@ impl Dispatcher<'_> {
                 WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
             }
         };
+        if let Some(costs) = costs.filter(|_| self.plan.design.warmup.is_none() && self.search.is_none()) {
+            let room_s = self.settings.warm_up_room_s(left_s, self.blocks_kept(), variants, &costs);
+            tuning::lengthen_warm_up(&mut chosen, self.writer.record(), self.block, room_s);
+        }
         self.settings.warm_up_s = chosen.seconds;
-        if let Some(costs) = costs.filter(|_| self.plan.design.slices.is_none()) {
-            let most = self.settings.slices_within(left_s, self.blocks_kept(), variants, &costs);
-            self.settings.slices = self.settings.slices.min(most);
+        if let Some(costs) = costs {
+            let done = (self.blocks_kept(), false);
+            let room_s = self.settings.slices_room_s(left_s, done, variants, &costs);
+            self.settings = self.settings.within(&self.plan.design, room_s, &costs);
         }
         self.keep(Event::WarmUpChosen(chosen))
     }
@@ -104,11 +109,65 @@ impl Dispatcher<'_> {
         let fit = tuning::blocks_within(kept, self.left_s(), block_s);
         let most = self.plan.design.blocks.map_or(fit, |blocks| blocks.min(fit));
         if most < BLOCKS_MIN {
-            let needed_s = self.elapsed_s() + f64::from(BLOCKS_MIN.saturating_sub(kept)) * block_s;
-            // A tenth more, for blocks that take a little longer than the last ones.
-            return Err(Failure::BudgetTooSmall { needed_s: (needed_s * 1.1).ceil() as u64 });
+            let elapsed_s = self.elapsed_s();
+            return Err(Failure::BudgetTooSmall { needed_s: self.needed_s(elapsed_s, block_s) });
         }
         self.keep(Event::BlocksChosen { blocks: most.min(stats::BLOCKS_MAX) })
+    }
+
+    /// A budget that holds the blocks of a verdict, if those still missing begin after `before_s` and take `block_s` each.
+    fn needed_s(&self, before_s: f64, block_s: f64) -> u64 {
+        let missing = BLOCKS_MIN.saturating_sub(self.blocks_kept());
+        // A tenth more, for blocks that take a little longer than the last ones.
+        ((before_s + f64::from(missing) * block_s) * 1.1).ceil() as u64
+    }
+
+    /// How a run ends whose budget was over before the block under way was.
+    pub(super) fn end_out_of_budget(&mut self) -> EndReason {
+        if self.blocks_kept() >= BLOCKS_MIN || self.plan.comparisons.is_empty() {
+            return EndReason::BudgetSpent;
+        }
+        let under_way_s = self.elapsed_s() - self.block_began_s;
+        let whole = self.writer.record().blocks.iter().filter_map(|block| block.seconds);
+        let whole_s = whole.fold(0.0, f64::max);
+        let block_s = under_way_s.max(whole_s).max(self.block_guess_s(tuning::longest_start_s));
+        let before_s = self.block_began_s + self.watch_more_s();
+        EndReason::BudgetTooSmall { needed_s: self.needed_s(before_s, block_s) }
+    }
+
+    /// Ends the run before its first warm-up if the starts alone leave no room for the blocks of a verdict. What a service took to start once
+    /// is no evidence: the first start finds no caches.
+    pub(super) fn refuse_small_budget(&mut self) -> Result<()> {
+        if self.block != 1 || self.plan.comparisons.is_empty() || self.search.is_some() {
+            return Ok(());
+        }
+        let trials = self.writer.record().blocks.iter().map(|block| block.trials.len()).sum::<usize>();
+        if trials < 2 * self.plan.variants.len() {
+            return Ok(());
+        }
+        let (least_s, elapsed_s) = (self.block_guess_s(tuning::shortest_start_s), self.elapsed_s());
+        let rest_s = f64::from(BLOCKS_MIN) * least_s - (elapsed_s - self.block_began_s);
+        if rest_s <= self.left_s() {
+            return Ok(());
+        }
+        let block_s = self.block_guess_s(tuning::longest_start_s);
+        let before_s = self.block_began_s + self.watch_more_s();
+        Err(Failure::BudgetTooSmall { needed_s: self.needed_s(before_s, block_s) })
+    }
+
+    /// Seconds of a block with the shortest warm-up and slices, and these starts.
+    fn block_guess_s(&self, start_s: fn(&Record) -> f64) -> f64 {
+        self.settings.block_least_s(
+            &self.plan.design,
+            self.plan.variants.len(),
+            start_s(self.writer.record()),
+        )
+    }
+
+    /// Seconds that the first block takes longer in a larger budget, which has time to watch the warm-up.
+    fn watch_more_s(&self) -> f64 {
+        let is_given = self.plan.design.warmup.is_some() || self.settings.watched;
+        if is_given { 0.0 } else { self.plan.variants.len() as f64 * tuning::WATCH_MOST_S }
     }
 
     /// Drops the block that just ended if it stood still, or if it was disturbed and another can take its place; whether it was

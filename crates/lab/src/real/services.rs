@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, TcpStream};
+use std::time::Instant;
 
 use plan::{Service, Variant};
 use record::{TrialEnded, WorkersLost};
@@ -28,7 +29,9 @@ impl RealEnvironment {
         let ports = self.ports(variant)?;
         let name = file_name_of(&self.plan.variants, start.variant);
         let mut services = Vec::with_capacity(variant.services.len());
-        let cancelled = || self.stop.is_requested();
+        let began = Instant::now();
+        let is_late = || start.patience.is_some_and(|patience| began.elapsed() > patience);
+        let cancelled = || self.stop.is_requested() || is_late();
         for service in &variant.services {
             let log = format!("{}-{name}-{}.log", place(start), service.name);
             let mut placement = Placement::new(self.record.join(LOGS).join(log));
@@ -78,6 +81,14 @@ impl RealEnvironment {
         match service.here().filter(|_| is_confined) {
             Some(running) => running.confine(&self.division.services).map_err(failed),
             None => Ok(()),
+        }
+    }
+
+    /// A start that was cancelled although the user did not ask for it took longer than it may.
+    pub(super) fn out_of_patience(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Interrupted if !self.stop.is_requested() => Failure::OutOfBudget,
+            failure => failure,
         }
     }
 

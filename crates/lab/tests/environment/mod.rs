@@ -102,6 +102,14 @@ pub struct Simulated {
     pub deployed: Option<Deployed>,
     /// Variant, block, and the luck of its process.
     pub living: Vec<(usize, u32, f64)>,
+    /// How long a service takes to start in a block, in seconds.
+    pub start_s: fn(u32) -> f64,
+    /// A variant that is faster by this logarithm once its process is so old, in seconds.
+    pub grows_up: Option<(usize, f64, f64)>,
+    /// When each variant's process was started.
+    born_s: BTreeMap<usize, f64>,
+    /// Peak memory of each variant in megabytes.
+    pub peak_mb: Vec<u64>,
     /// Services that are queues, by variant, and what draws their arrivals.
     queues: Vec<Queue>,
     arriving: Pcg64,
@@ -129,6 +137,10 @@ impl Simulated {
             generators: false,
             deployed: None,
             living: Vec::new(),
+            start_s: |_| 0.4,
+            grows_up: None,
+            born_s: BTreeMap::new(),
+            peak_mb: vec![90; effects.len()],
             queues: Vec::new(),
             arriving: Pcg64::new(0, 0),
         }
@@ -149,6 +161,13 @@ impl Simulated {
         }
         let cpus = if self.confined.is_empty() { vec![0, 1, 2, 3] } else { vec![0, 1, 2] };
         vec![ServiceStarted { service: "api".into(), cpus, ..ServiceStarted::default() }]
+    }
+
+    /// Seconds of a window in which a variant is as fast as it gets.
+    fn grown_s(&self, variant: usize, began_s: f64, seconds: f64) -> f64 {
+        let Some((_, after_s, _)) = self.grows_up.filter(|(of, ..)| *of == variant) else { return 0.0 };
+        let age_s = began_s + seconds - self.born_s[&variant];
+        (age_s - after_s).clamp(0.0, seconds)
     }
 
     /// A normal variate, by the sum of twelve uniform ones: good to three sigma, which is all that is needed.
@@ -218,8 +237,13 @@ impl Environment for Simulated {
     }
 
     fn start(&mut self, start: Start) -> Result<TrialStarted, Failure> {
-        self.clock_s += 0.4;
+        let patience_s = start.patience.map_or(f64::INFINITY, |patience| patience.as_secs_f64());
+        let start_s = (self.start_s)(start.block);
+        self.clock_s += start_s.min(patience_s);
         self.starts.push(start);
+        if patience_s < start_s {
+            return Err(Failure::OutOfBudget);
+        }
         if matches!(self.fault, Some(Fault::NeverStarts)) && start.variant == 1 {
             return Err(Failure::Service("variant 1 does not start".into()));
         }
@@ -234,10 +258,11 @@ impl Environment for Simulated {
             luck = self.normal() * queue.between_sd;
         }
         self.living.push((start.variant, start.block, luck));
+        self.born_s.insert(start.variant, self.clock_s);
         Ok(TrialStarted {
             block: start.block,
             variant: start.variant,
-            start_s: 0.4,
+            start_s,
             padding_bytes: start.padding_bytes,
             generator_cpus: vec![3],
             cpus_shared: !self.cores.is_empty() && self.confined.is_empty(),
@@ -278,7 +303,9 @@ impl Environment for Simulated {
             }
             _ => match open {
                 None => {
-                    let ok = BASE_RATE * (self.effects[variant] + luck).exp() * seconds;
+                    let grown_s = self.grown_s(variant, began_s, seconds);
+                    let grown = self.grows_up.map_or(0.0, |(_, _, log)| log.exp_m1() * grown_s);
+                    let ok = BASE_RATE * (self.effects[variant] + luck).exp() * (seconds + grown);
                     slice(variant, block, kind, ok as u64, seconds)
                 }
                 Some(open) => {
@@ -354,12 +381,13 @@ impl Environment for Simulated {
         let index = self.living.iter().position(|living| living.0 == variant)?;
         let (_, block, _) = self.living.remove(index);
         self.clock_s += 0.05;
+        let peak_rss_bytes = self.peak_mb[variant] * 1_000_000;
         let lost = matches!(self.fault, Some(Fault::LosesWorker(of)) if of == variant && block == 1);
         Some(TrialEnded {
             block,
             variant,
-            peak_rss_bytes: 90_000_000,
-            peak_rss_bytes_by_service: BTreeMap::from([("api".to_owned(), 90_000_000)]),
+            peak_rss_bytes,
+            peak_rss_bytes_by_service: BTreeMap::from([("api".to_owned(), peak_rss_bytes)]),
             workers_lost: lost.then(|| WorkersLost { service: "api".into(), lost: 1 }).into_iter().collect(),
             ..TrialEnded::default()
         })
