@@ -215,8 +215,12 @@ impl Environment for World {
         let (mut done, mut per_100_ms) = (Done::default(), Vec::new());
         // Tenths of a second, so that the warm-up shows.
         let tenths = (length.as_secs_f64() * 10.0).round().max(1.0) as u32;
-        // A queue would be drained after each.
-        let windows = if matches!(self.services[variant], Service::InLine { .. }) { 1 } else { tenths };
+        // What takes longer would be waited for after each.
+        let windows = match self.services[variant] {
+            Service::InLine { .. } => 1,
+            Service::Waits { mean_s, .. } if mean_s > 0.1 => 1,
+            Service::Waits { .. } | Service::Busy(_) => tenths,
+        };
         for _ in 0..windows {
             let before = done.ok_in_window;
             self.window(variant, length.as_secs_f64() / f64::from(windows), &mut done);

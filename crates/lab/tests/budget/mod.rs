@@ -58,8 +58,8 @@ fn time_left_is_never_understated() {
             result.expect("nothing went wrong");
             let ended_s = ended_s(&record);
             for (elapsed_s, left_s) in told {
-                // Of a given number of blocks those to come are taken for as long as the longest so far.
-                let tolerance = if blocks.is_some() { 1.25 } else { 1.06 };
+                // Of a given number of blocks those to come are taken for as long as the longest so far, and may get more slices.
+                let tolerance = if blocks.is_some() { 1.4 } else { 1.06 };
                 assert!(ended_s <= (elapsed_s + left_s) * tolerance, "{elapsed_s} + {left_s}: {ended_s}");
             }
         }
