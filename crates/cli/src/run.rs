@@ -392,7 +392,7 @@ fn check_address(plan: &Plan) -> Result<(), Failed> {
 pub fn end_orphans(secrets: &Secrets) {
     let orphans = services::orphans();
     for orphan in &orphans {
-        let command = secrets.hide(&plan::masked_words(&orphan.argv).join(" "));
+        let command = secrets.mask_words(&orphan.argv).join(" ");
         print::tell!("ending {command} (pid {}), left by a run that was killed", orphan.id.pid);
     }
     for id in services::end_orphans(&orphans) {

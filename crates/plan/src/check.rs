@@ -42,7 +42,7 @@ impl<'a> Check<'a> {
         match &mut node.value {
             Value::Table(table) => self.table(table, schema, path),
             Value::Array(items) => self.items(items, schema, path),
-            Value::Integer(_) | Value::Float(_) => return self.range(node, schema, path),
+            Value::Integer(..) | Value::Float(..) => return self.range(node, schema, path),
             Value::String(_) => return form.is_none_or(|form| self.form(node, form, path)),
             Value::Boolean(_) | Value::Unusable(_) => {}
         }
@@ -131,9 +131,9 @@ impl<'a> Check<'a> {
     }
 
     fn range(&mut self, node: &Node, schema: &Schema, path: &str) -> bool {
-        let (number, written) = match node.value {
-            Value::Integer(number) => (number as f64, number.to_string()),
-            Value::Float(number) => (number, number.to_string()),
+        let (number, written) = match &node.value {
+            Value::Integer(number, text) => (*number as f64, text.clone()),
+            Value::Float(number, text) => (*number, text.clone()),
             _ => return true,
         };
         let [least, most, below] = ["minimum", "maximum", "exclusiveMinimum"].map(|key| &schema[key]);
@@ -246,8 +246,8 @@ fn fits(node: &Node, schema: &Schema) -> bool {
 fn kinds(node: &Node) -> &'static [&'static str] {
     match node.value {
         Value::String(_) => &["string"],
-        Value::Integer(_) => &["integer", "number"],
-        Value::Float(_) => &["number"],
+        Value::Integer(..) => &["integer", "number"],
+        Value::Float(..) => &["number"],
         Value::Boolean(_) => &["boolean"],
         Value::Unusable(_) => &[],
         Value::Array(_) => &["array"],
@@ -316,11 +316,13 @@ fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
             let words: Vec<String> = text.split_whitespace().map(clipped).collect();
             format!("a list stands in brackets: {words:?}")
         }
-        (Value::Integer(number), Some((_, unit))) => format!("with its unit, in quotes: \"{number}{unit}\""),
-        (Value::Integer(_), None) if wants(LIMIT) => {
+        (Value::Integer(_, number), Some((_, unit))) => {
+            format!("with its unit, in quotes: \"{number}{unit}\"")
+        }
+        (Value::Integer(..), None) if wants(LIMIT) => {
             "with its relation and its unit, in quotes: \"< 50ms\" or \"> -3%\"".to_owned()
         }
-        (Value::Integer(number), None) if wants("a string") => format!("in quotes: \"{number}\""),
+        (Value::Integer(_, number), None) if wants("a string") => format!("in quotes: \"{number}\""),
         // `p99.9 = …` without quotes is a table `p99`.
         (Value::Table(table), _) if wants(LIMIT) && table.get("9").is_some() => {
             "a key with a dot in it stands in quotes: \"p99.9\" = \"< 80ms\"".to_owned()

@@ -137,6 +137,7 @@ pub fn parse(text: &str, directory: &Path) -> Result<Plan, Vec<Problem>> {
 /// As [`parse`]; also where something that the file names is not there at the commit.
 pub fn parse_at(text: &str, directory: &Path, against: Option<&Against>) -> Result<Plan, Vec<Problem>> {
     let mut tree = tree::Node::parse(text)?;
+    tree.keep_typed_numbers();
     let mut problems = factor::unfold(&mut tree);
     problems.extend(secret::lost(&tree));
     problems.extend(check::check(&mut tree, &SCHEMA));

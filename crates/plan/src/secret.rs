@@ -8,7 +8,9 @@
 //! The plan that is run has the values, and the one that is kept ([`Plan::masked`]) has not. Touches the world by variables, files
 //! that placeholders name, and the key.
 
+mod forms;
 mod key;
+mod parts;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +19,6 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use ::model::text::percent_encoded;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,6 +26,8 @@ use crate::model::{Contract, Plan, Preparation, Ready, Request, Service, Source}
 use crate::outside::read_text;
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
 use crate::problem::{Problem, Span};
+use crate::secret::forms::{forms, in_json};
+use crate::secret::parts::secret_parts;
 use crate::tree::{Node, Value};
 
 /// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
@@ -33,10 +36,6 @@ const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRAS
     ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID";
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
-/// Fields whose value may have several words: such a line is a secret to its end.
-const LINES: [&str; 2] = ["AUTHORIZATION", "COOKIE"];
-/// Ways of authorization, which are no secret.
-const SCHEMES: [&str; 5] = ["Bearer ", "Basic ", "Digest ", "Token ", "ApiKey "];
 /// What the placeholders begin with.
 const ENV: &str = "env.";
 const FILE: &str = "file.";
@@ -100,10 +99,7 @@ impl Secrets {
         let (mut values, mut instead, mut problems) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
         visit_plan(&mut plan.clone(), &mut |name, text| {
             for range in secret_parts(name, text) {
-                // In braces of commands also as it is read.
-                let plain = text[range.clone()].replace("{{", "{");
-                let mark = key::mark(&plain);
-                instead.extend([(plain, mark.clone()), (text[range].to_owned(), mark)]);
+                instead.extend(forms::values(&text[range]).map(|value| (key::mark(&value), value)));
             }
             for name in named(text) {
                 match value(&name, folder) {
@@ -116,17 +112,18 @@ impl Secrets {
         if !problems.is_empty() {
             return Err(problems.into_iter().collect());
         }
-        instead.extend(values.iter().map(|(name, value)| (value.clone(), format!("{{{name}}}"))));
-        // As cookies and addresses have them.
-        let encoded = |(value, instead): &(String, String)| (percent_encoded(value), instead.clone());
-        instead.extend(instead.iter().map(encoded).collect::<Vec<_>>());
-        // What the plan says where nothing tells that it is a secret, the name of a service for example, is none there.
-        let kept = serde_json::to_string(&plan.masked()).unwrap_or_default();
-        let hidden = |(value, instead): (String, String)| {
-            let is_sought = value.len() >= SOUGHT_BYTES_MIN && !kept.contains(&in_json(&value));
-            Hidden { value, instead, is_sought }
+        let placed = |(name, value): (&String, &String)| (format!("{{{name}}}"), value.clone());
+        instead.extend(values.iter().map(placed));
+        let structure = structure(plan);
+        let hidden = |(instead, value): (String, String)| {
+            let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
+            let is_sought = !MARK.contains(&value) && !(is_word && structure.contains(&value));
+            forms(&value).into_iter().map(move |value| {
+                let is_sought = is_sought && value.len() >= SOUGHT_BYTES_MIN;
+                Hidden { value, instead: instead.clone(), is_sought }
+            })
         };
-        let mut secrets = Secrets { values, hidden: instead.into_iter().map(hidden).collect() };
+        let mut secrets = Secrets { values, hidden: instead.into_iter().flat_map(hidden).collect() };
         secrets.sort();
         Ok(secrets)
     }
@@ -212,21 +209,44 @@ impl Secrets {
         let mut from = 0;
         let mut leaves = leaves_of(text);
         leaves.sort_by_key(|(span, ..)| span.start);
+        let between = |text: &str| comments_masked(&self.hide(text));
         for (span, name, value) in leaves {
-            let masked = self.hide(&masked(name.as_deref(), &value));
+            let masked = self.mask(name.as_deref(), &value);
             if masked != value && span.start >= from {
-                hidden += &self.hide(&text[from..span.start]);
+                hidden += &between(&text[from..span.start]);
                 hidden += &toml::Value::String(masked).to_string();
                 from = span.end;
             }
         }
-        hidden + &self.hide(&text[from..])
+        hidden + &between(&text[from..])
+    }
+
+    /// The value of this variable, field or flag without known secrets and without what looks like one; see [`masked`]. Known values go
+    /// first: a part of one that is masked by its name would leave the rest of it.
+    pub fn mask(&self, name: Option<&str>, text: &str) -> String {
+        masked(name, &self.hide(text))
+    }
+
+    /// The same of the words of a command line.
+    pub fn mask_words(&self, words: &[String]) -> Vec<String> {
+        masked_words(&words.iter().map(|word| self.hide(word)).collect::<Vec<_>>())
     }
 }
 
-fn in_json(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
+/// The words of a plan outside of the texts in which secrets may stand: names of services and levels, for example. A weak secret that is
+/// such a word is none there.
+fn structure(plan: &Plan) -> BTreeSet<String> {
+    let mut plan = plan.clone();
+    visit_plan(&mut plan, &mut |_, text| text.clear());
+    let text = serde_json::to_string(&plan).unwrap_or_default();
+    text.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
+}
+
+/// A piece of a file whose comments are masked: a command line may stand in one.
+fn comments_masked(text: &str) -> String {
+    let line =
+        |line: &str| if line.trim_start().starts_with('#') { masked(None, line) } else { line.to_owned() };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// The names of all placeholders of secrets in a text.
@@ -280,8 +300,10 @@ impl Plan {
     #[must_use]
     pub fn masked(&self) -> Plan {
         let mut plan = self.clone();
-        visit_plan(&mut plan, &mut |name, text| *text = masked(name, text));
-        plan
+        visit_plan(&mut plan, &mut |name, text| *text = self.secrets.mask(name, text));
+        let mut kept = self.secrets.hidden(plan);
+        kept.secrets.clone_from(&self.secrets);
+        kept
     }
 }
 
@@ -306,104 +328,6 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
 pub fn masked(name: Option<&str>, text: &str) -> String {
     let mark = |range: Range<usize>| (range.clone(), key::mark(&text[range].replace("{{", "{")));
     spliced(text, secret_parts(name, text).into_iter().map(mark))
-}
-
-/// The places of secrets in a text, in order.
-fn secret_parts(name: Option<&str>, text: &str) -> Vec<Range<usize>> {
-    if name.is_some_and(is_secret_name) {
-        return literal(text, 0..text.len());
-    }
-    let mut found: Vec<Range<usize>> = users(text).chain(assigned(text)).collect();
-    found.sort_by_key(|range| (range.start, usize::MAX - range.end));
-    found.dedup_by(|later, before| later.start < before.end);
-    found.into_iter().flat_map(|range| literal(text, range)).collect()
-}
-
-/// What of a secret value was typed: not the way of authorization before it, no placeholder, and nothing where somebody took care.
-fn literal(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    let value = &text[range.clone()];
-    let is_scheme =
-        |scheme: &&&str| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    let begin = range.start + SCHEMES.iter().find(is_scheme).map_or(0, |scheme| scheme.len());
-    let value = &text[begin..range.end];
-    let simple =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
-    let found: Vec<_> = placeholders(value).into_iter().filter(|found| simple(found.name)).collect();
-    if value.contains(MARK) || found.iter().any(|found| is_placeholder(found.name)) {
-        return Vec::new();
-    }
-    let ends = found.iter().map(|found| begin + found.range.end);
-    let starts = found.iter().map(|found| begin + found.range.start).chain([range.end]);
-    let between = std::iter::once(begin).chain(ends).zip(starts);
-    between.filter(|(start, end)| start < end).map(|(start, end)| start..end).collect()
-}
-
-/// User and password of URLs.
-fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("://").filter_map(move |(at, colon)| {
-        let begin = at + colon.len();
-        let rest = &text[begin..];
-        let ends = |c: char| c.is_whitespace() || "/?#\"'`<>".contains(c);
-        let authority = &rest[..rest.find(ends).unwrap_or(rest.len())];
-        let user = authority.rfind('@').filter(|length| *length > 0)?;
-        Some(begin..begin + user)
-    })
-}
-
-/// Values behind the names of secrets: `TOKEN=abc`, `--token abc`, `Authorization: Bearer abc`, `"password": "abc"`, `?token=abc&`.
-fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        while let Some(start) = text[from..].find(is_name).map(|at| from + at) {
-            let end = text[start..].find(|c| !is_name(c)).map_or(text.len(), |length| start + length);
-            from = end;
-            let name = &text[start..end];
-            if let Some(value) =
-                Some(name).filter(|name| is_secret_name(name)).and_then(|name| value_behind(text, name, end))
-            {
-                from = value.end;
-                return Some(value);
-            }
-        }
-        None
-    })
-}
-
-/// The value of a name that ends at `end`.
-fn value_behind(text: &str, name: &str, end: usize) -> Option<Range<usize>> {
-    let rest = &text[end..];
-    let unquoted = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim_start_matches(' ');
-    let value = match unquoted.strip_prefix(['=', ':']) {
-        Some(value) if value.starts_with(['=', ':']) => return None,
-        Some(value) => value.trim_start_matches(' '),
-        None if name.starts_with('-') && rest.starts_with(' ') && !unquoted.starts_with('-') => unquoted,
-        None => return None,
-    };
-    let quote = value.chars().next().filter(|c| "\"'".contains(*c));
-    let value = &value[quote.map_or(0, char::len_utf8)..];
-    let is_line =
-        LINES.iter().any(|line| name.to_ascii_uppercase().contains(line)) && unquoted.starts_with(':');
-    // A placeholder has its own braces.
-    let mut open = 0;
-    let ends = |c: char| match (quote, c) {
-        (Some(quote), c) => c == quote,
-        (None, c) if is_line => "\"'\r\n".contains(c),
-        (None, '{') => {
-            open += 1;
-            false
-        }
-        (None, '}') if open > 0 => {
-            open -= 1;
-            false
-        }
-        (None, c) => c.is_whitespace() || "&;,\"'`)]}".contains(c),
-    };
-    let length = value.find(ends).unwrap_or(value.len());
-    let begin = text.len() - value.len();
-    // The name of a shell's variable is not its value.
-    let is_value = length > 0 && !value.starts_with(['$', '[', '(']);
-    is_value.then(|| begin..begin + length)
 }
 
 /// Marks that a file has from a record: what they stand for was not kept.
@@ -447,9 +371,8 @@ fn leaves(tree: &Node) -> Vec<(Span, Option<String>, String)> {
         let mut leaf = |text: String| found.push((node.span.clone(), name.map(str::to_owned), text));
         match &node.value {
             Value::String(text) => leaf(text.clone()),
-            Value::Integer(number) if name.is_some() => leaf(number.to_string()),
-            Value::Float(number) if name.is_some() => leaf(number.to_string()),
-            Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Unusable(_) => {}
+            Value::Integer(_, text) | Value::Float(_, text) if name.is_some() => leaf(text.clone()),
+            Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
             Value::Array(items) => {
                 let mut flag: Option<&str> = None;
                 for item in items {

@@ -22,8 +22,10 @@ pub(crate) struct Node {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     String(String),
-    Integer(i64),
-    Float(f64),
+    /// With its text in the file.
+    Integer(i64, String),
+    /// With its text in the file.
+    Float(f64, String),
     Boolean(bool),
     /// What no key of the file takes, by the words for it: "a date or time".
     Unusable(&'static str),
@@ -51,24 +53,29 @@ impl Node {
         if !errors.is_empty() {
             return Err(syntax_problems(text, &errors));
         }
-        let table = Table::from_toml(document.into_inner(), 0);
+        let table = Table::from_toml(document.into_inner(), (text, 0));
         Ok(Self { span: 0..0, value: Value::Table(table) })
     }
 
-    fn from_toml(node: toml::Spanned<DeValue<'_>>, depth: usize) -> Self {
+    /// `file` is the text of the whole file, and how deep in it the value stands.
+    fn from_toml(node: toml::Spanned<DeValue<'_>>, file @ (text, depth): (&str, usize)) -> Self {
         let span = node.span();
+        let typed = || text.get(span.clone()).unwrap_or_default().to_owned();
+        let below = (file.0, depth + 1);
         let value = match node.into_inner() {
             DeValue::String(text) => Value::String(text.into_owned()),
             DeValue::Integer(digits) => i64::from_str_radix(digits.as_str(), digits.radix())
-                .map_or(Value::Unusable("an integer of more than 64 bits"), Value::Integer),
-            DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN)),
+                .map_or(Value::Unusable("an integer of more than 64 bits"), |number| {
+                    Value::Integer(number, typed())
+                }),
+            DeValue::Float(digits) => Value::Float(digits.as_str().parse().unwrap_or(f64::NAN), typed()),
             DeValue::Boolean(value) => Value::Boolean(value),
             DeValue::Datetime(_) => Value::Unusable("a date or time"),
             DeValue::Array(_) | DeValue::Table(_) if depth == DEPTH_MAX => Value::Unusable("nested too deep"),
             DeValue::Array(items) => {
-                Value::Array(items.into_iter().map(|item| Self::from_toml(item, depth + 1)).collect())
+                Value::Array(items.into_iter().map(|item| Self::from_toml(item, below)).collect())
             }
-            DeValue::Table(table) => Value::Table(Table::from_toml(table, depth + 1)),
+            DeValue::Table(table) => Value::Table(Table::from_toml(table, below)),
         };
         Self { span, value }
     }
@@ -77,6 +84,27 @@ impl Node {
     pub fn read<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Problem> {
         // What the schema lets pass serde can read; should they ever differ, the file's author at least learns of it.
         T::deserialize(self).map_err(|error| Problem::new(0..0, error.to_string(), "this cannot be read"))
+    }
+
+    /// Makes texts of all numbers that are values of variables: to a process 1.10 is not 1.1.
+    pub fn keep_typed_numbers(&mut self) {
+        self.keep_typed(&mut Vec::new());
+    }
+
+    fn keep_typed(&mut self, path: &mut Vec<String>) {
+        let is_env = is_env(&path.iter().map(String::as_str).collect::<Vec<_>>());
+        for entry in self.entries_mut() {
+            match &mut entry.node.value {
+                Value::Integer(_, text) | Value::Float(_, text) if is_env => {
+                    entry.node.value = Value::String(std::mem::take(text));
+                }
+                _ => {
+                    path.push(entry.key.clone());
+                    entry.node.keep_typed(path);
+                    path.pop();
+                }
+            }
+        }
     }
 
     pub fn table(&self) -> Option<&Table> {
@@ -127,14 +155,25 @@ impl Node {
     }
 }
 
+/// Whether the table at a path has variables.
+fn is_env(path: &[&str]) -> bool {
+    match path {
+        ["services", _, rest @ ..] | ["factors", _, _, _, rest @ ..] => {
+            matches!(rest, ["env"] | ["container", "env"])
+        }
+        ["prepare", _, "env"] | ["generators", "env"] | ["generators", _, "env"] => true,
+        _ => false,
+    }
+}
+
 impl Table {
-    fn from_toml(table: DeTable<'_>, depth: usize) -> Self {
+    fn from_toml(table: DeTable<'_>, file: (&str, usize)) -> Self {
         let mut entries: Vec<Entry> = table
             .into_iter()
             .map(|(key, value)| Entry {
                 key_span: key.span(),
                 key: key.into_inner().into_owned(),
-                node: Node::from_toml(value, depth),
+                node: Node::from_toml(value, file),
             })
             .collect();
         // The toml crate sorts by name; the keys' places tell the order of the file.
@@ -241,8 +280,8 @@ impl<'de> de::Deserializer<'de> for &'de Node {
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match &self.value {
             Value::String(text) => visitor.visit_borrowed_str(text),
-            Value::Integer(number) => visitor.visit_i64(*number),
-            Value::Float(number) => visitor.visit_f64(*number),
+            Value::Integer(number, _) => visitor.visit_i64(*number),
+            Value::Float(number, _) => visitor.visit_f64(*number),
             Value::Boolean(value) => visitor.visit_bool(*value),
             Value::Unusable(what) => Err(de::Error::custom(format_args!("{what} has no place here"))),
             Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter())),

@@ -153,7 +153,7 @@ impl Events {
 /// A header as it is kept: of this format, without secrets.
 fn masked(header: Header) -> Header {
     let secrets = &header.plan.secrets;
-    let command = plan::masked_words(&header.command).iter().map(|word| secrets.hide(word)).collect();
+    let command = secrets.mask_words(&header.command);
     let experiment = secrets.hide(&header.experiment);
     Header { version: VERSION, command, experiment, plan: header.plan.masked(), ..header }
 }

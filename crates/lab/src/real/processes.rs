@@ -143,7 +143,7 @@ fn sight(service: &ServiceHandle, watch: &Watch) -> Result<Sight, Error> {
 
 fn kept(sight: &Sight, watch: &Watch, secrets: &Secrets) -> Vec<ProcessSeen> {
     let told = |(name, value): (&String, &String)| {
-        (name.clone(), watch.told(name, &plan::masked(Some(name), &secrets.hide(value))))
+        (name.clone(), watch.told(name, &secrets.mask(Some(name), value)))
     };
     let kept = |process: &services::ProcessInfo| ProcessSeen {
         pid: process.id.pid,
@@ -158,8 +158,7 @@ fn kept(sight: &Sight, watch: &Watch, secrets: &Secrets) -> Vec<ProcessSeen> {
 
 /// At most so many bytes of a command line as it is kept. Secrets are masked before anything is cut off, or half of one would stay.
 pub(super) fn command_line(argv: &[String], secrets: &Secrets, bytes: usize) -> String {
-    let words: Vec<String> = plan::masked_words(argv).iter().map(|word| secrets.hide(word)).collect();
-    let mut line = words.join(" ");
+    let mut line = secrets.mask_words(argv).join(" ");
     cut_bytes(&mut line, bytes);
     line
 }

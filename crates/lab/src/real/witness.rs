@@ -103,7 +103,7 @@ fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &S
     let header = |(name, value): (String, String)| {
         let name = name.to_ascii_lowercase();
         // Without what may be the key to somebody's session.
-        let mut value = plan::masked(Some(&name), &secrets.hide(&value));
+        let mut value = secrets.mask(Some(&name), &value);
         model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
         (name, value)
     };

@@ -167,3 +167,5 @@ fn problems_say_nothing_of_secrets() {
     }
     assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
 }
+
+mod planted;

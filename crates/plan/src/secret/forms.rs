@@ -1,0 +1,100 @@
+//! The forms in which a secret may stand in a text: as it was typed, as its reader decodes it, and as others encode it again.
+
+use std::collections::BTreeSet;
+
+use model::text::{percent_decoded, percent_encoded};
+use serde_json::Value;
+
+/// The values that one typed value may mean: in braces of commands, in JSON, in a URL, in a form, for a shell; and of cookies and of user
+/// and password each value alone.
+pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
+    let plain = typed.replace("{{", "{");
+    let mut values = BTreeSet::from([typed.to_owned(), plain.clone()]);
+    for text in [typed, &plain] {
+        let once = from_json(text);
+        values.extend(once.as_deref().and_then(from_json));
+        [Some(text), once.as_deref()].into_iter().flatten().for_each(|text| strings(text, &mut values));
+        values.extend(once);
+        values.extend(String::from_utf8(percent_decoded(text)));
+        values.extend(String::from_utf8(percent_decoded(&text.replace('+', " "))));
+        if text.contains(['\'', '"', '\\']) {
+            values.extend(shlex::split(text).filter(|words| words.len() == 1).into_iter().flatten());
+        }
+        let cookies = text.split(';').filter(|_| text.contains('='));
+        values.extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
+        values.extend(text.split_once(':').map(|(_, password)| password.trim().to_owned()));
+    }
+    values.into_iter().filter(|value| !value.is_empty())
+}
+
+/// The strings of a list or table that stands as a value.
+fn strings(text: &str, values: &mut BTreeSet<String>) {
+    fn walk(value: Value, values: &mut BTreeSet<String>) {
+        match value {
+            Value::String(text) => _ = values.insert(text),
+            Value::Number(number) => _ = values.insert(number.to_string()),
+            Value::Array(items) => items.into_iter().for_each(|item| walk(item, values)),
+            Value::Object(entries) => entries.into_iter().for_each(|(_, item)| walk(item, values)),
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    let parsed = Some(text).filter(|text| text.starts_with(['[', '{'])).map(serde_json::from_str::<Value>);
+    if let Some(Ok(value)) = parsed {
+        walk(value, values);
+    }
+}
+
+/// A value in the encodings in which texts that are kept may have it.
+pub(super) fn forms(value: &str) -> BTreeSet<String> {
+    let json = in_json(value);
+    let percent = percent_encoded(value);
+    let component = ["!", "'", "(", ")", "*"]
+        .iter()
+        .fold(percent.clone(), |text, c| text.replace(&format!("%{:02X}", c.as_bytes()[0]), c));
+    let html = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")];
+    let html = html.iter().fold(value.to_owned(), |text, (plain, coded)| text.replace(plain, coded));
+    let toml = toml::Value::String(value.to_owned()).to_string();
+    let double =
+        ['\\', '"', '$', '`'].iter().fold(value.to_owned(), |text, c| text.replace(*c, &format!("\\{c}")));
+    let mut forms = BTreeSet::from([
+        value.to_owned(),
+        value.replace('{', "{{"),
+        in_json(&json),
+        percent.replace("%20", "+"),
+        component.replace("%20", "+"),
+        lower(&percent),
+        lower(&component),
+        percent,
+        component,
+        html.replace('\'', "&#39;"),
+        html.replace('\'', "&#x27;"),
+        html,
+        value.replace('\'', "'\\''"),
+        value.replace('\'', "'\"'\"'"),
+        double,
+        toml.trim_matches(['"', '\'']).to_owned(),
+        json,
+    ]);
+    forms.extend(shlex::try_quote(value).map(|quoted| quoted.trim_matches(['"', '\'']).to_owned()));
+    forms
+}
+
+/// A text inside of the quotes of a JSON string.
+pub(super) fn in_json(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn from_json(text: &str) -> Option<String> {
+    serde_json::from_str(&format!("\"{text}\"")).ok()
+}
+
+/// Percent signs with digits in small letters.
+fn lower(text: &str) -> String {
+    let mut parts = text.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let (digits, rest) = part.split_at(part.len().min(2));
+        text + "%" + &digits.to_ascii_lowercase() + rest
+    })
+}
