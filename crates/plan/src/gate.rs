@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::{fmt, slice};
 
 use ::model::{Loop, Pacing, Unit as Quantity};
@@ -375,7 +376,9 @@ fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], co
     let labels = comparisons.iter().map(|comparison| comparison.label.as_str());
     let names = variants.clone().chain(levels).chain(labels);
     let today = Comparison::label_today(&named.key);
-    if !site.source.complete || names.clone().any(|name| name == named.key || name == today) {
+    let is_level = known.iter().any(|variant| is_level(variant, &named.key));
+    if !site.source.complete || is_level || names.clone().any(|name| name == named.key || name == today) {
+        report_ambiguous_name(site, named, known);
         return;
     }
     let message = format!("`gate.of`: there is no variant, level or comparison `{}`", clipped(&named.key));
@@ -384,6 +387,38 @@ fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], co
         None => did_you_mean(&named.key, "variants", variants),
     };
     site.report(named.key_span.clone(), message, "unknown name").hint(hint);
+}
+
+/// A name must be about one thing: a variant, or the level of one factor.
+fn report_ambiguous_name(site: &mut Site<'_>, named: &Entry, known: &[Variant]) {
+    let name = named.key.as_str();
+    let factors: BTreeSet<&str> = known
+        .iter()
+        .flat_map(|variant| variant.levels.iter().filter(|(_, level)| *level == name))
+        .map(|(factor, _)| factor.as_str())
+        .collect();
+    let has_level = |variant: &Variant| variant.levels.values().any(|level| level == name);
+    let is_variant = known.iter().any(|variant| variant.name == name);
+    // Of one factor the level is the variant.
+    let is_both = is_variant && known.iter().any(|variant| variant.name != name && has_level(variant));
+    if !site.source.complete || factors.len() < 2 && !is_both {
+        return;
+    }
+    let of: Vec<String> = factors.iter().map(|factor| format!("`{factor}`")).collect();
+    let message = format!("`gate.of`: `{}` is a level of {}", clipped(name), of.join(" and of "));
+    let spelled = factors.iter().map(|factor| format!("[gate.of.\"{}\"]", level_name(factor, name)));
+    let hint = format!("write {}", spelled.collect::<Vec<_>>().join(" or "));
+    site.report(named.key_span.clone(), message, "which of them?").hint(hint);
+}
+
+/// A level with its factor: `cache=on`.
+fn level_name(factor: &str, level: &str) -> String {
+    format!("{factor}={level}")
+}
+
+/// Whether a variant has the level of this name, which may have its factor before it.
+fn is_level(variant: &Variant, name: &str) -> bool {
+    variant.levels.iter().any(|(factor, level)| level == name || level_name(factor, level) == name)
 }
 
 /// One of what a limit is about, as an index into the plan.
@@ -426,7 +461,7 @@ impl Plan {
         };
         let variant = &self.variants[variant];
         variant.name == name
-            || variant.levels.values().any(|level| level == name)
+            || is_level(variant, name)
             || comparison.is_some_and(|comparison| comparison.label == Comparison::label_today(name))
     }
 
@@ -434,7 +469,10 @@ impl Plan {
     fn is_of_other_commit(&self, subject: Subject, name: &str) -> bool {
         let (Subject::Variant(index), Some(against)) = (subject, &self.against) else { return false };
         let (variant, commit) = (&self.variants[index], against.baseline());
-        variant.levels.values().any(|level| *level == commit) && name != variant.name && name != commit
+        let is_commit = |(factor, level): (&String, &String)| {
+            *level == commit && name != commit && name != level_name(factor, level)
+        };
+        name != variant.name && variant.levels.iter().any(is_commit)
     }
 
     fn is_only_a_baseline(&self, subject: Subject) -> bool {
