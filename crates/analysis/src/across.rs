@@ -4,7 +4,7 @@
 //! is known by further ones alone. On two machines nothing of a ratio is the service's, so that absolute figures are void there, and not shown.
 
 use model::{Check, Finding, Metric, quantity};
-use plan::{Deployed, Design, Url, Variant};
+use plan::{Deployed, Design, Limit, Url, Variant};
 use record::{Environment, Record};
 use serde::Serialize;
 
@@ -59,15 +59,13 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
     let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
     let mut left_out: Vec<String> = differences.iter().map(|one| format!("all: {one}")).collect();
-    let (one, other) = (&before.header.plan.design, &after.header.plan.design);
-    let name = |design: &Design| design.endpoint.as_ref().map(|endpoint| endpoint.name.clone());
+    let [one, other] = [before, after].map(|record| asked(&record.header.plan.design));
     let ramp = |record: &Record| record.rate.as_ref().and_then(|rate| rate.ramp_per_s);
     for (differs, what) in [
-        (before.is_open_loop() && one.arrivals != other.arrivals, "random arrivals and even ones"),
         (ramp(before) != ramp(after), "different ramps of the rate"),
-        (one.slo != other.slo, "capacities within different SLOs"),
-        (name(one) != name(other), "response times of different requests"),
-        (one.pooled != other.pooled, "quantiles of each process and of all"),
+        (one.0 != other.0, "capacities within different SLOs"),
+        (one.1 != other.1, "response times of different requests"),
+        (one.2 != other.2, "quantiles of each process and of all"),
     ] {
         left_out.extend(differs.then(|| format!("all: {what}")));
     }
@@ -77,6 +75,48 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
         shifts = shifted(before, after, &sessions, &mut left_out);
     }
     Across { findings, shifts, left_out }
+}
+
+/// What of a design figures depend on and no condition has: SLO, request, and whether quantiles are pooled.
+fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
+    // Each field is named, so that none is forgotten. What is left out says how long and how often is measured, is judged otherwise, or is
+    // a condition as it came about.
+    let Design {
+        metric: _,
+        co_primary: _,
+        endpoint,
+        cpus: _,
+        margin: _,
+        budget: _,
+        seed: _,
+        warmup: _,
+        slice: _,
+        slices: _,
+        blocks: _,
+        looks: _,
+        per_core: _,
+        pooled,
+        drop_disturbed: _,
+        explain: _,
+        rate: _,
+        ramp_to: _,
+        arrivals: _,
+        slo,
+    } = design;
+    (slo, endpoint.as_ref().map(|endpoint| endpoint.name.as_str()), *pooled)
+}
+
+/// Why two variants of one name are not the same thing, if they are not.
+fn other_variant(one: &Variant, other: &Variant) -> Option<&'static str> {
+    // What a service is started with is what two records are compared for.
+    let Variant { name: _, levels: _, services: _, entry: _, load, expect } = one;
+    if *load != other.load {
+        return Some("another load was asked for");
+    }
+    if *expect != other.expect {
+        return Some("other responses were expected");
+    }
+    (hosts_of(one) != hosts_of(other)).then_some("its services ran on other machines")
 }
 
 /// Whether a record is another run of what the later one ran.
@@ -116,13 +156,10 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
         };
         let why = match here {
             None => "only in the second record".to_owned(),
-            Some((_, other)) if other.load != variant.load => "another load was asked for".to_owned(),
-            Some((_, other)) if hosts_of(other) != hosts_of(variant) => {
-                "its services ran on other machines".to_owned()
-            }
-            Some((here, _)) => match void(here) {
-                Some((which, check)) => format!("invalid in the {which} record ({check})"),
-                None => {
+            Some((here, other)) => match (other_variant(other, variant), void(here)) {
+                (Some(why), _) => why.to_owned(),
+                (None, Some((which, check))) => format!("invalid in the {which} record ({check})"),
+                (None, None) => {
                     sides.extend(metrics(before, after).into_iter().map(|metric| (metric, here, there)));
                     continue;
                 }

@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use model::{Digest, quantity};
-use plan::{LookRule, Metric, Plan, Tune};
+use model::{Digest, Process, Rates, quantity};
+use plan::{LookRule, Measure, Metric, Plan, Tune};
 use record::{EndReason, Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
@@ -17,7 +17,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 7;
+pub const ESSENTIALS_VERSION: u32 = 8;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -75,6 +75,10 @@ pub struct Essentials {
 pub struct Conditions {
     /// Requests due per second, in open loop.
     pub rate_per_s: Option<f64>,
+    /// Rates that a measurement asked for, as they are written; `None` in closed loop and where variants are compared.
+    pub rates: Option<String>,
+    /// How requests are spread in time; `None` in closed loop.
+    pub arrivals: Option<Process>,
     /// Length of the warm-up in seconds.
     pub warm_up_s: Option<f64>,
     /// Processors that services ran on; `None` where the record does not tell.
@@ -85,13 +89,30 @@ pub struct Conditions {
     pub per_core: bool,
 }
 
+/// Rates, arrivals and warm-up that a measurement asks for.
+fn asked_by(measure: &Measure) -> (Option<String>, Option<Process>, Option<f64>) {
+    // Longer slices give the same figures, with more digits.
+    let Measure { until: _, rates, arrivals, warmup } = measure;
+    let rates = rates.as_ref().map(Rates::written);
+    let arrivals = rates.as_ref().map(|_| *arrivals);
+    (rates, arrivals, Some(warmup.as_secs_f64()))
+}
+
 impl Conditions {
     /// Those of a record.
     pub fn of(record: &Record) -> Conditions {
         let trial = record.trials().next();
+        let plan = &record.header.plan;
+        let settled_s = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
+        let (rates, arrivals, warm_up_s) = match &plan.measure {
+            Some(measure) => asked_by(measure),
+            None => (None, record.is_open_loop().then_some(plan.design.arrivals), settled_s),
+        };
         Conditions {
             rate_per_s: record.rate.as_ref().map(|rate| rate.per_s),
-            warm_up_s: record.warm_up.as_ref().map(|warm_up| warm_up.seconds),
+            rates,
+            arrivals,
+            warm_up_s,
             cpus: trial.map(|trial| cpus(trial, |_| true)).filter(|count| *count > 0),
             cpus_shared: trial.is_some_and(|trial| trial.started.cpus_shared),
             per_core: per_core(record),
@@ -101,23 +122,33 @@ impl Conditions {
     /// What tells two runs apart, in words with both values; what one of them does not tell is no difference.
     pub fn differences(&self, other: &Conditions) -> Vec<String> {
         let apart = |one: f64, other: f64, factor: f64| one.max(other) > one.min(other) * factor;
+        // Each field is named, so that none is forgotten.
+        let Conditions { rate_per_s, rates, arrivals, warm_up_s, cpus, cpus_shared, per_core: _ } = self;
         let mut found = Vec::new();
-        if self.rate_per_s.is_some() != other.rate_per_s.is_some() {
+        match (rates, &other.rates) {
+            (Some(one), Some(other)) if one != other => found.push(format!("rates of {one} and {other}")),
+            _ => {}
+        }
+        if (rate_per_s.is_some() || rates.is_some()) != (other.rate_per_s.is_some() || other.rates.is_some())
+        {
             found.push("closed loop and a rate".to_owned());
         }
-        let rates = self.rate_per_s.zip(other.rate_per_s);
+        if arrivals.zip(other.arrivals).is_some_and(|(one, other)| one != other) {
+            found.push("random arrivals and even ones".to_owned());
+        }
+        let rates = rate_per_s.zip(other.rate_per_s);
         let rates = rates.filter(|(one, other)| apart(*one, *other, RATE_FACTOR));
         let told = |(one, other)| format!("rates of {} and {}", quantity::rate(one), quantity::rate(other));
         found.extend(rates.map(told));
-        let warm_ups = self.warm_up_s.zip(other.warm_up_s);
+        let warm_ups = warm_up_s.zip(other.warm_up_s);
         let warm_ups = warm_ups
             .filter(|(one, other)| apart(*one, *other, WARM_UP_FACTOR) && (one - other).abs() > WARM_UP_S);
         let told =
             |(one, other)| format!("warm-ups of {} and {}", quantity::span(one), quantity::span(other));
         found.extend(warm_ups.map(told));
-        let cpus = self.cpus.zip(other.cpus).filter(|(one, other)| one != other);
+        let cpus = cpus.zip(other.cpus).filter(|(one, other)| one != other);
         found.extend(cpus.map(|(one, other)| format!("services on {one} and on {other} processors")));
-        if self.cpus_shared != other.cpus_shared {
+        if *cpus_shared != other.cpus_shared {
             found.push("a generator on other processors and on those of the services".to_owned());
         }
         found
@@ -274,6 +305,28 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn rates_and_warm_ups_of_measurements_are_conditions() {
+        let of = |measure: &str| {
+            let text =
+                format!("name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n{measure}");
+            let plan = plan::parse(&text, Path::new("/")).expect("a plan");
+            let (rates, arrivals, warm_up_s) = asked_by(plan.measure.as_ref().expect("a measurement"));
+            let (rate_per_s, cpus) = (None, None);
+            Conditions { rate_per_s, rates, arrivals, warm_up_s, cpus, cpus_shared: false, per_core: false }
+        };
+        let slow = of("rate = \"100\"");
+        for (other, told) in [
+            ("rate = \"1000\"", "rates of 100 and 1000"),
+            ("", "closed loop and a rate"),
+            ("rate = \"100\"\nwarmup = \"10s\"", "warm-ups of 0s and 10s"),
+            ("rate = \"100\"\narrivals = \"constant\"", "random arrivals and even ones"),
+        ] {
+            assert_eq!(slow.differences(&of(other)), [told]);
+        }
+        assert!(slow.differences(&of("rate = \"100\"\nduration = \"3s\"")).is_empty());
+    }
 
     #[test]
     fn limits_and_the_line_that_they_stand_in_are_no_part_of_what_is_measured() {

@@ -4,7 +4,7 @@
 //! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
 
 use model::{FailureKind, Quantity, evidence};
-use plan::{Factor, Plan, Service};
+use plan::{Contract, Factor, Plan, Service};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
 use super::{Run, Seen, Variant, only_if, total, void};
@@ -77,8 +77,12 @@ fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
 
 /// Whether a response of this status is one that the variant is expected to give.
 pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
-    let expected = &variant.expect.status;
-    if expected.is_empty() { (200..300).contains(&status) } else { expected.contains(&status) }
+    has_status(&variant.expect, status)
+}
+
+/// Whether a contract accepts a response of this status.
+pub(super) fn has_status(contract: &Contract, status: u16) -> bool {
+    if contract.status.is_empty() { (200..300).contains(&status) } else { contract.status.contains(&status) }
 }
 
 pub(super) fn values<'a>(witness: &'a Witness, name: &str) -> Vec<&'a str> {

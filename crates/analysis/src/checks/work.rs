@@ -2,13 +2,14 @@
 //! codings undone, and where a record does not say that, by the bytes that the load received.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use model::quantity::many;
 use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, evidence};
-use plan::{Comparison, Contract, Load};
+use plan::{Comparison, Contract, Load, Request};
 use record::{ContractFailure, Slice, Witness};
 
-use super::treatment::{accept_encoding, is_expected, values};
+use super::treatment::{accept_encoding, has_status, values};
 use super::{Run, Seen, Variant, either, only_if, void, warning};
 use crate::failure::{self, fruitless};
 use crate::variant::counted;
@@ -84,7 +85,7 @@ pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> 
         differences.reduce(|found, next| if next.0 && !found.0 { next } else { found })?;
     let remedy = if is_void {
         "they do different work, so how fast they are says nothing about what is varied; have both respond alike, or say that the \
-         response is what you vary: by load.path, or expect.body_bytes in the levels"
+         response is what you vary: by load.path, load.values, expect.content or expect.body_bytes in the levels"
     } else {
         "if that is not what you vary, they do different work"
     };
@@ -96,8 +97,7 @@ pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> 
 pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let [one, other] = run.pair(asked)?;
     // Who expects different answers has said that they differ.
-    let expects = |of: &Variant<'_>| (of.plan.expect.status.clone(), of.plan.expect.body_bytes);
-    only_if(expects(one) == expects(other))?;
+    only_if(!expects_other(one.plan, other.plan))?;
     let (baseline, candidate) = (sent_bytes(one)?, sent_bytes(other)?);
     let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
     let as_in_load = |side: usize, bytes: f64| !differ([baseline, candidate][side], bytes);
@@ -118,6 +118,8 @@ fn sent_bytes(variant: &Variant<'_>) -> Option<f64> {
 /// Two compared variants with what they answered.
 struct Pair<'a> {
     variants: [&'a plan::Variant; 2],
+    /// Whether the two may be of different commits, whose files lie in different folders.
+    across_commits: bool,
     witnesses: [Vec<&'a Witness>; 2],
 }
 
@@ -129,7 +131,9 @@ impl<'a> Pair<'a> {
     fn of(run: &Run<'a>, asked: &Comparison) -> Option<Pair<'a>> {
         let pair = run.pair(asked)?;
         let witnesses = pair.map(|variant| variant.witnesses().collect::<Vec<_>>());
-        (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants: pair.map(|of| of.plan), witnesses })
+        let across_commits = run.plan.against.is_some();
+        let variants = pair.map(|of| of.plan);
+        (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants, across_commits, witnesses })
     }
 
     fn loads(&self) -> [&'a Load; 2] {
@@ -153,12 +157,13 @@ impl<'a> Pair<'a> {
     fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<(bool, Evidence)> {
         let request = &one.first()?.request;
         let (status, other_status) = (status(one)?, status(other)?);
-        let expected = |side: usize, status| is_expected(self.variants[side], status);
+        let expected = |side: usize, status| has_status(contract_of(self.variants[side], request), status);
         // What is not expected counts as an error, and is told as such.
         only_if(expected(0, status) && expected(1, other_status))?;
         let declared = self.declares(request);
         if status != other_status {
-            let by_plan = self.variants[0].expect.status != self.variants[1].expect.status;
+            let [one, other] = self.variants.map(|variant| contract_of(variant, request));
+            let by_plan = one.status != other.status;
             let evidence = evidence!("{request} had status {other_status} vs {status}");
             return (!by_plan).then_some((!declared, evidence));
         }
@@ -181,15 +186,13 @@ impl<'a> Pair<'a> {
     /// Whether the plan itself says that answers to this request may differ: it is another request, or something else is expected of it.
     /// Codings do not count, for they are undone.
     fn declares(&self, request: &str) -> bool {
-        let [one, other] = self.loads();
-        let [one_expects, other_expects] = self.variants.map(|variant| &variant.expect);
-        let coded =
-            |name: &String| ["content-encoding", "vary"].iter().any(|of| name.eq_ignore_ascii_case(of));
-        let headers = |expect: &'a Contract| expect.headers.iter().filter(move |(name, _)| !coded(name));
-        let expects_other = one_expects.status != other_expects.status
-            || one_expects.body_bytes != other_expects.body_bytes
-            || !headers(one_expects).eq(headers(other_expects));
-        expects_other || sent(one, request) != sent(other, request)
+        let [one, other] = self.variants;
+        let is_same = match (named(&one.load, request), named(&other.load, request)) {
+            (Some(one), Some(other)) => is_same_request(one, other, self.across_commits),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let same_contract = is_same_contract(contract_of(one, request), contract_of(other, request));
+        !is_same || !same_contract || !is_same_user(&one.load, &other.load)
     }
 
     /// Whether what was sent before the load accounts for what was sent during it: contents are known, repeat, and only their
@@ -214,13 +217,74 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What is sent by this name, without what only chooses a coding.
-fn sent<'a>(load: &'a Load, name: &str) -> (&'a str, &'a str, &'a str, Vec<&'a (String, String)>) {
-    let named = load.requests.iter().find(|request| request.name == name);
-    named.or(load.requests.first()).map_or(("", "", "", Vec::new()), |one| {
-        let headers = one.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("accept-encoding"));
-        (one.method.as_str(), one.path.as_str(), one.body.as_str(), headers.collect())
-    })
+/// The request of this name, or the only one.
+fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
+    load.requests.iter().find(|request| request.name == name).or(load.requests.first())
+}
+
+/// What the responses to a request must be.
+fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
+    named(&variant.load, request).and_then(|request| request.expect.as_ref()).unwrap_or(&variant.expect)
+}
+
+// Each field is named in the following, so that none is forgotten when there is another.
+
+/// Whether two variants send the same by a name, codings that are chosen aside. At two commits files have the same names in other folders.
+fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool {
+    // How often it is sent does not change its responses; its contract is compared by itself, and what is captured with the user.
+    let Request {
+        name: _,
+        weight: _,
+        method,
+        path,
+        headers,
+        body,
+        body_file,
+        values,
+        expect: _,
+        once: _,
+        capture: _,
+    } = one;
+    let sent = |headers: &[(String, String)]| -> Vec<(String, String)> {
+        let chosen = headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("accept-encoding"));
+        chosen.cloned().collect()
+    };
+    let is_same_file = |one: &Option<PathBuf>, other: &Option<PathBuf>| match (one, other) {
+        (Some(one), Some(other)) if across_commits => one.file_name() == other.file_name(),
+        _ => one == other,
+    };
+    (method, path, body) == (&other.method, &other.path, &other.body)
+        && sent(headers) == sent(&other.headers)
+        && is_same_file(body_file, &other.body_file)
+        && is_same_file(values, &other.values)
+}
+
+/// Whether two contracts are the same. Codings do not count, for they are undone.
+fn is_same_contract(one: &Contract, other: &Contract) -> bool {
+    let Contract { status, headers, body_bytes, content } = one;
+    let coded = |name: &str| ["content-encoding", "vary"].iter().any(|of| name.eq_ignore_ascii_case(of));
+    let others = other.headers.iter().filter(|(name, _)| !coded(name));
+    (status, body_bytes, content) == (&other.status, &other.body_bytes, &other.content)
+        && headers.iter().filter(|(name, _)| !coded(name)).eq(others)
+}
+
+/// Whether connections carry the same state: what they captured in their log-in, and cookies.
+fn is_same_user(one: &Load, other: &Load) -> bool {
+    let log_in = |load: &'_ Load| -> Vec<(String, Vec<_>)> {
+        let once = load.requests.iter().filter(|request| request.once);
+        once.map(|request| (request.path.clone(), request.capture.clone())).collect()
+    };
+    one.cookies == other.cookies && log_in(one) == log_in(other)
+}
+
+/// Whether two variants expect other statuses or contents, of all requests or of one.
+fn expects_other(one: &plan::Variant, other: &plan::Variant) -> bool {
+    let body = |of: &plan::Variant, name: &str| {
+        let Contract { status, headers: _, body_bytes, content } = contract_of(of, name).clone();
+        (status, body_bytes, content)
+    };
+    let mut requests = one.load.requests.iter();
+    requests.any(|request| body(one, &request.name) != body(other, &request.name))
 }
 
 /// The status of all looks; `None` where it changes.

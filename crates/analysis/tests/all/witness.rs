@@ -283,6 +283,18 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
     assert_eq!(of_length(1030, |_| {}), warned, "a few words more");
     assert_eq!(of_length(1100, |record| variant(record, 1).load.requests[0].path = "/other".into()), warned);
     assert_eq!(of_length(1100, |record| variant(record, 1).expect.body_bytes = Some(1100)), warned);
+    let declared: [Plant; 4] = [
+        |record| variant(record, 1).load.requests[0].values = Some("/large.csv".into()),
+        |record| variant(record, 1).load.requests[0].body_file = Some("/large.json".into()),
+        |record| variant(record, 1).expect.content = Some(model::Digest::of(b"x")),
+        |record| {
+            let expect = plan::Contract { body_bytes: Some(1100), ..plan::Contract::default() };
+            variant(record, 1).load.requests[0].expect = Some(expect);
+        },
+    ];
+    for (number, declare) in declared.into_iter().enumerate() {
+        assert_eq!(of_length(1100, declare), warned, "case {number}");
+    }
     let changing: Plant = |record| witnesses(record, 1).for_each(|witness| witness.repeats = false);
     assert_eq!(of_length(1100, changing), [], "it is never the same");
 
