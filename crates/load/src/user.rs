@@ -8,11 +8,12 @@
 //! No I/O and no clock. What is captured, and cookies, must never be shown: no type here that holds them can be printed.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::fmt::rfc2822::DateTimeParser;
 use model::ResponseField;
-use serde_json::Value as Json;
+use serde_json::value::RawValue;
 
 use crate::arena::{Choice, RequestArena};
 use crate::check::unfolded;
@@ -189,19 +190,37 @@ fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Res
                 let most = format!("{CONTENT_BYTES_MAX} bytes, the most that is read");
                 return Err(format!("the body has more than {most}"));
             }
-            let json: Json =
+            let json: &RawValue =
                 serde_json::from_slice(content).map_err(|_| "the body is not JSON".to_owned())?;
-            match json.pointer(pointer) {
-                None => Err(format!("the body has no {pointer}")),
-                Some(Json::String(text)) => Ok(Cow::Owned(text.clone())),
-                Some(value @ (Json::Number(_) | Json::Bool(_))) => Ok(Cow::Owned(value.to_string())),
-                Some(Json::Null) => Err(format!("{pointer} of the body is null")),
-                Some(Json::Array(_) | Json::Object(_)) => {
-                    Err(format!("{pointer} of the body is a list or an object"))
-                }
+            let value = at_pointer(json, pointer).ok_or_else(|| format!("the body has no {pointer}"))?.get();
+            match value.as_bytes().first() {
+                Some(b'"') => serde_json::from_str::<String>(value)
+                    .map(Cow::Owned)
+                    .map_err(|_| format!("{pointer} of the body is no text")),
+                Some(b'n') => Err(format!("{pointer} of the body is null")),
+                Some(b'[' | b'{') => Err(format!("{pointer} of the body is a list or an object")),
+                // Numbers as they stand there: a float has not all digits of an identifier.
+                _ => Ok(Cow::Owned(value.to_owned())),
             }
         }
     }
+}
+
+/// The value that a JSON pointer (RFC 6901) leads to, as it is written.
+fn at_pointer<'j>(json: &'j RawValue, pointer: &str) -> Option<&'j RawValue> {
+    let mut steps = pointer.split('/');
+    if !steps.next()?.is_empty() {
+        return None;
+    }
+    steps.map(|step| step.replace("~1", "/").replace("~0", "~")).try_fold(json, |json, step| {
+        if json.get().starts_with('[') {
+            let is_index = step == "0" || !step.starts_with(['0', '+']);
+            let index: usize = step.parse().ok().filter(|_| is_index)?;
+            return serde_json::from_str::<Vec<&RawValue>>(json.get()).ok()?.get(index).copied();
+        }
+        // Of a name that is there twice the last value holds.
+        serde_json::from_str::<HashMap<Cow<'_, str>, &RawValue>>(json.get()).ok()?.get(step.as_str()).copied()
+    })
 }
 
 // Cookies of one user and one host, as RFC 6265 has them: their paths and ends are kept to, all else is left aside.

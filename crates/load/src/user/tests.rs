@@ -345,3 +345,22 @@ fn users_think_as_long_as_the_seed_says_whatever_the_service_takes() {
         constant.iter().all(|times| times[0] < 100_000_000 && times[1..].iter().all(|ns| *ns == 100_000_000))
     );
 }
+
+#[test]
+fn captured_numbers_keep_their_text() {
+    let body = br#"{"id":12345678901234567890123,"a":[1.10,{"b/c":1e3}],"t":true,"s":"x\u00e9","n":null,"id2":1,"id2":2}"#;
+    let json: &RawValue = serde_json::from_slice(body).expect("JSON");
+    for (pointer, text) in [
+        ("/id", Some("12345678901234567890123")),
+        ("/a/0", Some("1.10")),
+        ("/a/1/b~1c", Some("1e3")),
+        ("/t", Some("true")),
+        ("/id2", Some("2")),
+        ("/a/00", None),
+        ("/a/2", None),
+        ("/x", None),
+        ("id", None),
+    ] {
+        assert_eq!(at_pointer(json, pointer).map(RawValue::get), text, "{pointer}");
+    }
+}
