@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 
 use lab::{DeployedServices, RemoteHosts};
 use model::Until;
+use model::quantity::many;
 use plan::{Plan, Service, duration_text};
 use remote::{Blame, Program};
 use report::rate;
@@ -118,9 +119,7 @@ fn amount(plan: &Plan) -> String {
     if let Some(measure) = &plan.measure {
         let paced = if measure.rates.is_some() { "requests at the rates that were asked for" } else { &full };
         return match measure.until {
-            Until::Requests(requests) => {
-                format!("{} requests", requests.saturating_mul(measure.slices() as u64))
-            }
+            Until::Requests(requests) => many(requests.saturating_mul(measure.slices() as u64), "request"),
             Until::Elapsed(_) => format!("{paced} for {}", duration_text(measure.total())),
         };
     }

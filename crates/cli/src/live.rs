@@ -551,7 +551,7 @@ fn going_on(state: &State) -> String {
     let rates = if hidden { String::new() } else { format!(" · {}", rates.join(", ")) };
     let failed = match state.failed {
         0 => String::new(),
-        failed => format!(" · {failed} requests failed so far"),
+        failed => format!(" · {} failed so far", many(failed, "request")),
     };
     format!("{}{rates}{failed}", position(state, 0.0))
 }

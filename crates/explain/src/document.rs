@@ -4,7 +4,7 @@
 //! out a doubt.
 
 use model::document::{Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone};
-use model::quantity::{NONE, Quantity, count, many, micros, signed};
+use model::quantity::{NONE, Quantity, many, micros, signed};
 use serde_json::{Value, json};
 
 use crate::label::shown;
@@ -99,9 +99,9 @@ fn method(explanation: &Explanation) -> Vec<Line> {
     let requests = model::grouped(explanation.subjects.iter().map(|of| (&of.variant, of.requests)));
     let requests: u64 = requests.iter().filter_map(|(_, each)| each.iter().max()).sum();
     let captures = format!(
-        "{} of trials of their own, {} requests under the profiler; verdicts rest on trials without it",
+        "{} of trials of their own, {} under the profiler; verdicts rest on trials without it",
         many(explanation.rounds.into(), "round"),
-        count(requests)
+        many(requests, "request")
     );
     let tax = tax(explanation).map(|tax| Line::new("tax", tax));
     std::iter::once(Line::new("captures", captures)).chain(tax).collect()
@@ -138,7 +138,7 @@ pub fn all_of(explanation: &Explanation, title: &str) -> Document {
             true => format!("; without it {cpu} of CPU time per request"),
             false => String::new(),
         };
-        let line = format!("{} requests under the profiler{without}", count(of.requests));
+        let line = format!("{} under the profiler{without}", many(of.requests, "request"));
         blocks.push(Block::Heading(Tone::Strong, called(explanation, of)));
         blocks.push(Block::Paragraph(Tone::Plain, line));
         blocks.extend(all_spent(of, US).map(Block::Table));

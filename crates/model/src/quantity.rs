@@ -272,9 +272,14 @@ pub fn interval_told(ratio: f64, low: f64, high: f64) -> String {
 /// The same of any ratio that has an interval.
 pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
     let half_width = (high - low) / 2.0;
+    if half_width == 0.0 {
+        // Nothing is known of its width, and so of its digits.
+        let alone = change_alone(ratio, 1);
+        return (alone.clone(), format!("{alone} to {alone}"));
+    }
     if is_factor(ratio) {
-        // ×16.5 ± 1.4, ×0.0607 ± 0.0023.
-        let decimals = decimals(half_width, 6);
+        // ×16.5 ± 1.4, ×0.0607 ± 0.0023. However wide it is, a factor is not nothing.
+        let decimals = decimals(half_width, 6).max(digits_of_small(ratio));
         let factor = |value: f64| format!("×{value:.decimals$}");
         return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
     }
@@ -286,9 +291,14 @@ pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
 /// A ratio of which nothing but its value is known, with so many decimals: `+4 %`, `×14.1`.
 pub fn change_alone(ratio: f64, decimals: usize) -> String {
     if is_factor(ratio) {
-        return format!("×{ratio:.0$}", decimals + 1);
+        return format!("×{ratio:.0$}", (decimals + 1).max(digits_of_small(ratio)));
     }
     signed((ratio - 1.0) * 100.0, decimals)
+}
+
+/// Decimals that give a factor below 1 two digits that count: ×0.021.
+fn digits_of_small(factor: f64) -> usize {
+    if factor > 0.0 && factor < 1.0 { (1.0 - factor.log10().floor()).clamp(0.0, 6.0) as usize } else { 0 }
 }
 
 /// A difference in its metric's own unit, and its interval: in a unit that fits both ends, with the digits that the interval's
@@ -386,6 +396,9 @@ mod tests {
             ((1.012, 0.9, 1.12), ("+1 %", "−10 % to +12 %")),
             ((0.9996, 0.989, 1.011), ("±0.0 %", "−1.1 % to +1.1 %")),
             ((1.0042, 1.0021, 1.0063), ("+0.42 %", "+0.21 % to +0.63 %")),
+            ((0.02134, 0.003, 9.0), ("×0.021", "×0.003 to ×9.000")),
+            ((1.149288, 1.149288, 1.149288), ("+14.9 %", "+14.9 % to +14.9 %")),
+            ((10.585106, 10.585106, 10.585106), ("×10.59", "×10.59 to ×10.59")),
             ((4.123, 3.9, 4.5), ("×4.12", "×3.90 to ×4.50")),
             ((16.54, 15.2, 18.0), ("×16.5", "×15.2 to ×18.0")),
             ((0.0607, 0.0585, 0.0631), ("×0.0607", "×0.0585 to ×0.0631")),
@@ -394,8 +407,8 @@ mod tests {
             assert_eq!(interval(ratio, low, high), (value.to_owned(), ends.to_owned()));
         }
         assert_eq!(
-            [change_alone(1.04, 0), change_alone(0.88, 1), change_alone(14.12, 0)],
-            ["+4 %", "−12.0 %", "×14.1"]
+            [change_alone(1.04, 0), change_alone(0.88, 1), change_alone(14.12, 0), change_alone(0.0312, 0)],
+            ["+4 %", "−12.0 %", "×14.1", "×0.031"]
         );
     }
 }

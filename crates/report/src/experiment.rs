@@ -477,8 +477,9 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
             blocks += &format!(", {}", end_text(&ended.reason));
         }
     }
-    let sum = |of: fn(&Variant) -> u64| count(conclusion.variants.iter().map(of).sum());
-    let failed = format!("{} of {} requests failed", sum(|of| of.failed), sum(|of| of.requests));
+    let sum = |of: fn(&Variant) -> u64| conclusion.variants.iter().map(of).sum::<u64>();
+    let requests = many(sum(|of| of.requests), "request");
+    let failed = format!("{} of {requests} failed", count(sum(|of| of.failed)));
     let parts = [Some(blocks), Some(load_short(record)), cores_short(record), Some(failed)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

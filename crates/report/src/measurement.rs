@@ -70,7 +70,7 @@ impl<'a> Loaded<'a> {
             let window = match of.until {
                 Until::Elapsed(_) if planned == 1 => span(slice.counts.window_ns as f64 / 1e9),
                 Until::Elapsed(length) => span(length.as_secs_f64()),
-                Until::Requests(total) => format!("{} requests", count(total)),
+                Until::Requests(total) => many(total, "request"),
             };
             asked.push(if planned > 1 { format!("{planned} steps of {window}") } else { window });
         }

@@ -133,14 +133,14 @@ fn doing(frame: Frame<'_>) -> Line {
 fn alerts(state: &State) -> Vec<Line> {
     let alert = |name, text, style| vec![span(name, FAINT), span(text, style)];
     let mut lines = Vec::new();
-    let all = count(state.requests);
+    let all = model::quantity::many(state.requests, "request");
     if state.failed > 0 {
         let way = state.most_frequent_failure();
         let way = way.map_or(String::new(), |(way, times)| format!(": {way} ({})", count(times)));
-        let text = format!("{} of {all} requests failed{way}", count(state.failed));
+        let text = format!("{} of {all} failed{way}", count(state.failed));
         lines.push(alert("errors  ", text, BAD));
     } else if state.requests > 0 {
-        lines.push(alert("errors  ", format!("none in {all} requests"), FAINT));
+        lines.push(alert("errors  ", format!("none in {all}"), FAINT));
     }
     if state.steal_share > STEAL_TOLD {
         lines.push(alert("steal   ", format!("{} of the CPU time", share(state.steal_share)), WARN));

@@ -329,7 +329,7 @@ fn sent(load: &Load) -> String {
         )
     };
     let shared: Vec<String> = load.requests.iter().map(part).collect();
-    format!("{} requests at random ({})", load.requests.len(), shared.join(", "))
+    format!("{} at random ({})", many(load.requests.len() as u64, "request"), shared.join(", "))
 }
 
 /// What services were given, so that a reader can tell whether two records had the same.
