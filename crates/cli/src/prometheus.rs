@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lab::{Doing, News, Progress, Stop, Update};
 use model::{Counts, Event, Slice, SliceKind};
@@ -27,6 +27,8 @@ const BUCKETS_US: [u64; 16] = [
 ];
 /// How long a client may take to ask.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Clients that are answered at a time; further ones are turned away.
+const CLIENTS_MAX: usize = 32;
 /// Longer requests are none of a Prometheus.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
@@ -98,9 +100,17 @@ impl Exporter {
         let (told, alone) = (exporter.clone(), plan.measure.is_some());
         let serve = move || {
             for stream in listener.incoming().flatten() {
-                let now = || if alone { stop.so_far() } else { None };
-                // Whoever goes away before he has his answer needs none.
-                let _ = told.answer(stream, now);
+                // Each has a thread, so that one that stalls holds no other up.
+                if Arc::strong_count(&told.0) > CLIENTS_MAX {
+                    continue;
+                }
+                let (told, stop) = (told.clone(), stop.clone());
+                let answer = move || {
+                    let now = || if alone { stop.so_far() } else { None };
+                    // Whoever goes away before he has his answer needs none.
+                    let _ = told.answer(stream, now);
+                };
+                let _ = thread::Builder::new().name("prometheus-client".into()).spawn(answer);
             }
         };
         thread::Builder::new().name("prometheus".into()).spawn(serve).map_err(unable)?;
@@ -133,7 +143,11 @@ impl Exporter {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let (mut request, mut piece) = (Vec::new(), [0; 1024]);
-        while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_BYTES_MAX {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE
+            && !request.windows(4).any(|end| end == b"\r\n\r\n")
+            && request.len() < REQUEST_BYTES_MAX
+        {
             match stream.read(&mut piece)? {
                 0 => return Ok(()),
                 read => request.extend_from_slice(&piece[..read]),
@@ -217,6 +231,26 @@ fn kind(kind: SliceKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stalled_clients_hold_no_other_up() {
+        let text = "name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n";
+        let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port");
+        let _exporter = Exporter::begin(free, &plan, Stop::default()).expect("it listens");
+        let stalled: Vec<_> = (0..5).map(|_| TcpStream::connect(free).expect("it listens")).collect();
+        let began = Instant::now();
+        let mut client = TcpStream::connect(free).expect("it listens");
+        client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it reads");
+        let mut said = String::new();
+        client.read_to_string(&mut said).expect("it answers");
+        assert!(
+            said.starts_with("HTTP/1.1 200 OK") && began.elapsed() < 3 * PATIENCE,
+            "{:?}",
+            began.elapsed()
+        );
+        drop(stalled);
+    }
 
     #[test]
     fn counts_of_slices_add_up_and_one_that_is_over_is_not_counted_twice() {
