@@ -275,12 +275,7 @@ fn name(of: &str) -> String {
 pub fn save(path: &Path, text: &str) -> Result<(), Failed> {
     print::create(path, text.as_bytes(), print::PRIVATE)?;
     print::tell!("written: {}", path.display());
-    if plan::has_secrets(text) {
-        let path = path.display();
-        print::tell!(
-            "note: {path} has secrets as they were typed; write {{env.NAME}} or {{file.PATH}} in their place before you share it"
-        );
-    }
+    print::warn_of_secrets(path, text);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use services::{Placement, Ports, Running, Warden};
 use crate::exit::{self, Failed};
 use crate::{WARDEN, experiment, print, run, signals};
 
-/// The mode of the experiment file: it holds no secrets.
+/// The mode of an experiment file without secrets.
 const PUBLIC: u32 = 0o666;
 /// How long the first response may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +87,7 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
             return Ok(0);
         }
     };
-    print::tell!("found in {}", service.from);
+    print::tell!("found in {}", plan::masked(None, &service.from));
     let start = (!args.no_start).then(|| started(&args.folder, &service)).transpose()?;
     let (seen, failure) = match start {
         None => (None, None),
@@ -95,8 +95,10 @@ pub fn run(args: &InitArgs) -> anyhow::Result<u8> {
         Some(Err(error)) => (None, Some(error)),
     };
     let (written, _) = experiment::drafted(&draft(&args.folder, &service, seen.as_ref()), &args.folder)?;
-    print::create(&path, written.text.as_bytes(), PUBLIC)?;
+    let has_secrets = plan::has_secrets(&written.text);
+    print::create(&path, written.text.as_bytes(), if has_secrets { print::PRIVATE } else { PUBLIC })?;
     print::tell!("written: {}", path.display());
+    print::warn_of_secrets(&path, &written.text);
     if let Some(error) = failure {
         let last = error.tail().unwrap_or_default().lines().map(|line| format!("\n    {line}"));
         let message = format!("what was found does not start: {error}{}", last.collect::<String>());
@@ -154,7 +156,7 @@ fn draft(folder: &Path, service: &Service, seen: Option<&Seen>) -> Draft {
         from: service.from.clone(),
     };
     Draft {
-        made_by: format!("proofload init, from {}", service.from),
+        made_by: format!("proofload init, from {}", plan::masked(None, &service.from)),
         again: running(folder),
         name: run::slug(folder).unwrap_or_else(|| "first".to_owned()),
         question: Some(service.question.to_owned()),
@@ -168,7 +170,7 @@ fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, serv
     let (_, plan) = experiment::drafted(&draft(folder, service, None), folder)?;
     let app = &plan.variants[0].services[0];
     let command = app.command().map(|started| started.command.join(" ")).unwrap_or_default();
-    print::tell!("starting once: {command}");
+    print::tell!("starting once: {}", plan::masked(None, &command));
     // From here on Ctrl-C would leave the folder of logs.
     let stop = Stop::default();
     signals::stop_on_first(stop.clone(), "stopping; once more to leave at once")?;
@@ -310,7 +312,12 @@ fn procfile(_: &Path, text: &str) -> Result<Service, String> {
     let web = text.lines().find_map(|line| line.trim().strip_prefix("web:"));
     let line = web.ok_or("no line `web:`")?.trim();
     let line = with_port(line);
-    let source = DraftSource::command(&line).map_err(|error| format!("web: {error}"))?;
+    let source = match DraftSource::command(&line) {
+        Ok(source) if !line.contains(['$', '`']) => source,
+        Err(error) if shell_words(&line).is_none() => return Err(format!("web: {error}")),
+        // What a shell fills in only a shell can, and Procfiles are for one.
+        _ => in_shell(&line),
+    };
     let from = format!("Procfile, web: {line}");
     match &source {
         DraftSource::Command { env, words } if env.is_empty() && words[0] == "node" => {
@@ -318,6 +325,19 @@ fn procfile(_: &Path, text: &str) -> Result<Service, String> {
         }
         _ => Ok(alone(&from, source)),
     }
+}
+
+fn shell_words(line: &str) -> Option<Vec<String>> {
+    plan::words(line).filter(|words| !words.is_empty())
+}
+
+/// A line that a shell starts. Where it is one command the shell makes room for it: it would be measured along with the service.
+fn in_shell(line: &str) -> DraftSource {
+    let is_one = !line.contains(['&', '|', ';', '`', '<', '>']) && !line.contains("$(");
+    let is_set = line.split_whitespace().next().is_some_and(|word| word.contains('='));
+    let has_exec = line.starts_with("exec ");
+    let line = if is_one && !is_set && !has_exec { format!("exec {line}") } else { line.to_owned() };
+    source(Vec::new(), &["sh".to_owned(), "-c".to_owned(), line])
 }
 
 /// A command with its braces as an experiment file has them.
@@ -335,7 +355,11 @@ fn with_port(command: &str) -> String {
         }
         _ => filled + "${{PORT" + &doubled(part),
     });
-    filled.replace("$PORT", "{port}")
+    let mut parts = filled.split("$PORT");
+    let first = parts.next().unwrap_or_default().to_owned();
+    // `$PORTAL` is another variable.
+    let is_longer = |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    parts.fold(first, |filled, part| filled + if is_longer(part) { "$PORT" } else { "{port}" } + part)
 }
 
 /// Programs that containers have as their first process, for a command of its own behind them.
@@ -507,6 +531,15 @@ mod tests {
             (&[("package.json", main), ("index.js", "")], "node index.js"),
             (&[("package.json", shell)], "npm start"),
             (&[("Procfile", "web: ./serve -p $PORT\n")], "as it is: [] ./serve -p {port}"),
+            (
+                &[("Procfile", "web: gunicorn app:app --workers $WEB_CONCURRENCY -b 0.0.0.0:$PORT\n")],
+                "as it is: [] sh -c exec gunicorn app:app --workers $WEB_CONCURRENCY -b 0.0.0.0:{port}",
+            ),
+            (
+                &[("Procfile", "web: ./serve --portal $PORTAL -p $PORT\n")],
+                "as it is: [] sh -c exec ./serve --portal $PORTAL -p {port}",
+            ),
+            (&[("Procfile", "web: A=1 ./serve -p $PORT\n")], "as it is: [(\"A\", \"1\")] ./serve -p {port}"),
             (&[("Procfile", "web: sh -c \"./serve ${PORT:-80} '{}'\"\n")], "sh -c ./serve {port} '{{}'"),
             (&[("package.json", filled)], "npm start"),
             (&[("Dockerfile", "FROM x\nEXPOSE 80\nCMD [\"./a\", \"-b\"]\n")], "as it is: [] ./a -b"),

@@ -18,7 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, LabError, News, Progress, Stop, Update};
 use model::{Counts, Event, Slice, SliceKind, Until};
 use plan::{Draft, DraftSource, DraftVariant, Load, Measure, Plan, Ready, Secrets, Url, Variant};
-use record::{MadeBy, Record};
+use record::{EndReason, MadeBy, Record};
 use report::{Form, Gated, Measured, Report, count, rate, seconds};
 
 use crate::exit::{self, Failed};
@@ -85,7 +85,15 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
     // Before there are files, which Ctrl-C would leave.
     elsewhere::consent(&plan, args.yes)?;
     let hdr = args.output.hdr()?;
-    let (record, result) = measured(plan, args)?;
+    let (record, result) = measured(plan, args).inspect_err(|_| {
+        // Nothing was measured, and an empty log says otherwise.
+        hdr.iter().for_each(|_| args.output.remove_empty_hdr());
+    })?;
+    if matches!(record.end(), Some(EndReason::LoadRefused(_))) {
+        // Nothing was sent, and a report has nothing to show.
+        hdr.iter().for_each(|_| args.output.remove_empty_hdr());
+        return run::end(result, exit::USAGE);
+    }
     if let Some(file) = hdr {
         hdr::write(file, clocks, &record)?;
     }

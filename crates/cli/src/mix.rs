@@ -2,13 +2,13 @@
 //! of them is masked, is `foreign`'s matter.
 
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use foreign::{Choice, Kind, LeftOut, Mix, Span};
-use model::quantity::{rate, small_share};
+use model::quantity::{many as nouns, rate, small_share};
 use model::text::line;
 use plan::{NAME_CHARS_MAX, is_secret_name};
 use report::count;
@@ -95,7 +95,7 @@ fn left_out(of: &LeftOut) -> Vec<String> {
         (of.elsewhere, "of other hosts than the first"),
         (of.rare, "that came more rarely than the others (--top)"),
     ] {
-        told.extend((many > 0).then(|| format!("left out: {} requests {what}", count(many))));
+        told.extend((many > 0).then(|| format!("left out: {} {what}", nouns(many, "request"))));
     }
     told
 }
@@ -108,7 +108,9 @@ fn tell(args: &MixArgs, mix: &Mix, kinds: &[Kind]) {
     let taken: u64 = kinds.iter().map(|kind| kind.count).sum();
     let all = taken + mix.left_out.rare;
     let (file, share) = (args.out.display(), small_share(taken as f64 / all as f64));
-    print::tell!("written: {file}, {} requests that stand for {share} of {}", kinds.len(), count(all));
+    let requests = nouns(kinds.len() as u64, "request");
+    let stand = if kinds.len() == 1 { "stands" } else { "stand" };
+    print::tell!("written: {file}, {requests} that {stand} for {share} of {}", count(all));
     let rate = mix.span.per_s().map_or(String::new(), |per_s| format!(" --rate {}", per_s.ceil()));
     print::tell!("next: `proofload load http://127.0.0.1:PORT --mix {file}{rate}`");
 }
@@ -121,15 +123,34 @@ fn write(args: &MixArgs, mix: &Mix, kinds: &[Kind]) -> anyhow::Result<()> {
     times(&mix.span).iter().for_each(|told| text += &format!("# {told}\n"));
     let most = kinds.first().map_or(0, |kind| kind.count);
     let scale = (WEIGHT_MAX / most as f64).min(1.0);
+    let mut files = Vec::new();
     for (number, kind) in (1..).zip(kinds) {
         let file = (!kind.rows.is_empty()).then(|| format!("{stem}-{number}.csv"));
-        if let Some(file) = &file {
-            print::create(&folder.join(file), &rows(kind), print::PRIVATE)?;
-        }
+        files.extend(file.as_ref().map(|file| (folder.join(file), kind)));
         text += &entry((number, kind), file.as_deref(), scale);
     }
-    if let Err(found) = plan::mix(&text, folder) {
-        return Err(experiment::shown(&args.out, &text, &found).into());
+    // None is made where one cannot be.
+    files.iter().try_for_each(|(path, _)| print::absent(path))?;
+    let mut made = Vec::new();
+    let written = write_all(args, &text, &files, &mut made);
+    // What no mix names would be in the way of the next try.
+    made.iter().filter(|_| written.is_err()).for_each(|path| _ = fs::remove_file(path));
+    written
+}
+
+/// Writes all rows and then the mix file. `made` gets the files that are there from now on.
+fn write_all<'a>(
+    args: &MixArgs,
+    text: &str,
+    files: &'a [(PathBuf, &Kind)],
+    made: &mut Vec<&'a Path>,
+) -> anyhow::Result<()> {
+    for (path, kind) in files {
+        print::create(path, &rows(kind), print::PRIVATE)?;
+        made.push(path);
+    }
+    if let Err(found) = plan::mix(text, args.out.parent().unwrap_or(Path::new(""))) {
+        return Err(experiment::shown(&args.out, text, &found).into());
     }
     Ok(print::create(&args.out, text.as_bytes(), print::PRIVATE)?)
 }

@@ -71,6 +71,17 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Refuses, before anything is done for it, a file that cannot be written. One that is there keeps its content.
+pub fn check_writable(path: &Path) -> Result<(), Failed> {
+    let is_new = !path.exists();
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
+    if is_new {
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
 /// Refuses a file that is there already, or has no folder, before anything is done for it.
 pub fn absent(path: &Path) -> Result<(), Failed> {
     if path.exists() {
@@ -86,6 +97,16 @@ pub fn absent(path: &Path) -> Result<(), Failed> {
 
 fn is_there(path: &Path) -> Failed {
     Failed::usage(format!("{}: it is there already", path.display())).hint("name another file")
+}
+
+/// Tells that a file has secrets, if its text has.
+pub fn warn_of_secrets(path: &Path, text: &str) {
+    if plan::has_secrets(text) {
+        let path = path.display();
+        tell!(
+            "note: {path} has secrets as they were typed; write {{env.NAME}} or {{file.PATH}} in their place before you share it"
+        );
+    }
 }
 
 /// The mode of files in which secrets may be.

@@ -3,7 +3,7 @@
 //! Each group checks its own flags; what two groups have to do with each other is checked where they meet, in `load`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -424,6 +424,14 @@ impl Output {
         let Some(path) = &self.hdr else { return Ok(None) };
         let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
         File::options().write(true).create(true).truncate(false).open(path).map(Some).map_err(unwritable)
+    }
+
+    /// Takes away the log of a load that did not come about. What an earlier load left stays.
+    pub fn remove_empty_hdr(&self) {
+        let Some(path) = &self.hdr else { return };
+        if fs::metadata(path).is_ok_and(|of| of.is_file() && of.len() == 0) {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

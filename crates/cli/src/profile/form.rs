@@ -40,7 +40,7 @@ impl FormArgs {
             let hint = "leave it out, or add --format folded, svg, firefox, speedscope or cpuprofile";
             return Err(Failed::usage(message).hint(hint));
         }
-        Ok(())
+        self.out.as_deref().map_or(Ok(()), print::check_writable)
     }
 
     /// Refuses, before services of this plan are started, what cannot be printed of them.
@@ -51,7 +51,22 @@ impl FormArgs {
         }
         let services = plan.variants.iter().flat_map(|variant| &variant.services);
         known("--variant", self.variant.as_deref(), plan.variants.iter().map(|variant| &*variant.name))?;
-        known("--service", self.service.as_deref(), services.map(|service| &*service.name))
+        known("--service", self.service.as_deref(), services.map(|service| &*service.name))?;
+        let is_chosen =
+            |chosen: &Option<String>, name: &str| chosen.as_deref().is_none_or(|chosen| chosen == name);
+        let variants = plan.variants.iter().filter(|variant| is_chosen(&self.variant, &variant.name));
+        let profiled = variants.flat_map(|variant| {
+            let started = variant.services.iter().filter(|service| service.command().is_some());
+            let started = started.filter(|service| is_chosen(&self.service, &service.name));
+            started.map(move |service| format!("{} · {}", variant.name, service.name))
+        });
+        let profiled: Vec<String> = profiled.collect();
+        match self.format {
+            Form::Folded | Form::Cpuprofile | Form::Svg if profiled.len() > 1 => {
+                Err(no_room(self.format, &profiled))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -189,17 +204,18 @@ fn retain(
 
 /// The one tree that a form has room for.
 fn one<'a>(form: Form, trees: &[(String, &'a Tree)]) -> Result<(String, &'a Tree), Failed> {
-    let form = form.name();
     match trees {
         [one] => Ok(one.clone()),
-        [] => Err(Failed::usage(format!("--format {form}: there is no profile"))),
+        [] => Err(Failed::usage(format!("--format {}: there is no profile", form.name()))),
         several => {
-            let names: Vec<String> = several.iter().map(|(name, _)| format!("`{name}`")).collect();
-            Err(Failed::usage(format!(
-                "--format {form} has room for one profile, and there are {}",
-                names.len()
-            ))
-            .hint(format!("name one with --variant and --service: {}", names.join(", "))))
+            let names: Vec<String> = several.iter().map(|(name, _)| name.clone()).collect();
+            Err(no_room(form, &names))
         }
     }
+}
+
+fn no_room(form: Form, names: &[String]) -> Failed {
+    let message = format!("--format {} has room for one profile, and there are {}", form.name(), names.len());
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    Failed::usage(message).hint(format!("name one with --variant and --service: {}", names.join(", ")))
 }
