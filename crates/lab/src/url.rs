@@ -52,11 +52,22 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
         match TcpStream::connect_timeout(address, REACH_PATIENCE) {
             Ok(_) => return reached(address),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return reached(address),
+            Err(_) if needs_zone(address) => {
+                why = format!(
+                    "a link-local address needs the interface it is reached through: http://[{}%eth0]",
+                    address.ip()
+                );
+            }
             Err(error) if address.to_string() == url.authority() => why = error.to_string(),
             Err(error) => why = format!("{address}: {error}"),
         }
     }
     Err(refused(&url.authority(), &why))
+}
+
+/// Whether an address means nothing without an interface, and has none.
+fn needs_zone(address: &SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
 /// Whether an address is one of our network, by whatever name it was found. What is sent to such a one comes from it, too; nothing is.
@@ -118,6 +129,13 @@ pub fn unseen(plan: &Plan) -> BTreeMap<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn link_local_addresses_need_a_zone() {
+        let url: Url = "http://[fe80::1]:1/".parse().expect("a URL");
+        let why = reach(&url, None).expect_err("no interface is named");
+        assert!(why.contains("needs the interface"), "{why}");
+    }
 
     #[test]
     fn an_address_is_here_whatever_it_is_called() {

@@ -42,25 +42,30 @@ pub enum Place {
 }
 
 impl Url {
-    /// The host's name; of a socket `localhost`.
+    /// The host's name, of an IPv6 address without its zone; of a socket `localhost`.
     pub fn host(&self) -> &str {
         match &self.place {
+            Place::Tcp { host, .. } if host.contains(':') => host.split('%').next().unwrap_or(host),
             Place::Tcp { host, .. } => host,
             Place::Unix(_) => LOCALHOST,
         }
     }
 
-    /// Host and port as in the `Host` header.
+    /// Host and port as in the `Host` header, where a zone means nothing (RFC 6874).
     pub fn authority(&self) -> String {
-        let Place::Tcp { host, port } = &self.place else { return LOCALHOST.to_owned() };
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        if *port == default_port(self.secure) { host } else { format!("{host}:{port}") }
+        let Place::Tcp { port, .. } = &self.place else { return LOCALHOST.to_owned() };
+        self.with_port(self.host(), *port)
+    }
+
+    fn with_port(&self, host: &str, port: u16) -> String {
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        if port == default_port(self.secure) { host } else { format!("{host}:{port}") }
     }
 
     /// Without the path.
     pub fn origin(&self) -> String {
         let place = match &self.place {
-            Place::Tcp { .. } => self.authority(),
+            Place::Tcp { host, port } => self.with_port(host, *port),
             Place::Unix(socket) => format!("{UNIX}{}", socket.display()),
         };
         format!("{}://{place}", if self.secure { "https" } else { "http" })
@@ -70,7 +75,7 @@ impl Url {
     pub fn is_local(&self) -> bool {
         let Place::Tcp { host, .. } = &self.place else { return true };
         let name = host.to_ascii_lowercase();
-        let address = host.parse().map(|address: IpAddr| address.to_canonical());
+        let address = self.host().parse().map(|address: IpAddr| address.to_canonical());
         let is_here = |address: IpAddr| address.is_loopback() || address.is_unspecified();
         name == LOCALHOST || name.ends_with(".localhost") || address.is_ok_and(is_here)
     }
@@ -142,7 +147,12 @@ fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
         },
         None => return Err(format!("has {port:?} behind its address")),
     };
-    Ok(Place::Tcp { host: host.to_owned(), port })
+    // RFC 6874 writes the % before the zone of an IPv6 address as %25.
+    let host = match host.split_once("%25").filter(|(_, zone)| host.contains(':') && !zone.is_empty()) {
+        Some((address, zone)) => format!("{address}%{zone}"),
+        None => host.to_owned(),
+    };
+    Ok(Place::Tcp { host, port })
 }
 
 fn default_port(secure: bool) -> u16 {
@@ -183,6 +193,8 @@ mod tests {
             ("example.org:8080?q", "example.org:8080", "/?q", false),
             ("localhost:3000/in?to=http://a/", "localhost:3000", "/in?to=http://a/", true),
             ("http://[::1]:81/", "[::1]:81", "/", true),
+            ("http://[fe80::1%25eth0]:81/", "[fe80::1]:81", "/", false),
+            ("http://[fe80::1%eth0]/", "[fe80::1]", "/", false),
             ("http://0.0.0.0:80/", "0.0.0.0", "/", true),
             ("http://10.0.0.7:80/", "10.0.0.7", "/", false),
             ("https://host:443", "host", "/", false),
@@ -194,6 +206,15 @@ mod tests {
             let read = (url.authority(), url.path.as_str(), url.is_local());
             assert_eq!(read, (authority.to_owned(), path, local), "{text}");
             assert_eq!(url.to_string().parse(), Ok(url), "{text}");
+        }
+    }
+
+    #[test]
+    fn reads_the_zone_of_an_address_in_both_forms() {
+        for text in ["http://[fe80::1%25eth0]:81/", "http://[fe80::1%eth0]:81/"] {
+            let url: Url = text.parse().unwrap();
+            assert_eq!(url.place, Place::Tcp { host: "fe80::1%eth0".to_owned(), port: 81 });
+            assert_eq!((url.host(), url.origin().as_str()), ("fe80::1", "http://[fe80::1%eth0]:81"));
         }
     }
 
