@@ -318,6 +318,12 @@ pub struct Asked {
     /// Trust any certificate: nobody's identity is checked
     #[arg(long, help_heading = "Load")]
     insecure: bool,
+    /// Client certificate in this file (PEM), for a server that asks for one
+    #[arg(long, value_name = "FILE", help_heading = "Load")]
+    cert: Option<PathBuf>,
+    /// Private key of --cert in this file (PEM) [default: in the file of --cert]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "Load")]
+    key: Option<PathBuf>,
     /// Path that responds with a 2xx once the service is ready [default: when it responds with less than 500]
     #[arg(long, value_name = "PATH", help_heading = "Load")]
     ready: Option<String>,
@@ -354,7 +360,12 @@ impl Asked {
         let of_rate =
             |typed: &String| Setting::new(&["design", "rate"], number(typed), format!("--rate {typed}"));
         let connections = self.connections.map(i64::from);
-        let ca = self.cacert.as_deref().map(authority).transpose()?.map(|path| path.display().to_string());
+        let file = |flag: &str, path: &Option<PathBuf>| {
+            let path = path.as_deref().map(|path| tls_file(flag, path)).transpose()?;
+            Ok::<_, Failed>(path.map(|path| path.display().to_string()))
+        };
+        let (ca, cert, key) =
+            (file("--cacert", &self.cacert)?, file("--cert", &self.cert)?, file("--key", &self.key)?);
         let codes = self.expect_status.iter().map(|code| i64::from(*code).into()).collect();
         let typed: Vec<String> = self.expect_status.iter().map(u16::to_string).collect();
         let typed = format!("--expect-status {}", typed.join(","));
@@ -368,6 +379,8 @@ impl Asked {
             self.cpus.map(|cpus| setting(&["design", "cpus"], "--cpus", cpus.name())),
             text(&["load", "tls", "ca"], "--cacert", &ca),
             text(&["design", "warmup"], "--warmup", &self.warmup.map(plan::duration_text)),
+            text(&["load", "tls", "cert"], "--cert", &cert),
+            text(&["load", "tls", "key"], "--key", &key),
             self.insecure.then(|| setting(&["load", "tls", "insecure"], "--insecure", true)),
             one_or_many(&["expect", "status"], codes, typed),
             metrics(&self.metric),
@@ -429,8 +442,8 @@ fn number(text: &str) -> Value {
 }
 
 /// Absolute, for the file that is made may lie elsewhere.
-pub fn authority(path: &Path) -> Result<PathBuf, Failed> {
-    let unreadable = |error| Failed::usage(format!("--cacert: cannot read {}: {error}", path.display()));
+pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, Failed> {
+    let unreadable = |error| Failed::usage(format!("{flag}: cannot read {}: {error}", path.display()));
     plan::open_file(path).and_then(|_| path.canonicalize()).map_err(unreadable)
 }
 

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(["http2-tls", streams]) => (Protocol::Http2 { streams: streams.parse()? }, true),
         Some(_) => return Err("the protocol is http1, tls, http2:STREAMS or http2-tls:STREAMS".into()),
     };
-    let tls = Tls { server_name: "localhost".into(), trust: Trust::Anything, resumption: true };
+    let tls = Tls { server_name: "localhost".into(), trust: Trust::Anything, resumption: true, client: None };
     let driver = match driver.as_str() {
         "readiness" => DriverChoice::Readiness,
         "completion" => DriverChoice::Completion,

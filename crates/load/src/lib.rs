@@ -52,7 +52,9 @@ pub use error::LoadError;
 pub use fetch::{Fetched, fetch};
 pub use generator::{Generator, Handle};
 pub use model::{Contract, Digest, Process, Protocol, RATE_MAX_PER_S, Rate, ResponseField, Think, Until};
-pub use spec::{Address, Arrivals, DriverChoice, First, Lanes, LoadSpec, Request, Tls, Trust, Users};
+pub use spec::{
+    Address, Arrivals, ClientCertificate, DriverChoice, First, Lanes, LoadSpec, Request, Tls, Trust, Users,
+};
 pub use values::{Values, ValuesError};
 
 /// What the fuzz targets in `fuzz/` call. No part of the crate's interface: it is there for cargo-fuzz alone, because the

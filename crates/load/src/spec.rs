@@ -154,6 +154,27 @@ pub struct Tls {
     pub trust: Trust,
     /// Whether a new connection may take up the session of an earlier one of its thread.
     pub resumption: bool,
+    /// Sent to a server that asks for a client certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientCertificate>,
+}
+
+/// A client certificate and its private key.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientCertificate {
+    /// The certificate, and those that lead to its authority, in PEM.
+    #[serde(with = "as_base64")]
+    pub chain: Vec<u8>,
+    /// The private key in PEM, not encrypted.
+    #[serde(with = "as_base64")]
+    pub key: Vec<u8>,
+}
+
+impl fmt::Debug for ClientCertificate {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCertificate").finish_non_exhaustive()
+    }
 }
 
 /// Which certificates are trusted.

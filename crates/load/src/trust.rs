@@ -1,17 +1,22 @@
 //! Which certificates are trusted, and what is offered to the server: the part of TLS that is settled before any connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, InconsistentKeys, RootCertStore, SignatureScheme,
+};
 
 use crate::connection::TlsSettings;
 use crate::error::refuse;
-use crate::{LoadError, Protocol, Tls, Trust};
+use crate::{ClientCertificate, LoadError, Protocol, Tls, Trust};
 
 /// Sessions that a thread remembers for resumption.
 const SESSIONS: usize = 256;
@@ -26,16 +31,75 @@ pub(crate) fn settings(tls: &Tls, protocol: Protocol) -> Result<TlsSettings, Loa
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .or_else(|error| refuse("load.tls", error.to_string()))?;
-    let builder = match &tls.trust {
-        Trust::System => builder.with_root_certificates(system_roots()?),
-        Trust::Authorities(pem) => builder.with_root_certificates(own_roots(pem)?),
-        Trust::Anything => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Credulous(provider)))
-        }
+    let verifier: Arc<dyn ServerCertVerifier> = match &tls.trust {
+        Trust::System => Arc::new(Trusting::new(system_certificates(), &provider)?),
+        Trust::Authorities(pem) => Arc::new(Trusting::new(own_certificates(pem)?, &provider)?),
+        Trust::Anything => Arc::new(Credulous(provider.clone())),
     };
-    let mut config = builder.with_no_client_auth();
+    let key = tls.client.as_ref().map(|client| certified_key(client, &provider)).transpose()?;
+    let client = Arc::new(ClientKey { key, asked: AtomicBool::new(false) });
+    let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+    let mut config = builder.with_client_cert_resolver(client.clone());
     config.alpn_protocols = vec![crate::protocol::row(protocol).alpn.into()];
-    Ok(TlsSettings { config: Arc::new(config), name })
+    Ok(TlsSettings { config: Arc::new(config), name, client })
+}
+
+/// Returns the client certificate to servers that ask for one.
+#[derive(Debug)]
+pub(crate) struct ClientKey {
+    key: Option<Arc<CertifiedKey>>,
+    /// Whether a server has asked.
+    asked: AtomicBool,
+}
+
+impl ClientKey {
+    /// Whether a server asked for a certificate, and if so whether there was one to send.
+    pub(crate) fn asked(&self) -> Option<bool> {
+        self.asked.load(Ordering::Relaxed).then_some(self.key.is_some())
+    }
+}
+
+impl ResolvesClientCert for ClientKey {
+    fn resolve(&self, _issuers: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.asked.store(true, Ordering::Relaxed);
+        self.key.clone()
+    }
+
+    fn has_certs(&self) -> bool {
+        self.key.is_some()
+    }
+}
+
+/// Reads a client certificate, and checks that the key is its own.
+fn certified_key(
+    client: &ClientCertificate,
+    provider: &CryptoProvider,
+) -> Result<Arc<CertifiedKey>, LoadError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&client.chain).collect();
+    let chain = chain.or_else(|why| refuse("load.tls.cert", why.to_string()))?;
+    if chain.is_empty() {
+        return refuse("load.tls.cert", "no certificate in PEM form was found");
+    }
+    let key = PrivateKeyDer::from_pem_slice(&client.key).or_else(|_| {
+        let is_encrypted = client.key.windows(9).any(|word| word == b"ENCRYPTED");
+        refuse(
+            "load.tls.key",
+            if is_encrypted {
+                "the private key is encrypted: `openssl pkey -in KEY -out PLAIN` writes one that is not"
+            } else {
+                "no private key in PEM form was found"
+            },
+        )
+    })?;
+    let key = provider.key_provider.load_private_key(key);
+    let key = CertifiedKey::new(chain, key.or_else(|why| refuse("load.tls.key", why.to_string()))?);
+    // A certificate of X.509 version 1 cannot be read here; it is the server who judges it.
+    match key.keys_match() {
+        Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
+            refuse("load.tls.key", "the private key is not that of the certificate")
+        }
+        _ => Ok(Arc::new(key)),
+    }
 }
 
 impl TlsSettings {
@@ -44,31 +108,108 @@ impl TlsSettings {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption =
             if resume { Resumption::in_memory_sessions(SESSIONS) } else { Resumption::disabled() };
-        TlsSettings { config: Arc::new(config), name: self.name.clone() }
+        TlsSettings { config: Arc::new(config), name: self.name.clone(), client: self.client.clone() }
     }
 }
 
-fn system_roots() -> Result<RootCertStore, LoadError> {
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        return refuse("load.tls.trust", "this system trusts no certificate authority: give one, or none");
-    }
-    Ok(roots)
+fn system_certificates() -> Vec<CertificateDer<'static>> {
+    rustls_native_certs::load_native_certs().certs
 }
 
-fn own_roots(pem: &[u8]) -> Result<RootCertStore, LoadError> {
-    let mut roots = RootCertStore::empty();
+fn own_certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, LoadError> {
+    let mut certificates = Vec::new();
     for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
-        let added = certificate.map_err(|error| error.to_string());
-        let added = added.and_then(|one| roots.add(one).map_err(|error| error.to_string()));
-        added.or_else(|why| refuse("load.tls.trust", format!("certificate {}: {why}", index + 1)))?;
+        let read = certificate.map_err(|error| error.to_string());
+        let read = read.and_then(|one| {
+            RootCertStore::empty().add(one.clone()).map_err(|error| error.to_string())?;
+            Ok(one)
+        });
+        let refused = |why| refuse("load.tls.trust", format!("certificate {}: {why}", index + 1));
+        certificates.push(read.or_else(refused)?);
     }
-    if roots.is_empty() {
+    if certificates.is_empty() {
         return refuse("load.tls.trust", "no certificate in PEM form was found");
     }
-    Ok(roots)
+    Ok(certificates)
+}
+
+/// Trusts what these certificates have signed, and each of them where a server shows it as its own. Of `openssl req -x509` the second is
+/// one of an authority, which the usual rules refuse as a server's (RFC 5280 lets an application trust what it likes; OpenSSL and curl
+/// accept it).
+#[derive(Debug)]
+struct Trusting {
+    rules: Arc<WebPkiServerVerifier>,
+    certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Trusting {
+    fn new(
+        certificates: Vec<CertificateDer<'static>>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Trusting, LoadError> {
+        let mut roots = RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+        if added == 0 {
+            return refuse(
+                "load.tls.trust",
+                "this system trusts no certificate authority: give one, or none",
+            );
+        }
+        let rules = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+        let rules = rules.or_else(|error| refuse("load.tls.trust", error.to_string()))?;
+        Ok(Trusting { rules, certificates })
+    }
+}
+
+/// Whether the only fault of a server's certificate is that it is one of an authority. Its dates are checked before that, its name is not.
+/// The error of the verifier has no type of its own.
+pub(crate) fn is_of_authority(error: &CertificateError) -> bool {
+    matches!(error, CertificateError::Other(_)) && error.to_string().contains("CaUsedAsEndEntity")
+}
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let judged =
+            self.rules.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        match judged {
+            Err(rustls::Error::InvalidCertificate(error))
+                if is_of_authority(&error) && self.certificates.contains(end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            judged => judged,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.rules.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.rules.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.rules.supported_verify_schemes()
+    }
 }
 
 /// Believes every certificate, and still checks that the server holds its key: the handshake costs what it would cost.

@@ -449,6 +449,12 @@ pub struct Tls {
     pub server_name: Option<String>,
     /// Whether any certificate is trusted, so that nobody's identity is checked.
     pub insecure: bool,
+    /// A file with the client certificate, in PEM, for a server that asks for one; relative to the folder of this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cert: Option<PathBuf>,
+    /// A file with the private key of `cert`, in PEM and not encrypted. Without it: in the file of `cert`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
     /// Whether a new connection may take up the session of an earlier one.
     #[default(true)]
     pub resumption: bool,

@@ -314,10 +314,16 @@ fn tls(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Optio
         let message = "`load.tls` trusts anyone, and some authorities too";
         site.at(&at("insecure"), message, "leave `insecure` or `ca` out");
     }
-    let ca = written.ca.and_then(|ca| site.file(&at("ca"), &ca.to_string_lossy()));
+    if written.key.is_some() && written.cert.is_none() {
+        let message = "`load.tls.key` is the key of a client certificate, and there is no `load.tls.cert`";
+        site.at_key(&at("key"), message, "without effect");
+    }
+    let mut file = |key, written: Option<PathBuf>| site.file(&at(key), &written?.to_string_lossy());
+    let (ca, cert, key) = (file("ca", written.ca), file("cert", written.cert), file("key", written.key));
     let host = url.map_or("localhost", |url| url.host());
     let server_name = Some(written.server_name.unwrap_or_else(|| host.to_owned()));
-    Some(Tls { ca, server_name, ..written })
+    let (insecure, resumption) = (written.insecure, written.resumption);
+    Some(Tls { ca, server_name, insecure, cert, key, resumption })
 }
 
 fn sources(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Vec<IpAddr> {

@@ -251,6 +251,12 @@ pub struct Connection {
     /// Trust the authorities in this file (PEM) and no others [default: those that this system trusts]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<PathBuf>,
+    /// Client certificate in this file (PEM), for a server that asks for one
+    #[arg(long, value_name = "FILE")]
+    cert: Option<PathBuf>,
+    /// Private key of --cert in this file (PEM) [default: in the file of --cert]
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
     /// Name that is sent as SNI and that the certificate must have [default: the URL's host]
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
@@ -293,15 +299,21 @@ impl Connection {
             let flags = [
                 (self.insecure, "--insecure"),
                 (self.cacert.is_some(), "--cacert"),
+                (self.cert.is_some(), "--cert"),
                 (self.sni.is_some(), "--sni"),
                 (self.no_resume, "--no-resume"),
             ];
             let Some(flag) = exit::given(&flags) else { return Ok(None) };
             return Err(Failed::usage(format!("{flag} is about TLS, and {url} has none")).hint("https://"));
         }
-        let ca = self.cacert.as_deref().map(compare::authority).transpose()?;
+        let file = |flag: &str, path: &Option<PathBuf>| {
+            path.as_deref().map(|path| compare::tls_file(flag, path)).transpose()
+        };
+        let (ca, cert, key) =
+            (file("--cacert", &self.cacert)?, file("--cert", &self.cert)?, file("--key", &self.key)?);
         let server_name = Some(self.sni.clone().unwrap_or_else(|| url.host().to_owned()));
-        Ok(Some(Tls { ca, server_name, insecure: self.insecure, resumption: !self.no_resume }))
+        let (insecure, resumption) = (self.insecure, !self.no_resume);
+        Ok(Some(Tls { ca, server_name, insecure, cert, key, resumption }))
     }
 
     /// Where connections lead: to the URL's host, or to a socket in its place.

@@ -1,11 +1,12 @@
 //! What loads a trial, over which way and with what: threads of this process, or generators that are processes of their own. Both do the
 //! same to a service.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use load::{
-    Address, Arrivals, First, Generator, LoadError, LoadSpec, Request, Tls, Trust, Until, Users, Values,
+    Address, Arrivals, ClientCertificate, First, Generator, LoadError, LoadSpec, Request, Tls, Trust, Until,
+    Users, Values,
 };
 use model::{AskedOpen, FailureKind};
 use plan::{Generators, Load, Secrets, Variant};
@@ -306,7 +307,12 @@ pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
         (None, false) => Trust::System,
     };
     let server_name = tls.server_name.clone().unwrap_or_default();
-    Ok(Tls { server_name, trust, resumption: tls.resumption })
+    let of_client = |cert: &PathBuf| -> Result<ClientCertificate> {
+        let key = tls.key.as_ref().unwrap_or(cert);
+        Ok(ClientCertificate { chain: read(cert)?, key: read(key)? })
+    };
+    let client = tls.cert.as_ref().map(of_client).transpose()?;
+    Ok(Tls { server_name, trust, resumption: tls.resumption, client })
 }
 
 /// Reads rows of values; the end of the file's name says in which form.

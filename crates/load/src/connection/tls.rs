@@ -11,6 +11,8 @@ use rustls::unbuffered::{
 };
 use rustls::{AlertDescription, CertificateError, ClientConfig, Error, InvalidMessage, PeerIncompatible};
 
+use crate::trust::{ClientKey, is_of_authority};
+
 /// Encrypted ahead of what the socket has taken, at most.
 const RECORDS_BYTES_MAX: usize = 64 * 1024;
 /// What one message of a handshake may take, which has to be there in full before it is read.
@@ -23,6 +25,7 @@ const HEADER_BYTES: usize = 5;
 pub(crate) struct TlsSettings {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
+    pub(crate) client: Arc<ClientKey>,
 }
 
 pub(super) struct TlsError {
@@ -32,6 +35,7 @@ pub(super) struct TlsError {
 
 pub(super) struct Tls {
     pub(super) session: UnbufferedClientConnection,
+    client: Arc<ClientKey>,
     /// Received, and to be read with what follows: a record or a message of the handshake that has not ended.
     partial: Vec<u8>,
     /// Records to be written, from `written` on.
@@ -46,7 +50,8 @@ impl Tls {
     pub(super) fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
         let session = UnbufferedClientConnection::new(settings.config.clone(), settings.name.clone());
         let mut tls = Tls {
-            session: session.map_err(error)?,
+            session: session.map_err(|why| error(&why, &settings.client))?,
+            client: settings.client.clone(),
             partial: Vec::new(),
             records: Vec::new(),
             written: 0,
@@ -86,7 +91,7 @@ impl Tls {
         loop {
             let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut bytes[taken..]);
             taken += discard;
-            match state.map_err(error)? {
+            match state.map_err(|why| error(&why, &self.client))? {
                 ConnectionState::ReadTraffic(mut traffic) => {
                     while let Some(Ok(record)) = traffic.next_record() {
                         if !read(record.payload) {
@@ -155,9 +160,45 @@ fn missing(bytes: &[u8]) -> usize {
     end + HEADER_BYTES - bytes.len()
 }
 
-fn error(error: Error) -> TlsError {
+fn error(error: &Error, client: &ClientKey) -> TlsError {
     let is_of_certificate = matches!(error, Error::InvalidCertificate(_));
-    TlsError { cause: if is_of_certificate { Cause::Certificate } else { Cause::Tls }, text: text(&error) }
+    let text = match error {
+        Error::AlertReceived(alert) => format!("the server refused: {}", refusal(*alert, client)),
+        error => text(error),
+    };
+    TlsError { cause: if is_of_certificate { Cause::Certificate } else { Cause::Tls }, text }
+}
+
+/// The reason for an alert. A server that asks for a client certificate has many alerts for one that does not come; only TLS 1.3 has one of
+/// its own.
+fn refusal(alert: AlertDescription, client: &ClientKey) -> String {
+    match client.asked() {
+        Some(false) => {
+            format!(
+                "it asks for a client certificate: --cert FILE and --key FILE, in a file load.tls.cert and key, name one ({alert:?})"
+            )
+        }
+        Some(true) if is_about_certificate(alert) => {
+            format!("it does not accept the client certificate ({alert:?})")
+        }
+        _ => alert_text(alert),
+    }
+}
+
+fn is_about_certificate(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+            | Alert::CertificateRequired
+            | Alert::HandshakeFailure
+    )
 }
 
 // What went wrong with TLS, in words that say what to do about it.
@@ -168,7 +209,6 @@ fn text(error: &Error) -> String {
         Error::InvalidMessage(
             InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
         ) => "what came is not TLS: does the server speak plain HTTP on this port?".into(),
-        Error::AlertReceived(alert) => format!("the server refused: {}", alert_text(*alert)),
         Error::NoApplicationProtocol => {
             "the server does not offer the protocol that was asked for (ALPN)".into()
         }
@@ -201,9 +241,10 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             format!("the server's certificate is for another name: {text}")
         }
-        // That of the verifier has no type of its own.
-        _ if text.contains("CaUsedAsEndEntity") => {
-            "the server's certificate is one of an authority (CA:TRUE), which may sign others but not be a server's".into()
+        _ if is_of_authority(error) => {
+            "the server's certificate is one of an authority (CA:TRUE), which may sign others but not be a server's unless it is itself \
+             among the trusted ones"
+                .into()
         }
         _ => format!("the server's certificate is not accepted: {text}"),
     }
@@ -218,9 +259,6 @@ fn alert_text(alert: AlertDescription) -> String {
         AlertDescription::UnrecognisedName => "it does not know this server name (unrecognized_name)",
         AlertDescription::NoApplicationProtocol => {
             "it does not offer the protocol that was asked for, HTTP/2 or HTTP/1.1 (no_application_protocol)"
-        }
-        AlertDescription::CertificateRequired => {
-            "it wants a certificate of the client's (certificate_required)"
         }
         other => return format!("{other:?}"),
     };

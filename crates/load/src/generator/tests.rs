@@ -39,7 +39,12 @@ fn a_spec_comes_out_of_json_as_it_went_in() {
     let rate = Rate::Ramp { from_per_s: 1.0, to_per_s: 2.5, over: Duration::from_millis(1500) };
     let arrivals = Arrivals::Open { rate, process: Process::Poisson, seed: u64::MAX };
     let contract = Contract { content: Some(Digest::of(b"x")), ..Contract::default() };
-    let tls = Some(Tls { server_name: "a".into(), trust: Trust::Authorities(vec![1, 2]), resumption: true });
+    let tls = Some(Tls {
+        server_name: "a".into(),
+        trust: Trust::Authorities(vec![1, 2]),
+        resumption: true,
+        client: None,
+    });
     let spec = LoadSpec { requests: vec![request], arrivals, contract, tls, ..spec(7) }
         .divided_among(2, |_, _| 2)
         .remove(1);

@@ -117,7 +117,8 @@ fn post() -> Request {
 /// One slice, all of which must be good; and what the server told of it.
 fn loaded(flags: &[&str], secure: bool, request: Request, status: u16) -> (Counts, Told) {
     let server = Nghttpd::start(flags, secure);
-    let tls = Tls { server_name: "proofload.test".into(), trust: Trust::Anything, resumption: true };
+    let tls =
+        Tls { server_name: "proofload.test".into(), trust: Trust::Anything, resumption: true, client: None };
     let spec = LoadSpec {
         threads: 2,
         protocol: Protocol::Http2 { streams: STREAMS },

@@ -47,7 +47,7 @@ fn the_access_log_has_as_many_lines_as_requests_were_sent() {
 
 fn tls(nginx: &Nginx) -> Tls {
     let trust = Trust::Authorities(nginx.authority.clone());
-    Tls { server_name: NAME.into(), trust, resumption: true }
+    Tls { server_name: NAME.into(), trust, resumption: true, client: None }
 }
 
 /// One slice of so many requests, all of which must be good and in the access log, which is returned.

@@ -128,7 +128,12 @@ fn a_handshake_without_an_answer_is_given_up_each_time() {
         connect_timeout: Duration::from_millis(200),
         ..spec(listener.local_addr().unwrap(), 2, DriverChoice::Auto)
     };
-    let tls = Some(Tls { server_name: "proofload.test".into(), trust: Trust::Anything, resumption: true });
+    let tls = Some(Tls {
+        server_name: "proofload.test".into(),
+        trust: Trust::Anything,
+        resumption: true,
+        client: None,
+    });
     let secure = LoadSpec { tls, ..limits.clone() };
     for (spec, phase) in [
         (secure.clone(), Phase::Tls),

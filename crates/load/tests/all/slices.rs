@@ -150,7 +150,7 @@ fn what_cannot_be_is_refused_before_it_starts() {
     let v6 = vec![IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let nameless = vec![Request::new("GET", "/", "")];
     let trust = Trust::Authorities(b"nothing".to_vec());
-    let nonsense = Tls { server_name: "a".into(), trust, resumption: true };
+    let nonsense = Tls { server_name: "a".into(), trust, resumption: true, client: None };
     for spec in [from("127.0.0.9"), path(107), speaking(Protocol::Http1 { pipeline: 1000 })] {
         assert!(Generator::start(spec).is_ok());
     }

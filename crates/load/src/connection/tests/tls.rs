@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 
 use super::*;
-use crate::{Tls, Trust, trust};
+use crate::{ClientCertificate, Tls, Trust, trust};
 
 const NAME: &str = "proofload.test";
 const HTTP1: Protocol = Protocol::Http1 { pipeline: 1 };
@@ -45,7 +45,8 @@ pub(super) fn client(protocol: Protocol) -> TlsSettings {
 
 fn client_of(certified: &Certified, name: &str, protocol: Protocol) -> TlsSettings {
     let trust = Trust::Authorities(certified.0.clone().into_bytes());
-    trust::settings(&Tls { server_name: name.into(), trust, resumption: true }, protocol).unwrap()
+    trust::settings(&Tls { server_name: name.into(), trust, resumption: true, client: None }, protocol)
+        .unwrap()
 }
 
 /// The other end.
@@ -256,4 +257,105 @@ fn a_long_request_is_written_as_the_socket_takes_it() {
     assert!(bench.worker.output(0).unwrap().len() < 100_000);
     bench.pass(TIMEOUT_NS);
     assert_eq!(bench.books(), "opened 1, send timeout x 1");
+}
+
+/// A client with this key that trusts the server's own certificate, one of an authority.
+fn trusting_itself(names: &str, client: Option<ClientCertificate>) -> (Certified, TlsSettings) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut parameters = rcgen::CertificateParams::new(vec![NAME.to_string()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = parameters.self_signed(&key).unwrap();
+    let trust = Trust::Authorities(certificate.pem().into_bytes());
+    let tls = Tls { server_name: names.into(), trust, resumption: true, client };
+    let settings = trust::settings(&tls, HTTP1).unwrap();
+    ((certificate.pem(), certificate.der().clone(), key.serialize_der()), settings)
+}
+
+#[test]
+fn trusts_an_authority_that_is_the_server_itself() {
+    for (name, said) in [(NAME, ""), ("other.test", "for another name")] {
+        let (certified, settings) = trusting_itself(name, None);
+        let mut bench = Bench::new(&get(), HTTP1, Some(settings), (Cut::Whole, 1));
+        let config = Server::config_of(&certified, VERSIONS[1], b"http/1.1");
+        handshake(&mut bench, &config);
+        assert_eq!(bench.is_open(), said.is_empty());
+        let error = bench.slice().tls_error.unwrap_or_default();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+/// Both speak in turns; an error of the server is an alert to the client.
+fn handshake(bench: &mut Bench, config: &Arc<ServerConfig>) {
+    const TURNS: usize = 6;
+    let mut server = Server::new(config);
+    for _ in 0..TURNS {
+        let said = bench.said();
+        let mut rest = &said[..];
+        while !rest.is_empty() && server.0.read_tls(&mut rest).is_ok() {
+            let _ = server.0.process_new_packets();
+        }
+        bench.hear(&server.records());
+    }
+}
+
+#[test]
+fn sends_a_client_certificate_to_servers_that_ask() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec!["client".to_string()]).unwrap();
+    let certificate = certificate.self_signed(&key).unwrap();
+    let client =
+        ClientCertificate { chain: certificate.pem().into_bytes(), key: key.serialize_pem().into_bytes() };
+    assert!(!format!("{client:?}").contains("PRIVATE"), "no key in logs");
+    for version in VERSIONS {
+        for client in [None, Some(client.clone())] {
+            let given = client.is_some();
+            let (certified, settings) = trusting_itself(NAME, client);
+            let config = asking(&certified, version, certificate.der());
+            let mut bench = Bench::new(&get(), HTTP1, Some(settings), (Cut::Whole, 1));
+            handshake(&mut bench, &config);
+            let error = bench.slice().tls_error.unwrap_or_default();
+            assert_eq!(error.is_empty(), given, "{version:?}: {error}");
+            assert!(
+                given || error.contains("it asks for a client certificate: --cert"),
+                "{version:?}: {error}"
+            );
+        }
+    }
+}
+
+/// A server that demands a certificate signed by this authority.
+fn asking(
+    certified: &Certified,
+    version: &'static SupportedProtocolVersion,
+    authority: &CertificateDer<'static>,
+) -> Arc<ServerConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(authority.clone()).unwrap();
+    let verifier =
+        rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
+    let key = PrivateKeyDer::try_from(certified.2.clone()).unwrap();
+    let builder = builder.with_client_cert_verifier(verifier.build().unwrap());
+    let mut config = builder.with_single_cert(vec![certified.1.clone()], key).unwrap();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(config)
+}
+
+#[test]
+fn refuses_a_client_certificate_without_its_key() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec!["client".to_string()]).unwrap();
+    let chain = certificate.self_signed(&key).unwrap().pem().into_bytes();
+    let other = rcgen::KeyPair::generate().unwrap().serialize_pem().into_bytes();
+    let encrypted =
+        b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n".to_vec();
+    for (key, said) in
+        [(other, "not that of the certificate"), (encrypted, "encrypted"), (chain.clone(), "no private key")]
+    {
+        let client = Some(ClientCertificate { chain: chain.clone(), key });
+        let tls = Tls { server_name: NAME.into(), trust: Trust::Anything, resumption: true, client };
+        let error = trust::settings(&tls, HTTP1).err().expect("it is refused").to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
