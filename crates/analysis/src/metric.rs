@@ -36,13 +36,25 @@ fn sampler(metric: Metric) -> Sampler {
         }
         Metric::PeakMemory => Sampler::Trial(|trial| Some(trial.ended.as_ref()?.peak_rss_bytes as f64)),
         Metric::Capacity => Sampler::Search,
-        Metric::P50 | Metric::P90 | Metric::P99 | Metric::P999 => Sampler::Response,
+        Metric::P50 | Metric::P75 | Metric::P90 | Metric::P95 | Metric::P99 | Metric::P995 | Metric::P999 => {
+            Sampler::Response
+        }
     }
 }
 
-/// The metrics that a record has figures of. In open loop throughput is none of them: it is given.
+/// The metrics that reports of a record have: the usual ones that it has figures of, and those that the plan names. In open loop throughput
+/// is none of them: it is given.
 pub fn metrics(record: &Record) -> impl Iterator<Item = Metric> {
-    Metric::of(record.pacing())
+    Metric::of(record.pacing()).filter(|metric| is_reported(record, *metric))
+}
+
+/// Whether reports of a record have this metric, if there are figures of it.
+pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
+    let plan = &record.header.plan;
+    let limits = plan.gate.iter().map(|entry| entry.limit.figure);
+    metric.row().usual
+        || plan.design.metrics().any(|judged| judged == metric)
+        || limits.filter_map(plan::Figure::metric).any(|bounded| bounded == metric)
 }
 
 /// Whether a metric's value is a ratio of sums, so that parts of a trial have it like the whole.
@@ -255,7 +267,8 @@ pub(crate) fn log_values(blocks: &[BlockFigures], metric: Metric, variant: usize
 /// share of responses that took no longer and w the block's responses over those of a mean block. Their mean is ln Q and their spread its
 /// uncertainty. To leave out a block and look again will not do: quantiles come in steps of 0.1 %, which would count once for each block.
 fn pool(record: &Record, blocks: &mut [BlockFigures]) {
-    let quantiles: Vec<Metric> = metrics(record).filter(|metric| metric.quantile().is_some()).collect();
+    let quantiles: Vec<Metric> =
+        Metric::of(record.pacing()).filter(|metric| metric.quantile().is_some()).collect();
     for variant in 0..record.header.plan.variants.len() {
         let response = |block: &Block| {
             let opens = block.trial(variant).into_iter().flat_map(Trial::measured);

@@ -11,7 +11,7 @@ pub(crate) use stats::mean;
 use stats::{Interval, Latencies};
 
 use crate::failure::{self, NoSuccess};
-use crate::metric::{BlockFigures, is_once};
+use crate::metric::{BlockFigures, is_once, is_reported};
 
 /// Level of the interval of the share of failed requests.
 const FAILED_LEVEL: f64 = 0.95;
@@ -121,7 +121,10 @@ impl Variant {
                 .filter(|_| is_started),
             peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
                 .filter(|_| is_started),
-            response_time: Metric::latencies().filter_map(|of| response_time(blocks, index, of)).collect(),
+            response_time: Metric::latencies()
+                .filter(|metric| is_reported(record, *metric))
+                .filter_map(|of| response_time(blocks, index, of))
+                .collect(),
             body_bytes_per_response: per(sum(|of| of.counts.body_bytes), sum(|of| of.counts.responses)),
             requests,
             failed,

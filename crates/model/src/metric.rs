@@ -58,6 +58,8 @@ pub struct MetricRow {
     pub quantile: Option<f64>,
     /// Whether it is a figure of the service's processes, and not of its responses: of what runs in a cluster nobody knows it.
     pub of_processes: bool,
+    /// Whether reports have it without being asked.
+    pub usual: bool,
 }
 
 /// Makes the metrics, each with its name and its row, and the list of them all.
@@ -108,6 +110,7 @@ metrics! {
         loops: Loop::Closed,
         quantile: None,
         of_processes: false,
+        usual: true,
     };
     /// CPU time of all of the variant's services per successful response; less is better.
     CpuPerRequest = "cpu_per_request": MetricRow {
@@ -123,6 +126,7 @@ metrics! {
         loops: Loop::Either,
         quantile: None,
         of_processes: true,
+        usual: true,
     };
     /// Peak resident memory of all of the variant's processes; less is better.
     PeakMemory = "peak_memory": MetricRow {
@@ -138,6 +142,7 @@ metrics! {
         loops: Loop::Either,
         quantile: None,
         of_processes: true,
+        usual: true,
     };
     /// The highest rate of requests at which the variant keeps the limits of `design.slo`; more is better.
     Capacity = "capacity": MetricRow {
@@ -153,15 +158,27 @@ metrics! {
         loops: Loop::Search,
         quantile: None,
         of_processes: false,
+        usual: true,
     };
     /// Median response time, from when a request was due, in open loop; less is better.
     P50 = "p50": response_time("p50 response time", "p50", 0.5);
+    /// 75th percentile of the response time in open loop; less is better.
+    P75 = "p75": unusual(response_time("p75 response time", "p75", 0.75));
     /// 90th percentile of the response time in open loop; less is better.
     P90 = "p90": response_time("p90 response time", "p90", 0.9);
+    /// 95th percentile of the response time in open loop; less is better.
+    P95 = "p95": unusual(response_time("p95 response time", "p95", 0.95));
     /// 99th percentile of the response time in open loop; less is better.
     P99 = "p99": response_time("p99 response time", "p99", 0.99);
+    /// 99.5th percentile of the response time in open loop; less is better.
+    P995 = "p99.5": unusual(response_time("p99.5 response time", "p99.5", 0.995));
     /// 99.9th percentile of the response time in open loop; less is better.
     P999 = "p99.9": response_time("p99.9 response time", "p99.9", 0.999);
+}
+
+/// The row of a metric that is reported only if the plan names it.
+const fn unusual(row: MetricRow) -> MetricRow {
+    MetricRow { usual: false, ..row }
 }
 
 /// The row of a quantile of the response time.
@@ -179,6 +196,7 @@ const fn response_time(title: &'static str, heading: &'static str, quantile: f64
         loops: Loop::Open,
         quantile: Some(quantile),
         of_processes: false,
+        usual: true,
     }
 }
 
@@ -253,6 +271,6 @@ mod tests {
             Metric::of(Pacing::Closed)
                 .all(|metric| metric != Metric::Capacity && metric.row().quantile.is_none())
         );
-        assert_eq!(Metric::latencies().count(), 4);
+        assert_eq!(Metric::latencies().count(), 7);
     }
 }

@@ -158,13 +158,28 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, written) = (text[..at].trim(), text[at..].trim());
     let Some(figure) = Figure::named(name) else {
-        let hint = did_you_mean(name, "figures", Figure::all().map(Figure::name));
+        let hint = quantile_hint(name, written)
+            .unwrap_or_else(|| did_you_mean(name, "figures", Figure::all().map(Figure::name)));
         return Err(format!("there is no figure `{name}`; a limit is written \"p99 < 50ms\": {hint}"));
     };
     if written.is_empty() {
         return Err(format!("`{name}` has no bound; a limit is written \"p99 < 50ms\""));
     }
     Limit::read(figure, written).map_err(|(reason, hint)| format!("`{written}` {reason}: {hint}"))
+}
+
+/// A hint for quantiles that are written otherwise, as k6 does (`p(95)<200`), and for those that are not measured.
+fn quantile_hint(name: &str, written: &str) -> Option<String> {
+    let digits = name.strip_prefix('p')?.trim_matches(['(', ')']);
+    let percent: f64 = digits.parse().ok().filter(|percent| (0.0..100.0).contains(percent))?;
+    let name = format!("p{percent}");
+    if Figure::named(&name).is_none() {
+        let known: Vec<&str> = Metric::latencies().map(Metric::name).collect();
+        return Some(format!("the quantiles are {}", known.join(", ")));
+    }
+    let bound = written.trim_start_matches(['<', '>', '=']).trim();
+    let unit = if bound.ends_with(|last: char| last.is_ascii_digit()) { "ms" } else { "" };
+    Some(format!("write \"{name} < {bound}{unit}\""))
 }
 
 /// A change beyond this is a slip of the hand.

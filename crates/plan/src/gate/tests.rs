@@ -209,3 +209,18 @@ fn numbers_of_variables_keep_their_text() {
     };
     assert_eq!([env(0), env(1)], ["1.50 1e3 0x10 1_000 true", "2 1e3 0x10 1_000 true"]);
 }
+
+#[test]
+fn quantiles_of_other_tools_get_a_hint() {
+    for (text, hint) in [
+        ("p(95)<200", "write \"p95 < 200ms\""),
+        ("p(99.9) < 1s", "write \"p99.9 < 1s\""),
+        ("p97 < 20ms", "the quantiles are p50, p75, p90, p95, p99, p99.5, p99.9"),
+    ] {
+        let problem = limit(text).expect_err("it is refused");
+        assert!(problem.contains(hint), "{problem}");
+    }
+    for name in ["p75", "p95", "p99.5"] {
+        assert!(limit(&format!("{name} < 20ms")).is_ok(), "{name}");
+    }
+}

@@ -23,7 +23,8 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     // In open loop throughput and cores are what the rate makes them, and have no column. Of the quantiles the usual ones have one,
     // and those that are judged.
     let judged = |of: &Metric| record.header.plan.design.metrics().any(|judged| judged == *of);
-    let shown = |of: &Metric| *of != Metric::P999 || judged(of);
+    let shown =
+        |of: &Metric| judged(of) || (*of != Metric::P999 && analysis::metrics(record).any(|m| m == *of));
     let at_one_rate = record.pacing() == Pacing::Open;
     let quantiles: Vec<Metric> =
         if at_one_rate { Metric::latencies().filter(shown).collect() } else { Vec::new() };
