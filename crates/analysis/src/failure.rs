@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use model::quantity::span;
-use model::{Cause, Check, ErrorCount, FailureKind, Finding, Phase};
+use model::{Cause, Check, ErrorCount, FailureKind, Finding, LOCATION, Phase};
 use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,7 +78,7 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
         let is_log_in = |failure: &ContractFailure| matches!(failure.kind, FailureKind::LogIn(_));
         let by_status = !failures.iter().any(is_log_in);
         let unexpected = slice.counts.status.iter().filter(|(status, _)| by_status && !is_expected(**status));
-        unexpected.for_each(|(status, count)| add(format!("status {status}"), *count));
+        unexpected.for_each(|(status, count)| add(with_location(*status, failures), *count));
         for failure in failures.iter().filter(|of| !by_status || of.kind != FailureKind::Status) {
             let example = *examples.entry(&failure.kind).or_insert(&failure.example);
             let is_status = failure.kind == FailureKind::Status;
@@ -88,12 +88,36 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
         // A request that was given up is counted above.
         let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
         for error in slice.counts.errors.iter().filter(|error| !given_up(error)) {
-            add(format!("{} {}", error.phase, error.cause), error.count);
+            let way = match error.cause {
+                Cause::SpeaksHttp2 => {
+                    "the server speaks HTTP/2: --http2, in a file load.protocol = \"h2\"".to_owned()
+                }
+                Cause::SpeaksHttp1 => {
+                    "the server speaks HTTP/1.1, and not HTTP/2: leave out --http2".to_owned()
+                }
+                cause => format!("{} {cause}", error.phase),
+            };
+            add(way, error.count);
         }
     }
     let mut ways: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
     ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     ways
+}
+
+/// A status, of a redirect with where it leads.
+fn with_location(status: u16, failures: &[ContractFailure]) -> String {
+    let of_status = failures.iter().filter(|failure| failure.kind == FailureKind::Status);
+    let mut locations = of_status
+        .filter_map(|failure| failure.example.strip_prefix(&status.to_string())?.strip_prefix(LOCATION));
+    match locations.next() {
+        Some(place) => {
+            format!(
+                "status {status} to {place}; redirects are not followed: request that instead, by --path or the URL"
+            )
+        }
+        None => format!("status {status}"),
+    }
 }
 
 /// Fewer responses than this may be those of a cache that is not filled yet.

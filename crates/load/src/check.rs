@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use model::{ContentSeen, ContractFailure, FailureKind, SampleCounts};
+use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts};
 
 use crate::Contract;
 use crate::content::{Content, ContentReader};
@@ -110,7 +110,7 @@ impl Check {
             accepted => accepted.contains(&head.status),
         };
         if !met {
-            return Some(note(failures, |kind| *kind == FailureKind::Status, || head.status.to_string()));
+            return Some(note(failures, |kind| *kind == FailureKind::Status, || seen_status(head)));
         }
         let (name, _) = contract.headers.iter().find(|(name, accepted)| !has(head, name, accepted))?;
         let is_of = |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if of == name);
@@ -257,6 +257,14 @@ pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(lines.join(&b' '))
 }
 
+/// The status, of a redirect with where it leads.
+fn seen_status(head: &Head<'_>) -> String {
+    let place = values(head, "location").next().filter(|_| (300..400).contains(&head.status));
+    let place = place.map(|place| format!("{LOCATION}{}", String::from_utf8_lossy(&place)));
+    let told = format!("{}{}", head.status, place.unwrap_or_default());
+    told.chars().take(EXAMPLE_CHARS).collect()
+}
+
 fn seen_values(head: &Head<'_>, name: &str) -> String {
     let values: Vec<_> =
         values(head, name).map(|value| String::from_utf8_lossy(&value).into_owned()).collect();
@@ -295,6 +303,7 @@ mod tests {
         let of = |status, headers: &[_], bytes| judged(contract.clone(), status, headers, bytes);
         assert_eq!(of(204, &[("content-encoding", "GZIP")], 12), []);
         assert_eq!(of(301, &[], 12), [(FailureKind::Status, "301".into())]);
+        assert_eq!(of(302, &[("Location", "/en/")], 0), [(FailureKind::Status, "302 to /en/".into())]);
         let header = FailureKind::Header("Content-Encoding".into());
         assert_eq!(of(200, &[], 11), [(header.clone(), "absent".into())]);
         assert_eq!(of(200, &[("content-encoding", "zstd")], 12), [(header, "zstd".into())]);

@@ -49,6 +49,10 @@ pub enum Cause {
     ClosedEarly,
     /// What arrived is not a response, or follows one that nobody requested.
     Malformed,
+    /// What arrived is HTTP/2, and HTTP/1.1 was spoken.
+    SpeaksHttp2,
+    /// What arrived is HTTP/1, and HTTP/2 was spoken.
+    SpeaksHttp1,
     /// The response head is longer than 64 KiB or has more than 128 lines.
     TooLarge,
     /// No free local port is left for this address (`EADDRNOTAVAIL`).
@@ -126,6 +130,9 @@ pub struct ContractFailure {
     /// What was seen instead, the first time.
     pub example: String,
 }
+
+/// Between status and place in the example of a redirect: `302 to /en/`.
+pub const LOCATION: &str = " to ";
 
 /// What of a response broke the contract.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

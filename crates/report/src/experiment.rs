@@ -478,8 +478,14 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
         }
     }
     let sum = |of: fn(&Variant) -> u64| conclusion.variants.iter().map(of).sum::<u64>();
-    let requests = many(sum(|of| of.requests), "request");
-    let failed = format!("{} of {requests} failed", count(sum(|of| of.failed)));
+    let (mut failed, mut requests) = (sum(|of| of.failed), sum(|of| of.requests));
+    if requests == 0 {
+        // Without a complete block, those of the warm-up.
+        let slices = || record.trials().flat_map(|trial| &trial.slices);
+        requests = slices().map(|slice| slice.counts.due()).sum();
+        failed = slices().map(|slice| slice.counts.failed()).sum();
+    }
+    let failed = format!("{} of {} failed", count(failed), many(requests, "request"));
     let parts = [Some(blocks), Some(load_short(record)), cores_short(record), Some(failed)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

@@ -39,6 +39,12 @@ struct Http1 {
     piece_from: usize,
 }
 
+/// Why bytes are no response. A server of HTTP/2 sends its settings first: a frame of type 4 on stream 0 (RFC 9113, section 3.4).
+fn flaw(bytes: &[u8]) -> Cause {
+    let is_settings = matches!(bytes, [0, _, _, 4, 0, 0, 0, 0, 0, ..]);
+    if is_settings { Cause::SpeaksHttp2 } else { Cause::Malformed }
+}
+
 impl Http1 {
     fn clear(&mut self) {
         self.requests.clear();
@@ -48,7 +54,7 @@ impl Http1 {
     /// Bytes that nobody asked for. Some servers take leave of an idle connection with 408 (RFC 9110, section 15.5.9): that is its end.
     fn surplus(&self, bytes: &[u8], recorder: &mut Recorder<'_>) -> Effect {
         let is_farewell = bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408");
-        recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { Cause::Malformed });
+        recorder.tally.error(Phase::Idle, if is_farewell { Cause::Closed } else { flaw(bytes) });
         Effect::Lost
     }
 
@@ -149,7 +155,7 @@ impl Session for Http1 {
             let extra = match self.reader.read(bytes, &mut (request, &mut *recorder.check)) {
                 Ok(Progress::More) => return effect,
                 Ok(Progress::Done { extra }) => extra,
-                Err(ReadError::Malformed) => return self.lose(Cause::Malformed, recorder),
+                Err(ReadError::Malformed) => return self.lose(flaw(bytes), recorder),
                 Err(ReadError::TooLarge) => return self.lose(Cause::TooLarge, recorder),
             };
             effect = self.completed(recorder);

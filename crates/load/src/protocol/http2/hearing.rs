@@ -52,6 +52,12 @@ impl Http2 {
             Some(stream) => frame.kind == CONTINUATION && frame.stream == stream,
             None => frame.kind != CONTINUATION,
         };
+        // The begin of a status line, read as the head of a frame.
+        let is_status_line =
+            (frame.length, frame.kind, frame.flags) == (usize::from_be_bytes(*b"\0\0\0\0\0HTT"), b'P', b'/');
+        if is_status_line && self.peer.streams.is_none() {
+            return Err(Cause::SpeaksHttp1);
+        }
         // Its settings come first; but a peer that goes away at once is told from one that speaks something else.
         let is_greeting =
             matches!(frame.kind, SETTINGS | GOAWAY) && (frame.kind, frame.flags & ACK) != (SETTINGS, ACK);
