@@ -193,6 +193,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     check_commands(&course.plan)?;
     check_networks(&course.plan)?;
     check_address(&course.plan)?;
+    tell_untyped_body(&course.plan);
     let deployed = elsewhere::deployed(&course.plan, course.yes)?;
     let remote_hosts = elsewhere::open(&course.plan)?;
     let plan = course.plan.clone();
@@ -329,6 +330,19 @@ fn drop_unmeasured(plan: &mut Plan) {
 pub fn quick_budget(variants: usize, open: bool) -> Duration {
     let variant_s = if open { QUICK_VARIANT_OPEN_S } else { QUICK_VARIANT_S };
     Duration::from_secs(QUICK_MIN_S.max(variant_s * variants as u64))
+}
+
+/// Prints a note where a body is sent without its type: many services then do not read it.
+fn tell_untyped_body(plan: &Plan) {
+    if let Some(request) = plan.variants.iter().find_map(|variant| variant.load.untyped_body()) {
+        let body = request.body.trim_start();
+        let kind = if body.starts_with(['{', '[']) { "application/json" } else { "TYPE" };
+        print::tell!(
+            "note: the body of {} {} has no Content-Type, and a service may not read it: -H 'content-type: {kind}'",
+            request.method,
+            plan::masked(None, &request.path)
+        );
+    }
 }
 
 /// Whether the record can name its folder and those of the plan, which takes UTF-8.

@@ -488,6 +488,14 @@ impl Load {
         captured.map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The first request that has a body and does not say of which type.
+    pub fn untyped_body(&self) -> Option<&Request> {
+        let has_body = |of: &Request| !of.body.is_empty() || of.body_file.is_some();
+        let is_typed =
+            |of: &Request| of.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        self.requests.iter().find(|request| has_body(request) && !is_typed(request))
+    }
+
     /// What is requested, in a few words: method and path, or how many requests there are.
     pub fn title(&self) -> String {
         match self.requests.as_slice() {
