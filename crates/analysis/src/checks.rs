@@ -69,6 +69,7 @@ fn maker(check: Check) -> Maker {
         Check::StaleServer => Each(treatment::stale_server),
         Check::ProfilerOn => Each(profiler::profiler_on),
         Check::NothingObservable => Pair(observable::nothing_observable),
+        Check::CodingNotRequested => Each(treatment::coding_not_requested),
         Check::DifferentWork => Pair(work::different_work),
         Check::DifferentBodies => Pair(work::different_bodies),
         Check::Errors => Succeeding(work::errors),

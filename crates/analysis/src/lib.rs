@@ -152,6 +152,13 @@ fn only_if(so: bool) -> Option<()> {
     so.then_some(())
 }
 
+/// Whether a finding that a setting had no effect is refuted by a verdict.
+fn shows_effect(finding: &Finding, comparisons: &[Comparison]) -> bool {
+    let is_of = |of: &Comparison| finding.variants == [of.baseline, of.candidate];
+    (finding.check, finding.grade) == (Check::NothingObservable, Grade::Note)
+        && comparisons.iter().any(|of| is_of(of) && of.outcome.differs())
+}
+
 /// Draws every conclusion that a record allows.
 pub fn conclude(record: &Record) -> Conclusion {
     let searched = capacity::searched(record);
@@ -169,6 +176,7 @@ pub fn conclude(record: &Record) -> Conclusion {
     let variants = 0..record.header.plan.variants.len();
     let variants = variants.map(|index| Variant::of(record, &blocks, index)).collect();
     let comparisons = comparison::all(record, &blocks, &findings);
+    findings.retain(|finding| !shows_effect(finding, &comparisons));
     let effects = effect::all(record, &blocks, &findings);
     for (variant, of) in capacities.iter_mut().enumerate() {
         if findings.iter().any(|finding| finding.voids(variant, variant)) {

@@ -460,6 +460,13 @@ pub fn found(state: &State, started: &TrialStarted) -> Option<String> {
     lines.extend(shared.map(|port| {
         format!("several variants need port {port}, so they run one after the other and not in turns")
     }));
+    let coding = started.witnesses.iter().find_map(|seen| seen.coding_on_request.as_deref());
+    lines.extend(coding.map(|coding| {
+        format!(
+            "{variant}: responses are compressed only for clients that accept it, and these requests do not say so: \
+             -H 'accept-encoding: {coding}' measures compression"
+        )
+    }));
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

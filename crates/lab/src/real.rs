@@ -15,7 +15,9 @@ use load::{Address, DriverChoice};
 use machine::process::cpu_ns as process_cpu_ns;
 use machine::{Look, TcpCounters};
 use plan::{Cpus, Plan, Preparation, Variant};
-use record::{Capture, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted};
+use record::{
+    Capture, ContentSeen, MachineUse, Prepared, ServiceStarted, ServiceUse, Slice, TrialEnded, TrialStarted,
+};
 use remote::services::{First, HostView, PendingView, RemoteHost, ServiceHandle};
 
 use self::deployed::Loaded;
@@ -74,6 +76,8 @@ pub struct RealEnvironment {
     unseen: BTreeMap<usize, Option<String>>,
     /// Variants whose responses are not looked at again, because that took long.
     slow: BTreeSet<usize>,
+    /// Variants that were requested with `accept-encoding`.
+    coding_requested: BTreeSet<usize>,
     /// What moves the bytes of the load.
     pub driver: DriverChoice,
 }
@@ -94,6 +98,8 @@ struct Living {
     network: Option<Network>,
     /// What it loads, where nothing was started.
     loaded: Option<Loaded>,
+    /// Contents of sampled responses so far: see [`TrialEnded::contents`].
+    contents: BTreeMap<String, Vec<ContentSeen>>,
 }
 
 impl RealEnvironment {
@@ -132,6 +138,7 @@ impl RealEnvironment {
             watches,
             unseen: BTreeMap::new(),
             slow: BTreeSet::new(),
+            coding_requested: BTreeSet::new(),
             driver: DriverChoice::Auto,
         }
     }
@@ -265,6 +272,7 @@ impl Environment for RealEnvironment {
             requests_seed: start.requests_seed.wrapping_add(1),
             network,
             loaded,
+            contents: BTreeMap::new(),
         });
         self.pin(&started);
         Ok(started)

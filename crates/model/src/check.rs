@@ -88,6 +88,7 @@ const VOID: &[Grade] = &[Invalid];
 const WARNING: &[Grade] = &[Warning];
 const EITHER: &[Grade] = &[Invalid, Warning];
 const NOTE: &[Grade] = &[Note];
+const WARNING_OR_NOTE: &[Grade] = &[Warning, Note];
 
 /// Makes the checks, each with its number, its name and its row, and the list of them all.
 macro_rules! checks {
@@ -127,7 +128,8 @@ checks! {
     EnvironmentLost = "V2", "environment_lost": row(Treatment, VOID, "A variable did not reach the process").ending_run();
     StaleServer = "V3", "stale_server": row(Treatment, VOID, "Another process listened on the port").ending_run();
     ProfilerOn = "V4", "profiler_on": row(Treatment, VOID, "A profiler ran along").ending_run();
-    NothingObservable = "V5", "nothing_observable": row(Treatment, WARNING, "Two variants that differ in nothing");
+    NothingObservable = "V5", "nothing_observable": row(Treatment, WARNING_OR_NOTE, "Two variants that differ in nothing");
+    CodingNotRequested = "V56", "coding_not_requested": row(Treatment, WARNING_OR_NOTE, "Compression that no request asked for");
     DifferentWork = "V6", "different_work": row(Work, EITHER, "The variants did different work").of_pairs().ending_run();
     DifferentBodies = "V7", "different_bodies": row(Work, WARNING, "Responses of different size");
     Errors = "V8", "errors": row(Work, VOID, "Too many requests failed");

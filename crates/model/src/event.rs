@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Capture, Generator, GeneratorLost, Slice};
+use crate::{Capture, ContentSeen, Generator, GeneratorLost, Slice};
 
 /// One thing that happened: what is kept, and what whoever watches is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,6 +145,10 @@ pub struct Witness {
     /// Whether a second response had the same decoded body. Where it had not, or none was asked for because the first one took more than
     /// a second, bodies cannot be compared.
     pub repeats: bool,
+    /// Content coding of the response to the same request with `accept-encoding: gzip`. None if it is not coded then either, or if that was
+    /// not requested: it is once for each variant whose requests do not say what they accept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coding_on_request: Option<String>,
 }
 
 /// One service of a trial.
@@ -243,6 +247,9 @@ pub struct TrialEnded {
     /// The pods behind what was not started, when the load had ended; `None` also where they could not be looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<Vec<PodSeen>>,
+    /// Contents of sampled good responses by the request's name, at most two different ones of each: with two, contents vary.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub contents: BTreeMap<String, Vec<ContentSeen>>,
 }
 
 /// A service that lost workers during a trial.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::Quantity;
+use model::{Quantity, evidence};
 use plan::{Command, Comparison, Service, Source};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
@@ -26,15 +26,19 @@ const IDLE_HEADERS: &str = "date age expires last-modified etag set-cookie conne
 
 pub(super) fn nothing_observable(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let [baseline, candidate] = run.pair(asked)?;
-    alike(baseline, candidate).or_else(|| deployed::same_pods(baseline, candidate))
+    alike(baseline, candidate, run.plan.design.margin).or_else(|| deployed::same_pods(baseline, candidate))
 }
 
-fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
+fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>, margin: f64) -> Option<Seen> {
     let asked = asked_difference(baseline.plan, candidate.plan)?;
     let (one, other) = (Look::of(baseline)?, Look::of(candidate)?);
-    only_if(one.face == other.face && !differ(&one.witnesses, &other.witnesses))?;
+    only_if(!differ(&one.witnesses, &other.witnesses))?;
     let apart = one.cpu_ns_per_request.zip(other.cpu_ns_per_request);
-    let cpu = match apart.map(|(one, other)| (other / one - 1.0).abs()) {
+    let apart = apart.map(|(one, other)| (other / one - 1.0).abs());
+    if one.face != other.face {
+        return no_effect(&asked, apart?, margin);
+    }
+    let cpu = match apart {
         Some(apart) if apart > ALIKE_CPU_TOLERANCE => return None,
         Some(apart) => format!(", and CPU time per request is within {}", Quantity::share(apart)),
         None => String::new(),
@@ -46,6 +50,16 @@ fn alike(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Option<Seen> {
         ),
         "what is varied may never have reached the service: see whether a script drops it, and let the variants show it in a header",
     ))
+}
+
+/// A setting that reached the processes, and that nothing shows. Other code may well do the same as before.
+fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<Seen> {
+    only_if(cpu_apart <= margin && !asked.contains(".command"))?;
+    let evidence = evidence!(
+        "the plan changes {asked}, and responses are the same, CPU time per request within {apart}";
+        apart = Quantity::share(cpu_apart));
+    let remedy = "the setting may not have taken effect: see whether the service reads it, and whether these requests need what it changes";
+    Some(Seen::note((), evidence, remedy))
 }
 
 /// In what the plan starts two variants differently, if it could be seen: `services.api.command`.

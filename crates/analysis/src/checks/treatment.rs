@@ -7,7 +7,7 @@ use model::{FailureKind, Quantity, evidence};
 use plan::{Contract, Factor, Plan, Service};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
-use super::{Run, Seen, Variant, only_if, total, void};
+use super::{Run, Seen, Variant, only_if, total, void, warning};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
 const UNTREATED_SHARE_MIN: f64 = 0.95;
@@ -165,6 +165,26 @@ fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static s
         }
     };
     (seen, how)
+}
+
+/// A variant whose responses are compressed for clients that accept it, where the load's requests do not say so.
+pub(super) fn coding_not_requested(run: &Run<'_>, of: &Variant<'_>) -> Option<Seen> {
+    let (request, name) = coding_on_request(of)?;
+    let evidence = format!(
+        "{request} is compressed ({name}) for clients that accept it, and the requests do not say that they do"
+    );
+    let remedy = format!(
+        "this measures it without compression; -H 'accept-encoding: {name}', in a file load.headers.accept-encoding, measures it with"
+    );
+    // Where all would compress alike, the choice is the user's.
+    let coding = |other: &Variant<'_>| coding_on_request(other).map(|(_, name)| name) == Some(name);
+    let differs = !run.variants.iter().all(coding);
+    Some(if differs { warning(evidence, remedy) } else { Seen::note((), evidence, remedy) })
+}
+
+/// A request, and the coding that its response has if the request accepts it.
+fn coding_on_request<'a>(of: &Variant<'a>) -> Option<(&'a str, &'a str)> {
+    of.witnesses().find_map(|seen| Some((seen.request.as_str(), seen.coding_on_request.as_deref()?)))
 }
 
 /// Variables that are kept of every process, beside those that the experiment sets: they change from outside what runs.

@@ -1,13 +1,13 @@
 //! Whether variants did the work that was asked for, and compared ones the same: by what failed, by the responses before the load, content
 //! codings undone, and where a record does not say that, by the bytes that the load received.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use model::quantity::many;
 use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, evidence};
 use plan::{Comparison, Contract, Load, Request};
-use record::{ContractFailure, Slice, Witness};
+use record::{ContentSeen, ContractFailure, Slice, Witness};
 
 use super::treatment::{accept_encoding, has_status, values};
 use super::{Run, Seen, Variant, either, only_if, void, warning};
@@ -79,7 +79,9 @@ fn lost(slices: &[&Slice]) -> String {
 /// A finding for each comparison of variants that responded differently.
 pub(super) fn different_work(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let pair = Pair::of(run, asked)?;
-    let differences = pair.requests().filter_map(|(one, other)| pair.difference(&one, &other));
+    let looked_at = pair.requests().filter_map(|(one, other)| pair.difference(&one, &other));
+    let sampled = pair.sampled().filter_map(|(name, one, other)| pair.content_difference(name, &one, &other));
+    let differences = looked_at.chain(sampled);
     // The first that voids, of however many requests of a mix.
     let (is_void, evidence) =
         differences.reduce(|found, next| if next.0 && !found.0 { next } else { found })?;
@@ -101,7 +103,7 @@ pub(super) fn different_bodies(run: &Run<'_>, asked: &Comparison) -> Option<Seen
     let (baseline, candidate) = (sent_bytes(one)?, sent_bytes(other)?);
     let differ = |one: f64, other: f64| (one - other).abs() > BODY_BYTES_TOLERANCE * one.max(other);
     let as_in_load = |side: usize, bytes: f64| !differ([baseline, candidate][side], bytes);
-    only_if(differ(baseline, candidate) && !Pair::of(run, asked).is_some_and(|of| of.explains(as_in_load)))?;
+    only_if(differ(baseline, candidate) && !Pair::of(run, asked)?.explains(as_in_load))?;
     Some(warning(
         evidence!("{candidate} a response vs {baseline}";
             baseline = Quantity::bytes(baseline), candidate = Quantity::bytes(candidate)),
@@ -121,19 +123,60 @@ struct Pair<'a> {
     /// Whether the two may be of different commits, whose files lie in different folders.
     across_commits: bool,
     witnesses: [Vec<&'a Witness>; 2],
+    /// Contents that were sampled during the load, by request.
+    samples: [Samples<'a>; 2],
+}
+
+/// Of each request the contents sampled in each trial.
+type Samples<'a> = BTreeMap<&'a str, Vec<&'a [ContentSeen]>>;
+
+/// The content of a request's responses as far as it is the same in all of them.
+struct Steady<'a> {
+    /// None if the length varies.
+    bytes: Option<u64>,
+    /// None if the content varies, or one trial alone shows it.
+    sha256: Option<&'a str>,
+    content_type: Option<String>,
+}
+
+impl<'a> Steady<'a> {
+    fn of(looks: &Looks<'a>) -> Steady<'a> {
+        Steady { bytes: bytes(looks), sha256: hash(looks), content_type: Some(content_type(looks)) }
+    }
+
+    /// Of samples, that one is the content of all responses is seen from two at least.
+    fn sampled(trials: &[&'a [ContentSeen]]) -> Steady<'a> {
+        let all = || trials.iter().copied().flatten();
+        let first = all().next().filter(|first| all().all(|seen| seen.sha256 == first.sha256));
+        let first = first.filter(|_| all().map(|seen| seen.count).sum::<u64>() > 1);
+        Steady {
+            bytes: first.map(|seen| seen.decoded_bytes / seen.count.max(1)),
+            sha256: first.map(|seen| seen.sha256.as_str()).filter(|_| trials.len() > 1),
+            content_type: None,
+        }
+    }
+}
+
+fn samples<'a>(variant: &Variant<'a>) -> Samples<'a> {
+    let ended = variant.all_trials.iter().filter_map(|trial| trial.ended.as_ref());
+    let contents = ended.flat_map(|ended| &ended.contents);
+    model::grouped(contents.map(|(name, seen)| (name.as_str(), seen.as_slice()))).into_iter().collect()
 }
 
 /// All looks at one request of a variant, in all its trials.
 type Looks<'a> = Vec<&'a Witness>;
 
 impl<'a> Pair<'a> {
-    /// `None` where one of them was not looked at.
     fn of(run: &Run<'a>, asked: &Comparison) -> Option<Pair<'a>> {
         let pair = run.pair(asked)?;
-        let witnesses = pair.map(|variant| variant.witnesses().collect::<Vec<_>>());
+        let witnesses = pair.map(|variant| variant.witnesses().collect());
         let across_commits = run.plan.against.is_some();
         let variants = pair.map(|of| of.plan);
-        (!witnesses.iter().any(Vec::is_empty)).then_some(Pair { variants, across_commits, witnesses })
+        Some(Pair { variants, across_commits, witnesses, samples: pair.map(samples) })
+    }
+
+    fn is_single(&self) -> bool {
+        self.loads().iter().all(|load| !load.is_mix())
     }
 
     fn loads(&self) -> [&'a Load; 2] {
@@ -143,7 +186,7 @@ impl<'a> Pair<'a> {
     /// The looks of both at each request that both were sent. Of two variants that send one request each it is that one, be its
     /// path what it may.
     fn requests(&self) -> impl Iterator<Item = (Looks<'a>, Looks<'a>)> {
-        let single = self.loads().iter().all(|load| !load.is_mix());
+        let single = self.is_single();
         let names: BTreeSet<&str> = self.witnesses[0].iter().map(|of| of.request.as_str()).collect();
         let looks = move |side: usize, name: &str| -> Looks<'a> {
             let all = self.witnesses[side].iter().copied();
@@ -153,9 +196,23 @@ impl<'a> Pair<'a> {
         pairs.filter(|(_, other)| !other.is_empty())
     }
 
+    /// The sampled contents of both of each request that was not looked at before the load: its method may change something, or it goes
+    /// over TLS or HTTP/2, or users log in.
+    fn sampled(&self) -> impl Iterator<Item = (&'a str, Steady<'a>, Steady<'a>)> {
+        let [samples, other_samples] = &self.samples;
+        let single = self.is_single();
+        let looked_at = move |name: &str| {
+            self.witnesses.iter().all(|looks| looks.iter().any(|look| single || look.request == name))
+        };
+        samples.iter().filter(move |(name, _)| !looked_at(name)).filter_map(move |(name, one)| {
+            let other = if single { other_samples.values().next() } else { other_samples.get(name) };
+            Some((*name, Steady::sampled(one), Steady::sampled(other?)))
+        })
+    }
+
     /// How they differ in one request, and whether that voids.
     fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<(bool, Evidence)> {
-        let request = &one.first()?.request;
+        let request = one.first()?.request.as_str();
         let (status, other_status) = (status(one)?, status(other)?);
         let expected = |side: usize, status| has_status(contract_of(self.variants[side], request), status);
         // What is not expected counts as an error, and is told as such.
@@ -167,17 +224,29 @@ impl<'a> Pair<'a> {
             let evidence = evidence!("{request} had status {other_status} vs {status}");
             return (!by_plan).then_some((!declared, evidence));
         }
-        let (bytes, other_bytes) = (bytes(one)?, bytes(other)?);
+        self.content_difference(request, &Steady::of(one), &Steady::of(other))
+    }
+
+    /// How the contents of one request differ, and whether that voids.
+    fn content_difference(
+        &self,
+        request: &str,
+        one: &Steady<'_>,
+        other: &Steady<'_>,
+    ) -> Option<(bool, Evidence)> {
+        let declared = self.declares(request);
+        let (bytes, other_bytes) = (one.bytes?, other.bytes?);
         let apart = bytes.abs_diff(other_bytes);
         if apart as f64 > BODY_BYTES_TOLERANCE * bytes.max(other_bytes) as f64 {
             let evidence = evidence!("the content of {request} has {candidate} vs {baseline}, codings undone";
                 candidate = Quantity::bytes(other_bytes as f64), baseline = Quantity::bytes(bytes as f64));
             return Some((!declared && apart >= CONTENT_BYTES_MIN, evidence));
         }
-        let (hash, other_hash) = (hash(one)?, hash(other)?);
-        only_if(!declared && hash != other_hash)?;
-        let (one, other) = (content_type(one), content_type(other));
-        let types = if one == other { String::new() } else { format!(" (content-type {other} vs {one})") };
+        only_if(!declared && one.sha256? != other.sha256?)?;
+        let types = match (&one.content_type, &other.content_type) {
+            (Some(one), Some(other)) if one != other => format!(" (content-type {other} vs {one})"),
+            _ => String::new(),
+        };
         let evidence = evidence!("the content of {request} is another, though as long ({length}){types}";
             length = Quantity::bytes(bytes as f64));
         Some((false, evidence))
@@ -206,7 +275,7 @@ impl<'a> Pair<'a> {
             let one = all.iter().all(|look| as_in_load(side, look.body_bytes as f64));
             let seen = |name: &String| all.iter().any(|look| look.request == *name);
             let each = load.requests.iter().all(|request| seen(&request.name));
-            all.iter().all(known) && if load.is_mix() { each } else { one }
+            !all.is_empty() && all.iter().all(known) && if load.is_mix() { each } else { one }
         };
         let coding = |looks: Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
         let declared = |of: &plan::Variant| of.expect.headers.contains_key("content-encoding");

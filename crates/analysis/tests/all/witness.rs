@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use plan::Variant;
-use proofload_analysis::Grade::{Invalid, Warning};
+use proofload_analysis::Grade::{Invalid, Note, Warning};
 use proofload_analysis::{Finding, Outcome, conclude};
 use record::{
-    ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, Slice, TrialStarted, Witness,
+    ContentSeen, ContractFailure, FailureKind, ProcessSeen, Record, ServiceStarted, Slice, TrialStarted,
+    Witness,
 };
 
 use crate::given::{Plant, each, found, map, service, slices_of, trials_of};
@@ -335,6 +336,77 @@ fn different_answers_to_one_request_are_graded_by_what_the_plan_says_of_them() {
         starts(record, 1).for_each(|started| started.witnesses[0].decoded_sha256 = Some("bb".repeat(32)));
     };
     assert_eq!(graded(second, first_and_second), void);
+}
+
+/// Has each trial of a variant end with these contents of POST /, of so many bytes each, instead of looks before the load.
+fn sample(record: &mut Record, index: usize, contents: &[(&str, u64)]) {
+    for trial in trials_of(record, index) {
+        trial.started.witnesses.clear();
+        let seen = contents.iter().map(|(hash, bytes)| ContentSeen {
+            sha256: (*hash).to_owned(),
+            count: 3,
+            encoded_bytes: 3 * bytes,
+            decoded_bytes: 3 * bytes,
+        });
+        let contents = [("POST /".to_owned(), seen.collect())].into();
+        trial.ended.as_mut().expect("it ended").contents = contents;
+    }
+}
+
+#[test]
+fn sampled_contents_are_compared_for_every_method() {
+    let graded = |one: &[(&str, u64)], other: &[(&str, u64)], declare: Plant| {
+        let mut record = sound();
+        for (index, contents) in [one, other].into_iter().enumerate() {
+            variant(&mut record, index).load.requests[0].method = "POST".into();
+            sample(&mut record, index, contents);
+        }
+        declare(&mut record);
+        found(&record)
+    };
+    let (void, warned) = ([("different_work", Invalid)], [("different_work", Warning)]);
+    let plain: Plant = |_| {};
+    assert_eq!(graded(&[("a", 600)], &[("b", 50)], plain), void);
+    assert_eq!(graded(&[("a", 600)], &[("a", 600)], plain), []);
+    assert_eq!(graded(&[("a", 600)], &[("b", 600)], plain), warned, "as long");
+    assert_eq!(graded(&[("a", 600), ("c", 610)], &[("b", 50)], plain), [], "it is never the same");
+    let declared: Plant = |record| variant(record, 1).load.requests[0].body = "other".into();
+    assert_eq!(graded(&[("a", 600)], &[("b", 50)], declared), warned);
+}
+
+#[test]
+fn names_the_flag_for_compression_nobody_requested() {
+    let planted = |variants: &[usize]| {
+        let mut record = sound();
+        for index in variants {
+            let coding = Some("gzip".to_owned());
+            witnesses(&mut record, *index).take(1).for_each(|seen| seen.coding_on_request = coding.clone());
+        }
+        conclude(&record).findings
+    };
+    let one = planted(&[1]);
+    let finding = one.iter().find(|of| of.check.name() == "coding_not_requested").expect("it is told");
+    assert_eq!((finding.grade, finding.variants.as_slice()), (Warning, &[1][..]));
+    assert!(finding.remedy.contains("-H 'accept-encoding: gzip'"), "{}", finding.remedy);
+    assert!(planted(&[0, 1]).iter().all(|of| of.grade == Note), "both would");
+}
+
+#[test]
+fn notes_a_setting_that_changed_nothing_visible() {
+    let planted = |cost: f64| {
+        let mut record = sound();
+        let others: Vec<Slice> = slices_of(&mut record, 0).map(|slice| slice.clone()).collect();
+        for (slice, other) in slices_of(&mut record, 1).zip(others) {
+            (slice.counts, slice.services) = (other.counts, other.services);
+            slice.services[0].cpu_ns = (slice.services[0].cpu_ns as f64 * cost) as u64;
+        }
+        conclude(&record).findings
+    };
+    let findings = planted(1.001);
+    let note = findings.iter().find(|of| of.check.name() == "nothing_observable").expect("it is told");
+    assert_eq!(note.grade, Note);
+    assert!(note.remedy.contains("may not have taken effect"), "{}", note.remedy);
+    assert!(planted(1.2).iter().all(|of| of.check.name() != "nothing_observable"));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod gate;
 mod generators;
 mod habits;
 mod history;
+mod http;
 mod idle;
 mod init;
 mod limits;

@@ -1,6 +1,8 @@
 //! What of the engine's and the services' reports is kept. Pure: it moves figures and judges none.
 
-use record::{Counts, ServiceUse};
+use std::collections::BTreeMap;
+
+use record::{ContentSeen, Counts, ServiceUse};
 use services::Sample;
 use stats::Latencies;
 
@@ -64,6 +66,23 @@ pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
     counts
 }
 
+/// Different contents of a request that are kept: a second one shows that they vary.
+const CONTENTS_MAX: usize = 2;
+
+/// Adds the contents of a window's sampled responses.
+pub(super) fn keep_contents(contents: &mut BTreeMap<String, Vec<ContentSeen>>, counts: &Counts) {
+    for endpoint in counts.endpoints.iter().filter(|endpoint| !endpoint.contents.is_empty()) {
+        let kept = contents.entry(endpoint.name.clone()).or_default();
+        for seen in &endpoint.contents {
+            match kept.iter().position(|known| known.sha256 == seen.sha256) {
+                Some(place) => kept[place].merge(seen),
+                None if kept.len() < CONTENTS_MAX => kept.push(seen.clone()),
+                None => {}
+            }
+        }
+    }
+}
+
 pub(super) fn cpu_source(source: services::CpuSource) -> &'static str {
     match source {
         services::CpuSource::Group => "control group",
@@ -83,6 +102,26 @@ mod tests {
             if status.is_some() { response.record(ms * 1_000_000) } else { response.censor(ms * 1_000_000) }
         }
         model::EndpointOutcome { status, latency: response.clone(), response }
+    }
+
+    #[test]
+    fn keeps_two_contents_of_a_request_at_most() {
+        let seen = |text: &str| ContentSeen {
+            sha256: text.to_owned(),
+            count: 1,
+            encoded_bytes: 5,
+            decoded_bytes: 7,
+        };
+        let mut contents = BTreeMap::new();
+        for texts in [&["a"][..], &["a"], &["a", "b", "c"]] {
+            let endpoint = EndpointCounts {
+                contents: texts.iter().map(|text| seen(text)).collect(),
+                ..EndpointCounts::new("POST /")
+            };
+            keep_contents(&mut contents, &Counts { endpoints: vec![endpoint], ..Counts::default() });
+        }
+        let counts: Vec<_> = contents["POST /"].iter().map(|of| (of.sha256.as_str(), of.count)).collect();
+        assert_eq!(counts, [("a", 3), ("b", 1)]);
     }
 
     #[test]

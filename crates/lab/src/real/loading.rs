@@ -14,7 +14,7 @@ use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::{Error, Network};
 
 use super::elsewhere::Elsewhere;
-use super::keeping::kept;
+use super::keeping::{keep_contents, kept};
 use super::services::check_alive;
 use super::{RealEnvironment, hinted, living_of};
 use crate::environment::{Failure, Result, SliceSpec};
@@ -110,6 +110,7 @@ impl RealEnvironment {
             return Err(Failure::Interrupted);
         }
         let (mut counts, generators) = made?;
+        keep_contents(&mut living.contents, &counts);
         for failure in &mut counts.contract_failures {
             let name = if let FailureKind::Header(name) = &failure.kind { Some(name.as_str()) } else { None };
             failure.example = plan::masked(name, &failure.example);
@@ -295,7 +296,7 @@ fn name(request: &plan::Request, sent: &str) -> String {
     request.name.clone()
 }
 
-/// TLS with the authorities of its file.
+/// TLS with the authorities and the client certificate of its files.
 ///
 /// # Errors
 /// [`Failure::Refused`], if that cannot be read.

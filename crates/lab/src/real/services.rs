@@ -140,7 +140,7 @@ impl RealEnvironment {
 
     /// Stops the services of a trial, and tells what was seen of them at the end.
     pub(super) fn stopped(&mut self, living: Living) -> TrialEnded {
-        let Living { block, variant, services, loader, network, loaded, .. } = living;
+        let Living { block, variant, services, loader, network, loaded, contents, .. } = living;
         let watched = loaded.as_ref().and_then(Loaded::watched);
         let lost = services.iter().filter_map(|service| Some((service.name(), service.workers_lost().ok()?)));
         let lost = lost.chain(watched.map(|(service, seen)| (service, seen.lost())));
@@ -169,6 +169,7 @@ impl RealEnvironment {
             strangers_listening,
             late_ports,
             pods,
+            contents,
             ..TrialEnded::default()
         };
         // The entry first, then what it needs.

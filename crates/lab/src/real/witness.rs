@@ -44,8 +44,10 @@ impl RealEnvironment {
         };
         let cancelled = || self.stop.is_requested();
         let secrets = &self.plan.secrets;
-        let seen = || Ok(look(&plan.load, (plain, &host(plan, address)), secrets, &cancelled));
+        let codings = !self.coding_requested.contains(&variant);
+        let seen = || Ok(look(&plan.load, (plain, &host(plan, address)), secrets, codings, &cancelled));
         let (witnesses, slow) = at_client(network, seen)?;
+        self.coding_requested.insert(variant);
         if slow {
             self.slow.insert(variant);
         }
@@ -61,12 +63,13 @@ pub(super) fn plain(load: &plan::Load, address: &Address) -> Option<SocketAddr> 
     }
 }
 
-/// Looks at the responses to a load's requests. `cancelled` is asked before each. Also whether it took so long that later trials of the
-/// variant are better left alone.
+/// Looks at the responses to a load's requests, and with `codings` whether they would be compressed for a client that accepts it.
+/// `cancelled` is asked before each. Also whether it took so long that later trials of the variant are better left alone.
 fn look(
     load: &plan::Load,
     (address, host): (SocketAddr, &str),
     secrets: &Secrets,
+    codings: bool,
     cancelled: &dyn Fn() -> bool,
 ) -> (Vec<Witness>, bool) {
     let (began, mut witnesses) = (Instant::now(), Vec::new());
@@ -79,7 +82,11 @@ fn look(
         if cancelled() || left.is_zero() {
             break;
         }
-        witnesses.extend(witness(request, address, left, secrets));
+        let seen = witness(request, address, left, secrets);
+        witnesses.extend(seen.map(|seen| Witness {
+            coding_on_request: if codings { coding_on_request(&seen, request, address) } else { None },
+            ..seen
+        }));
     }
     (witnesses, began.elapsed() > SLOW.min(load.timeout / 2))
 }
@@ -95,6 +102,21 @@ fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &
     let quick = began.elapsed() <= SLOW;
     let second = if quick { load::fetch(address, request, timeout.min(SLOW)) } else { None };
     Some(told(request, first, second.as_ref(), secrets))
+}
+
+/// The coding that a response has if the request accepts gzip; see [`Witness::coding_on_request`].
+fn coding_on_request(seen: &Witness, request: &Request, address: SocketAddr) -> Option<String> {
+    let is_coded = seen.headers.iter().any(|(name, _)| name == "content-encoding");
+    // One that is not known to repeat may have taken long.
+    if !seen.repeats || is_coded || seen.accept_encoding.is_some() {
+        return None;
+    }
+    let mut request = request.clone();
+    request.headers.push(("accept-encoding".to_owned(), "gzip".to_owned()));
+    let coding = |(name, value): (String, String)| {
+        (name.eq_ignore_ascii_case("content-encoding") && value != "identity").then_some(value)
+    };
+    load::fetch(address, &request, SLOW)?.headers.into_iter().find_map(coding)
 }
 
 fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
@@ -117,6 +139,7 @@ fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &S
         decoded_bytes: first.decoded.map(|(bytes, _)| bytes),
         decoded_sha256: first.decoded.map(|(_, digest)| digest.to_string()),
         repeats,
+        coding_on_request: None,
     }
 }
 
@@ -159,7 +182,7 @@ mod tests {
     fn a_request_is_sent_twice_and_what_differs_does_not_repeat() {
         let patient = load("GET", Duration::from_secs(30));
         for (bodies, repeats) in [(&["same", "same"], true), (&["this", "that"], false)] {
-            let (witnesses, _) = look(&patient, (server(bodies), "h"), &Secrets::default(), &|| false);
+            let (witnesses, _) = look(&patient, (server(bodies), "h"), &Secrets::default(), false, &|| false);
             let [witness] = &witnesses[..] else { panic!("one request: {witnesses:?}") };
             assert_eq!((witness.repeats, witness.decoded_bytes, witness.status), (repeats, Some(4), 200));
             assert_eq!(
@@ -168,6 +191,31 @@ mod tests {
             );
             assert_eq!(witness.headers[0], ("x-long".to_owned(), "é".repeat(128)));
         }
+    }
+
+    #[test]
+    fn requests_a_compressed_response_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, mut head) = (stream.expect("a connection"), [0; 4096]);
+                let length = stream.read(&mut head).expect("a request");
+                let accepts = String::from_utf8_lossy(&head[..length]).contains("accept-encoding: gzip");
+                let coding = if accepts { "Content-Encoding: gzip\r\n" } else { "" };
+                let answer = format!("HTTP/1.1 200 OK\r\n{coding}Content-Length: 2\r\n\r\nok");
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let mut load = load("GET", Duration::from_secs(30));
+        let coding = |load: &plan::Load, codings: bool| {
+            let (witnesses, _) = look(load, (address, "h"), &Secrets::default(), codings, &|| false);
+            witnesses[0].coding_on_request.clone()
+        };
+        assert_eq!(coding(&load, true), None, "the request says what it accepts");
+        load.requests[0].headers.clear();
+        assert_eq!(coding(&load, true).as_deref(), Some("gzip"));
+        assert_eq!(coding(&load, false), None);
     }
 
     #[test]
@@ -180,11 +228,11 @@ mod tests {
         for (method, timeout, stopped) in
             [("POST", short, false), ("GET", Duration::from_secs(31), false), ("GET", short, true)]
         {
-            let seen = look(&load(method, timeout), (address, "h"), &Secrets::default(), &|| stopped);
+            let seen = look(&load(method, timeout), (address, "h"), &Secrets::default(), false, &|| stopped);
             assert_eq!(seen, (Vec::new(), false));
             assert!(listener.accept().is_err(), "{method} was sent");
         }
-        let (witnesses, _) = look(&load("GET", short), (address, "h"), &Secrets::default(), &|| false);
+        let (witnesses, _) = look(&load("GET", short), (address, "h"), &Secrets::default(), false, &|| false);
         assert!(witnesses.is_empty());
         assert!(listener.accept().is_ok());
     }

@@ -397,7 +397,7 @@ fn who_never_says_settings_never_opens() {
             bench.books()
         })
     };
-    assert_eq!(greeted(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "opened 0, connect malformed x 1");
+    assert_eq!(greeted(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "opened 0, connect speaks-http1 x 1");
     assert_eq!(greeted(&frame(SETTINGS, 0, 0, &[0, 5, 0, 0, 0, 1])), "opened 0, connect malformed x 1");
     assert_eq!(greeted(b""), "opened 0, connect closed-early x 1");
     assert_eq!(greeted(&goaway(0, ENHANCE_YOUR_CALM)), "opened 0, connect closed-early x 1");
