@@ -19,16 +19,16 @@ use crate::only_if;
 use crate::variant::{complete, due_and_failed, geometric_mean, mean, slices, total, trials};
 
 mod search;
+mod verdict;
 
-use search::{Found, clauses, last_closed, probes, quantile_s, rate};
+use search::{Clause, Found, clauses, last_closed, probes, quantile_s, rate};
 pub use search::{Pilot, at_limit_per_s, limit_s, next_rates, second_half_per_s};
+use verdict::{Crossing, FAR_BELOW, Holding, Step, judge};
 
 /// Shares this near to each other are one point of the curve.
 const SAME_RATE: f64 = 0.03;
 /// Fewer requests than this beyond a quantile do not bear a point of the curve.
 const BEYOND_LEAST: f64 = 3.0;
-/// Below this share of its capacity a queue is so far from its limits that chance does not break them.
-const FAR_BELOW: f64 = 0.7;
 /// In one process a limit breaks there for a pause of the machine, too.
 const BREAKING_LEAST: usize = 2;
 /// Connections over the requests that are served in the time a limit allows: services do not serve in the order of arrival.
@@ -49,15 +49,20 @@ const ENDS: f64 = 2.0;
 pub struct Capacity {
     /// Name of the variant.
     pub variant: String,
-    /// Requests per second: the geometric mean over processes. `None` before a block counts, where a limit is never or always kept, and where
-    /// it is void.
+    /// Requests per second at which the first limit is reached: the geometric mean over processes. `None` with fewer than two processes, where
+    /// a limit is never or always kept, and where it is void or inconclusive.
     pub per_s: Option<f64>,
-    /// Its 95 % interval over processes, widened by the bias that windows of finite length have; `None` with fewer than two of them.
+    /// Its 95 % interval over processes, widened by the bias that windows of finite length have; `None` likewise. The limits held at every
+    /// measured rate up to its lower end: where one broke below, that end is the highest rate that held below it.
     pub interval: Option<Interval>,
     /// The limit that it meets first, such as `p99 < 50ms`.
     pub met_first: Option<String>,
-    /// By the search before the first block: the highest rate that was kept, and the lowest that was not.
+    /// Of the rates of the curve: the highest that held below the lowest that broke, and that.
     pub bracket: [Option<f64>; 2],
+    /// Connections over which it was loaded last; `None` before it was loaded at a rate.
+    pub connections: Option<u32>,
+    /// Why no rate can be named: a limit broke far below rates at which it held. `None` otherwise.
+    pub erratic: Option<Erratic>,
     /// Responses per second in closed loop, at its limit.
     pub saturated_per_s: Option<f64>,
     /// Cores that its services used there.
@@ -103,6 +108,19 @@ impl LimitedBy {
     }
 }
 
+/// A limit that broke far below rates at which it held.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Erratic {
+    /// The lowest rate at which it broke, in requests per second.
+    pub broke_per_s: f64,
+    /// The rate at which windows near the crossing meet it.
+    pub met_per_s: f64,
+    /// The highest measured rate below that at which the limits held; `None` if there is none.
+    pub held_per_s: Option<f64>,
+    /// Whether the load generator or its connections were the limit where it broke.
+    pub by_client: bool,
+}
+
 /// All windows at about one rate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RatePoint {
@@ -120,6 +138,11 @@ pub struct RatePoint {
     pub failed_share: f64,
     /// Cores that the services used; `None` where nobody sees them.
     pub cores: Option<f64>,
+    /// Whether all limits held; `None` if too few requests show it.
+    pub held: Option<bool>,
+    /// Whether the load generator or its connections were the limit.
+    #[serde(skip)]
+    is_limited: bool,
 }
 
 /// Overload, and what came behind it.
@@ -142,19 +165,38 @@ pub struct Overload {
 pub(crate) struct Searched {
     found: Option<Found>,
     limited_by: LimitedBy,
+    curve: Vec<RatePoint>,
+    holding: Holding,
 }
 
 /// That of each variant; nothing where capacity is not measured.
 pub(crate) fn searched(record: &Record) -> Vec<Searched> {
     let plan = &record.header.plan;
     let variants = if plan.design.slo.is_empty() { 0 } else { plan.variants.len() };
-    let of = |variant| (Found::of(record, variant), limited_by(record, variant));
-    (0..variants).map(of).map(|(found, limited_by)| Searched { found, limited_by }).collect()
+    (0..variants).map(|variant| Searched::of(record, variant)).collect()
+}
+
+/// Whether no rate of a variant can be named, because a limit broke far below those at which it held.
+pub(crate) fn is_erratic(record: &Record, variant: usize) -> bool {
+    matches!(Searched::of(record, variant).holding, Holding::Erratic { .. })
 }
 
 impl Searched {
-    /// The capacity of the trial in a block, which takes the other trials' too.
+    fn of(record: &Record, variant: usize) -> Searched {
+        let found = Found::of(record, variant);
+        let curve = curve(record, variant);
+        let crossing = found.as_ref().and_then(|found| {
+            let logs: Vec<f64> = found.logs.values().copied().collect();
+            let (per_s, interval) = widened(&logs, found.clause.limit_s, found.window_s)?;
+            Some(Crossing { per_s, interval })
+        });
+        let steps: Vec<Step> = curve.iter().map(RatePoint::step).collect();
+        Searched { found, limited_by: limited_by(record, variant), holding: judge(&steps, crossing), curve }
+    }
+
+    /// The capacity of the trial in a block, which takes the other trials' too; `None` where no rate can be named.
     pub(crate) fn sample(&self, block: u32) -> Option<Sample> {
+        only_if(!matches!(self.holding, Holding::Erratic { .. }))?;
         let value = self.found.as_ref()?.logs.get(&block)?.exp();
         Some(Sample { value, at_least: self.at_least() })
     }
@@ -168,27 +210,43 @@ impl Capacity {
     /// What a variant bears.
     pub(crate) fn of(record: &Record, variant: usize, searched: &Searched) -> Capacity {
         let found = searched.found.as_ref();
-        let logs: Vec<f64> = found.iter().flat_map(|found| found.logs.values()).copied().collect();
-        let told = found.and_then(|of| widened(&logs, of.clause.limit_s, of.window_s));
-        let (per_s, interval) = told.unzip();
-        let per_s = per_s.or_else(|| mean(logs).map(f64::exp));
-        let pilot = Pilot::of(record, variant).unwrap_or_default();
+        let crossing = if let Holding::Holds(crossing) = searched.holding { Some(crossing) } else { None };
+        let interval = crossing.map(|crossing| crossing.interval);
+        let erratic = match searched.holding {
+            Holding::Erratic { broken, held_per_s, crossing_per_s } => Some(Erratic {
+                broke_per_s: broken.per_s,
+                met_per_s: crossing_per_s,
+                held_per_s,
+                by_client: broken.is_limited,
+            }),
+            Holding::Holds(_) | Holding::Between(_) => None,
+        };
+        let steps: Vec<Step> = searched.curve.iter().map(RatePoint::step).collect();
+        let bracket = if let Holding::Between(ends) = judge(&steps, None) { ends } else { [None, None] };
+        let met = crossing.map(|crossing| crossing.per_s).or(erratic.map(|erratic| erratic.met_per_s));
         Capacity {
             variant: record.header.plan.variants[variant].name.clone(),
-            per_s,
+            per_s: crossing.map(|crossing| crossing.per_s),
             interval,
             met_first: found.map(|found| found.clause.limit.to_string()),
-            bracket: pilot.bracket().map(|end| end.map(|tried| tried.rate)),
+            bracket,
+            connections: connections(record, variant),
+            erratic,
             saturated_per_s: at_limit(record, variant),
             saturated_cores: cores_at_limit(record, variant),
             at_least: searched.at_least(),
             limited_by: searched.limited_by,
-            curve: curve(record, variant),
-            breaks_at_per_s: per_s.and_then(|per_s| breaks_below(record, variant, per_s * FAR_BELOW)),
+            curve: searched.curve.clone(),
+            breaks_at_per_s: met.and_then(|per_s| breaks_below(record, variant, per_s * FAR_BELOW)),
             seconds_for_five_percent: interval.and_then(|interval| seconds_for(record, interval)),
             overload: overload(record, variant),
             bias: found.map_or(1.0, |of| widening(of.clause.limit_s, of.window_s)),
         }
+    }
+
+    /// The rate that holds: the limits held at every measured rate up to it. `None` where no rate can be named.
+    pub fn holds_per_s(&self) -> Option<f64> {
+        Some(self.interval?.low)
     }
 
     /// Of a variant whose limit breaks far below it: that this is no capacity.
@@ -200,9 +258,9 @@ impl Capacity {
         Some(Finding::void(Check::BreaksFarBelow, evidence, remedy).about([variant]))
     }
 
-    /// The point of the curve nearest to a share of the capacity.
+    /// The point of the curve nearest to a share of the rate that holds.
     pub fn near(&self, share: f64) -> Option<&RatePoint> {
-        let wanted = self.per_s? * share;
+        let wanted = self.holds_per_s()? * share;
         let far = |point: &&RatePoint| (point.per_s / wanted).ln().abs();
         let near = self.curve.iter().filter(|point| far(point) < 0.2);
         near.min_by(|one, other| far(one).total_cmp(&far(other)))
@@ -233,14 +291,12 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
         let is_kept = |slice: &&Slice| rate(slice).is_some() && rate(slice) == kept.map(|tried| tried.rate);
         near.extend(slices(record, variant).filter(is_kept));
     }
-    let open = |of: fn(&OpenLoop) -> u64| total(&near, |slice| slice.counts.open.as_deref().map_or(0, of));
-    let (due, queued) = (open(|open| open.intended), open(|open| open.queued));
     let at_limit = |trial: &Trial| Some(services_limited(record, trial, &[last_closed(trial)?]));
     let is_busy = most(trials(record, variant).filter_map(at_limit));
     if generator_share(&near) > GENERATOR_SHARE_MAX && !is_busy {
         return LimitedBy::Client;
     }
-    if queued as f64 > QUEUED_SHARE_MAX * due as f64 && !has_connections(record, variant) {
+    if queues(&near) && !has_connections(record, variant) {
         return LimitedBy::Connections;
     }
     match cores_at_limit(record, variant) {
@@ -252,11 +308,23 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
 
 /// Whether more connections could not help: who finds none free has so many requests before it that its limit is missed already.
 pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
+    let of_time = record.header.plan.design.slo.iter().any(|limit| limit.figure != Figure::Failed);
+    let wanted = || at_limit(record, variant).and_then(|per_s| connections_wanted(record, variant, per_s));
+    of_time && wanted().zip(connections(record, variant)).is_some_and(|(wanted, used)| used >= wanted)
+}
+
+/// Connections over which a variant was loaded last.
+pub fn connections(record: &Record, variant: usize) -> Option<u32> {
+    slices(record, variant).filter(|slice| slice.counts.open.is_some()).last().map(|slice| slice.connections)
+}
+
+/// Connections that are enough for a service that does so much at its limit: twice as many as the time limit has use for (Little). `None`
+/// where no response time is limited.
+pub fn connections_wanted(record: &Record, variant: usize, at_limit_per_s: f64) -> Option<u32> {
     let (design, load) = (&record.header.plan.design, &record.header.plan.variants[variant].load);
-    let of_time = design.slo.iter().any(|limit| limit.figure != Figure::Failed);
-    let under_way = f64::from(load.connections) * f64::from(load.protocol.lanes());
-    let enough = |per_s: f64| CONNECTIONS_ROOM * per_s * limit_s(design);
-    of_time && at_limit(record, variant).is_some_and(|per_s| under_way >= enough(per_s))
+    only_if(design.slo.iter().any(|limit| limit.figure != Figure::Failed))?;
+    let under_way = CONNECTIONS_ROOM * at_limit_per_s * limit_s(design);
+    Some((under_way / f64::from(load.protocol.lanes())).ceil().min(f64::from(u32::MAX)) as u32)
 }
 
 /// The width of an interval falls with the root of the time.
@@ -282,7 +350,7 @@ fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64>
     let clauses = clauses(&record.header.plan.design);
     let told = |trial: &Trial| -> Vec<(f64, bool)> {
         let low = probes(trial).filter_map(|slice| Some((rate(slice).filter(|of| *of < most_per_s)?, slice)));
-        let of = |(rate, slice)| clauses.iter().filter_map(move |of| Some((rate, of.breaks(slice)?)));
+        let of = |(rate, slice)| clauses.iter().filter_map(move |of| Some((rate, of.breaks(&[slice])?)));
         low.flat_map(of).collect()
     };
     let low: Vec<Vec<(f64, bool)>> =
@@ -296,8 +364,10 @@ fn breaks_below(record: &Record, variant: usize, most_per_s: f64) -> Option<f64>
 }
 
 fn curve(record: &Record, variant: usize) -> Vec<RatePoint> {
-    let mut points: Vec<RatePoint> =
-        points(record, variant).iter().map(|point| RatePoint::of(point)).collect();
+    let clauses = clauses(&record.header.plan.design);
+    let has_connections = has_connections(record, variant);
+    let of = |point: &Vec<Shared<'_>>| RatePoint::of(point, &clauses, has_connections);
+    let mut points: Vec<RatePoint> = points(record, variant).iter().map(of).collect();
     points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s));
     points
 }
@@ -320,7 +390,7 @@ fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
 }
 
 impl RatePoint {
-    fn of(point: &[Shared<'_>]) -> RatePoint {
+    fn of(point: &[Shared<'_>], clauses: &[Clause], has_connections: bool) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
         let (due, failed) = due_and_failed(&slices);
         let quantile = |q: f64| {
@@ -335,8 +405,34 @@ impl RatePoint {
             p99_us: quantile(0.99),
             failed_share: failed as f64 / due.max(1) as f64,
             cores: cores(&slices),
+            held: held(&slices, clauses),
+            is_limited: generator_share(&slices) > GENERATOR_SHARE_MAX || queues(&slices) && !has_connections,
         }
     }
+
+    fn step(&self) -> Step {
+        Step { per_s: self.per_s, held: self.held, is_limited: self.is_limited }
+    }
+}
+
+/// Whether all limits held over these slices. A limit that was exceeded counts as broken only if enough requests may miss it.
+fn held(slices: &[&Slice], clauses: &[Clause]) -> Option<bool> {
+    let breaks = clauses.iter().map(|clause| (clause.breaks(slices), clause.kept_by(slices)));
+    let told: Vec<Option<bool>> = breaks
+        .map(|(breaks, kept)| match (breaks, kept) {
+            (Some(breaks), _) => Some(!breaks),
+            (None, Some(kept)) => (kept >= 1.0).then_some(true),
+            (None, None) => None,
+        })
+        .collect();
+    if told.contains(&Some(false)) { Some(false) } else { told.iter().all(Option::is_some).then_some(true) }
+}
+
+/// Whether more requests found no connection free than may.
+fn queues(slices: &[&Slice]) -> bool {
+    let open = |of: fn(&OpenLoop) -> u64| total(slices, |slice| slice.counts.open.as_deref().map_or(0, of));
+    let (due, queued) = (open(|open| open.intended), open(|open| open.queued));
+    queued as f64 > QUEUED_SHARE_MAX * due as f64
 }
 
 /// What the last trial that was overloaded shows. Behind the overload a service has recovered that does again what is due, no less, and no more

@@ -13,7 +13,7 @@ use stats::{Estimate, MeanInterval, Rule};
 use crate::comparison::Comparison;
 use crate::measurement::{Measurement, Window, measurement};
 use crate::metric::{BlockFigures, of_slice};
-use crate::{Conclusion, checks, rule, variant};
+use crate::{Capacity, Conclusion, Erratic, checks, rule, variant};
 
 /// What a limit came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -215,6 +215,9 @@ impl Bench<'_> {
         let one_sided = |low: f64, high: Option<f64>| {
             Ok(Measured { low, high, blocks, ..Measured::exact(high.unwrap_or(low)) })
         };
+        if let Some(of) = self.conclusion.unknown_capacity(verdict) {
+            return Err(inconclusive(without_capacity(of)));
+        }
         match (&verdict.estimate, verdict.without_spread, verdict.at_least, verdict.at_most) {
             (Some(estimate), ..) => Ok(Measured::of(estimate)),
             (None, Some(ratio), ..) => Ok(Measured { blocks, ..Measured::exact(ratio) }),
@@ -231,6 +234,16 @@ impl Bench<'_> {
     fn amount(&self, figure: Figure, index: usize) -> Found {
         self.has_success(index, Ruling::Fail)?;
         let Some(metric) = figure.metric() else { return self.failed(index) };
+        let capacity = self.conclusion.capacities.get(index).filter(|_| metric == Metric::Capacity);
+        if let Some(of) = capacity {
+            // What the report does not name passes no limit.
+            let holds = of.holds_per_s().ok_or_else(|| inconclusive(without_capacity(of)))?;
+            return self.estimated(metric, index).map(|found| found.with_low_at_most(holds));
+        }
+        self.estimated(metric, index)
+    }
+
+    fn estimated(&self, metric: Metric, index: usize) -> Found {
         let measured = self.blocks.iter().filter(|block| block.variants[index].is_some());
         let values = measured.map(|block| block.sample(metric, index));
         let Some(values) = values.collect::<Option<Vec<_>>>().filter(|values| !values.is_empty()) else {
@@ -320,6 +333,20 @@ const NO_REQUESTS: &str = "there were no requests";
 
 fn inconclusive(why: impl Into<String>) -> (Ruling, String) {
     (Ruling::Inconclusive, why.into())
+}
+
+/// Why no rate of a variant can be named.
+fn without_capacity(of: &Capacity) -> String {
+    match of.erratic {
+        Some(Erratic { broke_per_s, met_per_s, .. }) => {
+            let (broke, met) = (Quantity::per_s(broke_per_s), Quantity::per_s(met_per_s));
+            format!(
+                "{}: a limit broke at {broke} and held at about {met}, so no rate is its capacity",
+                of.variant
+            )
+        }
+        None => format!("{}: no rate is known to hold", of.variant),
+    }
 }
 
 fn without_value(metric: Metric) -> String {
@@ -475,6 +502,11 @@ impl Measured {
     /// The same with the interval wider by a factor on either side.
     fn widened(self, factor: f64) -> Measured {
         Measured { low: self.low / factor, high: self.high.map(|high| high * factor), ..self }
+    }
+
+    /// The same with a lower end no higher than this.
+    fn with_low_at_most(self, low: f64) -> Measured {
+        Measured { low: self.low.min(low), ..self }
     }
 
     /// Pass or fail where the whole interval is on one side.

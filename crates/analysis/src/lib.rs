@@ -24,7 +24,7 @@ pub mod tune;
 pub use across::{Across, SESSIONS_MIN, Shift, across, differences, machine_mark, machines, other_machine};
 pub use assumption::{Assumption, Standing};
 pub use calibration::{Calibration, Copies, Found, Noise, Spread, Steal};
-pub use capacity::{Capacity, LimitedBy, Overload, RatePoint};
+pub use capacity::{Capacity, Erratic, LimitedBy, Overload, RatePoint};
 pub use checks::{per_core, waiting_variants};
 pub use comparison::{AaCheck, Comparison, CrossCheck, Difference, Exploratory, Outcome};
 pub use effect::{Effect, Kind};
@@ -112,6 +112,12 @@ impl Conclusion {
         sides.filter_map(|index| self.capacities.get(index)).find(|found| found.at_least)
     }
 
+    /// The variant of a comparison of capacities of which no rate can be named.
+    pub fn unknown_capacity(&self, of: &Comparison) -> Option<&Capacity> {
+        let sides = [of.baseline, of.candidate].into_iter().filter(|_| of.metric == Metric::Capacity);
+        sides.filter_map(|index| self.capacities.get(index)).find(|found| found.erratic.is_some())
+    }
+
     /// By which factor the interval of a variant's figure is wider on either side: windows of a capacity are finite.
     pub(crate) fn bias(&self, metric: Metric, variant: usize) -> f64 {
         let capacity = self.capacities.get(variant).filter(|_| metric == Metric::Capacity);
@@ -180,7 +186,7 @@ pub fn conclude(record: &Record) -> Conclusion {
     let effects = effect::all(record, &blocks, &findings);
     for (variant, of) in capacities.iter_mut().enumerate() {
         if findings.iter().any(|finding| finding.voids(variant, variant)) {
-            (of.per_s, of.interval) = (None, None);
+            (of.per_s, of.interval, of.erratic) = (None, None, None);
         }
     }
     Conclusion {

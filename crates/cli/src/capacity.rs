@@ -11,8 +11,8 @@ use crate::exit::Failed;
 use crate::experiment::{self, Experiment};
 use crate::run::{self, RunFlags};
 
-/// Connections at a rate where no flag says how many: twice what is in flight at 2,500 requests a second and a limit of 50 ms. They only have
-/// to be enough: while the machine stands still each request that is due needs one of its own, or what is measured is the wait for one (V12).
+/// Connections of `tune` at a rate: twice what is in flight at 2,500 requests a second and a limit of 50 ms. They only have to be enough: while
+/// the machine stands still each request that is due needs one of its own, or what is measured is the wait for one (V12).
 pub const CONNECTIONS: u32 = 256;
 
 const AFTER_HELP: &str = "\
@@ -31,7 +31,7 @@ Response times count from when a request was due; a failed request counts as nev
 #[derive(Debug, Args)]
 #[command(
     after_help = AFTER_HELP,
-    mut_arg("connections", |arg| arg.help("Connections, each with one request at a time [default: 256]")),
+    mut_arg("connections", |arg| arg.help("Connections, each with one request at a time [default: chosen, twice as many as the time limit has use for]")),
     mut_arg("budget", |arg| arg.help("Time the whole run may take, for example 90s or 10m [default: 3m, or the file's]")),
     mut_arg("seed", |arg| arg.help("Seed of every random choice [default: the file's, or a new one]")),
     mut_arg("metric", |arg| arg.hide(true)),
@@ -63,10 +63,7 @@ pub fn run(args: &CapacityArgs) -> anyhow::Result<u8> {
     let typed: Vec<String> = args.slo.iter().map(|text| format!("--slo '{text}'")).collect();
     let slo: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let question = Some(format!("How many requests a second within {}?", slo.join(" and ")));
-    let mut settings = vec![Setting::new(&["design", "slo"], slo, typed.join(" "))];
-    if args.compare.asked.connections.is_none() {
-        settings.push(Setting::new(&["load", "connections"], i64::from(CONNECTIONS), ""));
-    }
+    let settings = vec![Setting::new(&["design", "slo"], slo, typed.join(" "))];
     compare::carry(&args.compare, &Aim { least: 1, settings, name: "capacity", question })
 }
 

@@ -61,7 +61,10 @@ pub fn describe(plan: &Plan) -> String {
     for variant in &plan.variants {
         let Variant { name, load, .. } = variant;
         let link = load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default();
-        let (stage, sent, connections) = (stage(variant), sent(load), load.connections);
+        let is_chosen = !plan.design.slo.is_empty() && !load.connections_typed;
+        let connections =
+            if is_chosen { "a chosen number of".to_owned() } else { load.connections.to_string() };
+        let (stage, sent) = (stage(variant), sent(load));
         let _ = writeln!(out, "  {name}: {stage}, {connections} connections, {sent}{link}");
     }
     generators(plan, &mut out);

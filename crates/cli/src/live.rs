@@ -421,6 +421,10 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
             "open loop at each variant's own rate".to_owned()
         }
         News::Event(Event::RateChosen(chosen)) => rate_line(chosen),
+        News::Event(Event::ConnectionsChosen(chosen)) => {
+            let bound = chosen.bound.as_ref().map(|why| format!(", and no more: {why}")).unwrap_or_default();
+            format!("{}{bound}", many(chosen.connections.into(), "connection"))
+        }
         News::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
         News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
         News::Event(Event::Ended(ended)) => match &ended.reason {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use analysis::Conclusion;
-use model::{Asked, AskedOpen};
+use model::{Asked, AskedOpen, ConnectionsChosen};
 use plan::Plan;
 use record::{EndReason, Ended, Event, Record, Slice, SliceKind, Trial, WriteError, Writer};
 
@@ -109,6 +109,8 @@ struct Dispatcher<'a> {
     captures_left_s: Option<f64>,
     /// How trials are measured where capacity is.
     search: Option<capacity::Search>,
+    /// The connections that were chosen for that; `None` where the plan names a number.
+    connections: Option<ConnectionsChosen>,
 }
 
 impl<'a> Dispatcher<'a> {
@@ -134,6 +136,7 @@ impl<'a> Dispatcher<'a> {
             living: Vec::new(),
             captures_left_s: None,
             search: None,
+            connections: None,
         }
     }
 

@@ -208,6 +208,14 @@ pub trait Environment {
     /// If one does not get ready, or the user interrupts; [`Failure::OutOfBudget`] after [`Start::patience`].
     fn start(&mut self, start: Start) -> Result<TrialStarted>;
 
+    /// Has every load from now on come over so many connections.
+    fn set_connections(&mut self, _connections: u32) {}
+
+    /// How many connections a living trial may have at most, and why no more; `None` if nothing known limits them.
+    fn connections_most(&mut self, _variant: usize) -> Option<(u32, String)> {
+        None
+    }
+
     /// Loads a living trial, while the other living ones stay idle.
     ///
     /// # Errors

@@ -278,6 +278,16 @@ impl Environment for RealEnvironment {
         Ok(started)
     }
 
+    fn set_connections(&mut self, connections: u32) {
+        let plan = Arc::make_mut(&mut self.plan);
+        plan.variants.iter_mut().for_each(|variant| variant.load.connections = connections);
+        self.renew_all();
+    }
+
+    fn connections_most(&mut self, variant: usize) -> Option<(u32, String)> {
+        self.connections_bound(variant)
+    }
+
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice> {
         let spin_ns = spin_ns();
         self.renew_generator(variant, wanted.open)?;

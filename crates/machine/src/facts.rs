@@ -480,11 +480,7 @@ impl Limits {
 
 /// Soft and hard limit on open files.
 fn files(texts: &Texts) -> Option<(u64, u64)> {
-    let limits = texts.get("/proc/self/limits")?;
-    let values = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
-    let limit = |text: &str| if text == "unlimited" { Some(u64::MAX) } else { text.parse().ok() };
-    let mut values = values.split_ascii_whitespace().map_while(limit);
-    values.next().zip(values.next())
+    crate::process::parse_files_limits(&texts.get("/proc/self/limits")?)
 }
 
 /// Rights and the switches that restrict them.

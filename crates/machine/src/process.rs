@@ -115,6 +115,18 @@ pub fn text(pid: u32, file: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Soft and hard limit on the open files of a process; `None` where it is gone, or not ours to look into. No limit is `u64::MAX`.
+pub fn files_limits(pid: u32) -> Option<(u64, u64)> {
+    parse_files_limits(&text(pid, "limits"))
+}
+
+pub(crate) fn parse_files_limits(limits: &str) -> Option<(u64, u64)> {
+    let values = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let limit = |text: &str| if text == "unlimited" { Some(u64::MAX) } else { text.parse().ok() };
+    let mut values = values.split_ascii_whitespace().map_while(limit);
+    values.next().zip(values.next())
+}
+
 /// What follows `name` and a colon, in the first line that begins so.
 pub fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim()))

@@ -56,6 +56,8 @@ pub enum Event {
     },
     /// The rate that all variants get in open loop was settled.
     RateChosen(RateChosen),
+    /// The connections were settled over which capacity is measured.
+    ConnectionsChosen(ConnectionsChosen),
     /// The length of the warm-up was settled, for all variants alike.
     WarmUpChosen(WarmUp),
     /// The processors of the services were chosen, by the processor time they wanted before anything was measured.
@@ -288,6 +290,16 @@ pub struct RateChosen {
     /// Successful responses per second of each variant in closed loop, over the same connections, 0 where there were none; empty where
     /// it was a rate.
     pub capacities_per_s: Vec<f64>,
+}
+
+/// Connections over which capacity is measured, where the plan names no number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionsChosen {
+    /// How many are used from now on, for each variant.
+    pub connections: u32,
+    /// Why there are no more, though more were wanted; `None` if there are as many as wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
 }
 
 /// How the length of the warm-up was settled.

@@ -344,6 +344,9 @@ pub struct Load {
     /// Connections, each with as many requests at a time as its protocol allows.
     #[default(64)]
     pub connections: u32,
+    /// Whether the file or a flag names that number. Where it does not, a search for the capacity chooses it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub connections_typed: bool,
     /// Threads of each generator; `None` is one a generator core.
     pub threads: Option<u32>,
     /// Requests due per second, where variants differ in that; otherwise what the design says.

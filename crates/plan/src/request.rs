@@ -45,6 +45,7 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
     let resolved = Load {
         requests,
         connections: load.connections,
+        connections_typed: site.tree.entry(&["load", "connections"]).is_some(),
         threads: load.threads,
         rate_per_s: load.rate,
         timeout,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, CoresChosen, Deployed, EndReason, Ended, Event, Generator, GeneratorLost, Header,
-    Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, ConnectionsChosen, CoresChosen, Deployed, EndReason, Ended, Event, Generator, GeneratorLost,
+    Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.
@@ -29,6 +29,8 @@ pub struct Record {
     pub blocks: Vec<Block>,
     /// The rate as settled; `None` in closed loop, and before it is.
     pub rate: Option<RateChosen>,
+    /// The connections as settled where capacity is measured; `None` where the plan names a number, and before they are.
+    pub connections: Option<ConnectionsChosen>,
     /// The warm-up as settled.
     pub warm_up: Option<WarmUp>,
     /// The processors of the services as chosen. None if the plan gives them, or they are not chosen yet.
@@ -111,6 +113,7 @@ impl Record {
             prepared: Vec::new(),
             blocks: Vec::new(),
             rate: None,
+            connections: None,
             warm_up: None,
             cores: None,
             allocation: None,
@@ -169,6 +172,7 @@ impl Record {
                 }
             }
             Event::RateChosen(rate) => self.rate = Some(rate),
+            Event::ConnectionsChosen(chosen) => self.connections = Some(chosen),
             Event::WarmUpChosen(warm_up) => self.warm_up = Some(warm_up),
             Event::CoresChosen(cores) => self.choose_cores(cores),
             Event::SlicesChosen(allocation) => self.allocation = Some(allocation),
@@ -186,7 +190,10 @@ impl Record {
 
     /// Whether measured slices are in open loop.
     pub fn is_open_loop(&self) -> bool {
-        self.pacing() != Pacing::Closed
+        match &self.header.plan.measure {
+            Some(measure) => measure.rates.is_some(),
+            None => self.pacing() != Pacing::Closed,
+        }
     }
 
     /// The blocks that count: every variant was measured and stopped, and the block was not dropped.

@@ -407,10 +407,10 @@ impl Sheet {
     fn curve(&mut self, curve: &Curve) {
         self.y += 12.0;
         curve.told.iter().for_each(|text| self.small(text));
-        let Capacity { curve: points, per_s, interval, at_least, .. } = &curve.of;
+        let Capacity { curve: points, interval, at_least, .. } = &curve.of;
         // Of what is known from below alone the lower end is drawn alone.
         let band = interval.filter(|_| !at_least);
-        let line = interval.filter(|_| *at_least).map(|interval| interval.low).or(*per_s);
+        let line = curve.of.holds_per_s();
         let highest = band.map(|interval| interval.high);
         let rates = points.iter().map(|point| point.per_s);
         let most = rates.chain(line).chain(highest).fold(0.0, f64::max) * ROOM;
@@ -451,8 +451,10 @@ impl Sheet {
         }
         self.y = bottom + 24.0;
         let vertical = match at_least {
-            true => "vertical line: what the capacity is at least",
-            false => "vertical line and band: the capacity with its 95 % interval",
+            true => "vertical line: the rate that holds at least",
+            false => {
+                "vertical line: the rate that holds; band: the 95 % interval of where the limit is reached"
+            }
         };
         self.small(&format!("response time over requests per second; horizontal line: the SLO; {vertical}"));
     }

@@ -70,10 +70,11 @@ impl Clause {
         Some(self.headroom(slices)?.exp())
     }
 
-    /// Whether a slice breaks it; `None` where too few requests tell.
-    pub(super) fn breaks(&self, slice: &Slice) -> Option<bool> {
-        only_if(slice.counts.due() as f64 * (1.0 - self.q) >= super::BEYOND_LEAST)?;
-        Some(self.kept_by(&[slice])? < 1.0)
+    /// Whether slices break it together; `None` where too few requests tell.
+    pub(super) fn breaks(&self, slices: &[&Slice]) -> Option<bool> {
+        let due = total(slices, |slice| slice.counts.due());
+        only_if(due as f64 * (1.0 - self.q) >= super::BEYOND_LEAST)?;
+        Some(self.kept_by(slices)? < 1.0)
     }
 
     /// Its logarithm.

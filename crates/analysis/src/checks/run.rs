@@ -6,6 +6,7 @@ use model::{Evidence, Metric, Quantity, evidence};
 use record::{Block, EndReason, Record, Trial};
 
 use super::{NAMED_MAX, Run, Seen, Variant, few, only_if, void, warning};
+use crate::capacity::is_erratic;
 use crate::metric::BlockFigures;
 use crate::variant::merged;
 
@@ -102,6 +103,8 @@ pub(super) fn value_missing(run: &Run<'_>) -> Vec<Seen> {
     each_missing(run, |variant, metric, first, told| {
         // What the load generator limits is at least so much.
         only_if(first.sample(metric, variant.index).is_none())?;
+        // It was measured, and is withheld: the capacity itself says why.
+        only_if(metric != Metric::Capacity || !is_erratic(run.record, variant.index))?;
         let remedy = "blocks are never dropped because of their result; find out in the logs why the variant fails in some, and run again";
         let nothing = || void(told("nothing was measured, or nothing succeeded"), remedy);
         metric.quantile().is_none().then(|| late(variant, metric).unwrap_or_else(nothing))

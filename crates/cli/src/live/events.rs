@@ -367,6 +367,7 @@ fn happened(state: &State, event: &Event) -> Option<What> {
         }
         Event::TrialEnded(_)
         | Event::BlockEnded { .. }
+        | Event::ConnectionsChosen(_)
         | Event::WarmUpChosen(_)
         | Event::CoresChosen(_)
         | Event::SlicesChosen(_)

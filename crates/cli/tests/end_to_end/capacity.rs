@@ -54,7 +54,7 @@ fn the_saved_file_asks_the_same_and_a_budget_that_is_too_small_names_one_that_is
     ]);
     let saved = place.said(&["run", "--dry-run", "saved.toml", "--json"]).json();
     assert_eq!([&saved["design"]["metric"], &saved["design"]["slo"][0]], ["capacity", "p50 < 20ms"]);
-    assert_eq!(saved["variants"][0]["load"]["connections"], 256);
+    assert_eq!(saved["variants"][0]["load"]["connections_typed"], Value::Null, "the run chooses them");
     place.is_quiet();
 }
 
@@ -73,5 +73,37 @@ fn the_capacity_of_a_queue_is_what_queueing_theory_says() {
     let per_s = found["per_s"].as_f64().expect("a capacity");
     assert!((650.0..1050.0).contains(&per_s), "{said}");
     assert!(found["interval"]["low"].as_f64().expect("an interval") < 907.9, "{said}");
+    place.is_quiet();
+}
+
+/// A server that waits 20 ms has many requests under way: the connections that a run begins with would be its limit. It freezes once a second if
+/// asked to, so that its p99 does not follow the rate.
+const WAITING: &str = "const http = require('node:http');\n\
+    http.createServer((_, response) => setTimeout(() => response.end('x'), Number(process.env.WAIT_MS))).listen(process.env.PORT);\n\
+    const freeze = Number(process.env.FREEZE_MS || 0);\n\
+    if (freeze) setInterval(() => { const end = Date.now() + freeze; while (Date.now() < end); }, 1000);\n";
+
+#[test]
+#[ignore = "slow: make check-slow"]
+fn connections_are_raised_to_what_the_limit_has_use_for() {
+    let place = Place::new();
+    place.write("waiting.js", WAITING);
+    let words = ["capacity", "WAIT_MS=100 node waiting.js", "--slo", "p90 < 300ms", "--budget", "60s"];
+    let report = place.said(&[&words[..], &["--format", "json"]].concat()).json();
+    let connections = report["capacities"][0]["connections"].as_u64().expect("they are told");
+    assert!(connections > 512, "{connections}");
+    place.is_quiet();
+}
+
+#[test]
+#[ignore = "slow: make check-slow"]
+fn a_service_that_freezes_at_any_rate_holds_none() {
+    let place = Place::new();
+    place.write("waiting.js", WAITING);
+    let words =
+        ["capacity", "WAIT_MS=1 FREEZE_MS=60 node waiting.js", "--slo", "p99 < 20ms", "--budget", "40s"];
+    let words = [&words[..], &["--limit", "capacity > 10/s", "--out", "record"]].concat();
+    let said = place.said(&words);
+    assert!(!said.out.contains("HOLDS") && !said.out.contains("PASS"), "{said}");
     place.is_quiet();
 }

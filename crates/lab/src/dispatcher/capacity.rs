@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use analysis::capacity::{Pilot, at_limit_per_s, limit_s, next_rates};
-use model::{Asked, Rate};
+use analysis::capacity::{Pilot, at_limit_per_s, connections_wanted, limit_s, next_rates};
+use model::{Asked, ConnectionsChosen, Rate};
 use plan::{Design, Figure};
 use record::{Block, Event, SliceKind};
 
@@ -53,6 +53,12 @@ const WARM_UP_S: f64 = 1.5;
 const OVERLOAD_ROOM: f64 = 10.0;
 /// What a trial is assumed to take beside load, in seconds.
 const TRIAL_S: f64 = 1.5;
+
+/// Connections that a search begins with where the plan names no number, and those that it never exceeds.
+const CONNECTIONS_FIRST: u32 = 256;
+const CONNECTIONS_MOST: u32 = 8192;
+/// Connections opened over those wanted: what a service does at its limit varies between processes.
+const CONNECTIONS_SPARE: f64 = 1.25;
 
 /// How trials are measured.
 #[derive(Debug, Clone, Copy)]
@@ -154,10 +160,16 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let limit_s = limit_s(&self.plan.design);
+        if !self.plan.variants.iter().any(|variant| variant.load.connections_typed) {
+            self.connect_over(ConnectionsChosen { connections: CONNECTIONS_FIRST, bound: None });
+        }
         let order = self.schedule.order(self.block);
         let most_s = self.plan.design.budget.as_secs_f64() * PILOT_SHARE / order.len() as f64;
         self.one_by_one(order, |this, variant| this.search_once(variant, limit_s, most_s))?;
         self.choose_cores(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
+        if let Some(chosen) = self.connections.clone() {
+            self.keep(Event::ConnectionsChosen(chosen))?;
+        }
         let variants = self.plan.variants.len();
         let search = Search::of(self.left_s(), variants, self.settings.warm_up_s.min(WARM_UP_S), limit_s);
         let mut search = search.map_err(|more_s| Failure::BudgetTooSmall {
@@ -187,8 +199,7 @@ impl Dispatcher<'_> {
         }
         self.start(variant)?;
         self.load(variant, SliceKind::WarmUp, AT_LIMIT_S / 2.0, None)?;
-        self.load(variant, SliceKind::Capacity, at_limit_s(limit_s), None)?;
-        let at_limit = self.at_limit_per_s(variant)?;
+        let at_limit = self.settle_connections(variant, limit_s)?;
         let mut step = 0;
         while let Some(rate) = Pilot::of(self.writer.record(), variant).unwrap_or_default().next(at_limit) {
             self.load_at(variant, SliceKind::Probe, Rate::Constant(rate), step_s(limit_s), step)?;
@@ -203,6 +214,44 @@ impl Dispatcher<'_> {
             }
         }
         self.judge_search(variant)
+    }
+
+    /// Closed loop, repeated over more connections until there are as many as what it does has use for, or as there may be.
+    fn settle_connections(&mut self, variant: usize, limit_s: f64) -> Result<f64> {
+        loop {
+            self.load(variant, SliceKind::Capacity, at_limit_s(limit_s), None)?;
+            let at_limit = self.at_limit_per_s(variant)?;
+            let Some(chosen) = self.more_connections(variant, at_limit) else { return Ok(at_limit) };
+            let used = self.connections.as_ref().map_or(0, |used| used.connections);
+            let is_more = chosen.connections > used;
+            self.connect_over(chosen);
+            if !is_more || self.left_s() < step_s(limit_s) {
+                return Ok(at_limit);
+            }
+        }
+    }
+
+    /// The connections to use from now on, for a service that did so much at its limit; `None` if there are enough, or the plan says how many.
+    fn more_connections(&mut self, variant: usize, at_limit_per_s: f64) -> Option<ConnectionsChosen> {
+        let used = self.connections.as_ref()?.connections;
+        let wanted = connections_wanted(self.writer.record(), variant, at_limit_per_s)?;
+        if wanted <= used {
+            return None;
+        }
+        let own =
+            (CONNECTIONS_MOST, format!("no more than {CONNECTIONS_MOST} are opened unless -c asks for them"));
+        let bound = self.environment.connections_most(variant).into_iter();
+        let (most, why) = bound.fold(own, |least, other| if other.0 < least.0 { other } else { least });
+        let spare = (f64::from(wanted) * CONNECTIONS_SPARE) as u32;
+        Some(ConnectionsChosen {
+            connections: spare.min(most).max(used),
+            bound: (wanted > most).then_some(why),
+        })
+    }
+
+    fn connect_over(&mut self, chosen: ConnectionsChosen) {
+        self.environment.set_connections(chosen.connections);
+        self.connections = Some(chosen);
     }
 
     /// Whether there is a rate at which all limits are kept, and one at which they are not.
@@ -223,11 +272,20 @@ impl Dispatcher<'_> {
             ),
             [Some(rate), None] => format!(
                 "{name} keeps {slo} at {rate:.0} requests a second still, more than three times what its connections could do in closed loop: it is \
-                 the connections that limit it; set load.connections higher"
+                 the connections that limit it; {}",
+                self.why_no_more_connections()
             ),
             [None, None] => format!("{name} was not loaded at all"),
         };
         Err(Failure::Pointless(why))
+    }
+
+    /// Why there are no more connections, and what to change.
+    fn why_no_more_connections(&self) -> String {
+        match self.connections.as_ref().and_then(|chosen| chosen.bound.as_ref()) {
+            Some(bound) => format!("{bound}; raise that"),
+            None => "set load.connections (-c) higher, or leave it out".to_owned(),
+        }
     }
 
     fn at_limit_per_s(&self, variant: usize) -> Result<f64> {

@@ -13,6 +13,8 @@ use plan::{Generators, Load, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::{Error, Network};
 
+use remote::services::ServiceHandle;
+
 use super::elsewhere::Elsewhere;
 use super::keeping::{keep_contents, kept};
 use super::services::check_alive;
@@ -23,6 +25,9 @@ use crate::stop::Stop;
 /// Connections that were idle for so long are opened anew before a window. Many servers close such (gunicorn after 2 s, Node.js after
 /// 5 s), and a request that is sent just then is lost: by our pause, and not by the service.
 const IDLE_MAX: Duration = Duration::from_secs(1);
+
+/// Files that Proofload or a service may need beside the sockets of a load.
+const FILES_BESIDE: u64 = 128;
 
 /// What loads a trial.
 pub(super) enum Loader {
@@ -153,6 +158,36 @@ impl RealEnvironment {
         (living.loader, living.idle_since) = (renewed?, None);
         living.requests_seed = seed.wrapping_add(1);
         Ok(())
+    }
+}
+
+// How many connections there may be.
+
+impl RealEnvironment {
+    /// Has the next window of every living trial open its connections anew.
+    pub(super) fn renew_all(&mut self) {
+        for living in &mut self.living {
+            living.idle_since = Instant::now().checked_sub(IDLE_MAX).or(living.idle_since);
+        }
+    }
+
+    /// By the open files that this process and those of the entry may have, whichever are fewer.
+    pub(super) fn connections_bound(&self, variant: usize) -> Option<(u32, String)> {
+        let (_, own) = machine::process::files_limits(std::process::id())?;
+        // A new generator opens its connections while the last one still has its own, and other trials keep theirs.
+        let ours = (own / (self.plan.variants.len() as u64 + 1)).saturating_sub(FILES_BESIDE);
+        let ours = (ours, format!("Proofload may open {own} files (ulimit -Hn)"));
+        let entry = self.living.iter().find(|living| living.variant == variant)?.services.last();
+        let processes = entry.and_then(ServiceHandle::here).map(|entry| entry.processes(&[]));
+        let limits = processes
+            .iter()
+            .flatten()
+            .filter_map(|process| Some(machine::process::files_limits(process.id.pid)?.0));
+        let theirs = limits.min().map(|files| {
+            (files.saturating_sub(FILES_BESIDE), format!("the service may open {files} files (ulimit -n)"))
+        });
+        let (most, why) = [Some(ours), theirs].into_iter().flatten().min_by_key(|(most, _)| *most)?;
+        Some((u32::try_from(most).unwrap_or(u32::MAX).max(1), why))
     }
 }
 

@@ -104,6 +104,52 @@ fn a_limit_that_is_exceeded_far_below_the_capacity_voids_it_unless_one_process_a
     assert!((breaks_at / half).ln().abs() < 0.1, "{breaks_at} and {half}");
 }
 
+/// One pause of the machine far below the crossing: no number then, and nothing that passes by it.
+#[test]
+fn a_limit_that_breaks_once_far_below_is_inconclusive() {
+    let queues = [QUEUE, Queue { per_s: 1300.0, ..QUEUE }];
+    let mut record = finished(capacity_plan(2, 300), 3, &mut Simulated::queueing(3, &queues));
+    let whole = analysis::conclude(&record);
+    assert_eq!(whole.comparisons[0].outcome, Outcome::Better);
+    let half = whole.capacities[1].near(0.5).expect("a point of the curve").per_s;
+    let trials = record.blocks.iter_mut().flat_map(|of| &mut of.trials).filter(|of| of.variant() == 1);
+    let mut opens = trials.flat_map(|of| &mut of.slices).filter_map(|slice| slice.counts.open.as_mut());
+    let open = opens.find(|open| (open.rate_per_s / half - 1.0).abs() < 0.15).expect("it was loaded so low");
+    (0..open.intended / 8).for_each(|_| open.response.record(80_000_000));
+    let conclusion = analysis::conclude(&record);
+    let found = &conclusion.capacities[1];
+    assert_eq!((found.per_s, found.interval, conclusion.is_void()), (None, None, false), "{found:?}");
+    let erratic = found.erratic.expect("it is told");
+    assert!((erratic.broke_per_s / half).ln().abs() < 0.2 && !erratic.by_client, "{erratic:?}");
+    assert_eq!(conclusion.comparisons[0].outcome, Outcome::Inconclusive);
+    for limit in ["capacity > 1/s", "capacity > -90%"] {
+        let limit = plan::limit(limit).expect("a limit");
+        let entry = plan::GateEntry { limit, of: None, line: None };
+        let gate = analysis::gated(&record, &conclusion, &[entry]);
+        assert_eq!(gate.ruling(), Some(Ruling::Inconclusive), "{limit}");
+    }
+}
+
+#[test]
+fn connections_follow_the_saturation_as_far_as_they_may() {
+    let fast = Queue { per_s: 8000.0, kind: QueueKind::Constant, ..QUEUE };
+    let chosen = |most: Option<u32>, typed: bool| {
+        let mut plan = capacity_plan(1, 40);
+        plan.variants[0].load.connections_typed = typed;
+        let mut queues = Simulated::queueing(1, &[fast]);
+        queues.connections_most = most.map(|most| (most, "a reason".to_owned()));
+        let record = finished(plan, 1, &mut queues);
+        (record.connections.clone(), analysis::capacity::connections(&record, 0))
+    };
+    let (enough, used) = chosen(None, false);
+    let enough = enough.expect("they are chosen");
+    assert!((950..1100).contains(&enough.connections) && enough.bound.is_none(), "{enough:?}");
+    assert_eq!(used, Some(enough.connections));
+    let (few, used) = chosen(Some(500), false);
+    assert_eq!((few.and_then(|few| few.bound), used), (Some("a reason".to_owned()), Some(500)));
+    assert_eq!(chosen(None, true).0, None, "a number that is asked for stays");
+}
+
 /// What never fails holds at least what it was asked for.
 #[test]
 fn a_service_without_failures_holds_at_least_what_was_tried() {
@@ -125,8 +171,9 @@ fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
         let trials = record.blocks.iter_mut().flat_map(|block| &mut block.trials);
         let trials = trials.filter(|trial| limited.contains(&trial.variant()));
         let slices = trials.flat_map(|trial| &mut trial.slices);
-        for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
-            open.queued = open.intended / 2;
+        for slice in slices {
+            slice.connections = 32;
+            slice.counts.open.iter_mut().for_each(|open| open.queued = open.intended / 2);
         }
         let conclusion = analysis::conclude(&record);
         for variant in limited {
@@ -150,12 +197,12 @@ fn a_capacity_that_the_load_generator_limits_is_a_lower_bound_in_comparisons() {
 #[test]
 fn twice_as_many_connections_as_the_limit_has_use_for_are_never_what_limits() {
     let mut record = finished(capacity_plan(1, 180), 2, &mut Simulated::queueing(2, &[QUEUE]));
-    let slices = record.blocks.iter_mut().flat_map(|of| &mut of.trials).flat_map(|of| &mut of.slices);
-    for open in slices.filter_map(|slice| slice.counts.open.as_mut()) {
-        open.queued = open.intended / 2;
-    }
     let mut told = |connections: u32| {
-        record.header.plan.variants[0].load.connections = connections;
+        let trials = record.blocks.iter_mut().flat_map(|of| &mut of.trials);
+        for slice in trials.flat_map(|of| &mut of.slices) {
+            slice.connections = connections;
+            slice.counts.open.iter_mut().for_each(|open| open.queued = open.intended / 2);
+        }
         let conclusion = analysis::conclude(&record);
         (conclusion.capacities[0].limited_by, conclusion.finding(Check::RateNotKept).is_some())
     };

@@ -75,6 +75,10 @@ pub struct Simulated {
     effects: Vec<f64>,
     /// Effect of each variant on log response time.
     pub slower: Vec<f64>,
+    /// Connections of every load from now on, where capacity is measured.
+    pub connections: u32,
+    /// How many there may be at most, and why.
+    pub connections_most: Option<(u32, String)>,
     /// The arrivals that each slice in open loop was asked for, by variant and block.
     pub arrivals: Vec<(usize, u32, AskedOpen)>,
     pub starts: Vec<Start>,
@@ -122,6 +126,8 @@ impl Simulated {
             clock_s: BEGAN_S,
             effects: effects.to_vec(),
             slower: vec![0.0; effects.len()],
+            connections: 32,
+            connections_most: None,
             arrivals: Vec::new(),
             starts: Vec::new(),
             cores: Vec::new(),
@@ -270,6 +276,14 @@ impl Environment for Simulated {
             deployed: self.deployed.clone(),
             ..TrialStarted::default()
         })
+    }
+
+    fn set_connections(&mut self, connections: u32) {
+        self.connections = connections;
+    }
+
+    fn connections_most(&mut self, _variant: usize) -> Option<(u32, String)> {
+        self.connections_most.clone()
     }
 
     fn load(&mut self, variant: usize, wanted: SliceSpec) -> Result<Slice, Failure> {

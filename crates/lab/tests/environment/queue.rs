@@ -53,6 +53,7 @@ impl Simulated {
         let noise = (self.normal() * 0.015).exp();
         let mut made = slice(variant, block, wanted.kind, (per_s * noise * seconds) as u64, seconds);
         made.machine = (self.machine)(block);
+        made.connections = self.connections;
         if let Some(open) = wanted.open {
             self.clock_s += self.open(&mut made, queue, per_s, open.rate, seconds);
         }

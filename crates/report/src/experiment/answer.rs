@@ -91,6 +91,9 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
     if conclusion.awaits_look {
         return format!("no interval of {metric} before the end of the run");
     }
+    if let Some(of) = conclusion.unknown_capacity(comparison) {
+        return format!("no ratio, for no rate of {} is known to hold", of.variant);
+    }
     if let Some(of) = conclusion.known_from_below(comparison) {
         let known = one_sided(comparison).map(|known| format!("{known} {metric}"));
         let known = known.unwrap_or_else(|| "no ratio".to_owned());

@@ -245,14 +245,23 @@ pub(super) fn cores_short(record: &Record) -> Option<String> {
 /// The loop and the connections: `closed loop, 16 connections`.
 pub(super) fn load_short(record: &Record) -> String {
     let variants = record.header.plan.variants.iter();
-    let all = model::distinct(variants.map(|variant| variant.load.connections));
+    let chosen = record.connections.as_ref().map(|chosen| chosen.connections);
+    let all = model::distinct(variants.map(|variant| chosen.unwrap_or(variant.load.connections)));
     let told: Vec<String> = all.iter().map(u32::to_string).collect();
     let noun = if all == [1] { "connection" } else { "connections" };
     format!("{}, {} {noun}", loop_text(record, ""), told.join(" or "))
 }
 
+/// Steps of a ladder of rates that are named.
+const STEPS_MAX: usize = 8;
+
 /// `open loop at 1,200/s`. A run that ended while capacity was measured has no rate yet.
 fn loop_text(record: &Record, over: &str) -> String {
+    if let Some(rates) = record.header.plan.measure.as_ref().and_then(|measure| measure.rates.as_ref()) {
+        let asks: Vec<String> = rates.asks().iter().take(STEPS_MAX).map(ToString::to_string).collect();
+        let more = if rates.asks().len() > STEPS_MAX { ", …" } else { "" };
+        return format!("open loop at {}{more}", asks.join(", "));
+    }
     let Some(chosen) = &record.rate else {
         return if record.is_open_loop() { "open loop" } else { "closed loop" }.to_owned();
     };
@@ -279,19 +288,24 @@ fn load_line(record: &Record) -> Option<String> {
             line += &format!(" ({part} of the slowest in closed loop: {name} {per_s})");
         }
     }
-    if record.rate.is_some() || !plan.design.slo.is_empty() {
-        line += match plan.design.arrivals {
+    let measure = plan.measure.as_ref();
+    if record.is_open_loop() {
+        line += match measure.map_or(plan.design.arrivals, |measure| measure.arrivals) {
             Process::Poisson => ", Poisson arrivals",
             Process::Constant => ", constant arrivals",
         };
     }
     let (sent, timeout) = (sent(load), span(load.timeout.as_secs_f64()));
     let kept = if load.keep_alive { "keep-alive" } else { "a connection for each request" };
-    let connections = many(load.connections.into(), "connection");
+    let chosen = record.connections.as_ref();
+    let connections = chosen.map_or(load.connections, |chosen| chosen.connections);
+    let why = chosen.map(|_| " (chosen: twice what the time limit has use for)").unwrap_or_default();
+    let connections = format!("{}{why}", many(connections.into(), "connection"));
     line += &format!(", {connections}, {kept}, {sent}, timeout {timeout}");
     line.extend(load.network.iter().map(|link| format!(", over a link of {link}")));
     line.extend(plan.design.endpoint.iter().map(|of| format!("; response times of {}", of.name)));
-    Some(line + if record.is_open_loop() { "; warm-up in closed loop" } else { "" })
+    let warms = measure.is_none_or(|measure| !measure.warmup.is_zero());
+    Some(line + if record.is_open_loop() && warms { "; warm-up in closed loop" } else { "" })
 }
 
 /// Generators that are named before the others are only counted.
