@@ -177,24 +177,72 @@ fn fit(mut sections: Vec<Section>) -> String {
     sections.iter().map(Section::written).collect()
 }
 
+/// Shows nothing, and ends what GitHub would take for an address, a name or a number of an issue.
+const NOTHING: &str = "<!-- -->";
+
+/// Whether GitHub may make a link of what stands before `rest` and the beginning of it.
+fn begins_link(before: &str, rest: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric();
+    let at_begin = |word: &str| {
+        let head = before.len().checked_sub(word.len()).filter(|at| before.is_char_boundary(*at));
+        head.is_some_and(|at| {
+            before[at..].eq_ignore_ascii_case(word) && !before[..at].chars().next_back().is_some_and(is_word)
+        })
+    };
+    let next = rest.chars().next();
+    match next {
+        // Addresses with a scheme; `www.` alone is one, too.
+        Some('/') => before.ends_with(':') && rest.starts_with("//"),
+        Some('.') => at_begin("www"),
+        // E-mail, and names of people.
+        Some(c) if before.ends_with('@') => is_word(c) || c == '_',
+        // Issues: `GH-12`, and `#12` behind its escape.
+        Some(c) if c.is_ascii_digit() => at_begin("GH-") || before.ends_with('#'),
+        // Schemes without slashes.
+        Some(_) => at_begin("mailto:") || at_begin("xmpp:"),
+        None => false,
+    }
+}
+
 /// Text from an experiment file or a service's response, made harmless in Markdown and the HTML inside it.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut before = ' ';
-    for c in cut(text.replace(['\n', '\r', '\t'], " ").as_str(), TEXT_MAX).chars() {
+    let text = cut(text.replace(['\n', '\r', '\t'], " ").as_str(), TEXT_MAX);
+    for (at, c) in text.char_indices() {
+        if begins_link(&text[..at], &text[at..]) {
+            out += NOTHING;
+        }
         match c {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '&' => out += "&amp;",
-            // A comment between it and the name: GitHub tells people whose name follows the sign.
-            '@' if !before.is_alphanumeric() => out += "@<!-- -->",
             '|' | '*' | '_' | '`' | '[' | ']' | '#' | '\\' | '~' | '$' => {
                 out.push('\\');
                 out.push(c);
             }
             c => out.push(c),
         }
-        before = c;
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_become_no_links() {
+        for (text, shown) in [
+            ("https://evil.example/x", "https:<!-- -->//evil.example/x"),
+            ("see www.evil.example", "see www<!-- -->.evil.example"),
+            ("WWW.evil.example", "WWW<!-- -->.evil.example"),
+            ("foo@evil.example", "foo@<!-- -->evil.example"),
+            ("@octocat and a@_b", "@<!-- -->octocat and a@<!-- -->\\_b"),
+            ("GH-12, o/r#12", "GH-<!-- -->12, o/r\\#<!-- -->12"),
+            ("mailto:a", "mailto:<!-- -->a"),
+            ("p99 12:30 a.b 4 // c, 100-GHz", "p99 12:30 a.b 4 // c, 100-GHz"),
+        ] {
+            assert_eq!(escaped(text), shown);
+        }
+    }
 }
