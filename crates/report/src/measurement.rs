@@ -48,6 +48,16 @@ impl<'a> Loaded<'a> {
         Some(Loaded { measured: *measured, variant, of: analysis::measurement(measured.record)? })
     }
 
+    /// Whether it was to have several steps.
+    pub(crate) fn is_ladder(&self) -> bool {
+        self.of.planned > 1
+    }
+
+    /// A row for each step.
+    pub(crate) fn steps(&self) -> Table {
+        steps(&self.of)
+    }
+
     /// What was requested, and where.
     fn title(&self) -> String {
         let load = &self.variant.load;

@@ -25,6 +25,7 @@ use serde_json::Value;
 use crate::experiment::headline::{headline, state};
 use crate::experiment::method::method;
 use crate::experiment::{Measured, answer, capacity, repeat, tables};
+use crate::measurement::Loaded;
 use crate::plot::{Ground, Plot};
 use crate::validity::paragraphs;
 
@@ -115,6 +116,7 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
             "times and time lines: those of the first {DRAWN_MAX} of {all} variants are drawn"
         ));
     }
+    let loaded = Loaded::of(of).filter(|_| record.is_open_loop());
     PageData {
         page_version: PAGE_VERSION,
         title: of.title().to_owned(),
@@ -131,11 +133,18 @@ pub(crate) fn data(of: &Measured<'_>) -> PageData {
         // What `proofload explain` says of each of their checks.
         explanations: checks.map(|check| (check.number(), paragraphs(check))).collect(),
         variants: variants(record, conclusion),
-        figures: Table {
-            heading: "Figures of the variants".to_owned(),
-            ..(&tables::variants(record, conclusion)).into()
+        figures: match &loaded {
+            Some(loaded) => Table { heading: "Figures of the steps".to_owned(), ..(&loaded.steps()).into() },
+            None => Table {
+                heading: "Figures of the variants".to_owned(),
+                ..(&tables::variants(record, conclusion)).into()
+            },
         },
-        parts: tables::parts(conclusion).iter().map(Into::into).collect(),
+        // All steps together are of no rate.
+        parts: match &loaded {
+            Some(loaded) if loaded.is_ladder() => Vec::new(),
+            _ => tables::parts(conclusion).iter().map(Into::into).collect(),
+        },
         series: by_block(&series, &mut left_out),
         latencies: times::curves(record),
         interactions: interactions(record, conclusion, &series),

@@ -126,7 +126,9 @@ fn first_line(child: &mut Child) -> (String, impl Read + use<>) {
 #[test]
 fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let (service, temporary) = (Service::start("ok"), Place::new());
-    let mut load = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json"]);
+    let kept = Place::new();
+    let out = kept.path("record").display().to_string();
+    let mut load = service.load(&["--rate", "50,60,70", "--duration", "1s", "--json", "--out", &out]);
     let mut child = load.env("TMPDIR", temporary.path("")).begun();
     let (first, mut talk) = first_line(&mut child);
     assert!(first.starts_with("step 1 of 3, 50/s: "), "{first}");
@@ -139,6 +141,38 @@ fn ctrl_c_ends_all_steps_and_keeps_what_there_is() {
     let steps = document["steps"].as_array().expect("steps");
     assert!((1..3).contains(&steps.len()), "{} steps", steps.len());
     assert_eq!((&steps[0]["interrupted"], &steps[0]["open"]["intended"]), (&false.into(), &50.into()));
+    let page = page_of(&kept);
+    let answer = page["answer"].as_str().expect("an answer");
+    assert_eq!(page["state"], "broken");
+    assert!(
+        answer.starts_with("Stopped early: at 50/s: ") && answer.contains("of 3 steps did not begin"),
+        "{answer}"
+    );
+}
+
+fn page_of(place: &Place) -> serde_json::Value {
+    let page = place.read("record/report.html");
+    let (_, rest) = page.split_once("id=\"data\">").expect("the page has data");
+    let (data, _) = rest.split_once("</script>").expect("the data end");
+    serde_json::from_str(data).expect("JSON")
+}
+
+#[test]
+fn the_page_of_a_ladder_keeps_its_steps_apart() {
+    let (service, place) = (Service::start("ok"), Place::new());
+    let out = place.path("record").display().to_string();
+    service.run(&["--rate", "50,100", "--duration", "500ms", "--out", &out]).ends(0);
+    let page = page_of(&place);
+    let answer = page["answer"].as_str().expect("an answer");
+    assert!(answer.starts_with("At 50/s: ") && answer.contains("; at 100/s: "), "{answer}");
+    let kinds: Vec<&str> =
+        page["latencies"].as_array().expect("times").iter().filter_map(|of| of["kind"].as_str()).collect();
+    let expected =
+        ["response time at 50/s", "service time at 50/s", "response time at 100/s", "service time at 100/s"];
+    assert_eq!(kinds, expected);
+    assert_eq!(page["figures"]["rows"].as_array().map(Vec::len), Some(2));
+    let method = page["method"].to_string();
+    assert!(method.contains("open loop at 50/s, 100/s") && !method.contains("\"closed loop"), "{method}");
 }
 
 #[test]

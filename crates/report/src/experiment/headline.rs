@@ -3,8 +3,8 @@
 //! Must not: say more than the verdicts do, or round otherwise than the other forms. What is invalid has no number, what is
 //! inconclusive is called so, and a run that did not end well says so first.
 
-use analysis::{Comparison, Conclusion, Effect, Grade, Kind, Outcome, Variant};
-use model::quantity::{Quantity, change, count, many, share};
+use analysis::{Comparison, Conclusion, Effect, Grade, Kind, Measurement, Outcome, Variant, Window};
+use model::quantity::{NONE, Quantity, change, count, many, rate, share};
 use model::text::{capitalised, cut};
 use plan::{Factor, Plan};
 use record::{EndReason, Record};
@@ -19,6 +19,8 @@ const TOLD_MAX: usize = 2;
 const EFFECTS_TOLD_MAX: usize = 4;
 /// Variants that are told one by one where nothing is compared.
 const MEASURED_MAX: usize = 3;
+/// Steps of a ladder of rates that are told one by one.
+const STEPS_TOLD_MAX: usize = 4;
 /// Characters of a text from outside.
 const TEXT_MAX: usize = 300;
 
@@ -62,6 +64,9 @@ pub(crate) fn state(record: &Record, conclusion: &Conclusion) -> State {
     let is = |outcome| all.iter().any(|comparison| comparison.outcome == outcome);
     match () {
         () if record.end().is_none_or(|reason| reason.failure().is_some()) => State::Broken,
+        () if record.header.plan.measure.is_some() && record.end() == Some(&EndReason::Interrupted) => {
+            State::Broken
+        }
         () if is(Outcome::Invalid) || all.is_empty() && conclusion.is_void() => State::Invalid,
         () if all.is_empty() => State::Measured,
         () if is(Outcome::Inconclusive) => State::Open,
@@ -92,6 +97,10 @@ pub(crate) fn headline(record: &Record, conclusion: &Conclusion) -> String {
     let so_far = || up_to_then(plan, conclusion, &told);
     let leading = conclusion.leading_effects();
     let clause = match (state(record, conclusion), record.end()) {
+        (State::Broken, Some(EndReason::Interrupted)) => {
+            let Clause { text, .. } = measured(record, conclusion);
+            Clause::words(format!("stopped early: {text}"))
+        }
         (State::Broken, reason) => {
             let killed = || "the run did not end by itself: it was killed, or is still going on".to_owned();
             Clause::words(format!("{}; {}", reason.and_then(failed).unwrap_or_else(killed), so_far()))
@@ -172,6 +181,9 @@ fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
     if let Some(told) = capacity::sentence(record, conclusion) {
         return Clause::words(told);
     }
+    if let Some(steps) = analysis::measurement(record).as_ref().and_then(steps) {
+        return steps;
+    }
     if conclusion.blocks == 0 {
         return Clause::words("nothing was measured".to_owned());
     }
@@ -186,6 +198,29 @@ fn measured(record: &Record, conclusion: &Conclusion) -> Clause {
     };
     let told: Vec<String> = variants.iter().map(of_one).collect();
     Clause { text: format!("{}; nothing is compared", told.join("; ")), begins_with_name: !alone }
+}
+
+/// What each step of a ladder of rates gave; `None` where there was to be one only.
+fn steps(of: &Measurement<'_>) -> Option<Clause> {
+    if of.planned < 2 {
+        return None;
+    }
+    let step = |window: &Window<'_>| {
+        let rate = window.throughput_per_s().map_or(NONE.to_owned(), rate);
+        let response = window.slice.counts.open.as_ref().map(|open| &open.response);
+        let p99 = response.filter(|times| times.resolves(0.99)).and_then(|times| times.quantile(0.99));
+        let p99 = p99.map(|p99| {
+            let least = if p99.is_exact() { "" } else { "at least " };
+            format!(", p99 {least}{}", Quantity::ns(p99.ns()))
+        });
+        format!("at {}: {rate} successful responses{}", window.name, p99.unwrap_or_default())
+    };
+    let mut told: Vec<String> = of.windows.iter().take(STEPS_TOLD_MAX).map(step).collect();
+    let more = of.windows.len().saturating_sub(STEPS_TOLD_MAX);
+    told.extend((more > 0).then(|| format!("and {}", many(more as u64, "more step"))));
+    let not_begun = of.planned.saturating_sub(of.windows.len());
+    told.extend((not_begun > 0).then(|| format!("{not_begun} of {} steps did not begin", of.planned)));
+    Some(Clause::words(format!("{}; nothing is compared", told.join("; "))))
 }
 
 fn figures(variant: &Variant) -> String {

@@ -4,6 +4,7 @@
 //! Must not: show a quantile that fewer than ten requests lie beyond, hide that requests were given up, or choose a trial by what came of
 //! it: it is that of the block in the middle.
 
+use analysis::{Measurement, Window};
 use record::{Block, Record, Slice, SliceKind, Trial};
 use stats::{Latencies, Quantile};
 
@@ -14,6 +15,9 @@ use super::{DRAWN_MAX, evenly, rounded};
 const BEYOND: f64 = 10.0;
 /// Points of the shares up to nine in ten, where each hundredth has one; the others are for the tail.
 const EVEN_POINTS: usize = 91;
+
+/// Steps of a load that have curves.
+const STEPS_MAX: usize = 16;
 
 /// Times of every kind that the record has, with curves of the first variants.
 pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
@@ -27,12 +31,31 @@ pub(super) fn curves(record: &Record) -> Vec<LatencyCurves> {
     if !record.is_open_loop() {
         return vec![of("service time", Some(CLOSED.to_owned()), analysis::latencies_together)];
     }
+    if let Some(measured) = analysis::measurement(record) {
+        return of_steps(&measured);
+    }
     let endpoint = record.header.plan.design.endpoint.as_ref();
     let endpoint = endpoint.map(|endpoint| format!("of the request {} alone", endpoint.name));
     vec![
         of("response time", endpoint, analysis::responses_together),
         of("service time", Some(OPEN.to_owned()), analysis::latencies_together),
     ]
+}
+
+/// Times of each step by itself: at another rate they are others.
+fn of_steps(measured: &Measurement<'_>) -> Vec<LatencyCurves> {
+    let step = |window: &Window<'_>| {
+        let at = if measured.planned > 1 { format!(" at {}", window.name) } else { String::new() };
+        let counts = &window.slice.counts;
+        let of = |kind: &str, note: Option<&str>, times: &Latencies| LatencyCurves {
+            kind: format!("{kind}{at}"),
+            note: note.map(str::to_owned),
+            curves: vec![curve(times)],
+        };
+        let response = counts.open.as_ref().map(|open| of("response time", None, &open.response));
+        response.into_iter().chain([of("service time", Some(OPEN), &counts.latency)])
+    };
+    measured.windows.iter().take(STEPS_MAX).flat_map(step).collect()
 }
 
 const CLOSED: &str = "in closed loop each connection waits for its response before it sends the next request: these times follow from connections and \
