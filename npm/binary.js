@@ -3,6 +3,9 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
+/** Environment of the binary. With its parent's process id the binary stops when this process ends, however that ends. */
+export const environment = () => ({ ...process.env, PROOFLOAD_PARENT: String(process.pid) });
+
 /** Path of the binary. Throws an error that says what to do where there is none. */
 export function binary() {
   const platform = `${process.platform}-${process.arch}`;

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { stripVTControlCharacters } from 'node:util';
-import { binary } from './binary.js';
+import { binary, environment } from './binary.js';
 
 const MEANINGS = { 1: 'a limit fails', 4: 'the measurement is invalid', 5: 'a limit is inconclusive', 130: 'interrupted' };
 
@@ -59,14 +59,27 @@ function words(flags) {
   });
 }
 
+const stops = new WeakMap();
+
+/** Calls `stop` on an abort. Returns what ends that. Each signal has one listener: Node.js warns of more than ten. */
+function onAbort(signal, stop) {
+  if (!signal) return () => {};
+  let all = stops.get(signal);
+  if (!all) {
+    stops.set(signal, all = new Set());
+    signal.addEventListener('abort', () => all.forEach((each) => each()), { once: true });
+  }
+  all.add(stop);
+  return () => all.delete(stop);
+}
+
 /** Runs the binary: `read` takes what it prints, `result` gives what that comes to. */
 function start(args, signal, read, result) {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) throw new ProofloadError(130, '', undefined, { cause: signal.reason });
-    const child = spawn(binary(), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(binary(), args, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
     const stop = () => child.kill('SIGINT');
-    signal?.addEventListener('abort', stop);
-    process.on('exit', stop);
+    const leave = onAbort(signal, stop);
 
     let stderr = '';
     let failure;
@@ -83,8 +96,7 @@ function start(args, signal, read, result) {
     });
     child.on('error', (error) => { failure = error; });
     child.on('close', (code, killedBy) => {
-      signal?.removeEventListener('abort', stop);
-      process.off('exit', stop);
+      leave();
       if (failure) return reject(failure);
       let report;
       try {

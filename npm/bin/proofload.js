@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { binary } from '../binary.js';
+import { binary, environment } from '../binary.js';
 
 const args = process.argv.slice(2);
 let path;
@@ -15,10 +15,9 @@ try {
   process.exit(6);
 }
 
-const child = spawn(path, args, { stdio: 'inherit' });
-// A terminal sends these to the binary too. It ends by them in its own time, and a second one would cut that short.
-for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
-process.on('SIGTERM', () => child.kill('SIGTERM'));
+const child = spawn(path, args, { env: environment(), stdio: 'inherit' });
+// Where a terminal has sent the signal to the binary too, the binary takes this one for an echo.
+for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM']) process.on(signal, () => child.kill(signal));
 child.on('error', (error) => {
   console.error(`error: ${path}: ${error.message}`);
   process.exit(6);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -65,6 +65,50 @@ test('the command ends with the exit code of the binary, also by Ctrl-C', async 
   process.kill(-child.pid, 'SIGINT');
   assert.deepEqual(await once(child, 'close'), [130, null]);
   assert.equal(JSON.parse(printed).interrupted, true, 'it had the time to print what it measured');
+});
+
+/** Waits for the first request of a path that nobody asked for before. */
+async function arrived(path) {
+  for await (const [request] of on(server, 'request')) if (request.url === path) return;
+}
+
+test('a signal to the command alone stops the binary', async () => {
+  for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM']) {
+    const child = spawn(process.execPath, [command, 'load', `${url}${signal}`, '--duration', '60s', '--json'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let printed = '';
+    child.stdout.on('data', (piece) => { printed += piece; });
+    await arrived(`/${signal}`);
+    child.kill(signal);
+    assert.deepEqual(await once(child, 'close'), [130, null], signal);
+    assert.equal(JSON.parse(printed).interrupted, true, signal);
+  }
+});
+
+test('the binary stops with the process that runs it, however that ends', async () => {
+  const calls = (at, before = '') => ['--input-type=module', '--eval',
+    `import { load } from 'proofload'; ${before} await load('${url}host-${at}', { duration: '60s', connections: 2 });`];
+  const hosts = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGKILL'].map((signal, at) => [calls(at), signal]);
+  hosts.push([[command, 'load', `${url}host-4`, '--duration', '60s', '--connections', '2'], 'SIGKILL']);
+  hosts.push([calls(5, 'setTimeout(() => process.exit(), 2000);'), null]);
+  const open = () => new Promise((resolve) => { server.getConnections((error, count) => resolve(count)); });
+  for (const [at, [args, signal]] of hosts.entries()) {
+    const host = spawn(process.execPath, args, { cwd: home, stdio: 'ignore' });
+    const ended = once(host, 'close');
+    await arrived(`/host-${at}`);
+    if (signal) host.kill(signal);
+    await ended;
+    for (const end = Date.now() + 10_000; await open() > 0 && Date.now() < end;) await new Promise((resolve) => { setTimeout(resolve, 50); });
+    assert.equal(await open(), 0, `${args.at(-1)} ${signal}`);
+  }
+});
+
+test('many calls at once print no warning', () => {
+  const calls = `import { load } from 'proofload'; const control = { signal: AbortSignal.timeout(60_000) };
+    await Promise.all(Array.from({ length: 12 }, () => load('${url}', { requests: 20, connections: 1 }, control)));`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', calls], { cwd: home });
+  let stderr = '';
+  child.stderr.on('data', (piece) => { stderr += piece; });
+  return once(child, 'close').then(([code]) => assert.deepEqual([code, stderr], [0, '']));
 });
 
 test('a platform without a binary is told what does not work there', () => {

@@ -124,6 +124,7 @@ fn main() -> ExitCode {
     if first.as_deref() == Some(OsStr::new(hosts::SHA256)) {
         return ExitCode::from(hosts::print_own_sha256());
     }
+    signals::stop_with_parent();
     signals::end_as_first_process();
     let cli = surface::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
     if services::give_up_real_time() {

@@ -1,17 +1,17 @@
-//! Ctrl-C, SIGTERM and a closed terminal: the first asks to stop, a second does not wait. Ctrl-Z, which leaves the terminal as it was
+//! Ctrl-C, SIGTERM, a closed terminal and the end of a parent: the first asks to stop, a second does not wait. Ctrl-Z, which leaves the terminal as it was
 //! found. And a limit of file sizes, which is an error like any other.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::{env, io};
 
 use anyhow::Context;
 use lab::Stop;
 use machine::clock::monotonic_ns;
 use machine::process::{field, text};
-use rustix::process::{getpgrp, getsid};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
+use rustix::process::{Pid, Signal, getpgrp, getppid, getsid, set_parent_process_death_signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::{emulate_default_handler, exit, register};
 
@@ -20,12 +20,30 @@ use crate::{live, print};
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
+/// Variable in which a program that runs this one as its own, such as the npm package, passes its process id.
+const PARENT: &str = "PROOFLOAD_PARENT";
+/// Sent by the kernel when that program ends. Not one of [`SIGNALS`]: after a Ctrl-C it must not count as a second one.
+const PARENT_ENDED: i32 = SIGUSR1;
+
 /// So soon after its first time a signal is an echo: npm, npx and `timeout` pass on what the terminal, or they themselves, have sent to
 /// all of us.
 const ECHO_NS: u64 = 500_000_000;
 
 /// Whether somebody hears of signals: see [`on_first`].
 static HEARD: AtomicBool = AtomicBool::new(false);
+
+/// Has the end of the parent that [`PARENT`] names stop this program as Ctrl-C does, also where the parent was killed. The first call of
+/// `main`: services must not inherit the variable, and no thread may run while it is removed.
+pub fn stop_with_parent() {
+    let Ok(parent) = env::var(PARENT) else { return };
+    // SAFETY: no other thread runs yet.
+    unsafe { env::remove_var(PARENT) };
+    let _ = set_parent_process_death_signal(Some(Signal::USR1));
+    // The parent may have ended before that.
+    if getppid().map(Pid::as_raw_pid).map(|pid| pid.to_string()) != Some(parent) {
+        exit(i32::from(INTERRUPTED));
+    }
+}
 
 /// Has signals end the program where it is the first process, as of a container: there the kernel drops those without a handler. What
 /// it has started goes with it.
@@ -69,7 +87,7 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
         // SAFETY: all that it does may be done in a signal handler: a clock, atomics, `live::leave`, which says so of itself, and `_exit`.
         unsafe { register(signal, again) }?;
     }
-    let mut signals = Signals::new(&heeded)?;
+    let mut signals = Signals::new(heeded.iter().chain([&PARENT_ENDED]))?;
     HEARD.store(true, Ordering::SeqCst);
     let wait = move || {
         if signals.forever().next().is_some() {
