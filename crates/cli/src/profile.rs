@@ -229,6 +229,8 @@ pub struct Profile {
     pub tree: Tree,
     /// What its values are.
     pub unit: Unit,
+    /// Whether it has stacks of compiled code and none of JavaScript.
+    is_native: bool,
     /// How long it lasted, where it tells.
     lasted_ns: Option<f64>,
 }
@@ -278,7 +280,8 @@ pub fn read(path: &Path) -> Result<Profile, Failed> {
         explain::Profile::Cpu(_) => Some(cut.covered_ns + cut.capped_ns),
         explain::Profile::Heap(_) | explain::Profile::Native(_) => None,
     };
-    Ok(Profile { name, tree: cut.tree, unit: profile.unit(), lasted_ns })
+    let is_native = matches!(profile, explain::Profile::Native(_));
+    Ok(Profile { name, tree: cut.tree, unit: profile.unit(), is_native, lasted_ns })
 }
 
 // `proofload profile diff A B`: two profiles compared, as tables and as a page.
@@ -315,6 +318,13 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);
+        return Err(Failed::usage(message).hint("compare two of one kind").into());
+    }
+    if a.is_native != b.is_native {
+        let (native, javascript) = if a.is_native { (&a.name, &b.name) } else { (&b.name, &a.name) };
+        let message = format!(
+            "{native} has compiled code of all threads, {javascript} JavaScript of one thread: no function is in both"
+        );
         return Err(Failed::usage(message).hint("compare two of one kind").into());
     }
     if a.name == b.name {

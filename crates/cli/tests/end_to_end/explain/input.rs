@@ -48,6 +48,25 @@ fn a_profile_of_anybodys_is_printed_and_two_are_set_against_each_other() {
 }
 
 #[test]
+fn refuses_to_compare_javascript_with_compiled_code() {
+    let place = Place::new();
+    place.write("js.cpuprofile", cpuprofile("handle", 200).to_string());
+    let native = json!({
+        "version": 1, "pid": 10, "start_ns": 0, "end_ns": 9, "period_ns": 1000,
+        "frames": [{ "name": "main", "module": "node" }],
+        "stacks": [{ "thread": 10, "thread_name": "node", "frames": [0], "samples": 200 }],
+    });
+    place.write("threads.native.json", native.to_string());
+    for [a, b] in [["js.cpuprofile", "threads.native.json"], ["threads.native.json", "js.cpuprofile"]] {
+        let said = profile(&place, &["diff", a, b]);
+        let told =
+            ["threads.native.json has compiled code", "js.cpuprofile JavaScript", "compare two of one kind"];
+        assert_eq!(said.ends(2).tells(&told).out, "", "{a} {b}");
+    }
+    profile(&place, &["diff", "threads.native.json", "threads.native.json"]).ends(0);
+}
+
+#[test]
 fn what_is_no_profile_is_said_with_what_would_be_one() {
     let place = Place::new();
     let whole = cpuprofile("handle", 300).to_string();
