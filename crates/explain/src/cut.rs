@@ -108,11 +108,23 @@ impl Cut {
     }
 }
 
-/// Bytes that were allocated and still lived at the end, by stack.
+/// Bytes that were allocated and still lived at the end, by stack. Those of Proofload's agent are left out: no request allocates them.
 pub fn heap_tree(profile: &HeapProfile, naming: &Naming<'_>) -> Cut {
     let mut namer = Namer::of(naming, profile.calls.functions.iter());
-    let (made, _) = grow(&profile.calls, &profile.bytes, &mut namer);
+    let bytes = without_agent(profile, &mut namer);
+    let (made, _) = grow(&profile.calls, &bytes, &mut namer);
     Cut::timeless(made.tree(), 0, namer.notes())
+}
+
+/// Bytes of each place, zero for the agent's functions and everything below them.
+fn without_agent(profile: &HeapProfile, namer: &mut Namer<'_>) -> Vec<f64> {
+    let calls = &profile.calls;
+    let mut of_agent: Vec<bool> = Vec::with_capacity(calls.nodes.len());
+    for node in &calls.nodes {
+        let is_below = node.parent.is_some_and(|parent| of_agent[parent as usize]);
+        of_agent.push(is_below || namer.is_agent(&calls.functions[node.call as usize]));
+    }
+    profile.bytes.iter().zip(of_agent).map(|(bytes, of_agent)| if of_agent { 0.0 } else { *bytes }).collect()
 }
 
 /// What V8 calls the place that all others are below.

@@ -78,6 +78,12 @@ impl<'a> Namer<'a> {
         }
     }
 
+    /// Whether the function is of the agent that takes the profiles.
+    pub fn is_agent(&mut self, call: &CallFrame) -> bool {
+        let package = |script: Rc<Script>| Some(script.place.package.as_ref()?.name == place::AGENT_PACKAGE);
+        !call.url.is_empty() && package(self.script(&call.url)) == Some(true)
+    }
+
     fn scripted(&mut self, call: &CallFrame) -> Frame {
         let script = self.script(&call.url);
         let mapping = script.mapping.as_ref();

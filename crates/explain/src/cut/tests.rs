@@ -111,3 +111,19 @@ fn threads_that_run_no_javascript_are_told_apart() {
         ["(thread pool)", "(garbage collector threads)", "(compiler threads)", "main", "(unknown)"]
     );
 }
+
+#[test]
+fn heap_leaves_out_what_the_agent_allocates() {
+    let call = |name: &str, url: &str, bytes: u32, children: &str| {
+        let frame = format!(r#"{{"functionName":"{name}","url":"{url}","lineNumber":1,"columnNumber":0}}"#);
+        format!(r#"{{"callFrame":{frame},"selfSize":{bytes},"children":[{children}]}}"#)
+    };
+    let below_agent = call("writeUtf8String", "node:net", 40, "");
+    let agent = call("received", "/tmp/proofload-1-2-3/agent.cjs", 20, &below_agent);
+    let socket = call("onStreamRead", "node:net", 5, &agent);
+    let calls = [socket, call("handle", "/srv/a.js", 7, ""), call("own", "/srv/agent.cjs", 9, "")].join(",");
+    let text = format!(r#"{{"head":{}}}"#, call("(root)", "", 0, &calls));
+    let cut = heap_tree(&HeapProfile::read(text.as_bytes()).expect("a profile"), &NAMING);
+    assert_eq!((of(&cut, "onStreamRead"), of(&cut, "handle"), of(&cut, "own")), (5.0, 7.0, 9.0));
+    assert_eq!(cut.covered_ns, 21.0);
+}

@@ -12,7 +12,7 @@ use crate::{Kind, Package, Source};
 /// The file that takes our own profiles, in a folder of its own. What it costs is the profiler's, not the service's.
 const AGENT: &str = "agent.cjs";
 const AGENT_FOLDER: &str = "proofload-";
-const AGENT_PACKAGE: &str = "proofload-agent";
+pub(super) const AGENT_PACKAGE: &str = "proofload-agent";
 /// Files further up than this are named by their whole path.
 const UP_MAX: usize = 3;
 /// Folders in which packages lie. The second is Debian's.
