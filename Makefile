@@ -16,7 +16,7 @@ STUDIES += auth-capacity=13m reverse-proxy-capacity=13m
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup build dist web web-check demo studies studies-tune bench-engine bench-open-loop bench-memory bench-proxy bench-agent bench-fleet
-.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-ramps truth-waits truth-tune check-macos test test-cluster fuzz sanitize miri deny
+.PHONY: knocks large bench-over-time truth-setup truth-simulated truth-real truth-by-hand truth-variance truth-validity truth-capacity truth-ramps truth-waits truth-ordinary truth-tune check-macos test test-cluster fuzz sanitize miri deny
 .PHONY: check check-slow
 
 help: ## this list
@@ -124,6 +124,10 @@ truth-ramps: ## what k6's breakpoint test and steps by vegeta and oha find on th
 
 truth-waits: truth-setup ## how far ratios of services that wait are off from uninterrupted runs of wrk, 40 of each in about 45 minutes (needs Go and wrk)
 	python3 bench/truth/waits.py --proofload $(BINARY) --out $(TRUTH)/waits.jsonl
+
+truth-ordinary: build ## how often a comparison of 40 s is right, wrong or useless on 60 ordinary pairs of services, against alternated wrk, in about 2 hours
+	mkdir -p $(TRUTH)
+	python3 bench/truth/ordinary.py --install --proofload $(BINARY) --out $(TRUTH)/ordinary.jsonl
 
 truth-tune: truth-setup ## how often tune advises what is right on planted settings, 50 runs in about 10 hours
 	python3 bench/truth/tune.py --proofload $(BINARY) --out $(TRUTH)/tune.jsonl

@@ -49,6 +49,15 @@ def p_two_sided(t: float, freedom: float) -> float:
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
+def critical(freedom: float, p: float = 0.05) -> float:
+    """The t of which |T| is beyond with this probability, by bisection."""
+    low, high = 0.0, 1000.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_two_sided(middle, freedom) > p else (low, middle)
+    return high
+
+
 def incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised I_x(a, b), for a and b above 0 and x from 0 to 1."""
     if x <= 0 or x >= 1:
