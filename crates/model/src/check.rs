@@ -129,7 +129,7 @@ checks! {
     StaleServer = "V3", "stale_server": row(Treatment, VOID, "Another process listened on the port").ending_run();
     ProfilerOn = "V4", "profiler_on": row(Treatment, VOID, "A profiler ran along").ending_run();
     NothingObservable = "V5", "nothing_observable": row(Treatment, WARNING_OR_NOTE, "Two variants that differ in nothing");
-    CodingNotRequested = "V56", "coding_not_requested": row(Treatment, WARNING_OR_NOTE, "Compression that no request asked for");
+    CodingNotRequested = "V58", "coding_not_requested": row(Treatment, WARNING_OR_NOTE, "Compression that no request asked for");
     DifferentWork = "V6", "different_work": row(Work, EITHER, "The variants did different work").of_pairs().ending_run();
     DifferentBodies = "V7", "different_bodies": row(Work, WARNING, "Responses of different size");
     Errors = "V8", "errors": row(Work, VOID, "Too many requests failed");

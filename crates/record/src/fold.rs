@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use model::Pacing;
 
 use crate::{
-    Allocation, Capture, ConnectionsChosen, CoresChosen, Deployed, EndReason, Ended, Event, Generator, GeneratorLost,
-    Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
+    Allocation, Capture, ConnectionsChosen, CoresChosen, Deployed, EndReason, Ended, Event, Generator,
+    GeneratorLost, Header, Prepared, RateChosen, Slice, SliceKind, TrialEnded, TrialStarted, WarmUp,
 };
 
 /// Everything that is known of a run.

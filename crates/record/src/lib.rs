@@ -28,10 +28,11 @@ pub use fold::{Block, Record, Trial};
 pub use machine::write_whole;
 pub use model::{
     AgentSeen, Allocation, Capture, CaptureKind, CapturedProcess, CapturedService, Cause, ConnectionsChosen,
-    ContentSeen, ContractFailure, CoresChosen, Counts, Deployed, EndReason, Ended, EndpointCounts, ErrorCount, Event, FailureKind,
-    Generator, GeneratorLost, GeneratorPart, GeneratorUse, MachineUse, NodeCounters, OpenLoop, Pauses, Phase,
-    PodSeen, Prepared, ProcessSeen, ProfileFile, RateChosen, ServiceStarted, ServiceUse, Slice, SliceKind,
-    TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp, Witness, WorkersLost,
+    ContentSeen, ContractFailure, CoresChosen, Counts, Deployed, EndReason, Ended, EndpointCounts,
+    ErrorCount, Event, FailureKind, Generator, GeneratorLost, GeneratorPart, GeneratorUse, MachineUse,
+    NodeCounters, OpenLoop, Pauses, Phase, PodSeen, Prepared, ProcessSeen, ProfileFile, RateChosen,
+    ServiceStarted, ServiceUse, Slice, SliceKind, TcpUse, ThreadUse, TrialEnded, TrialStarted, WarmUp,
+    Witness, WorkersLost,
 };
 pub use reader::{HEADER_BYTES_MAX, is_being_written, open};
 pub use summary::{Folder, SUMMARY};

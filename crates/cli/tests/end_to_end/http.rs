@@ -83,5 +83,5 @@ fn tells_of_compression_that_no_request_asked_for() {
     place.write("service.js", SERVICE);
     let said = compare(&place, &["node service.js", "COMPRESS=1 node service.js", "--budget", "10s"]);
     said.tells(&["-H 'accept-encoding: gzip' measures compression"]);
-    said.prints(&["Compression that no request asked for (V56)"]);
+    said.prints(&["Compression that no request asked for (V58)"]);
 }

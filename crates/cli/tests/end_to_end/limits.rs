@@ -1,6 +1,6 @@
 //! Limits and figures of `proofload load` where a service is silent, breaks its contract or is measured for too short a time.
 
-use crate::place::{Place, Running, Said, proofload, service, signal};
+use crate::place::{Place, Run, Running, Said, proofload, service, signal};
 
 struct Service {
     running: Running,
@@ -59,9 +59,9 @@ fn a_stopped_service_is_silent() {
 fn slow_responses_and_open_loop_show_no_silence() {
     let slow = Service::start(&[("MODE", "delay"), ("DELAY_MS", "700")]);
     let said = slow.load(&FOR_3_S);
-    assert!(!said.ends(0).text().contains("V56"), "{said}");
+    assert!(!said.ends(0).all().contains("V56"), "{said}");
     let said = Service::start(&FROZEN).load(&["--rate", "100", "-d", "3s", "--limit", "p99 < 800ms"]);
-    assert!(!said.ends(1).text().contains("V56"), "{said}");
+    assert!(!said.ends(1).all().contains("V56"), "{said}");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn accepting_connections_is_no_cost_of_requests() {
 fn ten_requests_have_no_rate() {
     let said = Service::start(&[]).load(&["-n", "10"]);
     said.ends(0).says(&["too short for a rate", "V20"]);
-    assert!(!said.text().contains("cores"), "{said}");
+    assert!(!said.all().contains("cores"), "{said}");
     let said = Service::start(&[]).load(&["-n", "10", "--limit", "throughput > 1/s"]);
     said.ends(5).says(&["too short for a rate"]);
 }
@@ -92,14 +92,14 @@ fn a_window_shorter_than_a_response_has_no_throughput() {
     let slow = Service::start(&[("MODE", "delay"), ("DELAY_MS", "900")]);
     let said = slow.load(&["-d", "500ms", "-c", "4"]);
     said.ends(0).says(&["no response came within the window", "4 successful"]);
-    assert!(!said.text().contains(" 0/s"), "{said}");
+    assert!(!said.all().contains(" 0/s"), "{said}");
 }
 
 #[test]
 fn a_window_without_requests_due_measures_nothing() {
     let said = Service::start(&[]).load(&["--rate", "0.01", "-d", "200ms"]);
     said.ends(4).says(&["no request was due"]);
-    assert!(!said.text().contains("no success"), "{said}");
+    assert!(!said.all().contains("no success"), "{said}");
 }
 
 #[test]

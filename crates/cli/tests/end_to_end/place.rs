@@ -65,8 +65,14 @@ impl Said {
     /// The same on either: of the cluster's tests.
     #[allow(dead_code)]
     pub fn says(&self, parts: &[&str]) -> &Said {
-        has(&format!("{}{}", self.out, self.err), parts, self);
+        has(&self.all(), parts, self);
         self
+    }
+
+    /// Stdout and stderr.
+    #[allow(dead_code)]
+    pub fn all(&self) -> String {
+        format!("{}{}", self.out, self.err)
     }
 
     pub fn json(&self) -> Value {
