@@ -320,7 +320,7 @@ mod tests {
         for (other, told) in [
             ("rate = \"1000\"", "rates of 100 and 1000"),
             ("", "closed loop and a rate"),
-            ("rate = \"100\"\nwarmup = \"10s\"", "warm-ups of 0s and 10s"),
+            ("rate = \"100\"\nwarmup = \"10s\"", "warm-ups of 0ms and 10s"),
             ("rate = \"100\"\narrivals = \"constant\"", "random arrivals and even ones"),
         ] {
             assert_eq!(slow.differences(&of(other)), [told]);

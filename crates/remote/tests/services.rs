@@ -242,6 +242,8 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
         let mut order = serde_json::json!({ "services": { "start": {
             "number": 1, "service": service, "address": "127.0.0.1", "addresses": {}, "padding_bytes": 0, "group": true, "values": {}
         } } });
+        order["services"]["start"]["ready_response"] =
+            serde_json::to_value(plan::ReadyResponse::default()).unwrap();
         order["services"]["start"]["ports"] = chosen["services"]["chosen"]["ports"].clone();
         if timeout_ms == 700 {
             // The start itself may take longer than the silence that is allowed.
@@ -250,7 +252,8 @@ fn a_connection_that_closes_or_says_nothing_any_more_ends_everything_there() {
             assert!(started || told["failed"]["blame"] == "cancelled", "{told}");
             assert!(stage.wait_until_empty(SOON), "{:?}", stage.alive());
         } else {
-            assert!(answer(&order)["services"]["started"]["pid"].is_u64());
+            let started = answer(&order);
+            assert!(started["services"]["started"]["pid"].is_u64(), "{started}");
             assert!(wait_until(PATIENCE, || stage.alive().len() == 2));
         }
         drop(input);

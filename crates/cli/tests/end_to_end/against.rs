@@ -122,7 +122,7 @@ fn configuration_that_git_ignores_is_on_both_sides() {
     shop.git(&["commit", "--quiet", "--message=reads .env"]);
     let dry = shop.run(&["--against", "HEAD", "--dry-run"]).said();
     dry.ends(0).prints(&["  copied: api/.env\n", "  not copied: api/rows.db\n", "--copy api/rows.db"]);
-    let said = shop.run(&["--against", "HEAD", "--budget", "8s"]).said();
+    let said = shop.run(&["--against", "HEAD", "--budget", "10s"]).said();
     said.ends(0).tells(&["note: copied to the other side, as git does not keep them: api/.env"]);
     let left = Command::new("find").arg(shop.place.path("cache")).args(["-name", ".env"]).said();
     assert_eq!(left.ends(0).out, "", "no secret stays in the cache");

@@ -47,9 +47,9 @@ fn services_that_ignore_their_port_are_found_and_two_with_one_port_take_turns_by
         port + 1
     );
     place.write("fixed.js", text);
-    let said = compare(&place, &["ADMIN=1 node fixed.js", "node fixed.js", "-c", "2", "--budget", "10s"]);
+    let said = compare(&place, &["ADMIN=1 node fixed.js", "node fixed.js", "-c", "2", "--budget", "20s"]);
     said.tells(&[
-        "note: the budget of 10s may be too small: a verdict takes 4 blocks",
+        "note: the budget of 20s may be too small: a verdict takes 4 blocks",
         &format!("app listens on port {port}, not on the PORT"),
         &format!(", and on {}, where nothing responds to the request", port + 1),
         &format!("need port {port}, so they run one after the other"),

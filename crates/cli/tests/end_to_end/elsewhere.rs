@@ -103,7 +103,11 @@ fn a_trial_on_two_other_machines_is_known_here_as_one_of_this_machine_is() {
     let logs = place.logs();
     let said = &logs["block-01-only-api.log"];
     let counted = said.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-    assert_eq!(counted, Some(slice.counts.sent + 2), "two looks before the load: {said}");
+    assert_eq!(
+        counted,
+        Some(slice.counts.sent + 3),
+        "two looks before the load, and one that accepts gzip: {said}"
+    );
     assert!(logs["block-01-only-db.log"].starts_with("requests 0"), "{logs:?}");
     drop(environment);
     place.is_quiet();

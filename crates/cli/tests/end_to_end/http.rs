@@ -81,7 +81,7 @@ fn refuses_to_compare_errors_with_status_200() {
 fn tells_of_compression_that_no_request_asked_for() {
     let place = Place::new();
     place.write("service.js", SERVICE);
-    let said = compare(&place, &["node service.js", "COMPRESS=1 node service.js", "--budget", "10s"]);
+    let said = compare(&place, &["node service.js", "COMPRESS=1 node service.js"]);
     said.tells(&["-H 'accept-encoding: gzip' measures compression"]);
     said.prints(&["Compression that no request asked for (V58)"]);
 }

@@ -325,11 +325,11 @@ pub fn accounted_for(record: &Record) -> usize {
             let log = fs::read_to_string(record.directory.join(log)).expect("its log");
             let sent: u64 = trial.slices.iter().map(|slice| slice.counts.sent).sum();
             let counted = log.lines().find_map(|line| line.strip_prefix("requests ")?.parse::<u64>().ok());
-            // Beside the load there are at most two looks at a response before it.
+            // Before the load there are at most two looks at a response, and one at a response to a request that accepts gzip.
             let looks = counted.and_then(|counted| counted.checked_sub(sent));
-            assert!(sent > 0 && looks.is_some_and(|looks| looks <= 2), "we sent {sent}, it said: {log}");
+            assert!(sent > 0 && looks.is_some_and(|looks| looks <= 3), "we sent {sent}, it said: {log}");
             if trial.started.witnesses.iter().any(|witness| witness.repeats) {
-                assert_eq!(looks, Some(2), "{log}");
+                assert!(looks >= Some(2), "{log}");
             }
             trials += 1;
         }

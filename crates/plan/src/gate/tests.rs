@@ -45,7 +45,7 @@ fn what_is_no_limit_says_why_and_what_would_be_one() {
         ("cpu_per_request < +10001%", "at most +10000%"),
         ("failed < 100%", "below 100%"),
         ("failed < 5ms", "is in ms"),
-        ("p98 < 50ms", "did you mean `p90`?"),
+        ("p98 < 50ms", "the quantiles are p50, p75, p90, p95, p99, p99.5, p99.9"),
         ("peak_rss < 50MB", "there is no figure `peak_rss`"),
         ("", "there is no figure ``"),
         ("< 50ms", "there is no figure ``"),

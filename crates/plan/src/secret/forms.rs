@@ -22,7 +22,10 @@ pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
         }
         let cookies = text.split(';').filter(|_| text.contains('='));
         values.extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
-        values.extend(text.split_once(':').map(|(_, password)| password.trim().to_owned()));
+        if let Some((_, password)) = text.split_once(':') {
+            values.extend(String::from_utf8(percent_decoded(password.trim())));
+            values.insert(password.trim().to_owned());
+        }
     }
     values.into_iter().filter(|value| !value.is_empty())
 }

@@ -125,6 +125,9 @@ fn value_behind(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         quoted(text, begin, quote)
     } else if let Some(length) = structure(value) {
         begin..begin + length
+    } else if before.is_empty() && is_flag && separator == '=' {
+        // One word of a command, however many blanks are in it.
+        begin..text.len()
     } else {
         let in_query = before.ends_with(['?', '&']);
         let in_word = separator == '=' && (opens_line || before.ends_with(char::is_whitespace));

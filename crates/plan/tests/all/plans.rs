@@ -384,7 +384,7 @@ fn urls_say_where_and_below_which_path_and_the_rest_of_the_load_is_as_it_is_writ
                 socket = { shop.url = \"http://unix:/run/shop.sock:/v1\", load.pipeline = 4 }\n\
                 [load]\nrequests = [\n{ path = \"/a/{id}\", values = \"rows.csv\" },\n\
                 { path = \"/b\", body_file = \"body.bin\", expect.status = 201 }]\n\
-                [design]\nmetric = \"p99\"\nrate = \"100..60%\"\n";
+                [design]\nmetric = \"p99\"\nrate = \"20%..60%\"\n";
     let plan = parse(text, folder.path()).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let [tcp, far, socket] = plan.variants.as_slice() else { panic!("three variants") };
     assert_eq!(plan.foreign_hosts(), ["shop.example"]);
@@ -398,7 +398,7 @@ fn urls_say_where_and_below_which_path_and_the_rest_of_the_load_is_as_it_is_writ
     assert_eq!(tcp.load.protocol, Protocol::Http2 { streams: 10 });
     assert_eq!(socket.load.protocol, Protocol::Http1 { pipeline: 4 });
     assert_eq!((&*socket.load.requests[1].path, far.load.keep_alive), ("/v1/b", false));
-    let ramp = (Rate::PerSecond(100.0), Rate::ShareOfCapacity(0.6));
+    let ramp = (Rate::ShareOfCapacity(0.2), Rate::ShareOfCapacity(0.6));
     assert_eq!(plan.design.rate.zip(plan.design.ramp_to), Some(ramp));
     assert_eq!(kept(&plan)["variants"][1]["services"][0]["url"], "http://shop.example/");
 }

@@ -108,6 +108,6 @@ fn a_record_of_another_machine_says_so_and_machines_of_services_are_no_differenc
     assert!(!read_on(&record, &here).contains("not as where this is read"));
     record.header.environment.hosts.insert("ssh://bench-1".into(), machine("AMD EPYC 7B13", 8));
     let text = read_on(&record, &here);
-    assert!(text.contains("ssh://bench-1, for services: AMD EPYC 7B13, 8 processors"), "{text}");
+    assert!(text.contains("ssh:<!-- -->//bench-1, for services: AMD EPYC 7B13, 8 processors"), "{text}");
     assert!(!text.contains("not as where this is read"), "{text}");
 }

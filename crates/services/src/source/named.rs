@@ -124,7 +124,8 @@ fn paths_in(text: &str) -> Vec<&str> {
     const ENDS: [char; 12] = ['=', ' ', '\t', '\n', '"', '\'', ',', ':', ';', '(', ')', '@'];
     let whole = (!text.starts_with('-')).then_some(text);
     let parts = text.split(ENDS).filter(|part| *part != text);
-    let flags = parts.clone().chain([text]).filter(|part| part.starts_with('-'));
+    let words = parts.clone().chain(Some(text).filter(|text| !text.contains(ENDS)));
+    let flags = words.filter(|word| word.starts_with('-'));
     let behind_flags = flags.filter_map(|part| Some(&part[part.find('/')?..]));
     let parts = parts.filter(|part| !part.starts_with('-'));
     // `file:///x` leaves `///x` behind the colon.

@@ -72,7 +72,9 @@ fn outcome(bytes: &[u8], cuts: &[usize]) -> (String, Vec<u8>) {
         if number == 1 {
             let mut sampler = RequestSampler::new(arena.clone(), 0, 0);
             for _ in 0..REQUESTS {
-                http2.begin(InFlight::new(sampler.draw(), 1, None), &arena);
+                let choice = sampler.draw();
+                recorder.tally.silence.begin(choice.endpoint, 1);
+                http2.begin(InFlight::new(choice, 1, None), &arena);
                 *recorder.in_flight += 1;
                 recorder.tally.send(true);
             }
