@@ -166,7 +166,7 @@ impl Dispatcher<'_> {
         let order = self.schedule.order(self.block);
         let most_s = self.plan.design.budget.as_secs_f64() * PILOT_SHARE / order.len() as f64;
         self.one_by_one(order, |this, variant| this.search_once(variant, limit_s, most_s))?;
-        self.choose_cores(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
+        self.choose_cores_by(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
         if let Some(chosen) = self.connections.clone() {
             self.keep(Event::ConnectionsChosen(chosen))?;
         }

@@ -4,18 +4,35 @@
 //! useless. A service that uses one core anyway is measured more precisely if the generator never takes that core.
 
 use analysis::checks::cores_wanted;
-use record::{CoresChosen, Event};
+use record::{CoresChosen, Event, SliceKind};
 
 use super::Dispatcher;
 use crate::environment::Result;
 
-/// Cores above those that services would keep which the helper threads of a one-threaded program may want.
-const HELPERS_MAX: f64 = 0.2;
+/// Length in seconds of the load that shows how many cores a warm service wants.
+const PILOT_S: f64 = 0.5;
+/// Cores above those that confined services have, up to which variants always fit: what little the helper threads of a program do.
+const HELPERS_MAX: f64 = 0.1;
+/// The same for variants that want about as many as each other: threads that collect garbage or compile.
+const HELPERS_ALIKE_MAX: f64 = 0.4;
+/// Cores by which such variants may differ.
+const ALIKE_MAX: f64 = 0.2;
 
 impl Dispatcher<'_> {
-    /// Chooses the processors once every variant has been loaded in closed loop with all of them. Trials that run one after the other are
-    /// measured before the last variant was loaded, so their services keep all processors.
-    pub(super) fn choose_cores(&mut self, loaded: &[usize]) -> Result<()> {
+    /// Loads each variant of the first block once more, now that it is warm, and chooses the processors.
+    pub(super) fn choose_cores(&mut self, variants: &[usize]) -> Result<()> {
+        if self.environment.cores_apart() == 0 || self.writer.record().cores.is_some() {
+            return Ok(());
+        }
+        for &variant in variants {
+            self.load(variant, SliceKind::WarmUp, PILOT_S, None)?;
+        }
+        self.choose_cores_by(variants)
+    }
+
+    /// Chooses the processors by the last closed loop of these variants. Trials that run one after the other are measured before the last
+    /// variant was loaded, so their services keep all processors.
+    pub(super) fn choose_cores_by(&mut self, loaded: &[usize]) -> Result<()> {
         let apart = self.environment.cores_apart();
         if apart == 0 || self.writer.record().cores.is_some() {
             return Ok(());
@@ -23,14 +40,42 @@ impl Dispatcher<'_> {
         let variants = 0..self.plan.variants.len();
         let wanted: Vec<Option<f64>> =
             variants.map(|variant| cores_wanted(self.writer.record(), variant)).collect();
-        let fits = |wanted: &Option<f64>| wanted.is_some_and(|wanted| wanted <= apart as f64 + HELPERS_MAX);
-        let all_fit = loaded.len() == wanted.len() && wanted.iter().all(fits);
-        let services = if all_fit { self.environment.confine()? } else { Vec::new() };
+        let is_complete = loaded.len() == wanted.len();
+        let services = match wanted.iter().copied().collect::<Option<Vec<f64>>>() {
+            Some(cores) if is_complete && fit(&cores, apart as f64) => self.environment.confine()?,
+            _ => Vec::new(),
+        };
         self.keep(Event::CoresChosen(CoresChosen {
             block: self.block,
             services,
             apart: apart as u32,
             wanted,
         }))
+    }
+}
+
+/// Whether variants that want so many cores lose nothing that one of them gains, if they are confined to `apart`.
+fn fit(wanted: &[f64], apart: f64) -> bool {
+    let most = wanted.iter().copied().fold(0.0, f64::max);
+    let least = wanted.iter().copied().fold(f64::INFINITY, f64::min);
+    most <= apart + HELPERS_MAX || most <= apart + HELPERS_ALIKE_MAX && most - least <= ALIKE_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn helper_threads_fit_if_variants_have_them_alike() {
+        for (wanted, apart, fits) in [
+            (vec![1.0, 0.2], 1.0, true),
+            (vec![1.34, 1.21], 1.0, true),
+            (vec![1.05, 1.34], 1.0, false),
+            (vec![1.07, 2.1], 1.0, false),
+            (vec![1.67, 1.7], 1.0, false),
+            (vec![1.0, 2.0, 3.05], 3.0, true),
+        ] {
+            assert_eq!(fit(&wanted, apart), fits, "{wanted:?} of {apart}");
+        }
     }
 }

@@ -77,7 +77,7 @@ impl Dispatcher<'_> {
             this.start(variant)?;
             this.load(variant, SliceKind::Capacity, seconds, None)
         })?;
-        self.choose_cores(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
+        self.choose_cores_by(&(0..self.plan.variants.len()).collect::<Vec<_>>())?;
         let capacity = |variant: usize| capacity::second_half_per_s(self.trial(variant)?.slices.first()?);
         Ok((0..self.plan.variants.len()).map(capacity).collect())
     }
