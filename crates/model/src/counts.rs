@@ -1,6 +1,6 @@
 //! What the load engine counted: one type for a thread, for a generator, for several together, and for the record.
 //!
-//! The engine fills it and the record keeps it as it is. [`Counts::merge`] is the only place where two of them become one.
+//! The engine fills it and the record keeps it as it is. [`Counts::merge`] in `counts/merge.rs` is the only place where two of them become one.
 //! Must not: derive rates, or know which experiment a window belongs to.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use stats::Latencies;
 
 use crate::{ContractFailure, ErrorCount, Silence, silence};
+
+mod merge;
 
 /// The length of one of [`Counts::successful_per_100_ms`].
 pub const BUCKET_NS: u64 = 100_000_000;
@@ -252,130 +254,6 @@ pub enum Windows {
 }
 
 impl Counts {
-    /// Takes in the counts of another window.
-    pub fn merge(&mut self, other: Counts, windows: Windows) {
-        match windows {
-            Windows::Parallel => self.merge_parallel(&other),
-            Windows::Sequential => self.merge_sequential(&other),
-        }
-        // What `merge_parallel` and `merge_sequential` merge is not merged here.
-        let Counts {
-            started_ns: _,
-            window_ns: _,
-            drain_ns: _,
-            sent,
-            responses,
-            responses_in_window,
-            successful,
-            successful_in_window,
-            in_flight_ns,
-            first_successful,
-            first_in_flight_ns,
-            halted_ns: _,
-            silent: _,
-            timed_out,
-            broken,
-            unfinished,
-            status,
-            errors,
-            contract_failures,
-            sampled,
-            unknown_coding,
-            wire_bytes,
-            body_bytes,
-            latency,
-            first_byte,
-            successful_per_100_ms: _,
-            log_ins,
-            connections_alive_at_start: _,
-            connections_alive: _,
-            connections_opened,
-            reconnects,
-            connect,
-            handshake,
-            tls_resumed,
-            tls_error,
-            generator,
-            endpoints,
-            open,
-        } = other;
-        let sums = [
-            (&mut self.sent, sent),
-            (&mut self.responses, responses),
-            (&mut self.responses_in_window, responses_in_window),
-            (&mut self.successful, successful),
-            (&mut self.successful_in_window, successful_in_window),
-            (&mut self.in_flight_ns, in_flight_ns),
-            (&mut self.first_successful, first_successful),
-            (&mut self.first_in_flight_ns, first_in_flight_ns),
-            (&mut self.timed_out, timed_out),
-            (&mut self.broken, broken),
-            (&mut self.unfinished, unfinished),
-            (&mut self.wire_bytes, wire_bytes),
-            (&mut self.body_bytes, body_bytes),
-            (&mut self.connections_opened, connections_opened),
-            (&mut self.reconnects, reconnects),
-            (&mut self.log_ins, log_ins),
-            (&mut self.tls_resumed, tls_resumed),
-        ];
-        sums.into_iter().for_each(|(sum, more)| *sum += more);
-        let times = [latency, first_byte, connect, handshake];
-        self.times().into_iter().zip(&times).for_each(|(sum, more)| sum.merge(more));
-        for (status, count) in status {
-            *self.status.entry(status).or_default() += count;
-        }
-        let same_error =
-            |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
-        merge_each(&mut self.errors, errors, same_error, |known, more| known.count += more.count);
-        self.errors.sort();
-        let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
-        merge_each(&mut self.contract_failures, contract_failures, same_kind, |known, more| {
-            known.count += more.count;
-        });
-        let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
-        merge_each(&mut self.endpoints, endpoints, same_name, EndpointCounts::merge);
-        self.sampled.merge(sampled);
-        self.unknown_coding = self.unknown_coding.take().or(unknown_coding);
-        self.tls_error = self.tls_error.take().or(tls_error);
-        match (&mut self.open, open) {
-            (Some(sum), Some(more)) => sum.merge(&more),
-            (none, more) => *none = none.take().or(more),
-        }
-        self.generator.merge(generator, windows);
-    }
-
-    fn times(&mut self) -> [&mut Latencies; 4] {
-        [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake]
-    }
-
-    /// Merges what depends on how the windows lie: both are the same window.
-    fn merge_parallel(&mut self, other: &Counts) {
-        self.silent = silence::in_parallel(&self.silent, &other.silent);
-        self.started_ns = self.started_ns.min(other.started_ns);
-        self.window_ns = self.window_ns.max(other.window_ns);
-        self.drain_ns = self.drain_ns.max(other.drain_ns);
-        self.halted_ns = self.halted_ns.max(other.halted_ns);
-        add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-        if let (Some(open), Some(more)) = (&mut self.open, &other.open) {
-            add(&mut open.due_per_100_ms, &more.due_per_100_ms);
-        }
-        self.connections_alive_at_start += other.connections_alive_at_start;
-        self.connections_alive += other.connections_alive;
-    }
-
-    /// The same of the next window of the same threads.
-    fn merge_sequential(&mut self, other: &Counts) {
-        let before_ns = self.wall_ns();
-        self.settle_silences();
-        self.silent.extend(other.silences().into_iter().map(|silence| silence.later(before_ns)));
-        self.window_ns += other.window_ns;
-        self.drain_ns += other.drain_ns;
-        self.halted_ns += other.halted_ns;
-        self.successful_per_100_ms.clear();
-        self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
-        self.connections_alive = other.connections_alive;
-    }
-
     /// Takes responses that were not looked at in full for failures in the share of those that were: a content that every response breaks is
     /// else a handful of failures among all requests. For counts that nothing is merged to any more.
     pub fn presume_failures(&mut self) {
@@ -549,7 +427,6 @@ impl SampleCounts {
         self.failed += failed;
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
     fn is_none(&self) -> bool {
         *self == SampleCounts::default()
     }

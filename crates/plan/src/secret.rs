@@ -117,7 +117,7 @@ impl Secrets {
         let structure = structure(plan);
         let hidden = |(instead, value): (String, String)| {
             let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
-            let is_sought = !MARK.contains(&value) && !(is_word && structure.contains(&value));
+            let is_sought = !(MARK.contains(&value) || is_word && structure.contains(&value));
             forms(&value).into_iter().map(move |value| {
                 let is_sought = is_sought && value.len() >= SOUGHT_BYTES_MIN;
                 Hidden { value, instead: instead.clone(), is_sought }

@@ -137,7 +137,7 @@ fn value_behind(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         let trimmed = value[..length].trim_end_matches([';', ',']);
         begin..begin + if in_word { trimmed.len() } else { length }
     };
-    let is_value = !range.is_empty() && !(separator == '=' && is_variable(&text[range.clone()]));
+    let is_value = !(range.is_empty() || separator == '=' && is_variable(&text[range.clone()]));
     is_value.then_some(range)
 }
 

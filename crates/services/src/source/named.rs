@@ -179,7 +179,7 @@ impl Named {
         }
         let installed =
             built != Built::Nothing && inside.components().any(|part| part.as_os_str() == "node_modules");
-        let copied = || against.copied.iter().any(|copied| *copied == self.written);
+        let copied = || against.copied.contains(&self.written);
         Ok((!there && !installed && !copied()).then(|| {
             format!(
                 "{what} runs {}, which is not in git: what is built at {name} must make it",

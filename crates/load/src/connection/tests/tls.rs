@@ -355,7 +355,7 @@ fn refuses_a_client_certificate_without_its_key() {
     {
         let client = Some(ClientCertificate { chain: chain.clone(), key });
         let tls = Tls { server_name: NAME.into(), trust: Trust::Anything, resumption: true, client };
-        let error = trust::settings(&tls, HTTP1).err().expect("it is refused").to_string();
+        let error = trust::settings(&tls, HTTP1).expect_err("it is refused").to_string();
         assert!(error.contains(said), "{error}");
     }
 }

@@ -1,0 +1,140 @@
+//! How the counts of several threads, generators or turns become one.
+
+use stats::Latencies;
+
+use super::{Counts, EndpointCounts, Windows, add, merge_each};
+use crate::{ContractFailure, ErrorCount, silence};
+
+impl Counts {
+    /// Takes in the counts of another window.
+    pub fn merge(&mut self, mut other: Counts, windows: Windows) {
+        match windows {
+            Windows::Parallel => self.merge_parallel(&other),
+            Windows::Sequential => self.merge_sequential(&other),
+        }
+        self.totals().into_iter().zip(other.totals()).for_each(|(sum, more)| *sum += *more);
+        self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
+        self.generator.merge(std::mem::take(&mut other.generator), windows);
+        self.merge_lists(other);
+    }
+
+    /// The counts that add up, however the windows lie.
+    fn totals(&mut self) -> [&mut u64; 17] {
+        [
+            &mut self.sent,
+            &mut self.responses,
+            &mut self.responses_in_window,
+            &mut self.successful,
+            &mut self.successful_in_window,
+            &mut self.in_flight_ns,
+            &mut self.first_successful,
+            &mut self.first_in_flight_ns,
+            &mut self.timed_out,
+            &mut self.broken,
+            &mut self.unfinished,
+            &mut self.wire_bytes,
+            &mut self.body_bytes,
+            &mut self.connections_opened,
+            &mut self.reconnects,
+            &mut self.log_ins,
+            &mut self.tls_resumed,
+        ]
+    }
+
+    pub(super) fn times(&mut self) -> [&mut Latencies; 4] {
+        [&mut self.latency, &mut self.first_byte, &mut self.connect, &mut self.handshake]
+    }
+
+    /// Merges what depends on how the windows lie: both are the same window.
+    fn merge_parallel(&mut self, other: &Counts) {
+        self.silent = silence::in_parallel(&self.silent, &other.silent);
+        self.started_ns = self.started_ns.min(other.started_ns);
+        self.window_ns = self.window_ns.max(other.window_ns);
+        self.drain_ns = self.drain_ns.max(other.drain_ns);
+        self.halted_ns = self.halted_ns.max(other.halted_ns);
+        add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
+        if let (Some(open), Some(more)) = (&mut self.open, &other.open) {
+            add(&mut open.due_per_100_ms, &more.due_per_100_ms);
+        }
+        self.connections_alive_at_start += other.connections_alive_at_start;
+        self.connections_alive += other.connections_alive;
+    }
+
+    /// The same of the next window of the same threads.
+    fn merge_sequential(&mut self, other: &Counts) {
+        let before_ns = self.wall_ns();
+        self.settle_silences();
+        self.silent.extend(other.silences().into_iter().map(|silence| silence.later(before_ns)));
+        self.window_ns += other.window_ns;
+        self.drain_ns += other.drain_ns;
+        self.halted_ns += other.halted_ns;
+        self.successful_per_100_ms.clear();
+        self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
+        self.connections_alive = other.connections_alive;
+    }
+
+    /// Merges what is neither a total nor a time, and does not depend on how the windows lie. It names every field, so that a new one is
+    /// not forgotten.
+    fn merge_lists(&mut self, other: Counts) {
+        let Counts {
+            started_ns: _,
+            window_ns: _,
+            drain_ns: _,
+            sent: _,
+            responses: _,
+            responses_in_window: _,
+            successful: _,
+            successful_in_window: _,
+            in_flight_ns: _,
+            first_successful: _,
+            first_in_flight_ns: _,
+            halted_ns: _,
+            silent: _,
+            timed_out: _,
+            broken: _,
+            unfinished: _,
+            status,
+            errors,
+            contract_failures,
+            sampled,
+            unknown_coding,
+            wire_bytes: _,
+            body_bytes: _,
+            latency: _,
+            first_byte: _,
+            successful_per_100_ms: _,
+            log_ins: _,
+            connections_alive_at_start: _,
+            connections_alive: _,
+            connections_opened: _,
+            reconnects: _,
+            connect: _,
+            handshake: _,
+            tls_resumed: _,
+            tls_error,
+            generator: _,
+            endpoints,
+            open,
+        } = other;
+        for (status, count) in status {
+            *self.status.entry(status).or_default() += count;
+        }
+        let same_error =
+            |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
+        merge_each(&mut self.errors, errors, same_error, |known, more| known.count += more.count);
+        self.errors.sort();
+        let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
+        merge_each(&mut self.contract_failures, contract_failures, same_kind, |known, more| {
+            known.count += more.count;
+        });
+        let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
+        merge_each(&mut self.endpoints, endpoints, same_name, EndpointCounts::merge);
+        self.sampled.merge(sampled);
+        self.unknown_coding = self.unknown_coding.take().or(unknown_coding);
+        self.tls_error = self.tls_error.take().or(tls_error);
+        match (&mut self.open, open) {
+            (Some(sum), Some(more)) => sum.merge(&more),
+            (none, more) => *none = none.take().or(more),
+        }
+    }
+}
