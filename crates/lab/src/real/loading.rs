@@ -117,7 +117,16 @@ impl RealEnvironment {
         let (mut counts, generators) = made?;
         keep_contents(&mut living.contents, &counts);
         for failure in &mut counts.contract_failures {
-            let name = if let FailureKind::Header(name) = &failure.kind { Some(name.as_str()) } else { None };
+            let name = match &failure.kind {
+                FailureKind::Header(name) => Some(name.as_str()),
+                // Names what was missing, and has nothing from the response.
+                FailureKind::LogIn(_) => continue,
+                FailureKind::Status
+                | FailureKind::BodyBytes
+                | FailureKind::Coding
+                | FailureKind::Content
+                | FailureKind::Other(_) => None,
+            };
             failure.example = plan::masked(name, &failure.example);
         }
         let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
