@@ -220,15 +220,11 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Concludes from all blocks so far. Returns why the run ends: by the stop rule at a look, or for want of time. Only what later blocks may
-    /// change is reported, because the last conclusion may spend what is left of the error rate, and its interval is narrower.
+    /// Concludes from all blocks so far, and reports it. Returns why the run ends: by the stop rule at a look, or for want of time.
     fn judge_block(&mut self) -> Option<EndReason> {
         let conclusion = analysis::conclude(self.writer.record());
-        let reason = self.end_by(&conclusion);
-        if reason.is_none() {
-            self.tell(News::Progress(Progress::Concluded(&conclusion)));
-        }
-        reason
+        self.tell(News::Progress(Progress::Concluded(&conclusion)));
+        self.end_by(&conclusion)
     }
 
     fn end_by(&mut self, conclusion: &Conclusion) -> Option<EndReason> {
