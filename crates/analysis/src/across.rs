@@ -77,7 +77,7 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
     Across { findings, shifts, left_out }
 }
 
-/// What of a design figures depend on and no condition has: SLO, request, and whether quantiles are pooled.
+/// The parts of a design that change figures and are no condition: SLO, request, and whether quantiles are pooled.
 fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
     // Each field is named, so that none is forgotten. What is left out says how long and how often is measured, is judged otherwise, or is
     // a condition as it came about.
@@ -108,7 +108,7 @@ fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
 
 /// Why two variants of one name are not the same thing, if they are not.
 fn other_variant(one: &Variant, other: &Variant) -> Option<&'static str> {
-    // What a service is started with is what two records are compared for.
+    // Two records are compared because their services are started differently.
     let Variant { name: _, levels: _, services: _, entry: _, load, expect } = one;
     if *load != other.load {
         return Some("another load was asked for");

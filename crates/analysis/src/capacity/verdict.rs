@@ -51,7 +51,7 @@ pub(super) fn judge(steps: &[Step], crossing: Option<Crossing>) -> Holding {
     }
     // Without a step that held nothing was shown to hold.
     let Some(held) = held else { return Holding::Between([None, broken.map(|step| step.per_s)]) };
-    // Between a rate that held and one that broke the windows tell where the crossing is; above all rates nobody looked.
+    // Between a rate that held and one that broke, the windows show the crossing. Above all rates nothing was measured.
     let is_between = is_below(crossing.interval.low) && broken.is_some();
     let low = if is_between { crossing.interval.low } else { crossing.interval.low.min(held) };
     Holding::Holds(Crossing { interval: Interval { low, ..crossing.interval }, ..crossing })

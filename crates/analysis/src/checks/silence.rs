@@ -1,6 +1,6 @@
 //! Time in which a service sent no response although requests waited.
 //!
-//! In closed loop nobody sends while all connections wait, so that the figures of requests hardly show it. In open loop the response times
+//! In closed loop no request is sent while all connections wait, so the figures of requests hardly show it. In open loop the response times
 //! contain it, and nothing is reported here.
 
 use model::{Counts, Quantity, evidence};

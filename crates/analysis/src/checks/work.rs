@@ -42,7 +42,7 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     Some(void(evidence, remedy))
 }
 
-/// Content was taken as it came, as browsers do it, because nobody knows what it is coded with.
+/// Content was read as identity, as browsers do, because its content coding is unknown.
 pub(super) fn unknown_coding(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let coding = variant.slices.iter().find_map(|slice| slice.counts.unknown_coding.as_ref())?;
     let evidence = format!("Content-Encoding names {coding:?}, and the content was not decoded");
@@ -291,7 +291,7 @@ fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
     load.requests.iter().find(|request| request.name == name).or(load.requests.first())
 }
 
-/// What the responses to a request must be.
+/// The contract for the responses to a request.
 fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
     named(&variant.load, request).and_then(|request| request.expect.as_ref()).unwrap_or(&variant.expect)
 }
@@ -300,7 +300,7 @@ fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
 
 /// Whether two variants send the same by a name, codings that are chosen aside. At two commits files have the same names in other folders.
 fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool {
-    // How often it is sent does not change its responses; its contract is compared by itself, and what is captured with the user.
+    // The weight does not change responses. Contracts are compared separately, and captured values with the user.
     let Request {
         name: _,
         weight: _,
@@ -337,7 +337,7 @@ fn is_same_contract(one: &Contract, other: &Contract) -> bool {
         && headers.iter().filter(|(name, _)| !coded(name)).eq(others)
 }
 
-/// Whether connections carry the same state: what they captured in their log-in, and cookies.
+/// Whether connections carry the same state: values captured in their log-in, and cookies.
 fn is_same_user(one: &Load, other: &Load) -> bool {
     let log_in = |load: &'_ Load| -> Vec<(String, Vec<_>)> {
         let once = load.requests.iter().filter(|request| request.once);
