@@ -112,7 +112,7 @@ def measure(options: argparse.Namespace, rows: dict, env: dict) -> None:
         row, begun, stolen = rows[step.effect], time.monotonic(), steal()
         with beside(row, env) as within:
             verdict = {} if options.truth else compared(options.proofload, row, within)
-        pairs = [] if row.known else alternated(row, env)
+            pairs = [] if row.known else alternated(row, within)
         return {**verdict, "known": row.known, "by_wrk": pairs, "row_seconds": round(time.monotonic() - begun, 1),
                 "steal": steal_since(stolen), "machine": processor()}
 

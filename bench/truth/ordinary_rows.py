@@ -80,7 +80,7 @@ FURTHER = {
     "Java, heap of 16 and 512 MB": sides("java -Xmx*m Service 8 0 3000", "16", "512"),
     "Java, pool of 2 and 64, no waits": sides("java Service * 0 3000", "2", "64"),
     "Java that waits, 16 threads and as many as needed": sides("java Service * 5 30", "16", "0"),
-    "thread pool that waits, 1 and 8": sides("MODE=waits THREADS=* python3 threads.py", "1", "8"),
+    "thread pool that waits, 1 and 8": sides("MODE=waits THREADS=* python3 threads.py", "1", "8", known=known(7.6, 8.1)),
     "thread pool that computes, 1 and 8": sides("MODE=spins THREADS=* python3 threads.py", "1", "8"),
     "gunicorn, sync and gthread": sides(f"MODE=hello {GUNICORN} -w 2 *", "-k sync", "-k gthread --threads 4"),
     "gunicorn, json.dumps and joined": sides(f"MODE=* {GUNICORN}", "dumped", "joined"),
