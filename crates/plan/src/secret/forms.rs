@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use model::text::{percent_decoded, percent_encoded};
 use serde_json::Value;
 
-/// The values that one typed value may mean: in braces of commands, in JSON, in a URL, in a form, for a shell; and of cookies and of user
-/// and password each value alone.
+use super::SOUGHT_BYTES_MIN;
+
+/// The values that one typed value may mean: in braces of commands, in JSON, in a URL, in a form, in XML, for a shell; and of cookies, of
+/// user and password, and of a field with parameters each value alone. Of several lines each is a value, too.
 pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
     let plain = typed.replace("{{", "{");
     let mut values = BTreeSet::from([typed.to_owned(), plain.clone()]);
@@ -20,6 +22,11 @@ pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
         if text.contains(['\'', '"', '\\']) {
             values.extend(shlex::split(text).filter(|words| words.len() == 1).into_iter().flatten());
         }
+        values.insert(from_xml(text));
+        // YAML and SQL write an apostrophe twice.
+        let quoted = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+        values.extend(quoted.map(|inside| inside.replace("''", "'")));
+        values.extend(parameters(text));
         let cookies = text.split(';').filter(|_| text.contains('='));
         values.extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
         if let Some((_, password)) = text.split_once(':') {
@@ -27,7 +34,36 @@ pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
             values.insert(password.trim().to_owned());
         }
     }
+    let lines = |value: &String| value.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    values.extend(
+        values.iter().flat_map(lines).filter(|line| line.len() >= SOUGHT_BYTES_MIN).collect::<Vec<_>>(),
+    );
     values.into_iter().filter(|value| !value.is_empty())
+}
+
+/// The quoted values of a header field with parameters: `Digest username="u", response="abc"`.
+fn parameters(text: &str) -> impl Iterator<Item = String> {
+    let starts = text.match_indices("=\"").map(|(at, mark)| at + mark.len());
+    starts.filter_map(|start| {
+        let ends = text[start..].match_indices('"').map(|(at, _)| start + at);
+        // A quote within the value is escaped, or none follows that ends a parameter.
+        let is_end = |end: &usize| {
+            let behind = text[end + 1..].trim_start();
+            behind.is_empty() || behind.starts_with([',', ';'])
+        };
+        let end = ends.into_iter().find(is_end)?;
+        Some(text[start..end].to_owned())
+    })
+}
+
+fn from_xml(text: &str) -> String {
+    let cdata = text.trim().strip_prefix("<![CDATA[").and_then(|rest| rest.strip_suffix("]]>"));
+    if let Some(plain) = cdata {
+        return plain.to_owned();
+    }
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#39;", "'"), ("&amp;", "&")];
+    entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain))
 }
 
 /// The strings of a list or table that stands as a value.

@@ -97,6 +97,9 @@ fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// The value of a name.
 fn value_behind(text: &str, name: Range<usize>) -> Option<Range<usize>> {
+    if let Some(content) = element_content(text, &name) {
+        return Some(content);
+    }
     let (before, rest) = (&text[..name.start], &text[name.end..]);
     let closed = Quote::of(rest);
     let unquoted = &rest[closed.map_or(0, |quote| quote.length())..];
@@ -119,7 +122,7 @@ fn value_behind(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         let escapes = before.len().saturating_sub(1)
             - before[..before.len().saturating_sub(1)].trim_end_matches('\\').len();
         let around = around.map(|mark| Quote { mark, escapes });
-        let line = value.find(['\r', '\n']).unwrap_or(value.len());
+        let line = value.find(['\r', '\n']).unwrap_or(value.len()).max(quoted_lines(value));
         begin..begin + around.map_or(line, |quote| line.min(quote.content(value)))
     } else if let Some(quote) = Quote::of(value) {
         quoted(text, begin, quote)
@@ -139,6 +142,17 @@ fn value_behind(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     };
     let is_value = !(range.is_empty() || separator == '=' && is_variable(&text[range.clone()]));
     is_value.then_some(range)
+}
+
+/// The content of an XML element with this name: `<password>abc</password>`. `None` for any other text.
+fn element_content(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
+    let is_prefix = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    if !text[..name.start].trim_end_matches(is_prefix).ends_with('<') {
+        return None;
+    }
+    let begin = name.end + text[name.end..].find('>')? + 1;
+    let end = begin + text[begin..].find("</")?;
+    (begin < end).then_some(begin..end)
 }
 
 /// Whether a shell has the value elsewhere: the name of its variable is not a secret.
@@ -201,6 +215,15 @@ fn quoted(text: &str, begin: usize, quote: Quote) -> Range<usize> {
     begin..behind + bare(text, behind, |c| ENDS.contains(c))
 }
 
+/// The length of a value in quotes that may have several lines: its closing quote ends a line. 0 for any other value.
+fn quoted_lines(value: &str) -> usize {
+    let Some(quote) = Quote::of(value) else { return 0 };
+    let inside = quote.length();
+    let end = inside + quote.content(&value[inside..]) + quote.length();
+    let ends_line = |rest: &str| rest.is_empty() || rest.starts_with(['\r', '\n']);
+    if value.get(end..).is_some_and(ends_line) { end } else { 0 }
+}
+
 /// The length of a value without quotes around it, from `begin` on; quotes inside of it may have more of it.
 fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> usize {
     let value = &text[begin..];
@@ -239,13 +262,20 @@ fn structure(value: &str) -> Option<usize> {
     if !is_table && (!value.starts_with('[') || value.starts_with(MARK)) {
         return None;
     }
-    let mut open = 0_i32;
-    for (at, c) in value.char_indices() {
+    let (mut at, mut open) = (0, 0_i32);
+    while let Some(c) = value[at..].chars().next() {
+        // Brackets in strings are text.
+        if let Some(quote) = Quote::of(&value[at..]) {
+            let inside = at + quote.length();
+            at = (inside + quote.content(&value[inside..]) + quote.length()).min(value.len());
+            continue;
+        }
         // A brace that is written twice is one; only the last of them counts.
         let is_double = value[at..].starts_with("{{");
         open += i32::from("[{".contains(c) && !is_double) - i32::from("]}".contains(c));
+        at += c.len_utf8();
         if open == 0 && "]}".contains(c) {
-            return Some(at + 1);
+            return Some(at);
         }
     }
     Some(value.len())
