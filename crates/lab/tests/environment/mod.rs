@@ -89,6 +89,8 @@ pub struct Simulated {
     /// The windows that were captured, by variant.
     pub captures: Vec<(usize, CaptureSpec)>,
     pub fault: Option<Fault>,
+    /// The last output of a service that dies.
+    pub last_words: String,
     /// When the user pauses the run, in seconds of its clock, and for how long; below 0: to stop it then.
     pub pauses: Vec<(f64, f64)>,
     /// What the machine does in each slice of a block.
@@ -134,6 +136,7 @@ impl Simulated {
             confined: Vec::new(),
             captures: Vec::new(),
             fault: None,
+            last_words: String::new(),
             pauses: Vec::new(),
             machine: |_| MachineUse::default(),
             late: |_| (0, 0),
@@ -300,7 +303,7 @@ impl Environment for Simulated {
         let luck = luck + self.normal() * WITHIN_SD;
         let mut made = match self.fault {
             Some(Fault::DiesInBlock(dies)) if dies == block && variant == 1 => {
-                return Err(Failure::Service("variant 1 died".into()));
+                return Err(Failure::Service(format!("variant 1 died{}", self.last_words)));
             }
             Some(Fault::Interrupt(at)) if at == block => return Err(Failure::Interrupted),
             Some(fault) if kind == SliceKind::Measured && fault.loses_generator(block) => {
@@ -371,7 +374,7 @@ impl Environment for Simulated {
         assert_eq!(self.living.len(), 1, "who is captured is alone");
         match self.fault {
             Some(Fault::DiesCaptured(of, what)) if (of, what, 1) == (round, kind, variant) => {
-                return Err(Failure::Service("variant 1 died".into()));
+                return Err(Failure::Service(format!("variant 1 died{}", self.last_words)));
             }
             Some(Fault::InterruptCaptured(of)) if of == round => return Err(Failure::Interrupted),
             _ => {}
@@ -597,20 +600,25 @@ pub fn write_to_memory() {
 /// A record in which nothing has happened yet.
 pub fn begun(plan: Plan, seed: u64) -> (Writer, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder for the record");
-    let header = Header {
+    let header = header(plan, seed, &["proofload"]);
+    let directory = folder.path().join("record");
+    let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
+    (writer, folder)
+}
+
+/// The header of a record that this command line made.
+pub fn header(plan: Plan, seed: u64, command: &[&str]) -> Header {
+    Header {
         version: record::VERSION,
         proofload: "0.0.0".into(),
         created: "2026-01-01T00:00:00Z".into(),
         order: None,
         experiment: "simulated.toml".into(),
-        command: vec!["proofload".into()],
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
         made_by: record::MadeBy::Run,
         budget_typed: false,
         seed,
         plan,
         environment: Machine { cpus: 2, ..Machine::default() },
-    };
-    let directory = folder.path().join("record");
-    let writer = Writer::create(&directory, header, "name = \"simulated\"\n").expect("the record is made");
-    (writer, folder)
+    }
 }

@@ -1,0 +1,156 @@
+//! The rules that hold of every run, whatever was combined.
+
+use analysis::{Conclusion, Outcome, Ruling};
+use model::Grade;
+use record::Record;
+use report::{CSV, Gated, HTML, JSON, JUNIT, Look, MARKDOWN, Measured, SVG, TEXT, render};
+use serde_json::Value;
+
+/// Texts that no report may contain, each with the reason.
+const FORBIDDEN: [&str; 8] = ["NaN", " inf", "×0.0 ", "-0.0 ", " 1 requests", " 1 blocks", "Some(", "None"];
+
+/// Share of the budget for which a block under way is waited for.
+const GRACE: f64 = 0.05;
+/// A window that began within that time still ends.
+const UNDER_WAY_S: f64 = 1.5;
+
+/// What a report of a record says, in every form.
+#[derive(PartialEq)]
+pub struct Printed {
+    pub forms: Vec<(&'static str, String)>,
+}
+
+/// Everything that is printed of a record and its gate.
+pub fn printed(record: &Record, with_page: bool) -> Printed {
+    let conclusion = analysis::conclude(record);
+    let measured = Measured::new(record, &conclusion, None);
+    let look = Look { width: 100, ground: report::plot::Ground::Light };
+    let mut forms = vec![&TEXT, &MARKDOWN, &JSON, &CSV, &SVG];
+    if with_page {
+        forms.push(&HTML);
+    }
+    let drawn = |form: &&'static report::Form| {
+        let bytes = render(&measured, form, look).unwrap_or_default();
+        (form.name, String::from_utf8(bytes).expect("a report is text"))
+    };
+    let mut forms: Vec<(&str, String)> = forms.iter().map(drawn).collect();
+    let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
+    let gated = Gated { record, gate: &gate, allow_open: false };
+    for form in [&TEXT, &JSON, &JUNIT] {
+        let bytes = render(&gated, form, look).expect("a gate has this form");
+        forms.push((form.name, String::from_utf8(bytes).expect("a gate is text")));
+    }
+    Printed { forms }
+}
+
+/// Panics if a rule is broken.
+pub fn check(record: &Record, printed: &Printed) {
+    let conclusion = analysis::conclude(record);
+    ends_within_its_budget(record);
+    verdicts_agree_with_findings(&conclusion);
+    gate_agrees_with_report(record, &conclusion);
+    for slice in record.blocks.iter().flat_map(|block| &block.trials).flat_map(|trial| &trial.slices) {
+        let counts = &slice.counts;
+        let ended = counts.responses + counts.timed_out + counts.broken + counts.unfinished;
+        assert_eq!(counts.sent, ended, "a request was lost: {slice:?}");
+        assert_eq!(counts.status.values().sum::<u64>(), counts.responses, "a status was lost: {slice:?}");
+    }
+    for (form, text) in &printed.forms {
+        match *form {
+            "json" => numbers_are_possible(&serde_json::from_str(text).expect("JSON"), "", record),
+            "text" | "md" => {
+                let found = FORBIDDEN.into_iter().find(|forbidden| text.contains(forbidden));
+                assert_eq!(found, None, "in the {form}:\n{text}");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn ends_within_its_budget(record: &Record) {
+    let plan = &record.header.plan;
+    let ended = record.ended.as_ref().expect("the run has an end");
+    if plan.measure.is_none() && !plan.design.explain {
+        let budget_s = plan.design.budget.as_secs_f64();
+        let limit_s = budget_s * (1.0 + GRACE) + UNDER_WAY_S;
+        assert!(ended.seconds <= limit_s, "{} s of {budget_s} s: {:?}", ended.seconds, ended.reason);
+    }
+}
+
+fn verdicts_agree_with_findings(conclusion: &Conclusion) {
+    for comparison in &conclusion.comparisons {
+        let is_void = conclusion
+            .findings
+            .iter()
+            .any(|finding| finding.voids(comparison.baseline, comparison.candidate));
+        match comparison.outcome {
+            Outcome::Better | Outcome::Worse | Outcome::Equivalent => {
+                assert!(!is_void, "a verdict beside {:?}", conclusion.findings);
+            }
+            Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => {}
+        }
+        if let Some(estimate) = comparison.estimate {
+            let (low, ratio, high) = (estimate.low, estimate.ratio, estimate.high);
+            assert!(0.0 < low && low <= ratio && ratio <= high, "{low} {ratio} {high}");
+            match comparison.outcome {
+                Outcome::Better | Outcome::Worse => assert!(low > 1.0 || high < 1.0, "{comparison:?}"),
+                Outcome::Equivalent | Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => {}
+            }
+        }
+    }
+}
+
+fn gate_agrees_with_report(record: &Record, conclusion: &Conclusion) {
+    let gate = analysis::gated(record, conclusion, &record.header.plan.gate);
+    let is_invalid = conclusion.findings.iter().any(|finding| finding.grade == Grade::Invalid);
+    if is_invalid || record.ended.as_ref().is_some_and(|ended| ended.reason.failure().is_some()) {
+        assert_ne!(
+            gate.ruling(),
+            Some(Ruling::Pass),
+            "the gate passes an invalid run: {:?}",
+            conclusion.findings
+        );
+    }
+    for judgement in gate.judgements {
+        let Some(measured) = judgement.measured else {
+            assert_ne!(judgement.ruling, Ruling::Pass, "{}: passes without a figure", judgement.limit);
+            continue;
+        };
+        assert!(measured.high.is_none_or(|high| measured.low <= high), "{}: {measured:?}", judgement.limit);
+    }
+}
+
+/// Shares are at most 1, cores no more than the machine has, and the parts of a sum add up.
+fn numbers_are_possible(value: &Value, path: &str, record: &Record) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                numbers_are_possible(value, &format!("{path}.{key}"), record);
+            }
+            let number = |name: &str| fields.get(name).and_then(Value::as_u64);
+            if let (Some(sent), Some(answered)) = (number("sent"), number("answered")) {
+                let rest = ["timed_out", "broken", "unfinished"].map(|name| number(name).unwrap_or(0));
+                assert_eq!(sent, answered + rest.iter().sum::<u64>(), "{path}");
+                assert!(number("ok").unwrap_or(0) <= answered, "{path}");
+            }
+        }
+        Value::Array(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, item)| numbers_are_possible(item, &format!("{path}[{index}]"), record));
+        }
+        Value::Number(number) => {
+            let number = number.as_f64().expect("a number");
+            let key = path.rsplit('.').next().unwrap_or_default();
+            if key == "share" || key.ends_with("_share") {
+                assert!((0.0..=1.0 + 1e-9).contains(&number), "{path} is {number}");
+            }
+            if key == "cores" || key.ends_with("_cores") {
+                let cpus = record.header.environment.cpus as f64;
+                assert!(number <= cpus, "{path} is {number} of {cpus}");
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
