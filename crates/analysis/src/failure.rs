@@ -1,5 +1,5 @@
-//! Requests that failed: in which ways, what became of variants none of whose requests succeeded, and whether going on with a run can
-//! still bring an answer. How many failures are too many is for a check. Pure.
+//! Requests that failed: in which ways, what helps against them, what became of variants none of whose requests succeeded, and whether going
+//! on with a run can still bring an answer. How many failures are too many is for a check. Pure.
 //!
 //! That a variant never succeeds is an answer, and no fault of the experiment: where nothing comes back there is nothing to measure, and to
 //! say so, in a line that stands where a number would, is what a mean of time-outs hides. The others are compared all the same. But where
@@ -14,7 +14,7 @@ use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::variant::{measured as measured_slices, slices, total};
+use crate::variant::{counted, due_and_failed, measured as measured_slices, slices, total};
 use crate::{Comparison, Conclusion, Outcome, checks, only_if};
 
 /// Ways to fail that are told apart.
@@ -103,6 +103,87 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
     let mut ways: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
     ways.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     ways
+}
+
+/// A kind of failure, by what helps against it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FailureClass {
+    /// Status 429 (Too Many Requests, RFC 6585).
+    RateLimited,
+    /// Another status from 400 to 499.
+    RequestRejected,
+    /// A status from 500 to 599.
+    ServiceFailed,
+    /// The connection or stream failed before the response was complete.
+    ConnectionLost,
+    /// No complete response in time, or never sent.
+    TimedOut,
+    /// A complete response with another status, header or content than expected.
+    Unexpected,
+}
+
+impl FailureClass {
+    /// The class that most failed requests of a variant's slices belong to. None if no request failed.
+    pub(crate) fn dominant(slices: &[&Slice], variant: &plan::Variant) -> Option<FailureClass> {
+        let status = slices.iter().flat_map(|slice| &slice.counts.status);
+        let unexpected = status.filter(|(status, _)| !checks::is_expected(variant, **status));
+        let mut counts = counted(unexpected.map(|(status, count)| (FailureClass::of_status(*status), *count)));
+        let mut add = |class, count: u64| *counts.entry(class).or_default() += count;
+        let unsent = |slice: &Slice| slice.counts.open.as_ref().map_or(0, |open| open.unsent);
+        let late = |slice: &Slice| slice.counts.timed_out + slice.counts.unfinished + unsent(slice);
+        add(FailureClass::TimedOut, total(slices, late));
+        add(FailureClass::ConnectionLost, total(slices, |slice| slice.counts.broken));
+        // What is left had an expected status. Of contents only a sample is checked, so their failures are not counted one by one.
+        let (_, failed) = due_and_failed(slices);
+        let known: u64 = counts.values().sum();
+        *counts.entry(FailureClass::Unexpected).or_default() += failed.saturating_sub(known);
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        most.filter(|(_, count)| *count > 0).map(|(class, _)| class)
+    }
+
+    fn of_status(status: u16) -> FailureClass {
+        match status {
+            429 => FailureClass::RateLimited,
+            400..=499 => FailureClass::RequestRejected,
+            500..=599 => FailureClass::ServiceFailed,
+            _ => FailureClass::Unexpected,
+        }
+    }
+
+    /// Whether failures of this class have a complete response, whose latency is a sample like every other.
+    pub(crate) fn has_response(self) -> bool {
+        match self {
+            FailureClass::RateLimited
+            | FailureClass::RequestRejected
+            | FailureClass::ServiceFailed
+            | FailureClass::Unexpected => true,
+            FailureClass::ConnectionLost | FailureClass::TimedOut => false,
+        }
+    }
+
+    /// What to do about failures of this class.
+    pub(crate) fn advice(self) -> &'static str {
+        match self {
+            FailureClass::RateLimited => {
+                "the service limits the rate (status 429): raise its limit, or measure below it at a rate (`design.rate`, --rate)"
+            }
+            FailureClass::RequestRejected => {
+                "the service rejects the requests (status 4xx): correct their path, headers, body or credentials, or what `expect` says"
+            }
+            FailureClass::ServiceFailed => {
+                "the service fails (status 5xx): see the end of its log (in `logs` of the record if Proofload started it), and correct it or                  lower the load (`load.connections`, `design.rate`)"
+            }
+            FailureClass::ConnectionLost => {
+                "connections broke before the response was complete: see in the service's log whether it ends or limits them, or lower                  `load.connections`"
+            }
+            FailureClass::TimedOut => {
+                "responses did not come in time: lower the load (`load.connections`, `design.rate`), or raise `load.timeout`"
+            }
+            FailureClass::Unexpected => {
+                "responses are not as expected: correct the service, or what `expect` says (--expect-status, --expect-header)"
+            }
+        }
+    }
 }
 
 /// A status, of a redirect with where it leads.

@@ -4,10 +4,11 @@
 //! bear on a single figure, so some grades are others here: see `regraded`. Pure.
 
 use model::{Asked, Cause, Check, Evidence, Finding, Grade, Phase, Quantity, Until, evidence};
-use plan::{Load, Metric};
+use plan::{Load, Metric, Variant};
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
 
 use crate::checks;
+use crate::failure::FailureClass;
 use crate::metric::BlockFigures;
 
 mod kept;
@@ -57,8 +58,8 @@ pub struct Window<'a> {
     pub interrupted: bool,
     /// What the checks find, the gravest first.
     pub findings: Vec<Finding>,
-    /// The load that it was.
-    load: Option<&'a Load>,
+    /// The variant that was loaded.
+    variant: Option<&'a Variant>,
     /// What is loaded is behind a URL, and perhaps on this machine.
     runs_already: bool,
 }
@@ -132,7 +133,7 @@ impl<'a> Window<'a> {
             lanes: 1,
             interrupted: false,
             findings: Vec::new(),
-            load: None,
+            variant: None,
             runs_already: false,
         }
     }
@@ -141,20 +142,19 @@ impl<'a> Window<'a> {
         let mut window = Window::alone(slice);
         let plan = &record.header.plan;
         let several = plan.measure.as_ref().is_some_and(|measure| measure.slices() > 1);
-        let variant = plan.variants.first();
-        window.load = variant.map(|variant| &variant.load);
+        window.variant = plan.variants.first();
         window.name = match (window.asked.open, slice.kind) {
             (_, SliceKind::Capacity) => "saturation".to_owned(),
             (Some(open), _) if several => open.ask.to_string(),
-            _ => window.load.map(Load::title).unwrap_or_default(),
+            _ => window.load().map(Load::title).unwrap_or_default(),
         };
-        window.lanes = window.load.map_or(1, |load| load.protocol.lanes());
+        window.lanes = window.load().map_or(1, |load| load.protocol.lanes());
         let short = match window.asked.until {
             Until::Elapsed(length) => u128::from(slice.counts.window_ns) < length.as_nanos(),
             Until::Requests(total) => slice.counts.due() < total,
         };
         window.interrupted = interrupted && short;
-        window.runs_already = variant.and_then(|variant| variant.entry_service()?.url()).is_some();
+        window.runs_already = window.variant.and_then(|variant| variant.entry_service()?.url()).is_some();
         let record = window.record(record, trial);
         let found = checks::all(&record, &BlockFigures::all(&record)).into_iter();
         let found = found.filter_map(|finding| window.regraded(finding)).chain(window.own());
@@ -198,10 +198,10 @@ impl<'a> Window<'a> {
                 Grade::Invalid,
                 "there is nothing to measure; see what it says, the time-out, and what counts as a success",
             ),
-            Check::Errors => (
-                Grade::Warning,
-                "throughput leaves them out; in the latencies they are at least as long as they were waited for",
-            ),
+            Check::Errors => {
+                let remedy = self.errors_remedy().into();
+                return Some(Finding { grade: Grade::Warning, remedy, ..finding });
+            }
             Check::GeneratorSaturated => (
                 Grade::Warning,
                 "the client was at its limit, and the service may do more than this: more threads, or another machine",
@@ -225,6 +225,21 @@ impl<'a> Window<'a> {
         };
         let finding = Finding { grade, remedy: remedy.into(), ..finding };
         Some(if finding.check == Check::NoSuccess { self.refused(finding) } else { finding })
+    }
+
+    /// What failed requests mean for the figures, and what helps.
+    fn errors_remedy(&self) -> String {
+        let class = self.variant.and_then(|variant| FailureClass::dominant(&[self.slice], variant));
+        let shown = if class.is_some_and(FailureClass::has_response) {
+            "throughput leaves them out, and the latencies contain them, however soon they came"
+        } else {
+            "throughput leaves them out, and in the latencies they are at least as long as they were waited for"
+        };
+        class.map_or_else(|| shown.to_owned(), |class| format!("{shown}; {}", class.advice()))
+    }
+
+    fn load(&self) -> Option<&'a Load> {
+        Some(&self.variant?.load)
     }
 
     /// What stood in the way of the first success, where the engine knows more of it.
@@ -387,7 +402,7 @@ impl<'a> Window<'a> {
 
     fn connections_missing(&self) -> Option<Finding> {
         let (alive, asked) = (self.slice.counts.connections_alive_at_start, self.slice.connections);
-        let kept = self.load.is_none_or(|load| load.keep_alive);
+        let kept = self.load().is_none_or(|load| load.keep_alive);
         let missing = alive < asked && kept && self.has_success();
         let seen = evidence!("{open} of {asked} connections were open when the window began";
             open = Quantity::count(alive), asked = Quantity::count(asked));
@@ -397,10 +412,10 @@ impl<'a> Window<'a> {
     /// Requests that are all the same, and whose responses are not.
     fn contents_differ(&self) -> Option<Finding> {
         // What users get depends on what they have done before, and requests made of rows of values are not the same.
-        if self.load.is_some_and(Load::has_users) {
+        if self.load().is_some_and(Load::has_users) {
             return None;
         }
-        let request = |at: usize| self.load.and_then(|load| load.requests.get(at));
+        let request = |at: usize| self.load().and_then(|load| load.requests.get(at));
         let varies = |at: usize| request(at).is_some_and(|request| request.values.is_some());
         let endpoints = self.slice.counts.endpoints.iter().enumerate();
         let differ = endpoints.filter(|(at, endpoint)| endpoint.contents.len() > 1 && !varies(*at));

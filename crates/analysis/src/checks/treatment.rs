@@ -65,7 +65,7 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
 
 /// What every response lacked that was looked at before the load. One with another status than expected need not have the header.
 fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
-    let seen: Vec<&Witness> = of.witnesses().filter(|witness| is_expected(of.plan, witness.status)).collect();
+    let seen: Vec<&Witness> = of.witnesses().filter(|witness| has_status(&of.plan.expect, witness.status)).collect();
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
         let lacks = |witness: &&&Witness| !has(witness, header, accepted);
         let failed = seen.iter().filter(lacks).count();
@@ -75,9 +75,10 @@ fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
     of.plan.expect.headers.iter().filter_map(failing).find(|failing| failing.failed == failing.of)
 }
 
-/// Whether a response of this status is one that the variant is expected to give.
+/// Whether the variant expects this status as a response to any of its requests.
 pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
-    has_status(&variant.expect, status)
+    let mut requests = variant.load.requests.iter();
+    requests.any(|request| has_status(request.expect.as_ref().unwrap_or(&variant.expect), status))
 }
 
 /// Whether a contract accepts a response of this status.

@@ -11,7 +11,7 @@ use record::{ContentSeen, ContractFailure, Slice, Witness};
 
 use super::treatment::{accept_encoding, has_status, values};
 use super::{Run, Seen, Variant, either, only_if, void, warning};
-use crate::failure::{self, fruitless};
+use crate::failure::{self, FailureClass, fruitless};
 use crate::variant::counted;
 
 /// Relative difference in body bytes per response above which two variants do different work.
@@ -35,9 +35,10 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
         "{failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
         failed = Quantity::count(failed), requests = Quantity::count(due), share = Quantity::share(share),
         timed_out = Quantity::count(variant.sum(|slice| slice.counts.timed_out)));
+    let class = FailureClass::dominant(&variant.slices, variant.plan)?;
     let remedy = format!(
-        "failed requests cost a service other work than successful ones, so rates above {limit} do not compare; lower load.connections, \
-         raise load.timeout, or correct what `expect` says"
+        "failed requests cost a service other work than successful ones, so rates above {limit} do not compare; {}",
+        class.advice()
     );
     Some(void(evidence, remedy))
 }

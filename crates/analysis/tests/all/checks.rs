@@ -1,5 +1,6 @@
 //! Each check finds its fault where it is planted in a sound record, and nothing in the sound record itself.
 
+use model::Check;
 use plan::{Factor, LookRule, Metric, Rate};
 use proofload_analysis::Grade::{self, Invalid, Note, Warning};
 use proofload_analysis::{Calibration, Outcome, Standing, Unit, conclude};
@@ -71,6 +72,34 @@ fn each_planted_fault_is_found_and_nothing_else() {
         ("killed", Note, |record| ends(record).for_each(|end| end.killed.push("api".into()))),
     ];
     each_is_found(sound, faults);
+}
+
+#[test]
+fn advice_fits_the_most_frequent_failure() {
+    type Plant = fn(&mut Slice, u64);
+    fn status(slice: &mut Slice, status: u16, failed: u64) {
+        slice.counts.status = [(200, slice.counts.successful), (status, failed - failed / 3)].into();
+        slice.counts.timed_out = failed / 3;
+    }
+    let cases: [(&str, Plant); 6] = [
+        ("the service limits the rate", |slice, failed| status(slice, 429, failed)),
+        ("the service rejects the requests", |slice, failed| status(slice, 404, failed)),
+        ("the service fails", |slice, failed| status(slice, 503, failed)),
+        ("connections broke", |slice, failed| slice.counts.broken = failed),
+        ("responses did not come in time", |slice, failed| slice.counts.timed_out = failed),
+        ("responses are not as expected", |_, _| ()),
+    ];
+    for (advice, plant) in cases {
+        let mut record = sound();
+        each(&mut record, 1, |slice| {
+            let failed = slice.counts.successful / 10;
+            slice.counts.successful -= failed;
+            plant(slice, failed);
+        });
+        let conclusion = conclude(&record);
+        let remedy = &conclusion.finding(Check::Errors).expect("too many failed").remedy;
+        assert!(remedy.contains(&format!("do not compare; {advice}")), "{advice}: {remedy}");
+    }
 }
 
 #[test]
