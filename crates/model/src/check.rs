@@ -157,7 +157,7 @@ checks! {
     Leak = "V22", "leak": row(Service, WARNING, "Memory that only grows");
     Killed = "V23", "killed": row(Service, NOTE, "A service that had to be killed");
     AlreadyRunning = "V51", "already_running": row(Service, NOTE, "A service that was not started");
-    CoresDiffer = "V53", "cores_differ": row(Service, WARNING, "Variants that had different cores' time").of_pairs();
+    CoresDiffer = "V53", "cores_differ": row(Service, EITHER, "Variants that had different cores' time, or lacked cores").of_pairs();
     CertificatesUnchecked = "V52", "certificates_unchecked": row(Network, NOTE, "Certificates that were not checked");
     SameStall = "V24", "same_stall": row(Network, VOID, "The same stall in every response");
     UpstreamConnections = "V25", "upstream_connections": row(Network, WARNING, "A proxy that opens a connection per request");

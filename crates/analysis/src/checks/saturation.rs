@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use model::quantity::many;
 use model::{Metric, Quantity, evidence};
-use plan::Comparison;
+use plan::{Comparison, Cpus};
 use record::{MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
 
 use super::client::GENERATOR_SHARE_MAX;
-use super::{Run, Seen, Variant, only_if, total, void, wall_ns, warning};
+use super::{Run, Seen, Variant, either, only_if, total, void, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
 use crate::variant::{mean, median, merged};
 
@@ -214,8 +214,58 @@ const CORES_APART_MAX: f64 = 0.5;
 /// Confidence that they do.
 const CORES_APART_LEVEL: f64 = 0.99;
 
-/// Throughput is judged per core-second, and one side had more of the cores.
+/// One side had more of the cores, or would have used more.
 pub(super) fn cores_differ(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    cores_lacked(run, asked).or_else(|| cores_apart(run, asked))
+}
+
+/// Cores beyond their own that confined services may want: helper threads of Node.js with one busy thread wanted up to 0.8, mostly to collect
+/// garbage. A second busy thread wants 1.
+const LACKED_MIN: f64 = 0.9;
+/// By how many cores two variants may differ in what they want, if one of them lacks cores.
+const LACKED_APART_MAX: f64 = 0.5;
+
+/// The plan confines services to fewer cores than they want. With `auto` they would have got all of them.
+fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
+    let design = &run.plan.design;
+    let judged = design.metrics().any(|metric| metric == Metric::Throughput);
+    only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
+    let pair = run.pair(asked)?;
+    let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;
+    let wanted = |of: &Variant<'_>| median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)));
+    let (one, other) = (wanted(pair[0])?, wanted(pair[1])?);
+    only_if(one.max(other) >= cores as f64 + LACKED_MIN)?;
+    let apart = (one - other).abs() > LACKED_APART_MAX;
+    let confined = many(cores as u64, "core");
+    let evidence = evidence!(
+        "services were confined to {confined} (cpus = \"separate\"), and wanted {candidate} in the candidate and {baseline} in the baseline";
+        candidate = Quantity::number(other), baseline = Quantity::number(one));
+    let remedy = if apart {
+        "threads and processes that share these cores gain nothing by each other, which hides what the one variant would gain; leave out \
+         `cpus` (--cpus), use a machine with more cores, or judge `cpu_per_request` alone"
+    } else {
+        "both want about as many, so they compare on these cores; with more of them the difference may be another one. Leave out `cpus` \
+         (--cpus) to give them all cores of this machine"
+    };
+    Some(either(apart, evidence, remedy))
+}
+
+/// The number of cores of this machine that services are confined to. None if they may use all, or share them with the generator.
+fn confined_cores(record: &Record, trial: &Trial) -> Option<usize> {
+    let own = cpus(trial, |host| host.is_none());
+    let is_confined = !trial.started.cpus_shared && own < record.header.environment.cpus_of(None);
+    (own > 0 && is_confined).then_some(own)
+}
+
+/// Cores that the confined services of a trial wanted while they were measured. None if they are not confined, or nothing succeeded.
+fn wanted_confined(record: &Record, trial: &Trial) -> Option<f64> {
+    confined_cores(record, trial)?;
+    let slices = measured(trial);
+    (!slices.is_empty()).then(|| On { record, trial, slices: &slices, host: None }.cores_wanted())
+}
+
+/// Throughput is judged per core-second, and one side had more of the cores.
+fn cores_apart(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let design = &run.plan.design;
     only_if(run.blocks.first()?.per_core && design.metrics().any(|metric| metric == Metric::Throughput))?;
     let (metric, one, other) = (Metric::Throughput, asked.baseline, asked.candidate);
@@ -345,8 +395,7 @@ impl On<'_> {
         let wall = wall_ns(self.slices);
         let shared = self.trial.started.cpus_shared && self.host.is_none();
         let client_ns = if shared { total(self.slices, Slice::client_cpu_here_ns) } else { 0 };
-        let others_ns = |machine: &MachineUse| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns;
-        let others_ns = total(self.slices, |slice| slice.machine.of(self.host).map_or(0, others_ns));
+        let others_ns = self.others_cpu_ns();
         // Threads of one service that wait for each other do not want more than its processors have.
         let wanted = self.wanted_ns().min(self.sum(|used| used.cpu_ns) + others_ns + client_ns);
         let machine = self.record.header.environment.cpus_of(self.host) as f64;
@@ -363,6 +412,19 @@ impl On<'_> {
 
     fn sum(&self, of: fn(&ServiceUse) -> u64) -> u64 {
         total(self.slices, |slice| self.services(slice).map(of).sum())
+    }
+
+    /// Cores that the services wanted: the time that their threads ran or waited for each other to leave a core, over the time that passed.
+    /// Waits while other processes may have used the core do not count.
+    fn cores_wanted(&self) -> f64 {
+        let waited_ns = self.sum(|used| used.run_delay_ns).saturating_sub(self.others_cpu_ns());
+        (self.sum(|used| used.cpu_ns) + waited_ns) as f64 / wall_ns(self.slices)
+    }
+
+    /// CPU time of processes that do not belong to the trial.
+    fn others_cpu_ns(&self) -> u64 {
+        let used_ns = |machine: &MachineUse| machine.strangers_cpu_ns + machine.idle_trials_cpu_ns;
+        total(self.slices, |slice| slice.machine.of(self.host).map_or(0, used_ns))
     }
 
     /// CPU time of the services there, and what they waited for a processor.

@@ -2,7 +2,7 @@
 //! are at their limit it is judged per core-second.
 
 use model::{Check, Metric};
-use proofload_analysis::{Outcome, conclude, per_core, waiting_variants};
+use proofload_analysis::{Grade, Outcome, conclude, per_core, waiting_variants};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use record::{Record, Slice, SliceKind};
@@ -120,6 +120,38 @@ fn services_with_time_to_spare_are_judged_by_the_clock() {
     for record in records {
         assert!(!per_core(&record) && conclude(&record).comparisons[0].per_second.is_none());
     }
+}
+
+/// The record of services that the plan confines to one core, and whose threads wanted so many.
+fn confined(wanted: [f64; 2]) -> Record {
+    let mut record = busy(0.97, [0.97, 0.97]);
+    (record.header.plan.design.cpus, record.header.environment.cpus) = (plan::Cpus::Separate, 2);
+    for trial in trials(&mut record) {
+        let waited = wanted[trial.variant()] - 0.97;
+        for slice in &mut trial.slices {
+            slice.services[0].run_delay_ns = (waited * slice.counts.wall_ns() as f64) as u64;
+            (slice.machine.strangers_cpu_ns, slice.machine.idle_trials_cpu_ns) = (0, 0);
+        }
+    }
+    record
+}
+
+#[test]
+fn confined_services_that_lack_cores_are_reported() {
+    let found = |record: &Record| -> Vec<Grade> {
+        let findings = conclude(record).findings.into_iter();
+        findings.filter(|one| one.check == Check::CoresDiffer).map(|one| one.grade).collect()
+    };
+    assert_eq!(found(&confined([1.7, 1.4])), [], "helper threads");
+    assert_eq!(found(&confined([2.1, 2.2])), [Grade::Warning]);
+    assert_eq!(found(&confined([1.0, 2.1])), [Grade::Invalid]);
+    let mut records = [confined([1.0, 2.1]), confined([1.0, 2.1])];
+    // All processors of the machine, and a core that others used.
+    records[0].header.environment.cpus = 1;
+    trials(&mut records[1]).flat_map(|trial| &mut trial.slices).for_each(|slice| {
+        slice.machine.strangers_cpu_ns = slice.counts.wall_ns();
+    });
+    records.iter().for_each(|record| assert_eq!(found(record), []));
 }
 
 /// The variants that wait, if warm-ups of the first block used so much of their one core, and their threads waited so much for each other.
