@@ -162,9 +162,10 @@ impl Trusting {
 }
 
 /// Whether the only fault of a server's certificate is that it is one of an authority. Its dates are checked before that, its name is not.
-/// The error of the verifier has no type of its own.
+/// rustls has no error for it and passes on that of its verifier.
 pub(crate) fn is_of_authority(error: &CertificateError) -> bool {
-    matches!(error, CertificateError::Other(_)) && error.to_string().contains("CaUsedAsEndEntity")
+    let CertificateError::Other(other) = error else { return false };
+    other.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
 impl ServerCertVerifier for Trusting {
