@@ -81,6 +81,8 @@ fn a_form_that_there_is_not_is_refused_before_anything_starts() {
         &["tune", "node x.js", "--format", "csv"],
         &["tune", "node x.js", "--list", "--json"],
         &["doctor", "calibrate", "experiment.toml", "--format", "svg"],
+        // There is room for one profile, and two variants would be captured.
+        &["profile", "experiment.toml", "--format", "svg"],
     ] {
         assert_eq!(place.said(words).ends(2).out, "", "{words:?}");
     }

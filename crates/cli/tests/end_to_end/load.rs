@@ -115,6 +115,15 @@ fn what_never_responds_is_in_the_interval_log_too() {
     assert_eq!(place.read("l.hlog"), log, "no request was sent");
 }
 
+#[test]
+fn a_refused_load_prints_no_report() {
+    let service = Service::start("ok");
+    for form in ["text", "json", "csv"] {
+        let said = service.run(&["-n", "10", "-b", "abc", "-H", "Content-Length: 5", "--format", form]);
+        assert_eq!(said.ends(2).tells(&["does not agree with the body of 3 bytes"]).out, "", "{form}");
+    }
+}
+
 /// What is said first on stderr, and the rest of it.
 fn first_line(child: &mut Child) -> (String, impl Read + use<>) {
     let mut talk = BufReader::new(child.stderr.take().expect("stderr is piped"));

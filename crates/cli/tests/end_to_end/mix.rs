@@ -16,6 +16,10 @@ fn a_log_becomes_a_mix_that_is_sent_and_no_value_of_it_is_kept_unasked() {
     assert!(text.contains("path = \"/%7Benv.HOME%7D\"") && !(text + &rows).contains("a.b"), "{rows}");
     place.said(&["mix", "access.log"]).ends(2).tells(&["it is there already"]);
     place.said(&["mix", "mix.toml", "--out", "b.toml"]).ends(2).tells(&["neither an access log"]);
+    place.write("two.log", ["GET /item/7", "GET /item/8", "GET /order/7", "GET /order/8"].map(line).concat());
+    place.write("b-2.csv", "");
+    place.said(&["mix", "two.log", "--out", "b.toml"]).ends(2).tells(&["b-2.csv: it is there already"]);
+    assert!(!place.path("b-1.csv").exists() && !place.path("b.toml").exists(), "nothing is left behind");
     let (_service, address) = service(&[]);
     let url = format!("http://{address}");
     let words = ["load", &url, "--mix", "mix.toml", "-d", "300ms", "-c", "4", "--json"];

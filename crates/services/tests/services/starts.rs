@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use plan::{Ready, Workers};
-use proofload_services::{Blame, Exit, Listening, Placement, Warden, cpus_allowed, start};
+use proofload_services::{Blame, Exit, Listening, Placement, Warden, check_command, cpus_allowed, start};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::stage::{LOOPBACK, Stage, get, of, ports, warden, with_env};
@@ -97,6 +97,20 @@ fn what_cannot_be_run_is_named() {
     assert!(error.starts_with("service api: no such directory: "), "{error}");
     let error = stage.start(&stage.service(&["true", "{prot}"])).unwrap_err();
     assert!(error.to_string().starts_with("service api: command: unknown placeholder `prot`"), "{error}");
+}
+
+#[test]
+fn only_an_interpreter_needs_its_script() {
+    let stage = Stage::new();
+    for (command, refused) in [
+        (["true", "made-by-the-service.php"], false),
+        (["sh", "made-by-the-service.php"], false),
+        (["sh", "nowhere.sh"], true),
+        (["node", "nowhere.js"], true),
+    ] {
+        let checked = check_command(&stage.service(&command));
+        assert_eq!(checked.is_err(), refused, "{command:?}: {checked:?}");
+    }
 }
 
 #[test]
