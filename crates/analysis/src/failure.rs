@@ -88,16 +88,8 @@ fn ways(slices: &[&Slice], late: &str, is_expected: impl Fn(u16) -> bool) -> Vec
         // A request that was given up is counted above.
         let given_up = |error: &&ErrorCount| error.cause == Cause::Timeout && error.phase != Phase::Connect;
         for error in slice.counts.errors.iter().filter(|error| !given_up(error)) {
-            let way = match error.cause {
-                Cause::SpeaksHttp2 => {
-                    "the server speaks HTTP/2: --http2, in a file load.protocol = \"h2\"".to_owned()
-                }
-                Cause::SpeaksHttp1 => {
-                    "the server speaks HTTP/1.1, and not HTTP/2: leave out --http2".to_owned()
-                }
-                cause => format!("{} {cause}", error.phase),
-            };
-            add(way, error.count);
+            let way = || format!("{} {}", error.phase, error.cause);
+            add(error.cause.remedy().map_or_else(way, str::to_owned), error.count);
         }
     }
     let mut ways: Vec<(String, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();

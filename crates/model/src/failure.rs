@@ -77,6 +77,32 @@ pub enum Cause {
     Other(Unknown),
 }
 
+impl Cause {
+    /// The setting that avoids the error. None if the cause does not tell one.
+    pub fn remedy(self) -> Option<&'static str> {
+        match self {
+            Cause::SpeaksHttp2 => Some("the server speaks HTTP/2: --http2, in a file load.protocol = \"h2\""),
+            Cause::SpeaksHttp1 => Some("the server speaks HTTP/1.1, and not HTTP/2: leave out --http2"),
+            Cause::Refused
+            | Cause::Reset
+            | Cause::Timeout
+            | Cause::Closed
+            | Cause::ClosedEarly
+            | Cause::Malformed
+            | Cause::TooLarge
+            | Cause::AddressExhausted
+            | Cause::Unreachable
+            | Cause::Certificate
+            | Cause::Tls
+            | Cause::StreamRefused
+            | Cause::StreamReset
+            | Cause::Abandoned
+            | Cause::OsError(_)
+            | Cause::Other(_) => None,
+        }
+    }
+}
+
 /// How often one kind of error was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {

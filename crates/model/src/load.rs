@@ -54,6 +54,11 @@ impl Protocol {
             Protocol::Http1 { pipeline: lanes } | Protocol::Http2 { streams: lanes } => lanes,
         }
     }
+
+    /// Whether the first bytes of a server are HTTP/2. It sends its settings first: a frame of type 4 on stream 0 (RFC 9113, section 3.4).
+    pub fn is_http2(first_bytes: &[u8]) -> bool {
+        matches!(first_bytes, [0, _, _, 4, 0, 0, 0, 0, 0, ..])
+    }
 }
 
 /// What a response must be to count as a success. The default accepts any 2xx.

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use model::{Cause, Protocol};
 use plan::{Ready, ReadyResponse};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
@@ -36,6 +37,8 @@ pub(crate) enum Seen {
     Status(u16, String),
     /// Connections are accepted, and nothing is sent.
     Silent,
+    /// The response is HTTP/2.
+    Http2,
     /// Something else: in words, and what may be wrong.
     Other(String, String),
 }
@@ -64,10 +67,7 @@ impl Seen {
             }
             Self::Status(status, body) => {
                 let hint = match wanted.ready {
-                    Ready::Response => {
-                        "raise `ready_timeout` if it is still starting; `ready` (--ready PATH) names a path that answers with 2xx once \
-                         it is ready; if this is its proper answer, `expect.status` (--expect-status) must name it"
-                    }
+                    Ready::Response => ReadyResponse::HINT,
                     _ if status == 404 => "`ready` must be a path that the service has",
                     _ => {
                         "`ready` must be a path that answers with 2xx once ready; raise `ready_timeout` if it only needs more time"
@@ -76,6 +76,13 @@ impl Seen {
                 (last(status, &body), hint)
             }
             Self::Silent => ("but it accepts connections and does not answer".to_owned(), MORE_TIME),
+            Self::Http2 => {
+                let mut hint = Cause::SpeaksHttp2.remedy().unwrap_or_default().to_owned();
+                if matches!(wanted.ready, Ready::Http(_)) {
+                    hint += "; `ready` is requested over HTTP/1.1, so leave it out: an open port is enough then";
+                }
+                return ("last answer was HTTP/2, and not HTTP/1".to_owned(), hint);
+            }
             Self::Other(words, hint) => return (words, hint),
         };
         (words, hint.to_owned())
@@ -174,7 +181,7 @@ fn get(
             Err(error) if is_pause(&error) => return Seen::Silent,
             Err(_) => return Seen::closed(),
         }
-        if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX {
+        if answer.contains(&b'\n') || answer.len() >= LINE_BYTES_MAX || Protocol::is_http2(&answer) {
             if status(&answer).is_some_and(|status| !accepts(status)) {
                 read_rest(&mut stream, &mut answer);
             }
@@ -209,6 +216,7 @@ fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> Seen {
     match status(answer) {
         Some(status) if accepts(status) => Seen::Ready,
         Some(status) => Seen::Status(status, first_words(answer)),
+        None if Protocol::is_http2(answer) => Seen::Http2,
         None => {
             let text = String::from_utf8_lossy(answer);
             let line: String = text.lines().next().unwrap_or_default().chars().take(BODY_CHARS_MAX).collect();
@@ -269,6 +277,7 @@ mod tests {
             ),
             ("HTTP/1.1 500 E\r\n\r\n\u{1f}\u{8b}", "last answer: status 500"),
             ("SSH-2.0-x\r\n", "last answer was not HTTP/1: \"SSH-2.0-x\""),
+            ("\0\0\x06\x04\0\0\0\0\0\0\x04", "last answer was HTTP/2, and not HTTP/1"),
             ("HTTP/1.1", "last answer was not HTTP/1: \"HTTP/1.1\""),
         ] {
             assert_eq!(judged(answer).told(any).0, shown);

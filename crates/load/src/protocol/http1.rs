@@ -10,7 +10,7 @@ use crate::arena::RequestArena;
 use crate::connection::{Effect, InFlight, Recorder};
 use crate::reader::{Progress, ReadError, ResponseReader};
 use crate::worker::Settings;
-use model::{Cause, Phase};
+use model::{Cause, Phase, Protocol};
 
 /// A body beyond this length is better thrown away by the kernel than copied to the engine.
 const SKIP_WORTHWHILE_BYTES: u64 = 16 * 1024;
@@ -39,10 +39,9 @@ struct Http1 {
     piece_from: usize,
 }
 
-/// Why bytes are no response. A server of HTTP/2 sends its settings first: a frame of type 4 on stream 0 (RFC 9113, section 3.4).
+/// Why bytes are no response.
 fn flaw(bytes: &[u8]) -> Cause {
-    let is_settings = matches!(bytes, [0, _, _, 4, 0, 0, 0, 0, 0, ..]);
-    if is_settings { Cause::SpeaksHttp2 } else { Cause::Malformed }
+    if Protocol::is_http2(bytes) { Cause::SpeaksHttp2 } else { Cause::Malformed }
 }
 
 impl Http1 {

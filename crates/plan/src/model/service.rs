@@ -215,8 +215,8 @@ pub enum Ready {
     Response,
 }
 
-/// The response by which a service that names no `ready` path counts as ready. A status of 500 or more means that it is still starting,
-/// unless the experiment expects it.
+/// The response by which a service that names no `ready` path counts as ready, be it started or running already. A status of 500 or more
+/// means that it is still starting, unless the experiment expects it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadyResponse {
     /// A path of the load, requested if `/` responds with 500 or more.
@@ -232,6 +232,10 @@ impl Default for ReadyResponse {
 }
 
 impl ReadyResponse {
+    /// What to do about a service whose responses are not accepted.
+    pub const HINT: &str = "raise `ready_timeout` if it is still starting; `ready` (--ready PATH) names a path that answers with 2xx once \
+                            it is ready; if this is its proper answer, `expect.status` (--expect-status) must name it";
+
     /// Whether a response of this status shows that the service is ready.
     pub fn accepts(&self, status: u16) -> bool {
         status < 500 || self.expected.contains(&status)

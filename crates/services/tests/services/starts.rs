@@ -263,6 +263,18 @@ fn a_status_of_500_or_more_is_not_ready() {
 }
 
 #[test]
+fn a_service_of_http2_is_told_by_its_protocol() {
+    let stage = Stage::new();
+    let text = "const s = require('http2').createServer(); s.on('stream', t => {{ t.respond(); t.end() }}); \
+                s.listen(process.env.PORT, '127.0.0.1')";
+    let mut service = stage.service(&["node", "-e", text]);
+    (service.ready, service.ready_timeout) = (Ready::Response, Duration::from_secs(3));
+    let error = stage.start(&service).unwrap_err();
+    assert!(error.to_string().ends_with(", last answer was HTTP/2, and not HTTP/1"), "{error}");
+    assert!(error.hint().unwrap().contains("--http2"), "{:?}", error.hint());
+}
+
+#[test]
 fn a_start_can_be_cancelled_also_while_an_answer_is_awaited() {
     let stage = Stage::new();
     let mut service = with_env(stage.service(&["node", "server.js"]), &[("SILENT", "1")]);
