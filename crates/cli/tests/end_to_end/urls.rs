@@ -106,6 +106,20 @@ fn an_experiment_goes_over_tls_with_http2_and_over_a_unix_socket() {
 }
 
 #[test]
+fn a_url_that_responds_with_500_and_more_is_not_ready() {
+    let place = Place::new();
+    let url = format!("http://{}", answering("503 Service Unavailable"));
+    place
+        .run(&place.experiment(&Draft {
+            service: &format!("url = \"{url}\"\nready_timeout = \"1s\""),
+            more: "[factors.connections]\ntwo = { load.connections = 2 }\nfour = { load.connections = 4 }",
+            ..Draft::default()
+        }))
+        .ends(3)
+        .tells(&["not ready after 1 s: GET / at", "got status 503", "`expect.status`"]);
+}
+
+#[test]
 fn what_cannot_be_loaded_is_told_with_what_to_do_and_other_machines_want_a_yes() {
     let nobody = free();
     let moved = answering("302 Found\r\nLocation: https://shop.example/login");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use load::{Address, Contract, LoadSpec, Request, Until};
 use machine::groups::have_pods_here;
 use model::Cause;
-use plan::{Ready, Secrets, Service, Url, Variant};
+use plan::{Ready, ReadyResponse, Secrets, Service, Url, Variant};
 use record::{Counts, PodSeen};
 use remote::Blame;
 use remote::kubernetes::Deployed;
@@ -68,7 +68,8 @@ fn kept(service: &Service, place: String, address: &Address) -> record::Deployed
 }
 
 impl RealEnvironment {
-    /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready.
+    /// What a variant loads, where that runs already, once it accepts connections, or a pod behind it is ready. Whether it is ready is for
+    /// [`RealEnvironment::await_answers`].
     pub(super) fn loaded_of(&mut self, index: usize, variant: &Variant) -> Result<Option<Loaded>> {
         let Some(service) = variant.entry_service() else { return Ok(None) };
         let until = Instant::now() + service.ready_timeout;
@@ -175,26 +176,40 @@ impl RealEnvironment {
             if counts.successful >= u64::from(generators) && counts.successful == counts.sent {
                 return turned_away(variant, &self.called(entry), &request, address, &counts);
             }
-            // It does not become another one by waiting.
-            let refused = counts.errors.iter().any(|error| error.cause == Cause::Certificate);
-            if !self.looks_again(if refused { Instant::now() } else { until })? {
-                let hint = "\n  hint: `load.tls.ca` (--cacert) names the authority that signed it, `load.tls.server_name` what it is for; \
-                            `load.tls.insecure` (--insecure) takes any";
-                return Err(Failure::Service(format!(
-                    "{}: {}: {} {} at {address} got {}{}",
-                    self.called(entry),
-                    match refused {
-                        true => "its certificate was refused".to_owned(),
-                        false => format!("not ready after {:.0} s", entry.ready_timeout.as_secs_f64()),
+            let hopeless = hopeless(&counts);
+            if !self.looks_again(if hopeless.is_some() { Instant::now() } else { until })? {
+                let (why, hint) = hopeless.map_or_else(
+                    || {
+                        let why = format!("not ready after {:.0} s", entry.ready_timeout.as_secs_f64());
+                        let has_answer = entry.ready == Ready::Response && !counts.status.is_empty();
+                        (why, has_answer.then_some(ReadyResponse::HINT))
                     },
+                    |(why, hint)| (why.to_owned(), Some(hint)),
+                );
+                return Err(Failure::Service(format!(
+                    "{}: {why}: {} {} at {address} got {}{}",
+                    self.called(entry),
                     request.method,
                     request.path,
                     answers(&counts),
-                    if refused { hint } else { "" }
+                    hinted(hint)
                 )));
             }
         }
     }
+}
+
+/// Why waiting does not help a service that is not ready, and what does. None if it may become ready.
+fn hopeless(counts: &Counts) -> Option<(&'static str, &'static str)> {
+    let mut causes = counts.errors.iter().map(|error| error.cause);
+    causes.find_map(|cause| match cause {
+        Cause::Certificate => Some((
+            "its certificate was refused",
+            "`load.tls.ca` (--cacert) names the authority that signed it, `load.tls.server_name` what it is for; `load.tls.insecure` \
+             (--insecure) takes any",
+        )),
+        cause => Some(("it speaks another protocol", cause.remedy()?)),
+    })
 }
 
 /// The request whose response shows that a service is ready, and which responses do; `None` where a connection is enough.
@@ -218,8 +233,9 @@ fn asked(
             let mut requests = requests(&variant.load, &host, secrets)?.into_iter();
             let own = || Request::new("GET", entry.url().map_or("/", |url| &url.path), &host);
             let request = requests.find(is_harmless).unwrap_or_else(own);
-            let any = Contract { status: (100..=599).collect(), ..Contract::default() };
-            Some((Request { contract: None, ..request }, any))
+            let accepted = variant.ready_response();
+            let status = (100..=599).filter(|status| accepted.accepts(*status)).collect();
+            Some((Request { contract: None, ..request }, Contract { status, ..Contract::default() }))
         }
     })
 }

@@ -248,9 +248,9 @@ fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
 
 /// The service as the plan has it; `None` where it is one that is started.
 pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Service> {
-    let (source, by_itself) = match (&service.url, &service.kubernetes) {
-        (Some(url), _) => (Source::Url { url: url.clone() }, Ready::Response),
-        (None, Some(kubernetes)) => (Source::Deployed { kubernetes: kubernetes.clone() }, Ready::Tcp),
+    let source = match (&service.url, &service.kubernetes) {
+        (Some(url), _) => Source::Url { url: url.clone() },
+        (None, Some(kubernetes)) => Source::Deployed { kubernetes: kubernetes.clone() },
         (None, None) => return None,
     };
     if service.kubernetes.as_ref().is_some_and(|one| one.service.is_empty()) && site.source.complete {
@@ -258,7 +258,7 @@ pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service)
         report_missing(site, (name, "kubernetes"), "service", is_what);
     }
     let below = |path: &RequestPath| service.url.as_ref().map_or(path.0.clone(), |url| url.below(&path.0));
-    let ready = service.ready.as_ref().map_or(by_itself, |path| Ready::Http(below(path)));
+    let ready = service.ready.as_ref().map_or(Ready::Response, |path| Ready::Http(below(path)));
     let (name, ready_timeout) = (name.to_owned(), service.ready_timeout.0);
     Some(Service { name, source, ready, ready_timeout, needs: Vec::new() })
 }
