@@ -119,7 +119,8 @@ impl FailureClass {
     pub(crate) fn dominant(slices: &[&Slice], variant: &plan::Variant) -> Option<FailureClass> {
         let status = slices.iter().flat_map(|slice| &slice.counts.status);
         let unexpected = status.filter(|(status, _)| !checks::is_expected(variant, **status));
-        let mut counts = counted(unexpected.map(|(status, count)| (FailureClass::of_status(*status), *count)));
+        let mut counts =
+            counted(unexpected.map(|(status, count)| (FailureClass::of_status(*status), *count)));
         let mut add = |class, count: u64| *counts.entry(class).or_default() += count;
         let unsent = |slice: &Slice| slice.counts.open.as_ref().map_or(0, |open| open.unsent);
         let late = |slice: &Slice| slice.counts.timed_out + slice.counts.unfinished + unsent(slice);

@@ -79,7 +79,8 @@ impl Seen {
             Self::Http2 => {
                 let mut hint = Cause::SpeaksHttp2.remedy().unwrap_or_default().to_owned();
                 if matches!(wanted.ready, Ready::Http(_)) {
-                    hint += "; `ready` is requested over HTTP/1.1, so leave it out: an open port is enough then";
+                    hint +=
+                        "; `ready` is requested over HTTP/1.1, so leave it out: an open port is enough then";
                 }
                 return ("last answer was HTTP/2, and not HTTP/1".to_owned(), hint);
             }

@@ -232,7 +232,8 @@ fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
     let pair = run.pair(asked)?;
     let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;
-    let wanted = |of: &Variant<'_>| median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)));
+    let wanted =
+        |of: &Variant<'_>| median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)));
     let (one, other) = (wanted(pair[0])?, wanted(pair[1])?);
     only_if(one.max(other) >= cores as f64 + LACKED_MIN)?;
     let apart = (one - other).abs() > LACKED_APART_MAX;

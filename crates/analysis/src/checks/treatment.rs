@@ -65,7 +65,8 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
 
 /// What every response lacked that was looked at before the load. One with another status than expected need not have the header.
 fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
-    let seen: Vec<&Witness> = of.witnesses().filter(|witness| has_status(&of.plan.expect, witness.status)).collect();
+    let seen: Vec<&Witness> =
+        of.witnesses().filter(|witness| has_status(&of.plan.expect, witness.status)).collect();
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
         let lacks = |witness: &&&Witness| !has(witness, header, accepted);
         let failed = seen.iter().filter(lacks).count();
