@@ -143,6 +143,7 @@ large: build ## 10,000 connections, bodies of 1 GiB, a record of 100,000 blocks,
 
 test: setup ## all tests: the workspace, the agent, the services under test, the npm packages, and the report page
 	scripts/test-workspace
+	corpus/corpus.py
 	cd agent && node --test
 	cd targets && node --test
 	cd npm && node --test

@@ -5,6 +5,7 @@ mod choices;
 #[allow(dead_code, unused_imports)]
 #[path = "../environment/mod.rs"]
 mod environment;
+mod kept;
 mod rules;
 mod secrets;
 mod world;
