@@ -39,6 +39,8 @@ VOLATILE = [
     (re.compile(r"; not as where this is read: .*?(?=\n *[a-z]+  |\n\n|\"|$)", re.DOTALL), ""),
     (re.compile(r"drawn from a new seed.*"), "drawn from a new seed"),
     (re.compile(r"--seed \d{6,}"), "--seed N"),
+    # The time of a folder that is no record.
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?= +unreadable)"), "DATE       TIME "),
 ]
 
 
