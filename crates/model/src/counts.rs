@@ -4,11 +4,12 @@
 //! Must not: derive rates, or know which experiment a window belongs to.
 
 use std::collections::BTreeMap;
+use std::iter::Sum;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::Latencies;
 
-use crate::{ContractFailure, ErrorCount, Silence, silence};
+use crate::{ContractFailure, ErrorCount, FAILED_SHARE_MAX, Silence, silence};
 
 mod merge;
 
@@ -269,6 +270,7 @@ impl Counts {
         self.successful -= failed.min(before);
         let left = |count: u64| part(count, self.successful, before);
         self.successful_in_window = left(self.successful_in_window);
+        self.first_successful = left(self.first_successful);
         let (mut sum, mut kept) = (0, 0);
         for bucket in &mut self.successful_per_100_ms {
             sum += u64::from(*bucket);
@@ -323,9 +325,55 @@ impl Counts {
         self.open.as_ref().map_or(self.sent, |open| open.intended)
     }
 
-    /// Requests that did not end in an expected response, those that were due and never sent included.
+    /// Requests that did not end in an expected response, those that were due and never sent included: the one definition of a failed
+    /// request.
     pub fn failed(&self) -> u64 {
         self.due().saturating_sub(self.successful)
+    }
+
+    /// Complete responses that were not as expected.
+    pub fn unexpected(&self) -> u64 {
+        self.responses.saturating_sub(self.successful)
+    }
+
+    /// Requests that have failed while the window lasts: [`failed`](Self::failed) without those that are under way or still to be sent.
+    pub fn failed_so_far(&self) -> u64 {
+        self.unexpected() + self.timed_out + self.broken
+    }
+
+    /// What became of the requests.
+    pub fn outcome(&self) -> RequestOutcome {
+        RequestOutcome { due: self.due(), failed: self.failed() }
+    }
+}
+
+/// Requests that there were to send, and those of them that failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestOutcome {
+    /// Requests due in open loop, sent in closed loop: [`Counts::due`].
+    pub due: u64,
+    /// Those of them that did not end in an expected response: [`Counts::failed`].
+    pub failed: u64,
+}
+
+impl RequestOutcome {
+    /// The share that failed, 0 to 1; `None` without requests.
+    pub fn failed_share(self) -> Option<f64> {
+        (self.due > 0).then(|| self.failed as f64 / self.due as f64)
+    }
+
+    /// Whether so many failed that figures mean nothing.
+    pub fn is_void(self) -> bool {
+        self.failed_share().is_some_and(|share| share > FAILED_SHARE_MAX)
+    }
+}
+
+impl Sum for RequestOutcome {
+    fn sum<I: Iterator<Item = RequestOutcome>>(all: I) -> RequestOutcome {
+        all.fold(RequestOutcome::default(), |sum, RequestOutcome { due, failed }| RequestOutcome {
+            due: sum.due + due,
+            failed: sum.failed + failed,
+        })
     }
 }
 
@@ -356,13 +404,27 @@ impl OpenLoop {
     }
 
     /// The same rate, of which another thread or generator had its share.
-    fn merge(&mut self, other: &OpenLoop) {
-        self.intended += other.intended;
-        self.sent_in_window += other.sent_in_window;
-        self.unsent += other.unsent;
-        self.queued += other.queued;
-        self.response.merge(&other.response);
-        self.schedule_lag.merge(&other.schedule_lag);
+    fn merge(&mut self, other: OpenLoop, windows: Windows) {
+        let OpenLoop {
+            // Each says the rate of all.
+            rate_per_s: _,
+            intended,
+            due_per_100_ms,
+            sent_in_window,
+            unsent,
+            queued,
+            response,
+            schedule_lag,
+        } = other;
+        self.intended += intended;
+        if windows == Windows::Parallel {
+            add(&mut self.due_per_100_ms, &due_per_100_ms);
+        }
+        self.sent_in_window += sent_in_window;
+        self.unsent += unsent;
+        self.queued += queued;
+        self.response.merge(&response);
+        self.schedule_lag.merge(&schedule_lag);
     }
 }
 
@@ -404,8 +466,9 @@ impl EndpointCounts {
         self.sampled.merge(sampled);
         let same_status = |known: &EndpointOutcome, more: &EndpointOutcome| known.status == more.status;
         merge_each(&mut self.outcomes, outcomes, same_status, |known, more| {
-            known.latency.merge(&more.latency);
-            known.response.merge(&more.response);
+            let EndpointOutcome { status: _, response, latency } = more;
+            known.response.merge(&response);
+            known.latency.merge(&latency);
         });
         self.outcomes.sort_by_key(|outcome| (outcome.status.is_none(), outcome.status));
         let same_content = |known: &ContentSeen, more: &ContentSeen| known.sha256 == more.sha256;
@@ -441,21 +504,23 @@ impl SampleCounts {
 impl ContentSeen {
     /// Takes in more responses of the same content.
     pub fn merge(&mut self, other: &ContentSeen) {
-        self.count += other.count;
-        self.encoded_bytes += other.encoded_bytes;
-        self.decoded_bytes += other.decoded_bytes;
+        let ContentSeen { sha256: _, count, encoded_bytes, decoded_bytes } = other;
+        self.count += count;
+        self.encoded_bytes += encoded_bytes;
+        self.decoded_bytes += decoded_bytes;
     }
 }
 
 impl GeneratorUse {
     fn merge(&mut self, other: GeneratorUse, windows: Windows) {
-        if self.driver != other.driver {
+        let GeneratorUse { driver, cpu_ns, run_delay_ns, wall_ns } = other;
+        if self.driver != driver {
             self.driver = "mixed".to_owned();
         }
         let threads = [
-            (&mut self.cpu_ns, other.cpu_ns),
-            (&mut self.run_delay_ns, other.run_delay_ns),
-            (&mut self.wall_ns, other.wall_ns),
+            (&mut self.cpu_ns, cpu_ns),
+            (&mut self.run_delay_ns, run_delay_ns),
+            (&mut self.wall_ns, wall_ns),
         ];
         for (sum, more) in threads {
             match windows {

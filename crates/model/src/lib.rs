@@ -11,6 +11,7 @@ pub mod document;
 mod event;
 mod failure;
 mod finding;
+pub mod header;
 mod load;
 mod metric;
 pub mod quantity;
@@ -31,6 +32,7 @@ pub use metric::{Loop, Metric, MetricRow, Pacing};
 pub use quantity::{Quantity, Unit};
 pub use silence::{SILENCE_MIN_NS, Silence};
 pub use slice::*;
+pub use stats::median;
 
 /// Each once, where it first comes.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -76,6 +76,13 @@ pub struct Contract {
     pub content: Option<Digest>,
 }
 
+impl Contract {
+    /// Whether a response of this status may be a success.
+    pub fn accepts_status(&self, status: u16) -> bool {
+        if self.status.is_empty() { (200..300).contains(&status) } else { self.status.contains(&status) }
+    }
+}
+
 /// Where in a response the value is that later requests of the same user are filled with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

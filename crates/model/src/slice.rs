@@ -67,8 +67,24 @@ fn one() -> u32 {
 impl Slice {
     /// Takes in the next turn of the same slice. What services and machine used is not summed: that is known of all turns together.
     pub fn absorb(&mut self, turn: Slice) {
-        self.turns += turn.turns;
-        self.counts.merge(turn.counts, Windows::Sequential);
+        let Slice {
+            // The same of every turn of a slice.
+            block: _,
+            variant: _,
+            kind: _,
+            connections: _,
+            waits: _,
+            asked: _,
+            turns,
+            counts,
+            // Turns are taken where load comes from the run's own process alone.
+            generators: _,
+            // Filled in when all turns are over.
+            services: _,
+            machine: _,
+        } = turn;
+        self.turns += turns;
+        self.counts.merge(counts, Windows::Sequential);
     }
 
     /// Time for which quotas of services' own held them back, of the service with which that was longest, in nanoseconds.

@@ -1,10 +1,12 @@
 //! Counts of several threads, generators and turns made one, and counts as records keep them.
 
 use proofload_model::{
-    Cause, Counts, EndpointCounts, EndpointOutcome, ErrorCount, GeneratorUse, OpenLoop, Phase, SampleCounts,
-    Slice, Windows,
+    Cause, ContentSeen, ContractFailure, Counts, EndpointCounts, EndpointOutcome, ErrorCount, FailureKind,
+    GeneratorUse, OpenLoop, Phase, SampleCounts, Silence, Slice, Windows,
 };
 use proptest::prelude::*;
+use serde_json::Value;
+use stats::Latencies;
 
 /// The counts of so many generators, of which each has some of the same requests.
 fn counts(samples: &[(u64, bool)], generators: usize) -> Vec<Counts> {
@@ -168,4 +170,134 @@ fn sampled_responses_stand_for_all_of_their_request() {
     let mut counts = Counts { sent: 10, successful: 8, sampled, ..Counts::default() };
     counts.presume_failures();
     assert_eq!(counts.successful, 0);
+}
+
+/// Counts without a field that is empty. Not one of them is left to a default, so that a new one does not compile without a value here.
+fn full() -> Counts {
+    let times = || {
+        let mut times = Latencies::none();
+        times.record(1_000_000);
+        times
+    };
+    let outcome = EndpointOutcome { status: Some(200), response: times(), latency: times() };
+    let content = ContentSeen { sha256: "a".to_owned(), count: 1, encoded_bytes: 2, decoded_bytes: 3 };
+    let sampled = SampleCounts { judged: 2, failed: 1 };
+    let endpoint = EndpointCounts {
+        name: "a".to_owned(),
+        sent: 1,
+        successful: 1,
+        successful_in_window: 1,
+        body_bytes: 1,
+        sampled,
+        outcomes: vec![outcome],
+        contents: vec![content],
+    };
+    let open = OpenLoop {
+        rate_per_s: 100.0,
+        intended: 1,
+        due_per_100_ms: vec![1],
+        sent_in_window: 1,
+        unsent: 1,
+        queued: 1,
+        response: times(),
+        schedule_lag: times(),
+    };
+    let failure = ContractFailure { kind: FailureKind::Content, count: 1, example: "x".to_owned() };
+    Counts {
+        started_ns: 1,
+        window_ns: 1_000_000_000,
+        drain_ns: 1,
+        sent: 1,
+        responses: 1,
+        responses_in_window: 1,
+        successful: 1,
+        successful_in_window: 1,
+        in_flight_ns: 1,
+        first_successful: 1,
+        first_in_flight_ns: 1,
+        halted_ns: 1,
+        silent: vec![Silence { from_ns: 0, waiting_ns: 0, to_ns: 500_000_000 }],
+        timed_out: 1,
+        broken: 1,
+        unfinished: 1,
+        status: [(200, 1)].into(),
+        errors: vec![ErrorCount { phase: Phase::Head, cause: Cause::Reset, count: 1 }],
+        contract_failures: vec![failure],
+        sampled,
+        unknown_coding: Some("x".to_owned()),
+        wire_bytes: 1,
+        body_bytes: 1,
+        latency: times(),
+        first_byte: times(),
+        successful_per_100_ms: vec![1],
+        log_ins: 1,
+        connections_alive_at_start: 1,
+        connections_alive: 1,
+        connections_opened: 1,
+        reconnects: 1,
+        connect: times(),
+        handshake: times(),
+        tls_resumed: 1,
+        tls_error: Some("x".to_owned()),
+        generator: GeneratorUse {
+            driver: "readiness".to_owned(),
+            cpu_ns: vec![1],
+            run_delay_ns: vec![1],
+            wall_ns: vec![1],
+        },
+        endpoints: vec![endpoint],
+        open: Some(Box::new(open)),
+    }
+}
+
+/// The paths of all values of an object, those of objects within it and of the first of a list of objects.
+fn values(of: &Value, path: &str) -> Vec<(String, Value)> {
+    let Value::Object(fields) = of else { return vec![(path.to_owned(), of.clone())] };
+    let each = fields.iter().flat_map(|(name, value)| {
+        let first = value.get(0).filter(|first| first.is_object());
+        values(first.unwrap_or(value), &format!("{path}/{name}"))
+    });
+    each.collect()
+}
+
+#[test]
+fn every_field_is_merged() {
+    // What tells one of several from the others, the first of which is enough, and what all windows have alike.
+    let both = "/unknown_coding /tls_error /generator/driver /open/rate_per_s /errors/phase /errors/cause \
+        /contract_failures/kind /contract_failures/example /endpoints/name /endpoints/outcomes/status \
+        /endpoints/contents/sha256";
+    let parallel =
+        "/started_ns /window_ns /drain_ns /halted_ns /silent/from_ns /silent/waiting_ns /silent/to_ns";
+    // The second silence comes behind the first.
+    let sequential = "/started_ns /connections_alive_at_start /connections_alive \
+        /silent/from_ns /silent/waiting_ns /silent/to_ns";
+    let json = |counts: &Counts| values(&serde_json::to_value(counts).expect("JSON"), "");
+    for (windows, own) in [(Windows::Parallel, parallel), (Windows::Sequential, sequential)] {
+        let mut sum = full();
+        sum.merge(full(), windows);
+        let (before, after) = (json(&full()), json(&sum));
+        let known: Vec<&str> = both.split_whitespace().chain(own.split_whitespace()).collect();
+        let same = before.into_iter().filter(|one| after.contains(one)).map(|(path, _)| path);
+        let mut same: Vec<String> = same.collect();
+        let mut known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+        same.sort();
+        known.sort();
+        assert_eq!(same, known, "{windows:?}");
+    }
+}
+
+#[test]
+fn first_responses_fail_in_the_same_share() {
+    // Of two responses of each connection half are presumed wrong, and so of the first ones.
+    let sampled = SampleCounts { judged: 2, failed: 1 };
+    let mut counts = Counts {
+        sent: 100,
+        responses: 100,
+        successful: 99,
+        first_successful: 50,
+        sampled,
+        ..Counts::default()
+    };
+    counts.presume_failures();
+    assert_eq!((counts.successful, counts.first_successful), (50, 25));
 }

@@ -11,7 +11,7 @@
 //! failures are as many as may be, each as much as any other, and those of each process how far it is from there. A queue of K loses a share of
 //! about ρᴷ, and K is below c L, or response times would break their limit first: half of that is taken. docs/capacity.md has the simulations.
 
-use crate::{Estimate, Interval, mean, plain_t};
+use crate::{Estimate, Interval, mean, median, plain_t};
 
 /// Beyond e of the limit a quantile says only on which side it is.
 const FAR: f64 = 1.0;
@@ -117,9 +117,8 @@ fn correction(y: f64, slope: f64) -> f64 {
 /// The rate at which the next process is loaded: by the capacities of those before it, each with what it could do at its limit, and what
 /// the next one can do at its limit. Never by what comes of the next one itself. `None` without any before.
 pub fn placed(before: &[(f64, f64)], slope: f64, at_limit: f64) -> Option<f64> {
-    let mut shares: Vec<f64> = before.iter().map(|(capacity, at_limit)| (capacity / at_limit).ln()).collect();
-    shares.sort_by(f64::total_cmp);
-    let median = *shares.get(shares.len() / 2)?;
+    let shares: Vec<f64> = before.iter().map(|(capacity, at_limit)| (capacity / at_limit).ln()).collect();
+    let median = median(shares.iter().copied())?;
     let near = shares.iter().map(|share| share.clamp(median - 1.0 / slope, median + 1.0 / slope));
     Some((near.sum::<f64>() / shares.len() as f64 + at_limit.ln()).exp())
 }

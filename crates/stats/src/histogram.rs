@@ -94,8 +94,9 @@ impl Latencies {
 
     /// Adds all samples of `other`: the same as if they had been recorded here. Of two packed ones the sum is packed.
     pub fn merge(&mut self, other: &Self) {
+        let Self { exact, censored } = other;
         // Most have nothing censored, and an empty table takes as long as a full one.
-        for (sum, more) in [(&mut self.exact, &other.exact), (&mut self.censored, &other.censored)] {
+        for (sum, more) in [(&mut self.exact, exact), (&mut self.censored, censored)] {
             if !more.is_empty() {
                 sum.add(more);
             }

@@ -7,6 +7,7 @@
 
 use crate::BLOCKS_MAX;
 use crate::estimate::{has_spread, mean_and_sd};
+use crate::median::median;
 use crate::student::{is_share, normal_quantile, two_sided_p};
 
 /// Most values of a series: a run has no more blocks, and the exact distribution of a trend costs their cube.
@@ -49,23 +50,17 @@ pub fn mann_kendall(values: &[f64]) -> Option<Trend> {
     let pairs = || (0..n).flat_map(|late| (0..late).map(move |early| (early, late)));
     let s: i64 = pairs().map(|(early, late)| sign(values[late] - values[early])).sum();
     let slope = |(early, late): (usize, usize)| (values[late] - values[early]) / (late as f64 - early as f64);
-    let mut slopes: Vec<f64> = pairs().map(slope).collect();
-    slopes.sort_by(f64::total_cmp);
+    let slope = median(pairs().map(slope))?;
     let all = n * (n - 1) / 2;
     // Of two orders with the same |S| the one is the other backwards. With ties |S| may be one that no order without them has: that below
     // it counts.
     let fewer = (all - s.unsigned_abs() as usize).div_ceil(2);
     let p = if s == 0 { 1.0 } else { (2.0 * inversions_at_most(n, fewer)).min(1.0) };
-    Some(Trend { s, p, slope: median_of_sorted(&slopes) })
+    Some(Trend { s, p, slope })
 }
 
 fn sign(difference: f64) -> i64 {
     i64::from(difference > 0.0) - i64::from(difference < 0.0)
-}
-
-fn median_of_sorted(values: &[f64]) -> f64 {
-    let middle = values.len() / 2;
-    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
 /// The share of all orders of `n` things in which at most so many pairs stand the wrong way round.

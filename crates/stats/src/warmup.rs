@@ -11,6 +11,7 @@
 //! Cutting early costs variance, cutting late costs samples: both raise MSER.
 
 use crate::estimate::mean_and_variance_of_it;
+use crate::median::median;
 
 /// Buckets averaged into one batch, which takes out most of the correlation between neighbours; of a series too short for that, so many.
 const BATCH: (usize, usize) = (5, 2);
@@ -71,8 +72,10 @@ pub fn steady_after(series: &[f64]) -> Option<usize> {
         return found.steady.then_some(found.buckets);
     }
     let (half, quarter) = (series.len() / 2, series.len() / 4);
-    let level = median(&series[half..]);
-    let is_near = |of: &[f64]| (median(of) / level - 1.0).abs() <= LEVEL_TOLERANCE;
+    let level = median(series[half..].iter().copied())?;
+    let is_near = |of: &[f64]| {
+        median(of.iter().copied()).is_some_and(|median| (median / level - 1.0).abs() <= LEVEL_TOLERANCE)
+    };
     let is_level = is_near(&series[half..half + quarter]) && is_near(&series[half + quarter..]);
     (0..=half).find(|start| is_level && is_near(&series[*start..*start + BATCH.0]))
 }
@@ -83,12 +86,6 @@ fn moves(series: &[f64]) -> bool {
     let (first, second) = pairs.split_at(pairs.len() / 2);
     let ((one, variance), (other, more)) = (mean_and_variance_of_it(first), mean_and_variance_of_it(second));
     (one - other).abs() > MOVES_Z * (variance + more).sqrt()
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
 }
 
 /// The number of batches whose removal gives the least MSER.

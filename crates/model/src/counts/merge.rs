@@ -2,7 +2,7 @@
 
 use stats::Latencies;
 
-use super::{Counts, EndpointCounts, Windows, add, merge_each};
+use super::{Counts, EndpointCounts, OpenLoop, Windows, add, merge_each};
 use crate::{ContractFailure, ErrorCount, silence};
 
 impl Counts {
@@ -15,6 +15,7 @@ impl Counts {
         self.totals().into_iter().zip(other.totals()).for_each(|(sum, more)| *sum += *more);
         self.times().into_iter().zip(other.times()).for_each(|(sum, more)| sum.merge(more));
         self.generator.merge(std::mem::take(&mut other.generator), windows);
+        merge_open(&mut self.open, other.open.take(), windows);
         self.merge_lists(other);
     }
 
@@ -53,9 +54,6 @@ impl Counts {
         self.drain_ns = self.drain_ns.max(other.drain_ns);
         self.halted_ns = self.halted_ns.max(other.halted_ns);
         add(&mut self.successful_per_100_ms, &other.successful_per_100_ms);
-        if let (Some(open), Some(more)) = (&mut self.open, &other.open) {
-            add(&mut open.due_per_100_ms, &more.due_per_100_ms);
-        }
         self.connections_alive_at_start += other.connections_alive_at_start;
         self.connections_alive += other.connections_alive;
     }
@@ -69,17 +67,25 @@ impl Counts {
         self.drain_ns += other.drain_ns;
         self.halted_ns += other.halted_ns;
         self.successful_per_100_ms.clear();
-        self.open.iter_mut().for_each(|open| open.due_per_100_ms.clear());
         self.connections_alive = other.connections_alive;
     }
 
-    /// Merges what is neither a total nor a time, and does not depend on how the windows lie. It names every field, so that a new one is
-    /// not forgotten.
+    /// Merges what is neither a total nor a time, and does not depend on how the windows lie.
+    ///
+    /// Every field is named, so that a new one does not compile before it has its place. What is not bound is merged above, which
+    /// `every_field_is_merged` tests.
     fn merge_lists(&mut self, other: Counts) {
         let Counts {
+            // `merge_parallel` and `merge_sequential`.
             started_ns: _,
             window_ns: _,
             drain_ns: _,
+            halted_ns: _,
+            silent: _,
+            successful_per_100_ms: _,
+            connections_alive_at_start: _,
+            connections_alive: _,
+            // `totals`.
             sent: _,
             responses: _,
             responses_in_window: _,
@@ -88,53 +94,65 @@ impl Counts {
             in_flight_ns: _,
             first_successful: _,
             first_in_flight_ns: _,
-            halted_ns: _,
-            silent: _,
             timed_out: _,
             broken: _,
             unfinished: _,
+            wire_bytes: _,
+            body_bytes: _,
+            connections_opened: _,
+            reconnects: _,
+            log_ins: _,
+            tls_resumed: _,
+            // `times`.
+            latency: _,
+            first_byte: _,
+            connect: _,
+            handshake: _,
+            // `merge` itself.
+            generator: _,
+            open: _,
             status,
             errors,
             contract_failures,
             sampled,
             unknown_coding,
-            wire_bytes: _,
-            body_bytes: _,
-            latency: _,
-            first_byte: _,
-            successful_per_100_ms: _,
-            log_ins: _,
-            connections_alive_at_start: _,
-            connections_alive: _,
-            connections_opened: _,
-            reconnects: _,
-            connect: _,
-            handshake: _,
-            tls_resumed: _,
             tls_error,
-            generator: _,
             endpoints,
-            open,
         } = other;
         for (status, count) in status {
             *self.status.entry(status).or_default() += count;
         }
-        let same_error =
-            |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
-        merge_each(&mut self.errors, errors, same_error, |known, more| known.count += more.count);
-        self.errors.sort();
-        let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
-        merge_each(&mut self.contract_failures, contract_failures, same_kind, |known, more| {
-            known.count += more.count;
-        });
+        merge_errors(&mut self.errors, errors);
+        merge_contract_failures(&mut self.contract_failures, contract_failures);
         let same_name = |known: &EndpointCounts, more: &EndpointCounts| known.name == more.name;
         merge_each(&mut self.endpoints, endpoints, same_name, EndpointCounts::merge);
         self.sampled.merge(sampled);
         self.unknown_coding = self.unknown_coding.take().or(unknown_coding);
         self.tls_error = self.tls_error.take().or(tls_error);
-        match (&mut self.open, open) {
-            (Some(sum), Some(more)) => sum.merge(&more),
-            (none, more) => *none = none.take().or(more),
-        }
+    }
+}
+
+fn merge_errors(sum: &mut Vec<ErrorCount>, more: Vec<ErrorCount>) {
+    let same_error =
+        |known: &ErrorCount, more: &ErrorCount| (known.phase, known.cause) == (more.phase, more.cause);
+    merge_each(sum, more, same_error, |known, ErrorCount { phase: _, cause: _, count }| known.count += count);
+    sum.sort();
+}
+
+fn merge_contract_failures(sum: &mut Vec<ContractFailure>, more: Vec<ContractFailure>) {
+    let same_kind = |known: &ContractFailure, more: &ContractFailure| known.kind == more.kind;
+    // One example is enough.
+    merge_each(sum, more, same_kind, |known, ContractFailure { kind: _, count, example: _ }| {
+        known.count += count;
+    });
+}
+
+fn merge_open(sum: &mut Option<Box<OpenLoop>>, more: Option<Box<OpenLoop>>, windows: Windows) {
+    match (&mut *sum, more) {
+        (Some(sum), Some(more)) => sum.merge(*more, windows),
+        (none, more) => *none = none.take().or(more),
+    }
+    if windows == Windows::Sequential {
+        sum.iter_mut().for_each(|open| open.due_per_100_ms.clear());
     }
 }
