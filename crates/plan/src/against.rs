@@ -12,7 +12,10 @@ use smart_default::SmartDefault;
 
 use crate::draft::{command_line, fitting};
 use crate::factor::{SEPARATOR, VARIANTS_MAX};
-use crate::model::{Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant};
+use crate::model::{
+    CommandTexts, Comparison, Design, Factor, LookRule, Plan, Preparation, Service, VERDICTS_MAX, Variant,
+};
+use crate::paths::PlanPaths;
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
 use crate::prepare;
 use crate::problem::Refused;
@@ -109,11 +112,16 @@ impl Against {
 
     /// The flags that ask for the same comparison, to be put behind a command: ` --against main`.
     pub fn flags(&self) -> String {
-        let words = ["--against", self.reference.as_str()].map(str::to_owned).into_iter();
-        let build = self.build.iter().flat_map(|script| ["--build".to_owned(), script.clone()]);
-        let copy = self.copy.iter().flat_map(|path| ["--copy".to_owned(), path.clone()]);
-        format!(" {}", command_line(words.chain(build).chain(copy)))
+        format!(" {}", command_line(against_flags(&self.reference, self.build.as_deref(), &self.copy)))
     }
+}
+
+/// The flags that ask for a comparison with a commit, as words.
+pub fn against_flags(reference: &str, build: Option<&str>, copy: &[String]) -> Vec<String> {
+    let flags = [("--against", reference)].into_iter();
+    let flags = flags.chain(build.map(|script| ("--build", script)));
+    let flags = flags.chain(copy.iter().map(|path| ("--copy", path.as_str())));
+    flags.flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
 }
 
 /// How services are built at a commit.
@@ -137,12 +145,10 @@ impl Plan {
     /// that is, stays as it is here: [`crate::parse_at`] reads that too.
     pub fn moved(&self, against: &Against) -> Plan {
         let mut plan = self.clone();
-        let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
-        for command in services.filter_map(Service::command_mut) {
-            command.directory = against.moved(&command.directory);
-        }
-        for step in &mut plan.prepare {
-            step.directory = against.moved(&step.directory);
+        // Both sides are loaded with the files of the working tree.
+        let PlanPaths { directories, files: _ } = plan.paths_mut();
+        for directory in directories {
+            *directory = against.moved(directory);
         }
         plan
     }
@@ -259,10 +265,11 @@ fn side(variant: &Variant, factor: &str, level: &str) -> Variant {
 /// The variant whose services mention prepared data by its new names.
 fn mentioning(mut variant: Variant, renamed: &BTreeMap<String, String>) -> Variant {
     for service in variant.services.iter_mut().filter_map(Service::command_mut) {
-        for text in service.command.iter_mut().chain(service.env.values_mut()) {
+        let CommandTexts { words, env, templates } = service.texts_mut();
+        for text in words.iter_mut().chain(env.values_mut()) {
             *text = replaced(text, placeholders(text), renamed);
         }
-        for text in service.templates.values_mut() {
+        for text in templates.values_mut() {
             *text = replaced(text, template_placeholders(text), renamed);
         }
     }
@@ -293,19 +300,23 @@ impl Plan {
     pub fn calibration(&self, of: usize) -> Option<Plan> {
         let variants = vec![self.variants.get(of)?.clone()];
         let design = Design { looks: LookRule::Once, ..self.design.clone() };
-        let name = &variants[0].name;
+        let copied = &variants[0].name;
         let mut plan = Plan {
-            question: Some(format!("How far apart do two equal copies of {name} come out here?")),
+            name: self.name.clone(),
+            question: Some(format!("How far apart do two equal copies of {copied} come out here?")),
             factors: Vec::new(),
             comparisons: Vec::new(),
             aa: None,
             prepare: prepare::mentioned(self.prepare.clone(), &variants),
             variants,
+            building: self.building.clone(),
             against: None,
+            generators: self.generators.clone(),
             design,
             measure: None,
             gate: Vec::new(),
-            ..self.clone()
+            tune: self.tune.clone(),
+            secrets: self.secrets.clone(),
         };
         let comparison = plan.push_copy(0);
         plan.comparisons.push(comparison);

@@ -28,32 +28,58 @@ const BLOCKS_MIN: u32 = 4;
 const RATE_DEFAULT: Rate = Rate::ShareOfCapacity(0.6);
 
 pub(crate) fn design(site: &mut Site<'_>, design: &file::Design) -> Design {
+    let file::Design {
+        // By `comparisons`.
+        baseline: _,
+        compare: _,
+        // By the functions of these names.
+        metric: _,
+        rate: _,
+        slo: _,
+        // Known only when the variants are.
+        endpoint: _,
+        // Makes a variant.
+        aa: _,
+        cpus,
+        looks,
+        per_core,
+        pooled,
+        drop_disturbed,
+        explain,
+        margin,
+        budget,
+        seed,
+        warmup,
+        slice,
+        slices,
+        blocks,
+        arrivals,
+    } = design;
     let metrics = metrics(site, design);
     let (rate, ramp_to) = rate(site, design, &metrics).unzip();
     Design {
         metric: metrics[0],
         co_primary: metrics[1..].to_vec(),
-        // Known only when the variants are.
         endpoint: None,
-        cpus: design.cpus,
-        margin: design.margin.0,
-        budget: site.within(&["design", "budget"], design.budget, BUDGET),
-        seed: design.seed,
-        warmup: design.warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP)),
-        slice: design.slice.map(|length| site.within(&["design", "slice"], length, SLICE)),
-        slices: design.slices,
-        blocks: design.blocks,
-        looks: match design.looks {
+        cpus: *cpus,
+        margin: margin.0,
+        budget: site.within(&["design", "budget"], *budget, BUDGET),
+        seed: *seed,
+        warmup: warmup.map(|length| site.within(&["design", "warmup"], length, WARMUP)),
+        slice: slice.map(|length| site.within(&["design", "slice"], length, SLICE)),
+        slices: *slices,
+        blocks: *blocks,
+        looks: match looks {
             LookRule::Once => LookRule::Once,
             LookRule::EachBlock | LookRule::Planned | LookRule::Always => LookRule::EachBlock,
         },
-        per_core: design.per_core,
-        pooled: design.pooled,
-        drop_disturbed: design.drop_disturbed,
-        explain: design.explain,
+        per_core: *per_core,
+        pooled: *pooled,
+        drop_disturbed: *drop_disturbed,
+        explain: *explain,
         rate,
         ramp_to: ramp_to.flatten(),
-        arrivals: design.arrivals,
+        arrivals: *arrivals,
         slo: slo(site, design, &metrics),
     }
 }

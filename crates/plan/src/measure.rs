@@ -63,24 +63,24 @@ pub(crate) fn measure(
     written: Option<&file::Measure>,
     factors: &[Factor],
 ) -> Option<Measure> {
-    let written = written?;
+    let file::Measure { duration, requests, rate, arrivals, warmup } = written?;
     report_twins(site);
     let mut length = |key, period: Option<Period>, least| {
         period.map(|period| site.within(&["measure", key], period, (least, LENGTH_MAX)))
     };
-    let duration = length("duration", written.duration, Period::milliseconds(1));
-    let warmup = length("warmup", written.warmup, Period::seconds(0)).unwrap_or_default();
-    if written.requests.is_some() && duration.is_some() {
+    let duration = length("duration", *duration, Period::milliseconds(1));
+    let warmup = length("warmup", *warmup, Period::seconds(0)).unwrap_or_default();
+    if requests.is_some() && duration.is_some() {
         let message = "`measure` has a duration and a number of requests";
         site.at_key(&["measure", "requests"], message, "leave one of them out");
     }
-    let rates = written.rate.clone().map(|rate| rate.0);
-    if written.requests.is_some() && rates.as_ref().is_some_and(Rates::is_ramp) {
+    let rates = rate.clone().map(|rate| rate.0);
+    if requests.is_some() && rates.as_ref().is_some_and(Rates::is_ramp) {
         let message = "`measure.rate` is a ramp, and a number of requests gives it no length";
         site.at_key(&["measure", "rate"], message, "a ramp has a length")
             .hint("`duration` in place of `requests` says how long the ramp is");
     }
-    if written.arrivals.is_some() && rates.is_none() && site.source.complete {
+    if arrivals.is_some() && rates.is_none() && site.source.complete {
         let message = "`measure.arrivals` is for open loop, and without `measure.rate` the loop is closed";
         site.at_key(&["measure", "arrivals"], message, "without effect")
             .hint("leave this out, or set `rate`");
@@ -91,8 +91,8 @@ pub(crate) fn measure(
             .hint("leave out `measure` to compare them, or `factors` to measure one");
     }
     let elapsed = Until::Elapsed(duration.unwrap_or(LENGTH_DEFAULT.0));
-    let until = written.requests.map_or(elapsed, Until::Requests);
-    Some(Measure { until, rates, arrivals: written.arrivals.unwrap_or_default(), warmup })
+    let until = requests.map_or(elapsed, Until::Requests);
+    Some(Measure { until, rates, arrivals: arrivals.unwrap_or_default(), warmup })
 }
 
 /// Reports keys of `design` that `measure` has too, or in place of which it has a length: they say it of comparisons.

@@ -21,7 +21,7 @@ mod service;
 
 pub use service::*;
 
-pub use crate::against::{Against, Building};
+pub use crate::against::{Against, Building, against_flags};
 use crate::gate::GateEntry;
 pub use crate::generators::{Generators, Kubernetes};
 use crate::measure::Measure;
@@ -494,8 +494,7 @@ impl Load {
     /// The first request that has a body and does not say of which type.
     pub fn untyped_body(&self) -> Option<&Request> {
         let has_body = |of: &Request| !of.body.is_empty() || of.body_file.is_some();
-        let is_typed =
-            |of: &Request| of.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let is_typed = |of: &Request| ::model::header::has(&of.headers, "content-type");
         self.requests.iter().find(|request| has_body(request) && !is_typed(request))
     }
 

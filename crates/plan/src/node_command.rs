@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use crate::script::script_at;
+
 /// `node [flags] script [arguments]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeCommand<'a> {
@@ -38,8 +40,14 @@ const WITHOUT_SCRIPT: &str = "-e --eval -p --print -pe -c --check -i --interacti
     --watch-path -";
 
 /// Whether the word behind this flag of node is the flag's value.
-pub fn takes_value(flag: &str) -> bool {
+pub(crate) fn takes_value(flag: &str) -> bool {
     WITH_VALUE.split(' ').any(|known| known == flag)
+}
+
+/// Whether node with this flag runs something else than a script.
+pub(crate) fn runs_no_script(flag: &str) -> bool {
+    let name = flag.split_once('=').map_or(flag, |(name, _)| name);
+    WITHOUT_SCRIPT.split(' ').any(|known| known == name)
 }
 
 impl<'a> NodeCommand<'a> {
@@ -53,17 +61,9 @@ impl<'a> NodeCommand<'a> {
         if Path::new(node).file_name().is_none_or(|name| name != "node") {
             return no(0, format!("`{node}` is not node"));
         }
-        let mut at = 0;
-        while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
-            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-            if WITHOUT_SCRIPT.split(' ').any(|known| known == name) {
-                return no(at + 1, format!("with `{word}` node does not run a script itself"));
-            }
-            at += 1;
-            if word == "--" {
-                break;
-            }
-            at += usize::from(takes_value(word));
+        let at = script_at(rest);
+        if let Some(flag) = rest[..at].iter().position(|word| runs_no_script(word)) {
+            return no(flag + 1, format!("with `{}` node does not run a script itself", rest[flag]));
         }
         let Some(script) = rest.get(at) else {
             return no(command.len() - 1, "it names no script".to_owned());

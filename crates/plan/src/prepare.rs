@@ -42,32 +42,33 @@ pub(crate) fn is_named_by(placeholder: &str) -> bool {
 
 /// A step of the file, also one that nobody wants.
 pub(crate) fn preparation(site: &mut Site<'_>, name: &str, step: &file::Prepare) -> Preparation {
+    let file::Prepare { command, directory, env, inputs, space, timeout } = step;
     let at = |key| ["prepare", name, key];
     command::judge_name(site, &["prepare", name], name, "what is prepared");
-    let timeout = site.within(&at("timeout"), step.timeout, TIMEOUT);
+    let timeout = site.within(&at("timeout"), *timeout, TIMEOUT);
     let names = [OUTPUT, "directory"].map(str::to_owned);
     let known = Known { names: &names, hint: &|_, word| Some(known_hint(word, &names, ("{", "}"))) };
-    command::judge_command(site, &at("command"), &step.command, Some(known));
-    command::judge_env(site, &at("env"), &step.env, Some(known));
-    let mut words = step.command.iter().chain(step.env.values().map(|value| &value.0));
+    command::judge_command(site, &at("command"), command, Some(known));
+    command::judge_env(site, &at("env"), env, Some(known));
+    let mut words = command.iter().chain(env.values().map(|value| &value.0));
     let is_told = words.any(|text| placeholders(text).iter().any(|found| found.name == OUTPUT));
-    if !is_told && !step.command.is_empty() && site.source.complete {
+    if !is_told && !command.is_empty() && site.source.complete {
         let message = format!("nothing tells `prepare.{name}` where to put the data");
         site.at(&at("command"), message, "expected {output} in it")
             .hint("{output} stands for the folder to fill, in `command` or in `env`");
     }
-    let directory = command::directory(site, &at("directory"), &step.directory);
+    let directory = command::directory(site, &at("directory"), directory);
     // In a directory that does not exist nothing does.
     if directory.is_dir() {
-        judge_inputs(site, name, &step.inputs, &directory);
+        judge_inputs(site, name, inputs, &directory);
     }
     Preparation {
         name: name.to_owned(),
-        command: step.command.clone(),
+        command: command.clone(),
         directory,
-        env: texts(&step.env),
-        inputs: step.inputs.clone(),
-        space_bytes: step.space.as_ref().map(|space| space.0),
+        env: texts(env),
+        inputs: inputs.clone(),
+        space_bytes: space.as_ref().map(|space| space.0),
         timeout,
         mark: None,
     }
@@ -88,9 +89,10 @@ fn judge_inputs(site: &mut Site<'_>, name: &str, inputs: &[String], directory: &
 
 /// How services are built at another commit. What is built where, and whether that is needed, is found out by whoever does it.
 pub(crate) fn building(site: &mut Site<'_>, written: &file::Against) -> Building {
-    command::judge_command(site, &["against", "build"], &written.build, None);
-    let timeout = site.within(&["against", "timeout"], written.timeout, TIMEOUT);
+    let file::Against { build, timeout, copy } = written;
+    command::judge_command(site, &["against", "build"], build, None);
+    let timeout = site.within(&["against", "timeout"], *timeout, TIMEOUT);
     let absolute = |path: &String| site.source.directory.join(path);
-    let copy = written.copy.as_ref().map(|paths| paths.iter().map(absolute).collect());
-    Building { command: written.build.clone(), timeout, copy }
+    let copy = copy.as_ref().map(|paths| paths.iter().map(absolute).collect());
+    Building { command: build.clone(), timeout, copy }
 }

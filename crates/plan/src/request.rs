@@ -7,7 +7,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ::model::SAMPLE_EVERY;
+use ::model::{SAMPLE_EVERY, header};
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -33,29 +34,46 @@ const LIST: [&str; 2] = ["load", "requests"];
 const ENGINE_HEADERS: [&str; 3] = ["connection", "content-length", "transfer-encoding"];
 
 pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Load {
-    let timeout = site.within(&["load", "timeout"], load.timeout, TIMEOUT);
-    if let Some(threads) = load.threads.filter(|threads| *threads > load.connections) {
-        let connections = load.connections;
+    let file::Load {
+        connections,
+        threads,
+        rate,
+        timeout,
+        keep_alive,
+        sample_every,
+        network: link,
+        cookies,
+        requests: list,
+        // By the functions below that have these names; streams and pipeline by `protocol`.
+        single: _,
+        protocol: _,
+        streams: _,
+        pipeline: _,
+        tls: _,
+        sources: _,
+    } = load;
+    let timeout = site.within(&["load", "timeout"], *timeout, TIMEOUT);
+    if let Some(threads) = threads.filter(|threads| threads > connections) {
         let message =
             format!("`load.threads` is {threads}, more than the {connections} connections they share");
         site.at(&["load", "threads"], message, "expected at most one for each connection");
     }
     let single = single(site, load, entry);
-    let requests = if load.requests.is_empty() { vec![single] } else { several(site, load, entry) };
+    let requests = if list.is_empty() { vec![single] } else { several(site, load, entry) };
     let resolved = Load {
         requests,
-        connections: load.connections,
+        connections: *connections,
         connections_typed: site.tree.entry(&["load", "connections"]).is_some(),
-        threads: load.threads,
-        rate_per_s: load.rate,
+        threads: *threads,
+        rate_per_s: *rate,
         timeout,
         protocol: protocol(site, load),
         tls: tls(site, load, entry),
-        keep_alive: load.keep_alive,
+        keep_alive: *keep_alive,
         sources: sources(site, load, entry),
-        sample_every: load.sample_every,
-        network: network(site, load.network),
-        cookies: load.cookies,
+        sample_every: *sample_every,
+        network: network(site, *link),
+        cookies: *cookies,
         think: None,
     };
     log_in::judge(site, &LIST, &resolved);
@@ -167,54 +185,70 @@ fn one(
     written: &file::Request,
     (load, entry): (&file::Load, Option<&Service>),
 ) -> Request {
-    let mut request = asked(site, (node, shown), &written.asked);
-    if written.asked.method.is_none() && (!request.body.is_empty() || written.asked.body_file.is_some()) {
+    let file::Request { name, weight, asked: own, expect, once, capture } = written;
+    let mut request = asked(site, (node, shown), own);
+    if own.method.is_none() && (!request.body.is_empty() || own.body_file.is_some()) {
         "POST".clone_into(&mut request.method);
     }
     // Names are kept, and by them requests are found.
-    let name = || format!("{} {}", request.method, secret::masked(None, &request.path));
-    request.name = written.name.clone().unwrap_or_else(name);
-    request.weight = written.weight;
-    request.once = written.once;
-    request.capture = written.capture.iter().map(|(name, field)| (name.clone(), field.0.clone())).collect();
+    let made = || format!("{} {}", request.method, secret::masked(None, &request.path));
+    request.name = name.clone().unwrap_or_else(made);
+    request.weight = *weight;
+    request.once = *once;
+    request.capture = capture.iter().map(|(name, field)| (name.clone(), field.0.clone())).collect();
     if let Some(url) = entry.and_then(Service::url) {
         request.path = url.below(&request.path);
     }
-    let own = std::mem::take(&mut request.headers);
-    let replaced = |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-    request.headers = fields(&load.single.headers).filter(|(name, _)| !replaced(name)).collect();
-    request.headers.extend(own);
-    if written.asked.values.is_none() {
-        let path = ["load", "values"];
-        request.values = rows(site, site.tree.place(&path), load.single.values.as_deref());
+    let own_headers = std::mem::take(&mut request.headers);
+    let (shared_headers, shared_values) = shared(&load.single);
+    let inherited = fields(shared_headers).filter(|(name, _)| !header::has(&own_headers, name));
+    request.headers = inherited.collect();
+    request.headers.extend(own_headers);
+    if own.values.is_none() {
+        request.values = rows(site, site.tree.place(&["load", "values"]), shared_values);
     }
-    request.expect = written.expect.as_ref().map(|expect| contract(site, node, expect, load.sample_every));
+    request.expect = expect.as_ref().map(|expect| contract(site, node, expect, load.sample_every));
     request
+}
+
+/// What several requests have of what stands in `load` itself.
+fn shared(single: &Asked) -> (&IndexMap<String, OneOrMany<String>>, Option<&str>) {
+    let Asked {
+        headers,
+        values,
+        // Refused beside `load.requests`.
+        method: _,
+        path: _,
+        body: _,
+        body_file: _,
+    } = single;
+    (headers, values.as_deref())
 }
 
 /// What stands in `node` of a request; `shown` names what sets its headers.
 fn asked(site: &mut Site<'_>, (node, shown): (&Node, &str), written: &Asked) -> Request {
-    for (index, (name, values)) in written.headers.iter().enumerate() {
+    let Asked { method, path, headers, body, body_file, values: rows_of } = written;
+    for (index, (name, values)) in headers.iter().enumerate() {
         let values = values.as_slice();
-        let is_repeated = written.headers.keys().take(index).any(|other| other.eq_ignore_ascii_case(name));
+        let is_repeated = headers.keys().take(index).any(|other| header::is_same(other, name));
         judge_header(site, Some(shown), node, &["headers"], name, values, is_repeated);
         values.iter().for_each(|value| judge_secrets(site, value, node.place(&["headers", name])));
     }
-    if written.body_file.is_some() && !written.body.is_empty() {
+    if body_file.is_some() && !body.is_empty() {
         let message = "there are a `body` and a `body_file`";
         site.report(node.key_place(&["body_file"]), message, "leave one out");
     }
-    for (key, text) in [("path", &written.path.0), ("body", &written.body)] {
+    for (key, text) in [("path", &path.0), ("body", body)] {
         judge_secrets(site, text, node.place(&[key]));
     }
-    let file = written.body_file.as_deref();
+    let file = body_file.as_deref();
     Request {
-        method: written.method.clone().unwrap_or_else(|| "GET".to_owned()),
-        path: written.path.0.clone(),
-        headers: fields(&written.headers).collect(),
-        body: written.body.clone(),
+        method: method.clone().unwrap_or_else(|| "GET".to_owned()),
+        path: path.0.clone(),
+        headers: fields(headers).collect(),
+        body: body.clone(),
         body_file: file.and_then(|file| site.file_of("body_file", node.place(&["body_file"]), file)),
-        values: rows(site, node.place(&["values"]), written.values.as_deref()),
+        values: rows(site, node.place(&["values"]), rows_of.as_deref()),
         ..Request::default()
     }
 }
@@ -227,7 +261,7 @@ fn judge_secrets(site: &mut Site<'_>, text: &str, span: Span) {
 }
 
 /// Each field as often as it has values.
-fn fields(headers: &indexmap::IndexMap<String, OneOrMany<String>>) -> impl Iterator<Item = (String, String)> {
+fn fields(headers: &IndexMap<String, OneOrMany<String>>) -> impl Iterator<Item = (String, String)> {
     headers
         .iter()
         .flat_map(|(name, values)| values.as_slice().iter().map(|value| (name.clone(), value.clone())))
@@ -310,20 +344,20 @@ fn tls(site: &mut Site<'_>, load: &file::Load, entry: Option<&Service>) -> Optio
         site.at_key(&["load", "tls"], message, "without effect").hint("a URL with TLS begins with https://");
     }
     let written = load.tls.clone().or_else(|| url.filter(|url| url.secure).map(|_| Tls::default()))?;
+    let Tls { ca, server_name, insecure, cert, key, resumption } = written;
     let at = |key| ["load", "tls", key];
-    if written.insecure && written.ca.is_some() {
+    if insecure && ca.is_some() {
         let message = "`load.tls` trusts anyone, and some authorities too";
         site.at(&at("insecure"), message, "leave `insecure` or `ca` out");
     }
-    if written.key.is_some() && written.cert.is_none() {
+    if key.is_some() && cert.is_none() {
         let message = "`load.tls.key` is the key of a client certificate, and there is no `load.tls.cert`";
         site.at_key(&at("key"), message, "without effect");
     }
     let mut file = |key, written: Option<PathBuf>| site.file(&at(key), &written?.to_string_lossy());
-    let (ca, cert, key) = (file("ca", written.ca), file("cert", written.cert), file("key", written.key));
+    let (ca, cert, key) = (file("ca", ca), file("cert", cert), file("key", key));
     let host = url.map_or("localhost", |url| url.host());
-    let server_name = Some(written.server_name.unwrap_or_else(|| host.to_owned()));
-    let (insecure, resumption) = (written.insecure, written.resumption);
+    let server_name = Some(server_name.unwrap_or_else(|| host.to_owned()));
     Some(Tls { ca, server_name, insecure, cert, key, resumption })
 }
 
@@ -348,26 +382,27 @@ pub(crate) fn contract(
     expect: &file::Expect,
     sample_every: u64,
 ) -> Contract {
+    let file::Expect { status, headers: written, body_bytes, content } = expect;
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, values) in &expect.headers {
+    for (name, values) in written {
         let values = values.as_slice();
-        let is_repeated = headers.insert(name.to_ascii_lowercase(), values.to_vec()).is_some();
+        let is_repeated = headers.insert(header::key(name), values.to_vec()).is_some();
         judge_header(site, None, node, &["expect", "headers"], name, values, is_repeated);
         let key = format!("expect.headers.{}", shown_key(name));
         let place = node.place(&["expect", "headers", name]);
         values.iter().for_each(|value| service::judge_plain(site, &key, value, place.clone()));
     }
-    if expect.content.is_some() && sample_every == 0 {
+    if content.is_some() && sample_every == 0 {
         let message =
             "`expect.content` is compared in responses that are read in full, and `load.sample_every` is 0";
         site.report(node.key_place(&["expect", "content"]), message, "never looked at")
             .hint("sample_every = 1 compares all of them, without it one in 10000");
     }
     Contract {
-        status: expect.status.as_slice().to_vec(),
+        status: status.as_slice().to_vec(),
         headers,
-        body_bytes: expect.body_bytes,
-        content: expect.content.map(|content| content.0),
+        body_bytes: *body_bytes,
+        content: content.map(|content| content.0),
     }
 }
 
@@ -387,7 +422,7 @@ fn judge_header(
     if !is_field_name(name) {
         let message = format!("{} is not a name for a header field", shown_key(name));
         site.report(key_span.clone(), message, "expected letters, digits and hyphens");
-    } else if let Some(shown) = sent.filter(|_| ENGINE_HEADERS.contains(&&*name.to_ascii_lowercase())) {
+    } else if let Some(shown) = sent.filter(|_| ENGINE_HEADERS.iter().any(|own| header::is_same(own, name))) {
         let message = format!("`{shown}` cannot set `{name}`: the load engine does that itself");
         site.report(key_span.clone(), message, "leave it out");
     }

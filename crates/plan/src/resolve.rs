@@ -17,35 +17,46 @@ use crate::{generators, measure, prepare, request, service};
 /// The plan; it counts only if there is no problem. No plan if there is nothing to build on.
 pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>) -> Option<Plan> {
     let file: File = tree.read().map_err(|problem| problems.push(problem)).ok()?;
+    let File {
+        name,
+        question,
+        // Read from the tree: of each variant, and by factor and limit.
+        settings: _,
+        factors: _,
+        gate: _,
+        prepare: steps,
+        against: written_building,
+        generators: written_generators,
+        design: written,
+        measure: written_measure,
+        tune,
+    } = file;
     let factors = factor::factors(tree, source.complete, problems);
     let mut site = Site::new(source, tree, "");
-    let mut design = design::design(&mut site, &file.design);
+    let mut design = design::design(&mut site, &written);
     let sound = site.problems.is_empty();
     // Too many combinations must not be spelled out.
     if factor::too_many(tree, &factors).is_some() {
         problems.extend(site.problems);
         return None;
     }
-    let comparisons = design::comparisons(&mut site, &file.design, &factors);
-    if file.design.aa {
+    let comparisons = design::comparisons(&mut site, &written, &factors);
+    if written.aa {
         design::judge_copy(&mut site, &factors);
     }
     design::report_too_many_verdicts(&mut site, comparisons.len(), design.metrics().count());
-    let measure = measure::measure(&mut site, file.measure.as_ref(), &factors);
-    if let Some(measure) = &measure {
-        design.budget = measure.total();
-    }
-    let steps = file.prepare.iter().map(|(name, step)| prepare::preparation(&mut site, name, step));
-    let prepare = steps.collect();
-    let building = prepare::building(&mut site, &file.against);
-    let generators = generators::generators(&mut site, file.generators);
+    let measure = measure::measure(&mut site, written_measure.as_ref(), &factors);
+    measure.iter().for_each(|measure| design.budget = measure.total());
+    let prepare = steps.iter().map(|(name, step)| prepare::preparation(&mut site, name, step)).collect();
+    let building = prepare::building(&mut site, &written_building);
+    let generators = generators::generators(&mut site, written_generators);
     problems.extend(site.problems);
     let variants = variants(tree, source, (&factors, &generators), problems);
     let mut site = Site::new(source, tree, "");
     design::settle_rates(&mut site, &mut design, &variants);
-    design.endpoint = design::endpoint(&mut site, &file.design, &design, &variants);
+    design.endpoint = design::endpoint(&mut site, &written, &design, &variants);
     if sound && measure.is_none() && site.problems.is_empty() {
-        design::judge_times(&mut site, &file.design, &design, Grid::new(&factors).count_saturating());
+        design::judge_times(&mut site, &written, &design, Grid::new(&factors).count_saturating());
     }
     let pacing = measure.is_none().then(|| design.pacing());
     let gate = gate::entries(&mut site, pacing, (&variants, &comparisons));
@@ -53,8 +64,8 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
     let plan = Plan {
-        name: file.name.0,
-        question: file.question,
+        name: name.0,
+        question,
         factors,
         prepare: prepare::mentioned(prepare, &variants),
         variants,
@@ -66,10 +77,10 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
         design,
         measure,
         gate,
-        tune: file.tune,
+        tune,
         secrets: Secrets::default(),
     };
-    Some(match compared.filter(|_| file.design.aa && problems.is_empty()) {
+    Some(match compared.filter(|_| written.aa && problems.is_empty()) {
         Some(baseline) => plan.with_copy(baseline),
         None => plan,
     })
@@ -123,9 +134,10 @@ fn variant(site: &mut Site<'_>, settings: &Settings, levels: Vec<(&str, &str)>) 
 fn alike(tree: &Node, grid: Grid<'_>, variants: &[Variant]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for (later, variant) in variants.iter().enumerate() {
+        // Names and levels always differ.
+        let Variant { name: _, levels: _, services, entry, load, expect } = variant;
         let same = |other: &Variant| {
-            (&other.services, &other.entry, &other.load, &other.expect)
-                == (&variant.services, &variant.entry, &variant.load, &variant.expect)
+            (&other.services, &other.entry, &other.load, &other.expect) == (services, entry, load, expect)
         };
         // What runs already can be given no variable that tells it from itself: this is how an A/A test of it is written.
         let runs_already = variant.entry_service().is_some_and(|entry| entry.url().is_some());

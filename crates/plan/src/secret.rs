@@ -22,7 +22,11 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::model::{Contract, Plan, Preparation, Ready, Request, Service, Source};
+use crate::Url;
+use crate::model::{
+    Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service, Source,
+    Tune, Variant,
+};
 use crate::outside::read_text;
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
 use crate::problem::{Problem, Span};
@@ -152,14 +156,16 @@ impl Secrets {
 
     /// The same of the texts of a step.
     pub fn asked_by_step(&self, step: &Preparation) -> BTreeMap<String, String> {
-        self.asked_by(step.command.iter().chain(step.env.values()).map(String::as_str))
+        let mut texts = Vec::new();
+        visit_step(&mut step.clone(), &mut |_, text| texts.push(text.clone()));
+        self.asked_by(texts.iter().map(String::as_str))
     }
 
     /// The same of all texts of a service, wherever it is started.
     pub fn asked_by_service(&self, service: &Service) -> BTreeMap<String, String> {
-        let command = service.command();
-        let texts = command.into_iter().flat_map(|command| {
-            command.command.iter().chain(command.env.values()).chain(command.templates.values())
+        let texts = service.command().into_iter().flat_map(|command| {
+            let CommandTexts { words, env, templates } = command.texts();
+            words.iter().chain(env.values()).chain(templates.values())
         });
         self.asked_by(texts.map(String::as_str))
     }
@@ -301,6 +307,8 @@ impl Plan {
     pub fn masked(&self) -> Plan {
         let mut plan = self.clone();
         visit_plan(&mut plan, &mut |name, text| *text = self.secrets.mask(name, text));
+        // Words of people, by which no secret is told from other words.
+        plan.question.iter_mut().for_each(|text| *text = self.secrets.mask(None, text));
         let mut kept = self.secrets.hidden(plan);
         kept.secrets.clone_from(&self.secrets);
         kept
@@ -396,49 +404,142 @@ fn leaves(tree: &Node) -> Vec<(Span, Option<String>, String)> {
 /// What is done with each text of a plan in which secrets may stand: the name of its variable, field or flag, and the text.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(Option<&str>, &mut String);
 
+// Every field is named in the following, so that a new one does not compile before somebody has decided whether a secret may stand in it.
+
 fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
-    for variant in &mut plan.variants {
-        variant.services.iter_mut().for_each(|service| visit_service(service, visit));
-        variant.load.requests.iter_mut().for_each(|request| visit_request(request, visit));
-        visit_contract(&mut variant.expect, visit);
+    let Plan {
+        variants,
+        prepare,
+        building: Building { command, timeout: _, copy: _ },
+        against,
+        tune: Tune { tries, only: _, without: _, keep: _ },
+        // Names, by which things are found, and what people ask.
+        name: _,
+        question: _,
+        factors: _,
+        comparisons: _,
+        aa: _,
+        // Numbers, names of metrics and of machines.
+        generators: _,
+        design: _,
+        measure: _,
+        gate: _,
+        secrets: _,
+    } = plan;
+    for Variant { services, load, expect, name: _, levels: _, entry: _ } in variants {
+        services.iter_mut().for_each(|service| visit_service(service, visit));
+        visit_load(load, visit);
+        visit_contract(expect, visit);
     }
-    plan.prepare.iter_mut().for_each(|step| visit_step(step, visit));
-    visit_words(&mut plan.building.command, visit);
-    plan.tune.tries.iter_mut().for_each(|text| visit(None, text));
-    plan.against.iter_mut().filter_map(|against| against.build.as_mut()).for_each(|text| visit(None, text));
+    prepare.iter_mut().for_each(|step| visit_step(step, visit));
+    visit_words(command, visit);
+    tries.iter_mut().for_each(|text| visit(None, text));
+    against.iter_mut().for_each(|against| visit_against(against, visit));
 }
 
 fn visit_service(service: &mut Service, visit: Visit<'_>) {
-    if let Ready::Http(path) = &mut service.ready {
-        visit(None, path);
+    let Service { ready, source, name: _, ready_timeout: _, needs: _ } = service;
+    match ready {
+        Ready::Http(path) => visit(None, path),
+        Ready::Tcp | Ready::Response => {}
     }
-    match &mut service.source {
-        Source::Deployed { .. } => {}
-        Source::Url { url } => visit(None, &mut url.path),
+    match source {
+        Source::Deployed { kubernetes: _ } => {}
+        Source::Url { url: Url { path, secure: _, place: _ } } => visit(None, path),
         Source::Command(command) => {
-            visit_words(&mut command.command, visit);
-            command.env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
-            command.templates.values_mut().for_each(|text| visit(None, text));
+            let CommandTexts { words, env, templates } = command.texts_mut();
+            visit_words(words, visit);
+            env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+            templates.values_mut().for_each(|text| visit(None, text));
         }
     }
 }
 
+fn visit_load(load: &mut Load, visit: Visit<'_>) {
+    let Load {
+        requests,
+        connections: _,
+        connections_typed: _,
+        threads: _,
+        rate_per_s: _,
+        timeout: _,
+        protocol: _,
+        // Names of files, which are read when they are needed.
+        tls: _,
+        keep_alive: _,
+        sources: _,
+        sample_every: _,
+        network: _,
+        cookies: _,
+        think: _,
+    } = load;
+    requests.iter_mut().for_each(|request| visit_request(request, visit));
+}
+
 pub(crate) fn visit_request(request: &mut Request, visit: Visit<'_>) {
-    visit(None, &mut request.path);
-    request.headers.iter_mut().for_each(|(name, text)| visit(Some(name), text));
-    visit(None, &mut request.body);
-    request.expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
+    let Request {
+        path,
+        headers,
+        body,
+        expect,
+        // By it requests are found: where it is made of the path, of the masked one.
+        name: _,
+        weight: _,
+        method: _,
+        // Names of files, which are read when they are needed.
+        body_file: _,
+        values: _,
+        once: _,
+        // Says where in a response a value stands, which is never kept.
+        capture: _,
+    } = request;
+    visit(None, path);
+    headers.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+    visit(None, body);
+    expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
 }
 
 fn visit_contract(contract: &mut Contract, visit: Visit<'_>) {
-    for (name, accepted) in &mut contract.headers {
+    let Contract { headers, status: _, body_bytes: _, content: _ } = contract;
+    for (name, accepted) in headers {
         accepted.iter_mut().for_each(|text| visit(Some(name), text));
     }
 }
 
 fn visit_step(step: &mut Preparation, visit: Visit<'_>) {
-    visit_words(&mut step.command, visit);
-    step.env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+    let Preparation {
+        command,
+        env,
+        name: _,
+        // Paths.
+        directory: _,
+        inputs: _,
+        mark: _,
+        space_bytes: _,
+        timeout: _,
+    } = step;
+    visit_words(command, visit);
+    env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
+}
+
+fn visit_against(against: &mut Against, visit: Visit<'_>) {
+    let Against {
+        build,
+        reference: _,
+        commit: _,
+        // Paths.
+        repository: _,
+        worktree: _,
+        copy: _,
+        copied: _,
+        only_here: _,
+        stat: _,
+        untracked: _,
+        uncommitted: _,
+        // Sentences of ours, with paths.
+        notes: _,
+    } = against;
+    build.iter_mut().for_each(|text| visit(None, text));
 }
 
 /// A word behind a flag that ends with its name is the flag's value.

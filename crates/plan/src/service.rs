@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::check::{clipped, shown_key};
 use crate::command::{self, Known, known_hint, texts};
@@ -193,15 +193,79 @@ fn placeholder_hint(
 }
 
 fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: bool) -> Service {
+    let file::Service {
+        command: written,
+        // By `folders`.
+        directory: _,
+        host,
+        address,
+        // What runs already is no service that is started.
+        url: _,
+        kubernetes: _,
+        container: of_image,
+        compose,
+        ready,
+        ready_timeout,
+        stop_timeout,
+        env: own_env,
+        port,
+        needs,
+        launcher,
+        // By `workers`, which knows launchers.
+        workers: _,
+        pmx,
+        // By `folders`.
+        templates: _,
+    } = service;
     let container = elsewhere::container(site, name, service);
     let is_there = site.tree.entry(&["services", name, "command"]).is_some();
-    if service.command.is_empty() && !is_there && container.is_none() && site.source.complete {
+    if written.is_empty() && !is_there && container.is_none() && site.source.complete {
         let message = format!("service `{name}` has no `command` in variant `{}`", site.variant);
         site.at_key(&["services", name], message, "expected a key `command`")
             .hint("program and arguments, for example command = [\"node\", \"server.js\"]");
     }
+    let (directory, templates) = folders(site, name, service, container.is_some());
+    let mut env = texts(own_env);
+    env.extend(of_image.iter().flat_map(|of| texts(&of.env)));
+    let command = match (of_image, compose) {
+        (Some(of), _) => of.args.clone(),
+        (None, Some(_)) => Vec::new(),
+        (None, None) => written.clone(),
+    };
+    let source = Source::Command(Command {
+        command,
+        directory,
+        host: host.as_ref().map(|host| host.0.clone()),
+        address: address.as_ref().map(|address| address.0),
+        container,
+        env,
+        port: *port,
+        listens_on: None,
+        other_ports: Vec::new(),
+        stop_timeout: stop_timeout.0,
+        launcher: *launcher,
+        workers: workers(service),
+        pmx: pmx.unwrap_or(true),
+        templates,
+    });
+    let ready = match ready {
+        Some(path) => Ready::Http(path.0.clone()),
+        None if is_entry => Ready::Response,
+        // A database speaks something else.
+        None => Ready::Tcp,
+    };
+    Service { name: name.to_owned(), source, ready, ready_timeout: ready_timeout.0, needs: needs.clone() }
+}
+
+/// The working directory of a service that is started, and the texts of its templates.
+fn folders(
+    site: &mut Site<'_>,
+    name: &str,
+    service: &file::Service,
+    is_contained: bool,
+) -> (PathBuf, BTreeMap<String, String>) {
     let directory = match &service.host {
-        None if container.is_some() => site.source.directory.to_owned(),
+        None if is_contained => site.source.directory.to_owned(),
         None => command::directory(site, &["services", name, "directory"], &service.directory),
         Some(host) => elsewhere::directory(site, name, service, host),
     };
@@ -213,37 +277,7 @@ fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service, is_entry: 
     } else {
         BTreeMap::new()
     };
-    let mut env = texts(&service.env);
-    env.extend(service.container.iter().flat_map(|of| texts(&of.env)));
-    let command = match (&service.container, &service.compose) {
-        (Some(of), _) => of.args.clone(),
-        (None, Some(_)) => Vec::new(),
-        (None, None) => service.command.clone(),
-    };
-    let source = Source::Command(Command {
-        command,
-        directory,
-        host: service.host.as_ref().map(|host| host.0.clone()),
-        address: service.address.as_ref().map(|address| address.0),
-        container,
-        env,
-        port: service.port,
-        listens_on: None,
-        other_ports: Vec::new(),
-        stop_timeout: service.stop_timeout.0,
-        launcher: service.launcher,
-        workers: workers(service),
-        pmx: service.pmx.unwrap_or(true),
-        templates,
-    });
-    let ready = match &service.ready {
-        Some(path) => Ready::Http(path.0.clone()),
-        None if is_entry => Ready::Response,
-        // A database speaks something else.
-        None => Ready::Tcp,
-    };
-    let (ready_timeout, needs) = (service.ready_timeout.0, service.needs.clone());
-    Service { name: name.to_owned(), source, ready, ready_timeout, needs }
+    (directory, templates)
 }
 
 fn report_shared_ports(site: &mut Site<'_>, started: &[Service]) {

@@ -199,7 +199,7 @@ impl Table {
                 None => self.entries.push(entry.clone()),
                 Some(under) => match (&mut under.node.value, &entry.node.value) {
                     (Value::Table(below), Value::Table(above)) if entry.key == "headers" => {
-                        replaced.extend(below.lay_where(above, str::eq_ignore_ascii_case));
+                        replaced.extend(below.lay_where(above, ::model::header::is_same));
                     }
                     (Value::Table(below), Value::Table(above)) => replaced.extend(below.lay(above)),
                     _ => {

@@ -195,30 +195,6 @@ pub(crate) fn search_path(own: Option<&String>) -> String {
     own.cloned().or_else(inherited).unwrap_or_else(|| PATH_DEFAULT.to_owned())
 }
 
-/// Endings of files that an interpreter runs, with the names of interpreters.
-const SCRIPTS: [(&str, &[&str]); 7] = [
-    ("js", &["node", "bun", "nodejs"]),
-    ("mjs", &["node", "bun", "nodejs"]),
-    ("cjs", &["node", "bun", "nodejs"]),
-    ("py", &["python", "pypy"]),
-    ("rb", &["ruby"]),
-    ("php", &["php"]),
-    ("sh", &["sh", "bash", "dash", "zsh", "ksh"]),
-];
-
-/// The interpreters that run a script, by its ending.
-fn interpreters(script: &str) -> Option<&'static [&'static str]> {
-    let ending = Path::new(script).extension()?;
-    SCRIPTS.iter().find(|(known, _)| ending == *known).map(|(_, names)| *names)
-}
-
-/// Whether the program is an interpreter that runs this script: `python3.12 app.py`.
-fn is_run_by(program: &str, script: &str) -> bool {
-    let name = Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    interpreters(script).is_some_and(|names| names.contains(&name))
-}
-
 /// Whether a service of this machine can be started at all, as far as can be told before: its directory, its program, its script; of a
 /// container the engine and the image. Whatever is only known once placeholders are filled in counts as there.
 ///
@@ -238,14 +214,7 @@ pub fn check_command(service: &Service) -> Result<(), Error> {
     }
     let program = plan::fill(program, |_| None).unwrap_or_default();
     resolve(&service.name, started, &program, &search_path(own_path))?;
-    let script = match plan::NodeCommand::parse(&started.command) {
-        Ok(node) => Some(node.script),
-        // A program of the service's own may make the file that its argument names.
-        Err(_) => started.command.get(1).map(String::as_str).filter(|script| is_run_by(&program, script)),
-    };
-    let script = script
-        .filter(|script| interpreters(script).is_some())
-        .filter(|script| !is_open(&(*script).to_owned()));
+    let script = plan::script(&started.command).filter(|script| plan::placeholders(script).is_empty());
     match script.map(|script| started.directory.join(script)).filter(|path| !path.exists()) {
         Some(path) => Err(not_executable(&service.name, &path, "there is no such file")),
         None => Ok(()),

@@ -118,28 +118,16 @@ fn observer(word: &str) -> Option<&str> {
 
 /// The flags of an interpreter: what stands before the first word that is neither a flag nor, perhaps, the value of one.
 fn flags<'a>(rest: &[&'a str]) -> impl Iterator<Item = &'a str> {
-    rest[..script_at(rest)].iter().copied().filter(|word| word.starts_with('-'))
-}
-
-/// Flags of Python that are followed by a value of their own.
-const PYTHON_WITH_VALUE: [&str; 2] = ["-W", "-X"];
-
-/// Where the script stands; the number of words, if there is none.
-fn script_at(rest: &[&str]) -> usize {
-    let mut at = 0;
-    while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
-        at += 1 + usize::from(plan::takes_value(word) || PYTHON_WITH_VALUE.contains(word));
-    }
-    at.min(rest.len())
+    rest[..plan::script_at(rest)].iter().copied().filter(|word| word.starts_with('-'))
 }
 
 /// A script that is such a program: `node /app/node_modules/.bin/c8`.
 fn script<'a>(rest: &[&'a str]) -> Option<&'a str> {
-    observer(rest.get(script_at(rest))?)
+    observer(rest.get(plan::script_at(rest))?)
 }
 
 fn module<'a>(rest: &[&'a str]) -> Option<&'a str> {
-    let at = rest.iter().position(|word| *word == "-m").filter(|at| *at < script_at(rest))?;
+    let at = rest.iter().position(|word| *word == "-m").filter(|at| *at < plan::script_at(rest))?;
     rest.get(at + 1).copied().filter(|name| PYTHON_MODULES.contains(name))
 }
 

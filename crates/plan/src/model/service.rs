@@ -352,11 +352,50 @@ impl Command {
         self.port.into_iter().chain(self.listens_on).chain(self.other_ports.iter().copied())
     }
 
-    /// The placeholders of its words, variables and templates.
+    /// The placeholders of its texts.
     pub(crate) fn placeholders(&self) -> Vec<Placeholder<'_>> {
-        let texts = self.command.iter().chain(self.env.values()).flat_map(|text| placeholders(text));
-        texts.chain(self.templates.values().flat_map(|text| template_placeholders(text))).collect()
+        let CommandTexts { words, env, templates } = self.texts();
+        let texts = words.iter().chain(env.values()).flat_map(|text| placeholders(text));
+        texts.chain(templates.values().flat_map(|text| template_placeholders(text))).collect()
     }
+
+    /// The texts in which placeholders and secrets may stand.
+    pub(crate) fn texts(&self) -> CommandTexts<&[String], &BTreeMap<String, String>> {
+        CommandTexts { words: &self.command, env: &self.env, templates: &self.templates }
+    }
+
+    /// The same, to be changed. Every field is named, so that a new one does not compile before somebody has decided whether it is such a
+    /// text.
+    pub(crate) fn texts_mut(&mut self) -> CommandTexts<&mut [String], &mut BTreeMap<String, String>> {
+        let Command {
+            command,
+            env,
+            templates,
+            directory: _,
+            host: _,
+            address: _,
+            // An image and a file are names.
+            container: _,
+            port: _,
+            listens_on: _,
+            other_ports: _,
+            stop_timeout: _,
+            launcher: _,
+            workers: _,
+            pmx: _,
+        } = self;
+        CommandTexts { words: command, env, templates }
+    }
+}
+
+/// The texts of a command in which placeholders and secrets may stand; in templates placeholders have two braces.
+pub(crate) struct CommandTexts<Words, Texts> {
+    /// Program and arguments.
+    pub words: Words,
+    /// Variables.
+    pub env: Texts,
+    /// Files made anew for each trial.
+    pub templates: Texts,
 }
 
 impl Variant {

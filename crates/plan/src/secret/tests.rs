@@ -168,4 +168,78 @@ fn problems_say_nothing_of_secrets() {
     assert!(told.iter().all(|one| !one.contains("hunter2")), "{told:?}");
 }
 
+/// Pointers to all texts of a value.
+fn texts(value: &serde_json::Value, at: &str) -> Vec<String> {
+    use serde_json::Value;
+    match value {
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, of)| texts(of, &format!("{at}/{name}"))).collect()
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(index, of)| texts(of, &format!("{at}/{index}"))).collect()
+        }
+        Value::String(_) => vec![at.to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// The plan of `full.toml`, with a text in every place that has none there.
+fn full() -> serde_json::Value {
+    use serde_json::json;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(folder.join("tests/full.toml")).unwrap();
+    let mut plan = serde_json::to_value(crate::parse(&text, folder).unwrap()).unwrap();
+    plan["variants"].as_array_mut().unwrap().truncate(1);
+    plan["prepare"][0]["mark"] = json!("/m");
+    plan["against"] = json!({ "reference": "main", "commit": "1a", "repository": "/r", "worktree": "/w", "stat": "1 file", "untracked": 0,
+        "uncommitted": false, "build": "make", "copy": ["a"], "copied": ["b"], "only_here": ["c"], "notes": ["d"] });
+    plan["building"] = json!({ "command": ["make"], "timeout": { "secs": 1, "nanos": 0 }, "copy": ["/r/x"] });
+    plan["generators"] = json!({ "local": 1, "ssh": ["h"], "program": "/p", "kubernetes": { "context": "c", "namespace": "n", "pods": 1,
+        "image": "i", "node_selector": { "a": "b" }, "resources": { "cpu": "1" } } });
+    plan["tune"] = json!({ "try": ["A=1"], "only": ["x"], "without": ["y"], "keep": ["memory < +20%"] });
+    let variant = &mut plan["variants"][0];
+    variant["load"]["tls"] = json!({ "ca": "/ca", "server_name": "h", "cert": "/c", "key": "/k" });
+    variant["services"][0]["host"] = json!("ssh://h");
+    variant["services"][0]["container"] = json!({ "image": "shop:1" });
+    variant["services"][0]["needs"] = json!(["db"]);
+    let request = &mut variant["load"]["requests"][0];
+    (request["name"], request["body_file"], request["values"]) = (json!("x"), json!("/b"), json!("/v.csv"));
+    request["expect"] = json!({ "status": [200], "headers": { "etag": ["x"] }, "body_bytes": null });
+    request["capture"] = json!([["token", { "header": "x" }]]);
+    plan
+}
+
+#[test]
+fn each_text_of_a_plan_is_masked_or_a_name() {
+    // Names by which things are found, paths, and sentences of ours; of `headers` the names alone.
+    const NAMES: &str = "/name /factors/name /factors/levels /comparisons/label /aa/label /gate/of \
+        /variants/name /variants/levels/node_env /variants/levels/way /variants/entry \
+        /variants/services/name /variants/services/directory /variants/services/host \
+        /variants/services/container/image /variants/services/needs \
+        /variants/load/requests/name /variants/load/requests/method /variants/load/requests/headers \
+        /variants/load/requests/body_file /variants/load/requests/values /variants/load/requests/capture \
+        /variants/load/requests/capture/header \
+        /variants/load/tls/ca /variants/load/tls/server_name /variants/load/tls/cert /variants/load/tls/key \
+        /prepare/name /prepare/directory /prepare/inputs /prepare/mark /building/copy \
+        /against/reference /against/commit /against/repository /against/worktree /against/stat /against/copy \
+        /against/copied /against/only_here /against/notes \
+        /generators/ssh /generators/program /generators/kubernetes/context /generators/kubernetes/namespace \
+        /generators/kubernetes/image /generators/kubernetes/node_selector/a /generators/kubernetes/resources/cpu \
+        /tune/only /tune/without /tune/keep";
+    let whole = full();
+    let mut kept = BTreeSet::new();
+    for at in texts(&whole, "") {
+        let mut planted = whole.clone();
+        *planted.pointer_mut(&at).unwrap() = "TOKEN=pl4nted".into();
+        // What can only be one of some words has no room for a secret.
+        let Ok(plan) = serde_json::from_value::<Plan>(planted) else { continue };
+        if serde_json::to_string(&plan.masked()).unwrap().contains("pl4nted") {
+            let parts = at.split('/').filter(|part| part.parse::<usize>().is_err());
+            kept.insert(parts.collect::<Vec<_>>().join("/"));
+        }
+    }
+    let names: BTreeSet<String> = NAMES.split_whitespace().map(str::to_owned).collect();
+    assert_eq!(kept, names);
+}
+
 mod planted;

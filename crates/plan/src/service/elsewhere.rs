@@ -108,16 +108,17 @@ fn report_missing(site: &mut Site<'_>, (name, own): (&str, &str), wanted: &str, 
 }
 
 pub(super) fn container(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Container> {
-    if let Some(of) = &service.container {
-        let image = of.image.clone().unwrap_or_default();
-        return Some(Container { of: ContainerOf::Image(image), port: of.port, engine: of.engine });
+    // Variables and arguments are those of the service.
+    if let Some(file::Container { image, port, env: _, args: _, engine }) = &service.container {
+        let image = image.clone().unwrap_or_default();
+        return Some(Container { of: ContainerOf::Image(image), port: *port, engine: *engine });
     }
-    let of = service.compose.as_ref()?;
-    let written = of.file.as_deref().or(Some("compose.yaml").filter(|_| site.source.complete));
+    let file::Compose { file: written, service, port, engine } = service.compose.as_ref()?;
+    let written = written.as_deref().or(Some("compose.yaml").filter(|_| site.source.complete));
     let file = written.and_then(|file| site.file(&["services", name, "compose", "file"], file));
-    let service = of.service.clone().unwrap_or_default();
-    let of_project = ContainerOf::Compose { file: file.unwrap_or_default(), service };
-    Some(Container { of: of_project, port: of.port, engine: of.engine })
+    let service = service.clone().unwrap_or_default();
+    let of = ContainerOf::Compose { file: file.unwrap_or_default(), service };
+    Some(Container { of, port: *port, engine: *engine })
 }
 
 /// The working directory on `host`: absolute, or below the home.
@@ -248,18 +249,39 @@ fn report_link(site: &mut Site<'_>, entry: &str, started: &[Service]) {
 
 /// The service as the plan has it; `None` where it is one that is started.
 pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service) -> Option<Service> {
-    let source = match (&service.url, &service.kubernetes) {
+    let file::Service {
+        url,
+        kubernetes,
+        ready,
+        ready_timeout,
+        // Refused by `judge`.
+        command: _,
+        directory: _,
+        host: _,
+        address: _,
+        container: _,
+        compose: _,
+        stop_timeout: _,
+        env: _,
+        port: _,
+        needs: _,
+        launcher: _,
+        workers: _,
+        pmx: _,
+        templates: _,
+    } = service;
+    let source = match (url, kubernetes) {
         (Some(url), _) => Source::Url { url: url.clone() },
         (None, Some(kubernetes)) => Source::Deployed { kubernetes: kubernetes.clone() },
         (None, None) => return None,
     };
-    if service.kubernetes.as_ref().is_some_and(|one| one.service.is_empty()) && site.source.complete {
+    if kubernetes.as_ref().is_some_and(|one| one.service.is_empty()) && site.source.complete {
         let is_what = "the name of the Service: kubectl get services";
         report_missing(site, (name, "kubernetes"), "service", is_what);
     }
-    let below = |path: &RequestPath| service.url.as_ref().map_or(path.0.clone(), |url| url.below(&path.0));
-    let ready = service.ready.as_ref().map_or(Ready::Response, |path| Ready::Http(below(path)));
-    let (name, ready_timeout) = (name.to_owned(), service.ready_timeout.0);
+    let below = |path: &RequestPath| url.as_ref().map_or(path.0.clone(), |url| url.below(&path.0));
+    let ready = ready.as_ref().map_or(Ready::Response, |path| Ready::Http(below(path)));
+    let (name, ready_timeout) = (name.to_owned(), ready_timeout.0);
     Some(Service { name, source, ready, ready_timeout, needs: Vec::new() })
 }
 

@@ -1,0 +1,154 @@
+//! The paths of a plan: absolute, because the folder of the experiment file is. One list of them for all who move or leave out a folder.
+//!
+//! Every field of what it goes through is named, so that a new one does not compile before somebody has decided whether it is a path.
+
+use std::path::PathBuf;
+
+use crate::model::{
+    Building, Command, Container, ContainerOf, Generators, Load, Plan, Preparation, Request, Service, Source,
+    Tls, Variant,
+};
+
+/// The paths of a plan, to be changed.
+#[derive(Debug, Default)]
+pub struct PlanPaths<'p> {
+    /// Working directories of services and of steps.
+    pub directories: Vec<&'p mut PathBuf>,
+    /// Files and folders that are read as they lie there.
+    pub files: Vec<&'p mut PathBuf>,
+}
+
+impl Plan {
+    /// All paths of it but those of [`Against`](crate::Against), which is about two folders.
+    pub fn paths_mut(&mut self) -> PlanPaths<'_> {
+        let Plan {
+            variants,
+            prepare,
+            building,
+            generators,
+            name: _,
+            question: _,
+            factors: _,
+            comparisons: _,
+            aa: _,
+            against: _,
+            design: _,
+            measure: _,
+            gate: _,
+            tune: _,
+            secrets: _,
+        } = self;
+        let mut paths = PlanPaths::default();
+        for variant in variants {
+            paths.of_variant(variant);
+        }
+        for step in prepare {
+            paths.of_step(step);
+        }
+        let Building { command: _, timeout: _, copy } = building;
+        paths.files.extend(copy.iter_mut().flatten());
+        let Generators { local: _, ssh: _, kubernetes: _, program, address: _ } = generators;
+        paths.files.extend(program);
+        paths
+    }
+}
+
+impl Load {
+    /// The files of its requests and of TLS.
+    pub(crate) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        let mut paths = PlanPaths::default();
+        paths.of_load(self);
+        paths.files
+    }
+}
+
+impl<'p> PlanPaths<'p> {
+    fn of_variant(&mut self, variant: &'p mut Variant) {
+        let Variant { name: _, levels: _, services, entry: _, load, expect: _ } = variant;
+        for Service { name: _, source, ready: _, ready_timeout: _, needs: _ } in services {
+            match source {
+                Source::Deployed { .. } | Source::Url { .. } => {}
+                Source::Command(command) => self.of_command(command),
+            }
+        }
+        self.of_load(load);
+    }
+
+    fn of_command(&mut self, command: &'p mut Command) {
+        let Command {
+            command: _,
+            directory,
+            host: _,
+            address: _,
+            container,
+            env: _,
+            port: _,
+            listens_on: _,
+            other_ports: _,
+            stop_timeout: _,
+            launcher: _,
+            workers: _,
+            pmx: _,
+            templates: _,
+        } = command;
+        self.directories.push(directory);
+        if let Some(Container { of: ContainerOf::Compose { file, service: _ }, port: _, engine: _ }) =
+            container
+        {
+            self.files.push(file);
+        }
+    }
+
+    fn of_load(&mut self, load: &'p mut Load) {
+        let Load {
+            requests,
+            connections: _,
+            connections_typed: _,
+            threads: _,
+            rate_per_s: _,
+            timeout: _,
+            protocol: _,
+            tls,
+            keep_alive: _,
+            sources: _,
+            sample_every: _,
+            network: _,
+            cookies: _,
+            think: _,
+        } = load;
+        for request in requests {
+            let Request {
+                name: _,
+                weight: _,
+                method: _,
+                path: _,
+                headers: _,
+                body: _,
+                body_file,
+                values,
+                expect: _,
+                once: _,
+                capture: _,
+            } = request;
+            self.files.extend(body_file.iter_mut().chain(values));
+        }
+        if let Some(Tls { ca, server_name: _, insecure: _, cert, key, resumption: _ }) = tls {
+            self.files.extend(ca.iter_mut().chain(cert).chain(key));
+        }
+    }
+
+    fn of_step(&mut self, step: &'p mut Preparation) {
+        let Preparation {
+            name: _,
+            command: _,
+            directory,
+            env: _,
+            inputs: _,
+            space_bytes: _,
+            timeout: _,
+            mark,
+        } = step;
+        self.directories.push(directory);
+        self.files.extend(mark);
+    }
+}
