@@ -4,7 +4,7 @@
 //! is known by further ones alone. On two machines nothing of a ratio is the service's, so that absolute figures are void there, and not shown.
 
 use model::{Check, Finding, Metric, quantity};
-use plan::{Deployed, Design, Limit, Url, Variant};
+use plan::{Deployed, Design, Generators, Limit, Plan, Url, Variant, comparable_contract};
 use record::{Environment, Record};
 use serde::Serialize;
 
@@ -59,7 +59,9 @@ pub fn across<'a>(before: &Record, after: &Record, all: impl IntoIterator<Item =
     let findings: Vec<Finding> = other_machine(before, after).into_iter().collect();
     let differences = Conditions::of(before).differences(&Conditions::of(after));
     let mut left_out: Vec<String> = differences.iter().map(|one| format!("all: {one}")).collect();
-    let [one, other] = [before, after].map(|record| asked(&record.header.plan.design));
+    let plans = [before, after].map(|record| &record.header.plan);
+    left_out.extend(other_plan(plans[0], plans[1]).map(|what| format!("all: {what}")));
+    let [one, other] = plans.map(|plan| asked(&plan.design));
     let ramp = |record: &Record| record.rate.as_ref().and_then(|rate| rate.ramp_per_s);
     for (differs, what) in [
         (ramp(before) != ramp(after), "different ramps of the rate"),
@@ -106,14 +108,46 @@ fn asked(design: &Design) -> (&[Limit], Option<&str>, bool) {
     (slo, endpoint.as_ref().map(|endpoint| endpoint.name.as_str()), *pooled)
 }
 
-/// Why two variants of one name are not the same thing, if they are not.
-fn other_variant(one: &Variant, other: &Variant) -> Option<&'static str> {
+/// Why no figures of two plans are about the same, whatever their variants are.
+fn other_plan(one: &Plan, other: &Plan) -> Option<&'static str> {
+    // Each field is named, so that none is forgotten.
+    let Plan {
+        generators,
+        // By `asked`, `other_variant` and the conditions.
+        design: _,
+        variants: _,
+        measure: _,
+        // How services came to be what they are: for that two records are compared.
+        prepare: _,
+        building: _,
+        against: _,
+        // Names, what is compared within a record, and what is judged.
+        name: _,
+        question: _,
+        factors: _,
+        comparisons: _,
+        aa: _,
+        gate: _,
+        tune: _,
+        secrets: _,
+    } = one;
+    let places = |of: &Generators| {
+        // Where the program lies and by which address they reach this machine makes no other load.
+        let Generators { local, ssh, kubernetes, program: _, address: _ } = of.clone();
+        (local, ssh, kubernetes)
+    };
+    (places(generators) != places(&other.generators)).then_some("load from other generators")
+}
+
+/// Why two variants of one name, each with the record that it is of, are not the same thing, if they are not.
+fn other_variant(one: (&Variant, &Record), other: (&Variant, &Record)) -> Option<&'static str> {
+    let ((one, before), (other, after)) = (one, other);
     // Two records are compared because their services are started differently.
     let Variant { name: _, levels: _, services: _, entry: _, load, expect } = one;
-    if *load != other.load {
+    if load.comparable(before.pacing()) != other.load.comparable(after.pacing()) {
         return Some("another load was asked for");
     }
-    if *expect != other.expect {
+    if comparable_contract(expect) != comparable_contract(&other.expect) {
         return Some("other responses were expected");
     }
     (hosts_of(one) != hosts_of(other)).then_some("its services ran on other machines")
@@ -156,7 +190,7 @@ fn shifted(before: &Record, after: &Record, runs: &[&Essentials], left_out: &mut
         };
         let why = match here {
             None => "only in the second record".to_owned(),
-            Some((here, other)) => match (other_variant(other, variant), void(here)) {
+            Some((here, other)) => match (other_variant((other, before), (variant, after)), void(here)) {
                 (Some(why), _) => why.to_owned(),
                 (None, Some((which, check))) => format!("invalid in the {which} record ({check})"),
                 (None, None) => {
@@ -227,6 +261,22 @@ pub fn other_machine(before: &Record, after: &Record) -> Option<Finding> {
 
 /// What tells two machines apart, or their software, in words with both values. What one of them does not tell is no difference.
 pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
+    // Each field is named, so that none is forgotten.
+    let Environment {
+        kernel,
+        libc,
+        cpu_model,
+        cpus,
+        memory_bytes,
+        governor,
+        runtimes,
+        // Of the moment, and of the services' code.
+        load_average: _,
+        descriptors: _,
+        commit: _,
+        // By `differences_of_hosts`.
+        hosts: _,
+    } = before;
     let mut found = Vec::new();
     let mut text = |name: &str, one: Option<&str>, other: Option<&str>| {
         if let (Some(one), Some(other)) = (one, other)
@@ -235,16 +285,16 @@ pub fn differences(before: &Environment, after: &Environment) -> Vec<String> {
             found.push(format!("{name} {one} and {other}"));
         }
     };
-    text("processor", before.cpu_model.as_deref(), after.cpu_model.as_deref());
-    let processors = |of: &Environment| (of.cpus > 0).then(|| of.cpus.to_string());
-    text("processors", processors(before).as_deref(), processors(after).as_deref());
-    text("kernel", before.kernel.as_deref(), after.kernel.as_deref());
-    text("C library", before.libc.as_deref(), after.libc.as_deref());
-    text("frequency governor", before.governor.as_deref(), after.governor.as_deref());
-    for (program, version) in &before.runtimes {
+    text("processor", cpu_model.as_deref(), after.cpu_model.as_deref());
+    let processors = |cpus: usize| (cpus > 0).then(|| cpus.to_string());
+    text("processors", processors(*cpus).as_deref(), processors(after.cpus).as_deref());
+    text("kernel", kernel.as_deref(), after.kernel.as_deref());
+    text("C library", libc.as_deref(), after.libc.as_deref());
+    text("frequency governor", governor.as_deref(), after.governor.as_deref());
+    for (program, version) in runtimes {
         text(program, Some(version), after.runtimes.get(program).map(String::as_str));
     }
-    if let (Some(one), Some(other)) = (before.memory_bytes, after.memory_bytes)
+    if let (Some(one), Some(other)) = (*memory_bytes, after.memory_bytes)
         && one.abs_diff(other) as f64 > one.max(other) as f64 * MEMORY_TOLERANCE
     {
         let bytes = |bytes: u64| quantity::bytes(bytes as f64);
@@ -290,18 +340,35 @@ pub fn machines<'a>(environments: impl IntoIterator<Item = &'a Environment>) -> 
 
 /// What one record of a machine did not tell, and another does.
 fn learn(machine: &mut Environment, more: &Environment) {
+    // As in `differences`, for which it is.
+    let Environment {
+        kernel,
+        libc,
+        cpu_model,
+        cpus,
+        memory_bytes,
+        governor,
+        runtimes,
+        load_average: _,
+        descriptors: _,
+        commit: _,
+        hosts,
+    } = more;
     let pairs = [
-        (&mut machine.kernel, &more.kernel),
-        (&mut machine.libc, &more.libc),
-        (&mut machine.cpu_model, &more.cpu_model),
-        (&mut machine.governor, &more.governor),
+        (&mut machine.kernel, kernel),
+        (&mut machine.libc, libc),
+        (&mut machine.cpu_model, cpu_model),
+        (&mut machine.governor, governor),
     ];
     pairs.into_iter().filter(|(known, _)| known.is_none()).for_each(|(known, more)| known.clone_from(more));
-    machine.memory_bytes = machine.memory_bytes.or(more.memory_bytes);
-    for (program, version) in &more.runtimes {
+    machine.memory_bytes = machine.memory_bytes.or(*memory_bytes);
+    if machine.cpus == 0 {
+        machine.cpus = *cpus;
+    }
+    for (program, version) in runtimes {
         machine.runtimes.entry(program.clone()).or_insert_with(|| version.clone());
     }
-    for (host, there) in &more.hosts {
+    for (host, there) in hosts {
         learn(machine.hosts.entry(host.clone()).or_default(), there);
     }
 }
@@ -333,5 +400,43 @@ mod tests {
         // The third differs from the second, which the first had taken in.
         assert_eq!(machines(&told), [0, 0, 1, 1, 2]);
         assert_eq!([0, 25, 26, 701, 702].map(machine_mark), ["A", "Z", "AA", "ZZ", "AAA"]);
+        let counted = [0, 2, 4].map(|cpus| Environment { cpus, ..environment(None, "node", "v20") });
+        assert_eq!(machines(&counted), [0, 0, 1]);
+    }
+
+    /// Not one field is left to a default, so that a new one does not compile without a value here.
+    fn full() -> Environment {
+        let text = |text: &str| Some(text.to_owned());
+        Environment {
+            kernel: text("6.1"),
+            libc: text("glibc 2.41"),
+            cpu_model: text("a processor"),
+            cpus: 2,
+            memory_bytes: Some(8 << 30),
+            governor: text("performance"),
+            load_average: Some(0.5),
+            descriptors: Some(1024),
+            runtimes: [("node".to_owned(), "v20".to_owned())].into(),
+            commit: text("1a2b"),
+            hosts: [("ssh://h".to_owned(), Environment { cpus: 2, ..Environment::default() })].into(),
+        }
+    }
+
+    #[test]
+    fn each_change_of_a_machine_is_noticed() {
+        let whole = serde_json::to_value(full()).expect("JSON");
+        let mut unnoticed: Vec<String> = whole.as_object().expect("an object").keys().cloned().collect();
+        unnoticed.retain(|name| {
+            let mut other = whole.clone();
+            other[name] = match &whole[name] {
+                serde_json::Value::String(text) => format!("{text}x").into(),
+                serde_json::Value::Number(number) => (number.as_u64().unwrap_or(1) * 2).into(),
+                serde_json::Value::Object(_) if name == "runtimes" => serde_json::json!({ "node": "v22" }),
+                _ => serde_json::json!({}),
+            };
+            differences(&full(), &serde_json::from_value(other).expect("an environment")).is_empty()
+        });
+        unnoticed.sort();
+        assert_eq!(unnoticed, ["commit", "descriptors", "load_average"]);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use model::{Check, Finding, Quantity, Rate, evidence};
+use model::{Check, Finding, Quantity, Rate, RequestOutcome, evidence};
 use plan::Figure;
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use stats::capacity::{widened, widening};
 use crate::checks::{GENERATOR_SHARE_MAX, QUEUED_SHARE_MAX, generator_share, most, services_limited};
 use crate::metric::Sample;
 use crate::only_if;
-use crate::variant::{complete, due_and_failed, geometric_mean, mean, slices, total, trials};
+use crate::variant::{complete, geometric_mean, mean, outcome, slices, total, trials};
 
 mod search;
 mod verdict;
@@ -392,7 +392,7 @@ fn points(record: &Record, variant: usize) -> Vec<Vec<Shared<'_>>> {
 impl RatePoint {
     fn of(point: &[Shared<'_>], clauses: &[Clause], has_connections: bool) -> RatePoint {
         let slices: Vec<&Slice> = point.iter().map(|(.., slice)| *slice).collect();
-        let (due, failed) = due_and_failed(&slices);
+        let outcome @ RequestOutcome { due, failed: _ } = outcome(&slices);
         let quantile = |q: f64| {
             let told = due as f64 * (1.0 - q) >= BEYOND_LEAST;
             quantile_s(&slices, q).filter(|seconds| told && seconds.is_finite()).map(|seconds| seconds * 1e6)
@@ -403,7 +403,7 @@ impl RatePoint {
             p50_us: quantile(0.5),
             p90_us: quantile(0.9),
             p99_us: quantile(0.99),
-            failed_share: failed as f64 / due.max(1) as f64,
+            failed_share: outcome.failed_share().unwrap_or(0.0),
             cores: cores(&slices),
             held: held(&slices, clauses),
             is_limited: generator_share(&slices) > GENERATOR_SHARE_MAX || queues(&slices) && !has_connections,

@@ -3,9 +3,12 @@
 //! Nothing here is concluded anew: estimates and verdicts are those of [`Conclusion`]. Must not be the only place of anything.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use model::{Digest, Process, Rates, quantity};
-use plan::{LookRule, Measure, Metric, Plan, Tune};
+use model::{Digest, Pacing, Process, Rates, quantity};
+use plan::{
+    Command, Design, LookRule, Measure, Metric, Plan, PlanPaths, Service, Tune, Variant, comparable_contract,
+};
 use record::{EndReason, Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
@@ -17,7 +20,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 8;
+pub const ESSENTIALS_VERSION: u32 = 9;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -275,33 +278,101 @@ fn figure(variant: &str, metric: Metric, logs: &[f64]) -> Option<Figure> {
 }
 
 /// A mark of what a plan asks for: the same for two plans that differ only in how long they may take, in their seed, in what is
-/// explained afterwards, in what its gate bounds or `tune` tries, in how the question is worded, or in which folder the whole tree of the
-/// services lies.
+/// explained afterwards, in what its gate bounds or `tune` tries, in how the question is worded, in which folder the files of the experiment
+/// lie, in capitals of header fields, or in the ports that services were found at.
 pub(crate) fn plan_mark(plan: &Plan) -> String {
     let mut plan = plan.clone();
-    plan.question = None;
-    plan.design.budget = std::time::Duration::ZERO;
-    plan.design.blocks = None;
-    plan.design.seed = None;
-    plan.design.explain = false;
-    // How often a result is looked at, and what it is held against, is no part of what is measured.
-    plan.design.looks = LookRule::default();
-    plan.gate.clear();
-    plan.tune = Tune::default();
-    // Variants' names have the commits; how far the working tree is from one is none of the plan.
-    plan.against = None;
-    let services = plan.variants.iter_mut().flat_map(|variant| &mut variant.services);
-    let folders = services.filter_map(|service| Some(&mut service.command_mut()?.directory));
-    for folder in folders.chain(plan.prepare.iter_mut().map(|prepare| &mut prepare.directory)) {
-        *folder = folder.file_name().map_or_else(|| folder.clone(), PathBuf::from);
+    let pacing = plan.design.pacing();
+    let PlanPaths { directories, files } = plan.paths_mut();
+    for path in directories.into_iter().chain(files) {
+        *path = path.file_name().map_or_else(|| path.clone(), PathBuf::from);
     }
+    // Each field is named here and below, so that none is forgotten.
+    let Plan {
+        question,
+        design,
+        gate,
+        tune,
+        against,
+        variants,
+        name: _,
+        factors: _,
+        comparisons: _,
+        aa: _,
+        prepare: _,
+        building: _,
+        generators: _,
+        measure: _,
+        secrets: _,
+    } = &mut plan;
+    // Variants' names have the commits; how far the working tree is from one is none of the plan.
+    (*question, *tune, *against) = (None, Tune::default(), None);
+    gate.clear();
+    forget_length(design);
+    variants.iter_mut().for_each(|variant| forget_findings(variant, pacing));
     // Plain values with text keys cannot fail to become JSON.
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     Digest::of(&text).to_string()[..MARK_LETTERS].to_owned()
 }
 
+/// Leaves out of a design what says for how long is measured, how often the result is looked at, and what is done afterwards.
+fn forget_length(design: &mut Design) {
+    let Design {
+        budget,
+        seed,
+        blocks,
+        looks,
+        explain,
+        metric: _,
+        co_primary: _,
+        endpoint: _,
+        cpus: _,
+        margin: _,
+        warmup: _,
+        slice: _,
+        slices: _,
+        per_core: _,
+        pooled: _,
+        drop_disturbed: _,
+        rate: _,
+        ramp_to: _,
+        arrivals: _,
+        slo: _,
+    } = design;
+    (*budget, *seed, *blocks) = (Duration::ZERO, None, None);
+    (*looks, *explain) = (LookRule::default(), false);
+}
+
+/// Leaves out of a variant what a run found out about it, and how its load is written.
+fn forget_findings(variant: &mut Variant, pacing: Pacing) {
+    let Variant { name: _, levels: _, services, entry: _, load, expect } = variant;
+    *load = load.comparable(pacing);
+    *expect = comparable_contract(expect);
+    for command in services.iter_mut().filter_map(Service::command_mut) {
+        let Command {
+            listens_on,
+            other_ports,
+            command: _,
+            directory: _,
+            host: _,
+            address: _,
+            container: _,
+            env: _,
+            port: _,
+            stop_timeout: _,
+            launcher: _,
+            workers: _,
+            pmx: _,
+            templates: _,
+        } = command;
+        *listens_on = None;
+        other_ports.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
@@ -326,6 +397,112 @@ mod tests {
             assert_eq!(slow.differences(&of(other)), [told]);
         }
         assert!(slow.differences(&of("rate = \"100\"\nduration = \"3s\"")).is_empty());
+    }
+
+    #[test]
+    fn each_change_of_conditions_is_noticed() {
+        // Not one field is left to a default, so that a new one does not compile without a change here.
+        let full = Conditions {
+            rate_per_s: Some(100.0),
+            rates: Some("100".to_owned()),
+            arrivals: Some(Process::Poisson),
+            warm_up_s: Some(1.0),
+            cpus: Some(2),
+            cpus_shared: false,
+            per_core: false,
+        };
+        let whole = serde_json::to_value(&full).expect("JSON");
+        let mut unnoticed: Vec<String> = whole.as_object().expect("an object").keys().cloned().collect();
+        unnoticed.retain(|name| {
+            let mut other = whole.clone();
+            other[name] = match (name.as_str(), &whole[name]) {
+                ("rates", _) => "200".into(),
+                ("arrivals", _) => serde_json::to_value(Process::Constant).expect("JSON"),
+                (_, serde_json::Value::Bool(truth)) => (!truth).into(),
+                _ => 10.into(),
+            };
+            full.differences(&serde_json::from_value(other).expect("conditions")).is_empty()
+        });
+        // Ratios alone are per core, and figures of variants never.
+        assert_eq!(unnoticed, ["per_core"]);
+    }
+
+    /// Pointers to all texts, numbers and truths.
+    fn leaves(value: &serde_json::Value, at: &str) -> Vec<String> {
+        use serde_json::Value;
+        match value {
+            Value::Object(fields) => {
+                fields.iter().flat_map(|(name, of)| leaves(of, &format!("{at}/{name}"))).collect()
+            }
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .flat_map(|(index, of)| leaves(of, &format!("{at}/{index}")))
+                .collect(),
+            Value::Null => Vec::new(),
+            _ => vec![at.to_owned()],
+        }
+    }
+
+    const WHOLE: &str = "name = \"x\"\nquestion = \"?\"\n[services.api]\ncommand = [\"x\", \"{prepare.data}\"]\n\
+        env = { A = \"1\" }\nport = 80\nready = \"/r\"\n[prepare.data]\ncommand = [\"make\", \"{output}\"]\n[load]\nconnections = 3\n\
+        headers = { Accept = \"x\" }\n[expect]\nheaders = { etag = \"e\" }\n[factors.v]\na = {}\nb = { api.env.B = \"2\" }\n[design]\n\
+        metric = \"p99\"\nrate = 1000\nseed = 3\nblocks = 9\nslices = 2\nslice = \"20s\"\nwarmup = \"1s\"\nbudget = \"4h\"\n[gate]\n\
+        p99 = \"< 50ms\"\n[tune]\nonly = [\"x\"]\n";
+
+    #[test]
+    fn each_change_of_what_is_measured_changes_the_mark() {
+        let plan = plan::parse(WHOLE, Path::new("/")).expect("a plan");
+        let mut whole = serde_json::to_value(&plan).expect("JSON");
+        let found = &mut whole["variants"][0]["services"][0];
+        (found["listens_on"], found["other_ports"]) = (81.into(), serde_json::json!([82]));
+        let read = |value: &serde_json::Value| serde_json::from_value::<Plan>(value.clone());
+        let mark = plan_mark(&read(&whole).expect("a plan"));
+        let mut unnoticed = leaves(&whole, "");
+        unnoticed.retain(|at| {
+            let mut other = whole.clone();
+            let leaf = other.pointer_mut(at).expect("a leaf");
+            *leaf = match &*leaf {
+                serde_json::Value::Bool(truth) => (!truth).into(),
+                serde_json::Value::String(text) => format!("{text}1").into(),
+                number => number.as_u64().map_or(7, |number| number + 1).into(),
+            };
+            // What can only be one of some words is none with another letter.
+            read(&other).is_ok_and(|plan| plan_mark(&plan) == mark)
+        });
+        assert_eq!(
+            unnoticed.iter().map(|at| at.replace("/0", "").replace("/1", "")).collect::<BTreeSet<_>>(),
+            [
+                "/design/blocks",
+                "/design/budget/nanos",
+                "/design/budget/secs",
+                "/design/explain",
+                "/design/seed",
+                "/gate/line",
+                "/question",
+                "/tune/only",
+                "/variants/load/connections_typed",
+                "/variants/services/listens_on",
+                "/variants/services/other_ports",
+            ]
+            .map(str::to_owned)
+            .into()
+        );
+        let moved = whole.to_string().replace("\"Accept\"", "\"accept\"");
+        assert_eq!(plan_mark(&serde_json::from_str(&moved).expect("a plan")), mark);
+    }
+
+    #[test]
+    fn folders_make_no_other_mark() {
+        let mark = |folder: &str| {
+            let text = "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n";
+            let mut plan = plan::parse(text, Path::new("/")).expect("a plan");
+            let load = &mut plan.variants[0].load;
+            load.requests[0].values = Some(Path::new(folder).join("rows.csv"));
+            load.requests[0].body_file = Some(Path::new(folder).join("body.json"));
+            plan_mark(&plan)
+        };
+        assert_eq!(mark("/one"), mark("/other"));
     }
 
     #[test]

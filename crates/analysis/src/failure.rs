@@ -14,7 +14,7 @@ use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::variant::{counted, due_and_failed, measured as measured_slices, slices, total};
+use crate::variant::{counted, measured as measured_slices, outcome, slices, total};
 use crate::{Comparison, Conclusion, Outcome, checks, only_if};
 
 /// Ways to fail that are told apart.
@@ -127,7 +127,7 @@ impl FailureClass {
         add(FailureClass::TimedOut, total(slices, late));
         add(FailureClass::ConnectionLost, total(slices, |slice| slice.counts.broken));
         // What is left had an expected status. Of contents only a sample is checked, so their failures are not counted one by one.
-        let (_, failed) = due_and_failed(slices);
+        let failed = outcome(slices).failed;
         let known: u64 = counts.values().sum();
         *counts.entry(FailureClass::Unexpected).or_default() += failed.saturating_sub(known);
         let most = counts.into_iter().max_by_key(|(_, count)| *count);

@@ -4,7 +4,7 @@
 //! Must not: judge what is void or has no end, or know exit codes.
 
 use model::quantity::{count, many};
-use model::{Check, Grade, Quantity};
+use model::{Check, Grade, Quantity, RequestOutcome};
 use plan::{Bound, Figure, GateEntry, Limit, LookRule, Metric, Subject};
 use record::{Counts, EndReason, Record, Trial};
 use serde::Serialize;
@@ -271,19 +271,21 @@ impl Bench<'_> {
     /// over blocks, which knows that failures come in bursts and nothing of a share of 0.
     fn failed(&self, index: usize) -> Found {
         self.critical_t(self.blocks.len()).ok_or_else(|| self.too_early())?;
-        let sums = |trial: &Trial| variant::due_and_failed(&trial.measured().collect::<Vec<_>>());
-        let counts: Vec<(u64, u64)> = variant::complete(self.record, index).map(sums).collect();
-        let (due, failed) = counts.iter().fold((0, 0), |(due, failed), more| (due + more.0, failed + more.1));
+        let of_trial =
+            |trial: &Trial| trial.measured().map(|slice| slice.counts.outcome()).sum::<RequestOutcome>();
+        let counts: Vec<RequestOutcome> = variant::complete(self.record, index).map(of_trial).collect();
+        let all: RequestOutcome = counts.iter().copied().sum();
         let blocks = counts.len() as u32;
-        let wilson = self.rule.as_ref().and_then(|rule| stats::wilson(failed, due, rule.level(blocks)));
-        let wilson = wilson.ok_or_else(|| inconclusive(NO_REQUESTS))?;
-        let shares = counts.iter().map(|(due, failed)| *failed as f64 / (*due).max(1) as f64);
+        let wilson =
+            self.rule.as_ref().and_then(|rule| stats::wilson(all.failed, all.due, rule.level(blocks)));
+        let (wilson, value) = wilson.zip(all.failed_share()).ok_or_else(|| inconclusive(NO_REQUESTS))?;
+        let shares = counts.iter().map(|of| of.failed_share().unwrap_or(0.0));
         let over_blocks =
             self.critical_t(counts.len()).map(|t| MeanInterval::of(&shares.collect::<Vec<_>>(), t));
         let (low, high) = over_blocks.flatten().map_or((wilson.low, wilson.high), |blocks| {
             (wilson.low.min(blocks.low).max(0.0), wilson.high.max(blocks.high).min(1.0))
         });
-        Ok(Measured { value: failed as f64 / due as f64, low, high: Some(high), blocks, sd_log: None })
+        Ok(Measured { value, low, high: Some(high), blocks, sd_log: None })
     }
 
     fn estimate(&self, logs: &[f64]) -> Found {
@@ -409,8 +411,8 @@ fn silent_too_long(limit: &Limit, window: &Window<'_>) -> Option<String> {
 fn figure(figure: Figure, window: &Window<'_>, record: &Record) -> Found {
     let counts = &window.slice.counts;
     let Some(metric) = figure.metric() else {
-        let share = counts.failed() as f64 / counts.due() as f64;
-        return if counts.due() > 0 { Ok(Measured::exact(share)) } else { Err(inconclusive(NO_REQUESTS)) };
+        let share = counts.outcome().failed_share();
+        return share.map(Measured::exact).ok_or_else(|| inconclusive(NO_REQUESTS));
     };
     if let Some(void) = window.void() {
         return Err((Ruling::Fail, void.evidence.to_string()));
@@ -445,7 +447,7 @@ fn quantile(counts: &Counts, q: f64, missing: impl Fn() -> (Ruling, String)) -> 
         return Err(missing());
     }
     // Where failed responses lie among the others is not known: among the fastest at the most.
-    let beyond = q + counts.responses.saturating_sub(counts.successful) as f64 / due as f64;
+    let beyond = q + counts.unexpected() as f64 / due as f64;
     let (low, _) = latencies.bounds(q).ok_or_else(&missing)?;
     let high = latencies.bounds(beyond.min(1.0)).and_then(|(_, high)| high);
     let us = |ns: u64| ns as f64 / 1e3;

@@ -165,16 +165,37 @@ impl<'a> Window<'a> {
 
     /// The slice as the only one of a record.
     fn record(&self, record: &Record, trial: &Trial) -> Record {
-        let mut alone = Record::new(record.directory.clone(), record.header.clone());
+        let Record {
+            directory,
+            header,
+            generators,
+            generators_lost,
+            ended,
+            damage,
+            // The slice stands for them.
+            blocks: _,
+            // What was settled for comparisons, and what no finding of a slice is about.
+            rate: _,
+            connections: _,
+            warm_up: _,
+            cores: _,
+            allocation: _,
+            blocks_planned: _,
+            experiment_text: _,
+            prepared: _,
+            pauses_s: _,
+            captures: _,
+        } = record;
+        let mut alone = Record::new(directory.clone(), header.clone());
         let plan = &mut alone.header.plan;
         plan.design.rate = self.slice.counts.open.as_ref().map(|open| plan::Rate::PerSecond(open.rate_per_s));
         plan.design.metric = if plan.design.rate.is_some() { Metric::P99 } else { Metric::Throughput };
         plan.variants.truncate(1);
         plan.variants.iter_mut().for_each(|variant| variant.name.clone_from(&self.name));
-        alone.generators.clone_from(&record.generators);
-        alone.generators_lost.clone_from(&record.generators_lost);
-        alone.damage.clone_from(&record.damage);
-        alone.ended.clone_from(&record.ended);
+        alone.generators.clone_from(generators);
+        alone.generators_lost.clone_from(generators_lost);
+        alone.damage.clone_from(damage);
+        alone.ended.clone_from(ended);
         let slice = Slice { kind: SliceKind::Measured, ..self.slice.clone() };
         let trial = Trial { started: trial.started.clone(), slices: vec![slice], ended: trial.ended.clone() };
         let seconds = Some(self.slice.counts.window_ns as f64 / 1e9);

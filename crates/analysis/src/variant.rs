@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use model::RequestOutcome;
 use plan::Metric;
 use record::{EndpointCounts, ErrorCount, GeneratorPart, Record, ServiceUse, Slice, Trial};
 use schemars::JsonSchema;
@@ -103,14 +104,14 @@ impl Variant {
         let is_started =
             !crate::checks::is_unseen(&record.header.plan.variants[index], trials.iter().copied());
         let value = |metric: Metric| match is_once(metric) {
-            true => median(values(metric)).filter(|_| is_started),
+            true => stats::median(values(metric)).filter(|_| is_started),
             false => mean(metric),
         };
         let amounts = Metric::ALL.iter().copied().filter(|metric| metric.quantile().is_none());
         let per = |amount: u64, of: u64| (of > 0).then(|| amount as f64 / of as f64);
         let errors = slices.iter().flat_map(|slice| &slice.counts.errors);
         let errors = counted(errors.map(|of| ((of.phase, of.cause), of.count))).into_iter();
-        let (requests, failed) = (sum(|slice| slice.counts.due()), sum(|slice| slice.counts.failed()));
+        let outcome @ RequestOutcome { due: requests, failed } = outcome(&slices);
         Variant {
             name: record.header.plan.variants[index].name.clone(),
             throughput_per_s: mean(Metric::Throughput),
@@ -119,8 +120,10 @@ impl Variant {
             services: costs(&trials, mean(Metric::CpuPerRequest)),
             busy_cores: per(sum(Slice::services_cpu_ns), sum(|slice| slice.counts.wall_ns()))
                 .filter(|_| is_started),
-            peak_rss_bytes: median(trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)))
-                .filter(|_| is_started),
+            peak_rss_bytes: median_bytes(
+                trials.iter().filter_map(|t| Some(t.ended.as_ref()?.peak_rss_bytes)),
+            )
+            .filter(|_| is_started),
             response_time: Metric::latencies()
                 .filter(|metric| is_reported(record, *metric))
                 .filter_map(|of| response_time(blocks, index, of))
@@ -128,7 +131,7 @@ impl Variant {
             body_bytes_per_response: per(sum(|of| of.counts.body_bytes), sum(|of| of.counts.responses)),
             requests,
             failed,
-            failed_share: per(failed, requests),
+            failed_share: outcome.failed_share(),
             failed_interval: stats::wilson(failed, requests, FAILED_LEVEL),
             timed_out: sum(|slice| slice.counts.timed_out),
             errors: errors.map(|((phase, cause), count)| ErrorCount { phase, cause, count }).collect(),
@@ -221,9 +224,9 @@ pub(crate) fn total(slices: &[&Slice], of: impl Fn(&Slice) -> u64) -> u64 {
     slices.iter().map(|slice| of(slice)).sum()
 }
 
-/// Requests of these slices that were due, and those of them that failed.
-pub(crate) fn due_and_failed(slices: &[&Slice]) -> (u64, u64) {
-    (total(slices, |slice| slice.counts.due()), total(slices, |slice| slice.counts.failed()))
+/// What became of the requests of these slices.
+pub(crate) fn outcome(slices: &[&Slice]) -> RequestOutcome {
+    slices.iter().map(|slice| slice.counts.outcome()).sum()
 }
 
 /// A variant's trials in blocks that were not dropped, unfinished ones included: a run that was stopped as pointless has no other.
@@ -261,10 +264,13 @@ pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f6
     mean(values.into_iter().map(f64::ln)).map(f64::exp)
 }
 
-pub(crate) fn median<T: PartialOrd + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
-    let mut values: Vec<T> = values.collect();
-    values.sort_by(|one, other| one.partial_cmp(other).unwrap_or(std::cmp::Ordering::Equal));
-    values.get(values.len() / 2).copied()
+fn median_bytes(values: impl Iterator<Item = u64>) -> Option<u64> {
+    stats::median(values.map(|bytes| bytes as f64)).map(|bytes| bytes.round() as u64)
+}
+
+/// The count in the middle, of which a half is none.
+pub(crate) fn middle_count(counts: impl Iterator<Item = u32>) -> Option<u32> {
+    stats::middle_by(counts, |count| f64::from(*count))
 }
 
 /// One service of a variant, over all complete blocks.
@@ -304,9 +310,9 @@ pub(crate) fn costs(trials: &[&Trial], cpu_us_per_request: Option<f64>) -> Vec<S
             service: name.to_owned(),
             cpu_us_per_request: cpu_us_per_request.zip(cpu_share).map(|(all, share)| all * share),
             cpu_share,
-            peak_rss_bytes: median(trials.iter().filter_map(peak)),
-            processes: median(trials.iter().filter_map(processes)).unwrap_or(0),
-            serving: median(trials.iter().filter_map(|trial| Some(Work::of(trial, name)?.serving()))),
+            peak_rss_bytes: median_bytes(trials.iter().filter_map(peak)),
+            processes: middle_count(trials.iter().filter_map(processes)).unwrap_or(0),
+            serving: middle_count(trials.iter().filter_map(|trial| Some(Work::of(trial, name)?.serving()))),
             workers: trials.iter().find_map(|trial| workers(trial, name)),
         }
     };

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::FAILED_SHARE_MAX;
+use model::RequestOutcome;
 use plan::{Design, Figure, Limit};
 use record::{Record, Slice, SliceKind, Trial};
 use stats::capacity::{
@@ -12,7 +12,7 @@ use stats::capacity::{
 };
 
 use crate::only_if;
-use crate::variant::{complete, due_and_failed, few_merged, mean, total};
+use crate::variant::{complete, few_merged, mean, outcome, total};
 
 /// Share of a closed loop's throughput at which the search begins, and the factor from one step up to the next.
 const FIRST_SHARE: f64 = 0.7;
@@ -80,7 +80,7 @@ impl Clause {
     /// Its logarithm.
     fn headroom(&self, slices: &[&Slice]) -> Option<f64> {
         if self.is_of_failures() {
-            let (due, failed) = due_and_failed(slices);
+            let RequestOutcome { due, failed } = outcome(slices);
             let allowed = 1.0 - self.q;
             // None at all is taken for half of one, and never for more than is allowed.
             let least = 0.5_f64.min(0.5 * allowed * due as f64);
@@ -123,7 +123,7 @@ impl Clause {
 /// The histogram has failed responses at the time at which they came, which is early as a rule: the rank moves up by as many.
 pub(super) fn quantile_s(slices: &[&Slice], q: f64) -> Option<f64> {
     let responses = few_merged(slices.iter().filter_map(|slice| Some(&slice.counts.open.as_ref()?.response)));
-    let unexpected = total(slices, |slice| slice.counts.responses - slice.counts.successful);
+    let unexpected = total(slices, |slice| slice.counts.unexpected());
     let count = responses.count();
     only_if(count > 0)?;
     let rank = (q * count as f64).ceil().max(1.0) + unexpected as f64;
@@ -239,7 +239,7 @@ impl<'a> Window<'a> {
         let slices: Vec<&Slice> = trial.measured().collect();
         clause.headroom(&slices)?;
         let rate = rate(slices.first()?)?;
-        let (due, failed) = due_and_failed(&slices);
+        let RequestOutcome { due, failed } = outcome(&slices);
         let failures = Failures {
             rate,
             at_limit: at_limit_per_s(trial).unwrap_or(rate),
@@ -267,8 +267,7 @@ fn next_rate(record: &Record, variant: usize, at_limit_per_s: f64, found: Option
         let highest = || searched.bracket()[0].map(|tried| tried.rate);
         let crossing = searched.crossing().or_else(highest)? * at_limit_per_s / self::at_limit_per_s(trial)?;
         // A closed loop of which requests failed did less than the service can.
-        let (due, failed) = due_and_failed(last_closed(trial).as_slice());
-        if failed as f64 > FAILED_SHARE_MAX * due as f64 {
+        if outcome(last_closed(trial).as_slice()).is_void() {
             return Some(crossing);
         }
         // Short steps find too much. What responds evenly holds so much of what it does at its limit, and what does not holds less.

@@ -145,7 +145,8 @@ fn spin_varies_on(record: &Record, host: Option<&str>) -> Option<Seen> {
     quickest.sort_unstable();
     only_if(quickest.len() >= SPIN_BLOCKS_MIN)?;
     let (low, high) = (quickest[1], quickest[quickest.len() - 2]);
-    let share = (high - low) as f64 / quickest[quickest.len() / 2].max(1) as f64;
+    let typical = stats::median(quickest.iter().map(|ns| *ns as f64))?;
+    let share = (high - low) as f64 / typical.max(1.0);
     only_if(share > SPIN_SPREAD_MAX)?;
     let place = on(host);
     Some(warning(
@@ -178,10 +179,9 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
         let wall_ns = total(&slices, |slice| slice.counts.wall_ns());
         (wall_ns > 0).then(|| (bytes as f64 * 1e9 / wall_ns as f64, bytes, block))
     });
-    let mut trials: Vec<(f64, u64, &Block)> = fetched.collect();
-    trials.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (usual_per_s, median, _) = *trials.get(trials.len() / 2)?;
-    let (per_s, most, block) = *trials.last()?;
+    let trials: Vec<(f64, u64, &Block)> = fetched.collect();
+    let (usual_per_s, median, _) = stats::middle_by(trials.iter().copied(), |(per_s, ..)| *per_s)?;
+    let (per_s, most, block) = trials.into_iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
     only_if(per_s > DISK_BYTES_PER_S_MIN.max(DISK_RATIO_MAX * usual_per_s))?;
     let place = block.order.iter().position(|index| *index == variant.index).unwrap_or(0) + 1;
     let (block, of) = (block.number, block.order.len());

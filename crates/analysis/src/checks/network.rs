@@ -3,12 +3,12 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
-use model::{Asked, Cause, FAILED_SHARE_MAX, Phase, Protocol, Quantity, Until, evidence};
+use model::{Asked, Cause, FAILED_SHARE_MAX, Phase, Protocol, Quantity, Until, evidence, header};
 use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches, stretches_beside};
 use super::{GENERATOR_SHARE_MAX, Run, Seen, Variant, either, generator_share, only_if, total, warning};
-use crate::variant::{due_and_failed, slices};
+use crate::variant::{outcome, slices};
 
 /// Connections opened among services for each response from which on they are not reused: with a pool there are hundreds of responses
 /// to each, without one there is one or more.
@@ -104,11 +104,10 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let told = || format!("{refused} connections found no local port free (EADDRNOTAVAIL)");
     let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
-    let (due, failed) = due_and_failed(&slices);
-    let failed = failed as f64 / due.max(1) as f64;
+    let is_void = outcome(&slices).is_void();
     let remedy = "who closes a connection keeps its port for a minute, so that this measures how fast ports come back; keep connections (HTTP \
                   keep-alive, and a proxy's to its upstream), or widen net.ipv4.ip_local_port_range";
-    Some(either(refused > 0 || failed > FAILED_SHARE_MAX, told.join(", and "), remedy))
+    Some(either(refused > 0 || is_void, told.join(", and "), remedy))
 }
 
 /// What a listening socket dropped while a variant was measured, and how much there was to drop.
@@ -171,7 +170,7 @@ fn held_up(held: &Held, variants: &[&Variant<'_>]) -> Seen {
 }
 
 fn says_close(name: &str, value: &str) -> bool {
-    name.eq_ignore_ascii_case("connection")
+    header::is_same(name, "connection")
         && value.split(',').any(|word| word.trim().eq_ignore_ascii_case("close"))
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Quantity, evidence};
+use model::{Quantity, evidence, header};
 use plan::{Command, Comparison, Service, Source};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
@@ -64,30 +64,53 @@ fn no_effect(asked: &str, cpu_apart: f64, margin: f64) -> Option<Seen> {
 
 /// In what the plan starts two variants differently, if it could be seen: `services.api.command`.
 fn asked_difference(one: &plan::Variant, other: &plan::Variant) -> Option<String> {
-    only_if(
-        one.load == other.load && one.services.len() == other.services.len() && one.entry == other.entry,
-    )?;
+    // Each field is named here and below, so that none is forgotten. What is expected starts nothing.
+    let plan::Variant { name: _, levels: _, services, entry, load, expect: _ } = one;
+    only_if((entry, load, services.len()) == (&other.entry, &other.load, other.services.len()))?;
     let mut asked = Vec::new();
-    for (one, other) in one.services.iter().zip(&other.services) {
-        let (how, other_how) = (one.command()?, other.command()?);
-        // With these put to the same, nothing else may differ.
-        let (command, env) = (how.command.clone(), how.env.clone());
-        let (launcher, workers, stop_timeout) = (how.launcher, how.workers, how.stop_timeout);
-        let alike = Command { command, env, launcher, workers, stop_timeout, ..other_how.clone() };
-        let (source, ready_timeout) = (Source::Command(alike), one.ready_timeout);
-        only_if(*one == Service { source, ready_timeout, ..other.clone() })?;
-        let command_differs = how.command != other_how.command;
-        only_if(!command_differs || !is_unseen(how) && !is_unseen(other_how))?;
-        let parts = [
-            (command_differs, "command"),
-            (how.env != other_how.env, "env"),
-            (how.launcher != other_how.launcher, "launcher"),
-            (how.workers != other_how.workers, "workers"),
-        ];
-        let changed = parts.into_iter().filter(|(differs, _)| *differs);
-        asked.extend(changed.map(|(_, part)| format!("services.{}.{part}", one.name)));
+    for (one, other) in services.iter().zip(&other.services) {
+        // How long it may take to be ready changes nothing once it is.
+        let Service { name, source, ready, ready_timeout: _, needs } = one;
+        only_if((name, ready, needs) == (&other.name, &other.ready, &other.needs))?;
+        let (Source::Command(how), Source::Command(other_how)) = (source, &other.source) else { return None };
+        let changed = changed_parts(how, other_how)?.into_iter();
+        asked.extend(changed.map(|part| format!("services.{name}.{part}")));
     }
     (!asked.is_empty()).then(|| asked.join(", "))
+}
+
+/// The parts in which two commands differ; `None` where they differ in one that need not show.
+fn changed_parts(one: &Command, other: &Command) -> Option<Vec<&'static str>> {
+    let Command {
+        command,
+        env,
+        launcher,
+        workers,
+        directory,
+        host,
+        address,
+        container,
+        port,
+        pmx,
+        templates,
+        // How it ends changes nothing before.
+        stop_timeout: _,
+        // Seen in the run, and not asked for.
+        listens_on: _,
+        other_ports: _,
+    } = one;
+    let others = (&other.directory, &other.host, &other.address, &other.container);
+    only_if((directory, host, address, container) == others)?;
+    only_if((port, pmx, templates) == (&other.port, &other.pmx, &other.templates))?;
+    let command_differs = *command != other.command;
+    only_if(!command_differs || !is_unseen(one) && !is_unseen(other))?;
+    let parts = [
+        (command_differs, "command"),
+        (*env != other.env, "env"),
+        (*launcher != other.launcher, "launcher"),
+        (*workers != other.workers, "workers"),
+    ];
+    Some(parts.into_iter().filter(|(differs, _)| *differs).map(|(_, part)| part).collect())
 }
 
 fn is_unseen(command: &Command) -> bool {
@@ -170,17 +193,34 @@ fn differ(one: &[&Witness], other: &[&Witness]) -> bool {
         names
             .any(|name| steady(&one, name).zip(steady(&other, name)).is_some_and(|(one, other)| one != other))
     };
-    requests[0] != requests[1] || requests[0].iter().any(apart)
+    // It is looked for once, and so in no other look of the variant.
+    let coding = |of: &[&Witness]| of.iter().find_map(|witness| witness.coding_on_request.clone());
+    requests[0] != requests[1] || requests[0].iter().any(apart) || coding(one) != coding(other)
 }
 
 /// Of each answer to a request what may be held against another: status, content where it repeats, header fields.
 fn looks(witnesses: &[&Witness], request: &str) -> Vec<BTreeMap<String, String>> {
     let of = witnesses.iter().filter(|witness| witness.request == request);
     let look = |witness: &&Witness| {
-        let hash = witness.decoded_sha256.as_deref().filter(|_| witness.repeats).unwrap_or("changes");
-        let kept = witness.headers.iter().filter(|(name, _)| !is_one_of(IDLE_HEADERS, name));
-        let own = [(":status", witness.status.to_string()), (":content", hash.to_owned())];
-        kept.cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
+        let Witness {
+            status,
+            headers,
+            decoded_sha256,
+            repeats,
+            // By which it was chosen, and what was sent: the same of both.
+            request: _,
+            accept_encoding: _,
+            // What has other bytes has another hash, or another coding.
+            body_bytes: _,
+            decoded_bytes: _,
+            // By `differ`.
+            coding_on_request: _,
+        } = witness;
+        let hash = decoded_sha256.as_deref().filter(|_| *repeats).unwrap_or("changes");
+        let kept = headers.iter().map(|(name, value)| (header::key(name), value.clone()));
+        let kept = kept.filter(|(name, _)| !is_one_of(IDLE_HEADERS, name));
+        let own = [(":status", status.to_string()), (":content", hash.to_owned())];
+        kept.chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
     };
     of.map(look).collect()
 }

@@ -13,7 +13,7 @@ use record::{MachineUse, Record, ServiceUse, Slice, SliceKind, Trial};
 use super::client::GENERATOR_SHARE_MAX;
 use super::{Run, Seen, Variant, either, only_if, total, void, wall_ns, warning};
 use crate::metric::{BlockFigures, log_over};
-use crate::variant::{mean, median, merged};
+use crate::variant::{mean, merged};
 
 /// Part of what services could have used below which they were not what limited the throughput. Services at their limit used 0.88
 /// of it and more here, whatever the host took; what lies between is left alone.
@@ -143,7 +143,7 @@ impl Waiting {
         let trials = variant.trials.iter().copied().filter(|trial| trial.measured().next().is_some());
         let trials: Vec<&Trial> = trials.collect();
         let busy = |trial: &&Trial| busy(run.record, trial, &trial.measured().collect::<Vec<_>>());
-        let typical = median(trials.iter().map(busy))?;
+        let typical = stats::median(trials.iter().map(busy))?;
         only_if(typical < SATURATED_MIN && !is_at_limit(slices))?;
         let ok = total(slices, |slice| slice.counts.successful);
         let in_window = total(slices, |slice| slice.counts.successful_in_window);
@@ -232,8 +232,9 @@ fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
     let pair = run.pair(asked)?;
     let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;
-    let wanted =
-        |of: &Variant<'_>| median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)));
+    let wanted = |of: &Variant<'_>| {
+        stats::median(of.trials.iter().filter_map(|trial| wanted_confined(run.record, trial)))
+    };
     let (one, other) = (wanted(pair[0])?, wanted(pair[1])?);
     only_if(one.max(other) >= cores as f64 + LACKED_MIN)?;
     let apart = (one - other).abs() > LACKED_APART_MAX;

@@ -13,7 +13,6 @@ use stats::Effect;
 use super::{Run, Seen, Variant, only_if, warning};
 use crate::comparison::ratios;
 use crate::metric::{self, BlockFigures, log_over, of_slices};
-use crate::variant::median;
 
 /// The chance with which each of these checks may fire in a clean run, all variants and comparisons of it together. One in a thousand, so
 /// that all of them together stay far below one in a hundred; sizes that have to be reached as well make it rarer still.
@@ -336,7 +335,7 @@ fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
     let effect = stats::mean_effect(&slopes).filter(|_| slopes.len() >= LEAK_SLOPES_MIN)?;
     let nearly_all = rising as f64 >= LEAK_TRIALS_MIN * slopes.len() as f64;
     let sure = effect.t > 0.0 && effect.p / 2.0 <= alpha && nearly_all;
-    let typical = |of: fn(&Rise) -> f64| median(rises.iter().map(|one| of(one) as i64)).map(|one| one as f64);
+    let typical = |of: fn(&Rise) -> f64| stats::median(rises.iter().map(of));
     let (per_minute, bytes) = (typical(|rise| rise.bytes_per_minute)?, typical(|rise| rise.bytes)?);
     let (per_request, peak) = (typical(|rise| rise.bytes_per_request)?, typical(|rise| rise.peak as f64)?);
     only_if(sure && bytes >= LEAK_BYTES_MIN && per_minute > LEAK_SHARE_MIN * peak)?;

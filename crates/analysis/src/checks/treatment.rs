@@ -3,10 +3,11 @@
 //!
 //! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
 
-use model::{FailureKind, Quantity, evidence};
-use plan::{Contract, Factor, Plan, Service};
+use model::{FailureKind, Quantity, evidence, header};
+use plan::{Factor, Plan, Service};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
 
+use super::work::contract_of;
 use super::{Run, Seen, Variant, only_if, total, void, warning};
 
 /// Share of responses without a declared header from which on the effect was not applied, rather than lost now and then.
@@ -50,14 +51,14 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
     let slices: Vec<_> = trials.iter().flat_map(|trial| &trial.slices).collect();
     let of = total(&slices, |slice| slice.counts.responses);
     only_if(of > 0)?;
-    let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
+    let failing = |(name, accepted): (&'a String, &'a Vec<String>)| {
         let is_of_it =
-            |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if of.eq_ignore_ascii_case(header));
+            |kind: &FailureKind| matches!(kind, FailureKind::Header(of) if header::is_same(of, name));
         let failures = slices.iter().flat_map(|slice| &slice.counts.contract_failures);
         let failures: Vec<_> = failures.filter(|failure| is_of_it(&failure.kind)).collect();
         let failed = failures.iter().map(|failure| failure.count).sum();
         let instead = failures.first()?.example.clone();
-        Some(Failing { header, accepted, failed, of, instead })
+        Some(Failing { header: name, accepted, failed, of, instead })
     };
     let worst = variant.expect.headers.iter().filter_map(failing).max_by_key(|failing| failing.failed);
     Some(worst.filter(|worst| worst.failed as f64 >= UNTREATED_SHARE_MIN * of as f64))
@@ -65,8 +66,10 @@ fn in_load<'a>(variant: &'a plan::Variant, trials: &[&Trial]) -> Option<Option<F
 
 /// What every response lacked that was looked at before the load. One with another status than expected need not have the header.
 fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
-    let seen: Vec<&Witness> =
-        of.witnesses().filter(|witness| has_status(&of.plan.expect, witness.status)).collect();
+    // One with a contract of its own is held to nothing of the variant's.
+    let is_held = |witness: &&Witness| std::ptr::eq(contract_of(of.plan, &witness.request), &of.plan.expect);
+    let held = of.witnesses().filter(is_held);
+    let seen: Vec<&Witness> = held.filter(|witness| of.plan.expect.accepts_status(witness.status)).collect();
     let failing = |(header, accepted): (&'a String, &'a Vec<String>)| {
         let lacks = |witness: &&&Witness| !has(witness, header, accepted);
         let failed = seen.iter().filter(lacks).count();
@@ -79,16 +82,11 @@ fn before_load<'a>(of: &Variant<'a>) -> Option<Failing<'a>> {
 /// Whether the variant expects this status as a response to any of its requests.
 pub(crate) fn is_expected(variant: &plan::Variant, status: u16) -> bool {
     let mut requests = variant.load.requests.iter();
-    requests.any(|request| has_status(request.expect.as_ref().unwrap_or(&variant.expect), status))
-}
-
-/// Whether a contract accepts a response of this status.
-pub(super) fn has_status(contract: &Contract, status: u16) -> bool {
-    if contract.status.is_empty() { (200..300).contains(&status) } else { contract.status.contains(&status) }
+    requests.any(|request| request.expect.as_ref().unwrap_or(&variant.expect).accepts_status(status))
 }
 
 pub(super) fn values<'a>(witness: &'a Witness, name: &str) -> Vec<&'a str> {
-    let named = witness.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+    let named = witness.headers.iter().filter(|(other, _)| header::is_same(other, name));
     named.map(|(_, value)| value.as_str()).collect()
 }
 
@@ -126,9 +124,9 @@ fn listed<'a>(accepted: &'a [String]) -> String {
 
 /// What the requests say that they accept, the first of them that says anything.
 pub(super) fn accept_encoding(load: &plan::Load) -> Option<&str> {
-    let mut headers = load.requests.iter().flat_map(|request| &request.headers);
-    let said = headers.find(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
-    said.map(|(_, value)| value.as_str())
+    let mut said =
+        load.requests.iter().flat_map(|request| header::values(&request.headers, "accept-encoding"));
+    said.next().map(String::as_str)
 }
 
 /// The longest body, as far as it was seen with its coding undone; else the mean over the load.
@@ -142,7 +140,7 @@ fn body_bytes(of: &Variant<'_>) -> Option<u64> {
 /// What was seen besides, and what may help.
 fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static str) {
     let elsewhere = "see in the record's logs and in the processes' environments whether the setting arrives";
-    if !failing.header.eq_ignore_ascii_case("content-encoding") {
+    if !header::is_same(failing.header, "content-encoding") {
         return (String::new(), elsewhere);
     }
     let (accept, bytes) = (accept_encoding(&of.plan.load), body_bytes(of));

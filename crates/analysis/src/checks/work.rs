@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use model::quantity::many;
-use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, evidence};
-use plan::{Comparison, Contract, Load, Request};
+use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, RequestOutcome, evidence, header};
+use plan::{Comparison, Contract, Load, Request, comparable_contract};
 use record::{ContentSeen, ContractFailure, Slice, Witness};
 
-use super::treatment::{accept_encoding, has_status, values};
+use super::treatment::{accept_encoding, values};
 use super::{Run, Seen, Variant, either, only_if, void, warning};
 use crate::failure::{self, FailureClass, fruitless};
-use crate::variant::counted;
+use crate::variant::{counted, outcome};
 
 /// Relative difference in body bytes per response above which two variants do different work.
 const BODY_BYTES_TOLERANCE: f64 = 0.01;
@@ -24,9 +24,9 @@ const CONTENT_BYTES_MIN: u64 = 64;
 /// Too many requests had no expected response. In a capacity they count as never answered, and windows lie where as many fail as may.
 pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     only_if(run.plan.design.slo.is_empty())?;
-    let (due, failed) = (variant.sum(|slice| slice.counts.due()), variant.sum(|slice| slice.counts.failed()));
-    let share = failed as f64 / due.max(1) as f64;
-    only_if(share > FAILED_SHARE_MAX)?;
+    let outcome = outcome(&variant.slices);
+    only_if(outcome.is_void())?;
+    let (RequestOutcome { due, failed }, share) = (outcome, outcome.failed_share()?);
     let mut seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures);
     let example = |of: &ContractFailure| format!("; for example {}: {}", of.kind, of.example);
     let example = seen.next().map(example).unwrap_or_default();
@@ -215,7 +215,7 @@ impl<'a> Pair<'a> {
     fn difference(&self, one: &Looks<'_>, other: &Looks<'_>) -> Option<(bool, Evidence)> {
         let request = one.first()?.request.as_str();
         let (status, other_status) = (status(one)?, status(other)?);
-        let expected = |side: usize, status| has_status(contract_of(self.variants[side], request), status);
+        let expected = |side: usize, status| contract_of(self.variants[side], request).accepts_status(status);
         // What is not expected counts as an error, and is told as such.
         only_if(expected(0, status) && expected(1, other_status))?;
         let declared = self.declares(request);
@@ -262,7 +262,7 @@ impl<'a> Pair<'a> {
             (one, other) => one.is_none() && other.is_none(),
         };
         let same_contract = is_same_contract(contract_of(one, request), contract_of(other, request));
-        !is_same || !same_contract || !is_same_user(&one.load, &other.load)
+        !is_same || !same_contract || !is_same_user(&one.load, &other.load, self.across_commits)
     }
 
     /// Whether what was sent before the load accounts for what was sent during it: contents are known, repeat, and only their
@@ -279,7 +279,9 @@ impl<'a> Pair<'a> {
             !all.is_empty() && all.iter().all(known) && if load.is_mix() { each } else { one }
         };
         let coding = |looks: Looks<'_>| looks.first().map(|look| values(look, "content-encoding").join(", "));
-        let declared = |of: &plan::Variant| of.expect.headers.contains_key("content-encoding");
+        let declared = |of: &plan::Variant| {
+            of.expect.headers.keys().any(|name| header::is_same(name, "content-encoding"))
+        };
         let codings_declared = self.variants.into_iter().any(declared)
             || accept_encoding(loads[0]) != accept_encoding(loads[1])
             || self.requests().all(|(one, other)| coding(one) == coding(other));
@@ -293,7 +295,7 @@ fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
 }
 
 /// The contract for the responses to a request.
-fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
+pub(super) fn contract_of<'a>(variant: &'a plan::Variant, request: &str) -> &'a Contract {
     named(&variant.load, request).and_then(|request| request.expect.as_ref()).unwrap_or(&variant.expect)
 }
 
@@ -316,8 +318,8 @@ fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool
         capture: _,
     } = one;
     let sent = |headers: &[(String, String)]| -> Vec<(String, String)> {
-        let chosen = headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("accept-encoding"));
-        chosen.cloned().collect()
+        let chosen = headers.iter().filter(|(name, _)| !header::is_same(name, "accept-encoding"));
+        chosen.map(|(name, value)| (header::key(name), value.clone())).collect()
     };
     let is_same_file = |one: &Option<PathBuf>, other: &Option<PathBuf>| match (one, other) {
         (Some(one), Some(other)) if across_commits => one.file_name() == other.file_name(),
@@ -331,20 +333,41 @@ fn is_same_request(one: &Request, other: &Request, across_commits: bool) -> bool
 
 /// Whether two contracts are the same. Codings do not count, for they are undone.
 fn is_same_contract(one: &Contract, other: &Contract) -> bool {
-    let Contract { status, headers, body_bytes, content } = one;
-    let coded = |name: &str| ["content-encoding", "vary"].iter().any(|of| name.eq_ignore_ascii_case(of));
-    let others = other.headers.iter().filter(|(name, _)| !coded(name));
-    (status, body_bytes, content) == (&other.status, &other.body_bytes, &other.content)
-        && headers.iter().filter(|(name, _)| !coded(name)).eq(others)
+    let without_codings = |of: &Contract| {
+        let mut contract = comparable_contract(of);
+        contract.headers.retain(|name, _| !["content-encoding", "vary"].contains(&name.as_str()));
+        contract
+    };
+    without_codings(one) == without_codings(other)
 }
 
-/// Whether connections carry the same state: values captured in their log-in, and cookies.
-fn is_same_user(one: &Load, other: &Load) -> bool {
-    let log_in = |load: &'_ Load| -> Vec<(String, Vec<_>)> {
-        let once = load.requests.iter().filter(|request| request.once);
-        once.map(|request| (request.path.clone(), request.capture.clone())).collect()
+/// Whether connections carry the same state: who logs in, with which values captured, and cookies.
+fn is_same_user(one: &Load, other: &Load, across_commits: bool) -> bool {
+    let Load {
+        requests,
+        cookies,
+        // How, how often and over which way requests are sent is no state that responses could show.
+        connections: _,
+        connections_typed: _,
+        threads: _,
+        rate_per_s: _,
+        timeout: _,
+        protocol: _,
+        tls: _,
+        keep_alive: _,
+        sources: _,
+        sample_every: _,
+        network: _,
+        think: _,
+    } = one;
+    let log_in = |requests: &'_ [Request]| -> Vec<Request> {
+        requests.iter().filter(|request| request.once).cloned().collect()
     };
-    one.cookies == other.cookies && log_in(one) == log_in(other)
+    let (first, others) = (log_in(requests), log_in(&other.requests));
+    let is_same = |(one, other): (&Request, &Request)| {
+        is_same_request(one, other, across_commits) && one.capture == other.capture
+    };
+    *cookies == other.cookies && first.len() == others.len() && first.iter().zip(&others).all(is_same)
 }
 
 /// Whether two variants expect other statuses or contents, of all requests or of one.
@@ -381,4 +404,62 @@ fn hash<'a>(looks: &Looks<'a>) -> Option<&'a str> {
 fn content_type(looks: &Looks<'_>) -> String {
     let all = looks.first().map(|look| values(look, "content-type").join(", ")).unwrap_or_default();
     if all.is_empty() { "none".to_owned() } else { all }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn request(value: &Value) -> Request {
+        serde_json::from_value(value.clone()).expect("a request")
+    }
+
+    /// A request without a field that is empty.
+    fn full() -> Value {
+        json!({
+            "name": "log in", "weight": 2, "method": "POST", "path": "/in", "headers": [["X-User", "1"], ["Accept-Encoding", "br"]],
+            "body": "a", "body_file": "/f/body", "values": "/f/rows.csv", "once": true, "capture": [["token", {"json": "/t"}]],
+            "expect": {"status": [200], "headers": {}, "body_bytes": null},
+        })
+    }
+
+    #[test]
+    fn each_change_of_a_request_is_noticed() {
+        let is_same = |other: &Value| is_same_request(&request(&full()), &request(other), false);
+        let mut unnoticed: Vec<String> = full().as_object().expect("an object").keys().cloned().collect();
+        // So that a new field is among them.
+        let written = serde_json::to_value(request(&full())).expect("JSON");
+        assert_eq!(written.as_object().expect("an object").len(), unnoticed.len());
+        unnoticed.retain(|name| {
+            let mut other = full();
+            other[name] = match &other[name] {
+                Value::String(text) => format!("{text}x").into(),
+                Value::Number(_) => 7.into(),
+                Value::Bool(truth) => (!truth).into(),
+                Value::Object(_) => Value::Null,
+                _ => json!([]),
+            };
+            is_same(&other)
+        });
+        unnoticed.sort();
+        assert_eq!(unnoticed, ["capture", "expect", "name", "once", "weight"]);
+        let spelled =
+            |from: &str, to: &str| serde_json::from_str(&full().to_string().replace(from, to)).expect("JSON");
+        assert!(is_same(&spelled("X-User", "x-user")) && is_same(&spelled("\"br\"", "\"gzip\"")));
+        assert!(!is_same(&spelled("\"1\"", "\"2\"")));
+    }
+
+    #[test]
+    fn who_logs_in_otherwise_is_another_user() {
+        let load = |body: &str| {
+            let mut first = full();
+            first["body"] = body.into();
+            Load { requests: vec![request(&first), Request::default()], ..Load::default() }
+        };
+        assert!(is_same_user(&load("a"), &load("a"), false));
+        assert!(!is_same_user(&load("a"), &load("b"), false));
+        assert!(!is_same_user(&load("a"), &Load::default(), false));
+    }
 }

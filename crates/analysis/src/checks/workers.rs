@@ -7,7 +7,7 @@ use model::{Quantity, evidence};
 use record::{Trial, WorkersLost};
 
 use super::{Run, Seen, Variant, either, only_if, void, warning};
-use crate::variant::{Work, median, workers};
+use crate::variant::{Work, middle_count, workers};
 
 /// Of the trials of a variant, the part with one serving process from which on the variant is another than was asked for.
 const ALONE_SHARE_VOID: f64 = 0.5;
@@ -66,7 +66,7 @@ pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
 pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<Seen> {
     let started = variant.trials.first()?.started.services.iter();
     let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
-    let serving = median(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
+    let serving = middle_count(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
     only_if(cpus > 0 && serving as usize > cpus)?;
     let plural = if cpus == 1 { "" } else { "s" };
     Some(warning(
@@ -92,9 +92,8 @@ pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<See
     let asked = workers(variant.trials.first()?, service).filter(|asked| *asked >= 2)?;
     let works: Vec<Work> = variant.trials.iter().filter_map(|trial| Work::of(trial, service)).collect();
     only_if(!works.is_empty() && works.iter().all(|work| work.serving() >= asked))?;
-    let mut by_skew: Vec<(f64, &Work)> = works.iter().map(|work| (skew(work, asked), work)).collect();
-    by_skew.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (typical, work) = by_skew[by_skew.len() / 2];
+    let by_skew = works.iter().map(|work| (skew(work, asked), work));
+    let (typical, work) = stats::middle_by(by_skew, |(skew, _)| *skew)?;
     only_if(typical > UNEVEN_MAX)?;
     let shares: Vec<String> =
         work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();

@@ -129,7 +129,7 @@ impl Window<'_> {
             return None;
         };
         let late = self.is_client_late();
-        let bad = counts.responses - counts.successful + counts.broken;
+        let bad = counts.unexpected() + counts.broken;
         let buckets = counts.successful_per_100_ms.len();
         let open = counts.open.as_ref();
         let behind = open.and_then(|open| open.sent_share()).is_some_and(|sent| sent < SENT_SHARE_MIN)

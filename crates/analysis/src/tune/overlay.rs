@@ -106,7 +106,23 @@ impl Started {
         let mut changes: Vec<Change> = levels.flat_map(|level| level.changes.iter().cloned()).collect();
         // The program and its flags are the first words until something is put before them.
         changes.sort_by_key(|change| matches!(change, Change::Before(_)));
-        let Command { command: words, env, launcher, workers, pmx, .. } = &mut self.command;
+        // The fields that a change may set. Every other is named here, and none of them is in `overlay`.
+        let Command {
+            command: words,
+            env,
+            launcher,
+            workers,
+            pmx,
+            directory: _,
+            host: _,
+            address: _,
+            container: _,
+            port: _,
+            listens_on: _,
+            other_ports: _,
+            stop_timeout: _,
+            templates: _,
+        } = &mut self.command;
         for change in changes {
             match change {
                 Change::Env(name, value) => drop(env.insert(name, value)),
@@ -152,7 +168,8 @@ fn overlay(base: &Variant, settings: &[Setting], row: &Row) -> Table {
     if !env.is_empty() {
         own.insert("env".into(), env.into());
     }
-    if let (true, Some(Workers::Number(workers))) = (after.workers != before.workers, after.workers) {
+    let is_other = (after.launcher, after.workers) != (before.launcher, before.workers);
+    if let (true, Some(Workers::Number(workers))) = (is_other, after.workers) {
         own.insert("launcher".into(), after.launcher.name().into());
         own.insert("workers".into(), i64::from(workers).into());
     }
@@ -198,5 +215,16 @@ mod tests {
         assert_eq!(command, ["nice", "node22", "--z", "a.js"]);
         assert_eq!(env["NODE_OPTIONS"], "--x --y --w");
         assert_eq!((launcher, workers), (Launcher::Cluster, Some(Workers::Number(2))));
+    }
+
+    #[test]
+    fn a_launcher_is_changed_beside_equal_workers() {
+        let text =
+            "name = \"x\"\n[services.api]\ncommand = [\"node\", \"a.js\", \"{workers}\"]\nworkers = 2\n";
+        let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
+        let level = Level { name: String::new(), changes: vec![Change::Cluster(2)] };
+        let setting = Setting { levels: vec![level], ..Setting::default() };
+        let level = overlay(&plan.variants[0], &[setting], &vec![1]);
+        assert_eq!(level["api"]["launcher"].as_str(), Some("cluster"));
     }
 }

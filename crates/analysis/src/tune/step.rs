@@ -189,13 +189,26 @@ pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
 pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
     for now in witnesses(after) {
         let Some(was) = witnesses(before).find(|was| was.request == now.request) else { continue };
-        if was.status != now.status {
-            return Err(format!("{} responds with {} instead of {}", now.request, now.status, was.status));
+        let Witness {
+            request,
+            status,
+            decoded_sha256,
+            repeats,
+            // Told beside the hash.
+            body_bytes: _,
+            decoded_bytes: _,
+            // A setting may well change these: a proxy names itself, and compresses.
+            headers: _,
+            accept_encoding: _,
+            coding_on_request: _,
+        } = now;
+        if was.status != *status {
+            return Err(format!("{request} responds with {status} instead of {}", was.status));
         }
-        let (Some(one), Some(other)) = (&was.decoded_sha256, &now.decoded_sha256) else { continue };
-        if was.repeats && now.repeats && one != other {
+        let (Some(one), Some(other)) = (&was.decoded_sha256, decoded_sha256) else { continue };
+        if was.repeats && *repeats && one != other {
             let bytes = |witness: &Witness| witness.decoded_bytes.unwrap_or(witness.body_bytes);
-            let (was, now, request) = (bytes(was), bytes(now), &now.request);
+            let (was, now) = (bytes(was), bytes(now));
             return Err(format!("{request} responds with another body ({now} bytes, {was} before)"));
         }
     }
