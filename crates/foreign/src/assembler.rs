@@ -8,7 +8,7 @@ use crate::draft::{Draft, Taken};
 use crate::heading::{Heading, Headings};
 use crate::json::Collector;
 use crate::line;
-use crate::run::{Lines, Run};
+use crate::run::{Lines, Load, Run};
 use crate::source::{RUNS_MAX, Transcript};
 use crate::tools::{self, Pace, Tool};
 use crate::words;
@@ -293,46 +293,72 @@ fn title(value: &serde_json::Value) -> Option<String> {
     (!title.trim().is_empty()).then(|| title.trim().to_owned())
 }
 
+/// How far the length that a tool prints may be from the one that it was asked for: vegeta prints how long it took to send.
+const LENGTH_TOLERANCE: f64 = 0.05;
+
 /// Whether a command line may be the one that made this run: what both tell must not differ.
 fn fits(run: &Run, command: &Command) -> bool {
-    let same_tool = run.tool.prints_as(command.tool);
-    let asked = &command.load;
+    let Command { tool, text: _, url, load: asked } = command;
+    let same_tool = run.tool.prints_as(*tool);
+    let Load {
+        connections,
+        threads,
+        duration_s,
+        requests,
+        pipelining,
+        // What is printed is the rate that came about, and of the others nothing.
+        rate_per_s: _,
+        keep_alive: _,
+        accept_encoding: _,
+    } = asked;
     let agrees =
-        |one: Option<u64>, other: Option<u64>| one.zip(other).is_none_or(|(one, other)| one == other);
-    let same_load =
-        agrees(run.load.connections, asked.connections) && agrees(run.load.threads, asked.threads);
+        |one: Option<u64>, other: &Option<u64>| one.zip(*other).is_none_or(|(one, other)| one == other);
+    let same_load = agrees(run.load.connections, connections)
+        && agrees(run.load.threads, threads)
+        && agrees(run.load.requests, requests)
+        && agrees(run.load.pipelining, pipelining);
+    let lengths = run.load.duration_s.zip(duration_s.filter(|seconds| *seconds > 0.0));
+    let same_length = lengths.is_none_or(|(one, other)| (one / other - 1.0).abs() <= LENGTH_TOLERANCE);
     // Addresses in write-ups are often shortened; what stands behind the host must agree.
     let path =
         |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/').to_owned();
-    let urls = run.url.as_ref().zip(command.url.as_ref());
+    let urls = run.url.as_ref().zip(url.as_ref());
     let same_url = urls.is_none_or(|(one, other)| path(one) == path(other));
-    same_tool && same_load && same_url
+    same_tool && same_load && same_length && same_url
 }
 
 impl Run {
     /// Fills in what only the command line tells.
     fn fill(&mut self, command: Command) {
-        let asked = command.load;
+        let Command { tool, text, url, load: asked } = command;
+        let Load {
+            connections,
+            threads,
+            duration_s,
+            requests,
+            rate_per_s,
+            keep_alive,
+            pipelining,
+            accept_encoding,
+        } = asked;
         let load = &mut self.load;
-        load.connections = load.connections.or(asked.connections);
-        load.threads = load.threads.or(asked.threads);
-        load.duration_s = load.duration_s.or(asked.duration_s);
-        load.requests = load.requests.or(asked.requests);
+        load.connections = load.connections.or(connections);
+        load.threads = load.threads.or(threads);
+        load.duration_s = load.duration_s.or(duration_s);
+        load.requests = load.requests.or(requests);
         // What prints the rate that it reached does not say what it was asked for.
-        if let (Pace::Rate, Some(rate), Some(seconds)) =
-            (self.tool.row().pace, asked.rate_per_s, load.duration_s)
-        {
+        if let (Pace::Rate, Some(rate), Some(seconds)) = (self.tool.row().pace, rate_per_s, load.duration_s) {
             let short = rate * seconds - self.requests.unwrap_or(0) as f64;
             self.unsent = Some(short.max(0.0) as u64);
         }
-        load.rate_per_s = load.rate_per_s.or(asked.rate_per_s);
-        load.keep_alive = load.keep_alive.or(asked.keep_alive);
-        load.pipelining = load.pipelining.or(asked.pipelining);
-        load.accept_encoding = load.accept_encoding.take().or(asked.accept_encoding);
-        self.url = self.url.take().or(command.url);
-        if command.tool == Tool::Wrk2 && self.tool == Tool::Wrk {
+        load.rate_per_s = load.rate_per_s.or(rate_per_s);
+        load.keep_alive = load.keep_alive.or(keep_alive);
+        load.pipelining = load.pipelining.or(pipelining);
+        load.accept_encoding = load.accept_encoding.take().or(accept_encoding);
+        self.url = self.url.take().or(url);
+        if tool == Tool::Wrk2 && self.tool == Tool::Wrk {
             self.tool = Tool::Wrk2;
         }
-        self.command = Some(command.text);
+        self.command = Some(text);
     }
 }

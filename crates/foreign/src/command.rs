@@ -135,7 +135,7 @@ impl Load {
             Meaning::NoCompression => self.accept_encoding = Some(String::new()),
             Meaning::Header => {
                 if let Some((name, value)) = value.split_once([':', '='])
-                    && name.trim().eq_ignore_ascii_case("accept-encoding")
+                    && model::header::is_same(name.trim(), "accept-encoding")
                 {
                     self.accept_encoding = Some(value.trim().to_owned());
                 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::Audit;
 use crate::findings::{About, Check, Found};
 use crate::group::{Group, LEVEL};
-use crate::run::Run;
+use crate::run::{Load, Run};
 
 /// What two labels say of each other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -145,15 +145,10 @@ fn worth_of_interval(one: &Group, other: &Group) -> String {
 fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> {
     let first = |group: &Group| group.runs.first().and_then(|at| audit.runs.get(*at));
     let (one, other) = (first(one)?, first(other)?);
-    let number = |value: Option<u64>, noun: &str| value.map(|value| many(value, noun));
     let asked = |run: &Run| {
-        [
-            Some(run.tool.name().to_owned()),
-            number(run.load.connections, "connection"),
-            run.load.duration_s.map(quantity::span),
-            run.path().map(str::to_owned),
-            run.bytes_per_response().map(quantity::bytes),
-        ]
+        let loaded = asked_of(&run.load).into_iter();
+        let others = [run.path().map(str::to_owned), run.bytes_per_response().map(quantity::bytes)];
+        std::iter::once(Some(run.tool.name().to_owned())).chain(loaded).chain(others).collect::<Vec<_>>()
     };
     let differing = asked(one).into_iter().zip(asked(other)).filter_map(|pair| match pair {
         (Some(one), Some(other)) if one != other => Some(format!("{one} vs {other}")),
@@ -161,6 +156,36 @@ fn asked_otherwise(audit: &Audit, one: &Group, other: &Group) -> Option<String> 
     });
     let differing = differing.collect::<Vec<_>>().join(", ");
     (!differing.is_empty()).then(|| format!("the sides differ in more than their labels: {differing}"))
+}
+
+/// What a load was to be, in words; `None` of what its tool does not tell.
+fn asked_of(load: &Load) -> [Option<String>; 8] {
+    // Each field is named, so that none is forgotten.
+    let Load {
+        connections,
+        threads,
+        duration_s,
+        requests,
+        rate_per_s,
+        keep_alive,
+        pipelining,
+        accept_encoding,
+    } = load;
+    let number = |value: &Option<u64>, noun: &str| value.map(|value| many(value, noun));
+    let coding = |coding: &String| match coding.as_str() {
+        "" => "no Accept-Encoding".to_owned(),
+        coding => format!("Accept-Encoding: {coding}"),
+    };
+    [
+        number(connections, "connection"),
+        number(threads, "thread"),
+        duration_s.map(quantity::span),
+        number(requests, "request"),
+        rate_per_s.map(quantity::rate),
+        keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
+        pipelining.map(|depth| format!("pipelining {depth}")),
+        accept_encoding.as_ref().map(coding),
+    ]
 }
 
 fn warned(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
@@ -184,5 +209,40 @@ impl Sides {
     /// Whether there is none.
     pub fn is_void(&self) -> bool {
         matches!(self, Sides::Invalid { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_of_what_was_asked_is_noticed() {
+        // Not one field is left to a default, so that a new one does not compile without a change here.
+        let full = Load {
+            connections: Some(8),
+            threads: Some(2),
+            duration_s: Some(30.0),
+            requests: Some(1000),
+            rate_per_s: Some(100.0),
+            keep_alive: Some(true),
+            pipelining: Some(1),
+            accept_encoding: Some("br".to_owned()),
+        };
+        let changes: [fn(&mut Load); 8] = [
+            |load| load.connections = Some(9),
+            |load| load.threads = Some(3),
+            |load| load.duration_s = Some(31.0),
+            |load| load.requests = Some(1001),
+            |load| load.rate_per_s = Some(200.0),
+            |load| load.keep_alive = Some(false),
+            |load| load.pipelining = Some(2),
+            |load| load.accept_encoding = Some(String::new()),
+        ];
+        for (place, change) in changes.into_iter().enumerate() {
+            let mut other = full.clone();
+            change(&mut other);
+            assert_ne!(asked_of(&full)[place], asked_of(&other)[place]);
+        }
     }
 }

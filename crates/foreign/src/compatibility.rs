@@ -118,7 +118,8 @@ impl Translation {
 
 /// Whether one of these header lines has this name.
 pub(crate) fn has_header<'a>(mut headers: impl Iterator<Item = &'a str>, name: &str) -> bool {
-    headers.any(|line| line.split_once(':').is_some_and(|(given, _)| given.trim().eq_ignore_ascii_case(name)))
+    headers
+        .any(|line| line.split_once(':').is_some_and(|(given, _)| model::header::is_same(given.trim(), name)))
 }
 
 /// The options of a program.

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use model::quantity::rate;
 use model::text::cut_start;
 
-use crate::run::{Run, parts};
+use crate::run::{Load, Run, parts};
 use crate::words;
 
 /// Longer labels are cut.
@@ -42,20 +42,31 @@ impl Identity {
         if path.last().is_none_or(|last| last.starts_with("cd ")) {
             path.push(run.tool.name().to_owned());
         }
-        let load = &run.load;
-        let count = |value: Option<u64>, noun: &str| value.map(|value| format!("{value} {noun}"));
+        // Each field is named, so that none is forgotten.
+        let Load {
+            connections,
+            threads,
+            duration_s,
+            requests,
+            rate_per_s,
+            keep_alive,
+            pipelining,
+            accept_encoding,
+        } = &run.load;
+        let count = |value: &Option<u64>, noun: &str| value.map(|value| format!("{value} {noun}"));
         // What tells runs apart, the most telling first.
         let settings = [
             run.url.as_deref().map(short_url),
-            count(load.connections, "connections"),
+            count(connections, "connections"),
             // As asked for, or as vegeta tells what came of it, which differs in the fourth digit from run to run.
-            load.rate_per_s.map(rate),
-            load.accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
-            load.pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
+            rate_per_s.map(rate),
+            accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
+            pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
             Some(run.tool.name().to_owned()),
-            count(load.threads, "threads"),
-            load.keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
-            load.duration_s.map(|seconds| format!("{seconds:.0} s")),
+            count(threads, "threads"),
+            keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
+            duration_s.map(|seconds| format!("{seconds:.0} s")),
+            count(requests, "requests"),
             Some(run.near.clone()),
             run.command.clone(),
             run.turn.map(|turn| format!("turn {turn}")),
@@ -128,4 +139,20 @@ fn text(label: &[String]) -> String {
 fn short_url(url: &str) -> String {
     let (host, path) = parts(url);
     if path == "/" { host.to_owned() } else { format!("{host}{path}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::Tool;
+
+    #[test]
+    fn runs_of_other_lengths_are_no_repeats() {
+        let of = |requests| {
+            let load = Load { requests: Some(requests), ..Load::default() };
+            Identity::of(&Run { load, ..Run::new(Tool::Autocannon) }, false)
+        };
+        assert_eq!(of(1000), of(1000));
+        assert_ne!(of(1000), of(9000));
+    }
 }

@@ -59,12 +59,19 @@ pub struct Failures {
 impl Failures {
     /// Failures of connections: none of them is a response.
     pub fn socket(&self) -> u64 {
-        [self.connect, self.read, self.write, self.other].into_iter().flatten().fold(0, u64::saturating_add)
+        // Each field is named, so that none is forgotten.
+        let Failures { connect, read, write, other, timeouts: _, status: _, length: _ } = self;
+        [connect, read, write, other].into_iter().flatten().fold(0, |sum, more| sum.saturating_add(*more))
+    }
+
+    /// Requests that got no response.
+    pub fn unanswered(&self) -> u64 {
+        self.socket().saturating_add(self.timeouts.unwrap_or(0))
     }
 
     /// All but differing lengths, which are no failures.
     pub fn total(&self) -> u64 {
-        [self.timeouts, self.status].into_iter().flatten().fold(self.socket(), u64::saturating_add)
+        self.unanswered().saturating_add(self.status.unwrap_or(0))
     }
 }
 
@@ -182,8 +189,7 @@ impl Run {
 
     /// The requests without those that got no response, where the tool counts these too.
     pub(crate) fn responses(&self) -> Option<u64> {
-        let of = &self.failures;
-        let failed = of.timeouts.unwrap_or(0).saturating_add(of.socket());
+        let failed = self.failures.unanswered();
         let counted = self.tool.row().rate_of == RateOf::Requests;
         self.requests.map(|requests| if counted { requests.saturating_sub(failed) } else { requests })
     }

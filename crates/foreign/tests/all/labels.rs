@@ -60,6 +60,16 @@ fn what_the_load_generator_was_asked_for_tells_runs_apart() {
 }
 
 #[test]
+fn a_command_of_another_length_is_that_of_another_run() {
+    let of = |command: &str| {
+        let text = format!("{command}\n{}", unnamed(100_000));
+        audit("notes.txt", text.as_bytes()).runs[0].command.clone()
+    };
+    assert!(of(WRK).is_some());
+    assert_eq!(of("$ wrk -d5s -H 'Accept-Encoding: br' http://192.0.2.7/items"), None);
+}
+
+#[test]
 fn headings_of_any_form_tell_runs_apart() {
     for (one, other) in [
         ("<details><summary>Before</summary>", "<details><summary>After</summary>"),
