@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts};
+use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts, header};
 
 use crate::Contract;
 use crate::content::{Content, ContentReader};
@@ -105,11 +105,7 @@ impl Check {
     /// Looks at a final head. An example of a breach is kept here, the breach is counted by [`Check::body`].
     pub(crate) fn head(&mut self, endpoint: u16, head: &Head<'_>) -> Option<Breach> {
         let Endpoint { contract, failures, .. } = &mut self.endpoints[usize::from(endpoint)];
-        let met = match contract.status.as_slice() {
-            [] => (200..300).contains(&head.status),
-            accepted => accepted.contains(&head.status),
-        };
-        if !met {
+        if !contract.accepts_status(head.status) {
             return Some(note(failures, |kind| *kind == FailureKind::Status, || seen_status(head)));
         }
         let (name, _) = contract.headers.iter().find(|(name, accepted)| !has(head, name, accepted))?;
@@ -244,8 +240,8 @@ fn has(head: &Head<'_>, name: &str, accepted: &[String]) -> bool {
 pub(crate) fn values<'a>(head: &Head<'a>, name: &str) -> impl Iterator<Item = Cow<'a, [u8]>> {
     head.headers
         .iter()
-        .filter(move |header| header.name.eq_ignore_ascii_case(name))
-        .map(|header| unfolded(header.value.trim_ascii()))
+        .filter(move |field| header::is_same(field.name, name))
+        .map(|field| unfolded(field.value.trim_ascii()))
 }
 
 /// A value on one line: each fold, with the blanks around it, is one blank (RFC 9112, section 5.2).

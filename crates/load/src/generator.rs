@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use model::{BUCKET_NS, Counts, Windows};
+use model::{BUCKET_NS, Counts, Windows, header};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -210,7 +210,7 @@ pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
 fn requests(spec: &LoadSpec) -> Vec<Request> {
     let mut requests: Vec<Request> = spec.all_requests().cloned().collect();
     for request in requests.iter_mut().filter(|_| !spec.keep_alive) {
-        if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("connection")) {
+        if !header::has(&request.headers, "connection") {
             request.headers.push(("Connection".into(), "close".into()));
         }
     }

@@ -310,7 +310,7 @@ enum Coding {
 fn said(headers: &[httparse::Header<'_>]) -> Said {
     let mut said = Said { length: Ok(None), coding: Coding::None, close: false, keep_alive: false };
     for header in headers {
-        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let is = |name: &str| model::header::is_same(header.name, name);
         let each = match header.name.len() {
             10 if is("connection") => Said::connection,
             14 if is("content-length") => Said::content_length,

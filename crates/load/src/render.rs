@@ -7,6 +7,8 @@ mod template;
 
 use std::io::Write;
 
+use model::header;
+
 use crate::error::refuse;
 use crate::reader::is_token;
 use crate::values::shown;
@@ -145,7 +147,7 @@ impl<'r> Renderer<'r> {
         let mut wants_cookies = self.cookies;
         for ((name, _), template) in request.headers.iter().zip(&self.headers) {
             self.push_header((row, name), template, out, &mut holes)?;
-            if wants_cookies && name.eq_ignore_ascii_case("cookie") {
+            if wants_cookies && header::is_same(name, "cookie") {
                 wants_cookies = false;
                 holes.push(Hole { at: out.len() - 2, what: Filling::MoreCookies });
             }
@@ -184,7 +186,7 @@ impl<'r> Renderer<'r> {
             Ok(())
         })?;
         let length = self.filled_body.len();
-        if name.eq_ignore_ascii_case("content-length")
+        if header::is_same(name, "content-length")
             && out[start..].trim_ascii() != length.to_string().as_bytes()
         {
             let value = String::from_utf8_lossy(&out[start..]);
@@ -238,7 +240,7 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 fn has(request: &Request, name: &str) -> bool {
-    request.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
+    header::has(&request.headers, name)
 }
 
 /// RFC 9110, section 8.6: a length of zero is said where the method could have had a body.
@@ -255,7 +257,7 @@ fn is_json(request: &Request) -> bool {
         let media_type = value.split(';').next().unwrap_or_default().trim();
         media_type.to_ascii_lowercase().ends_with("json")
     };
-    request.headers.iter().any(|(name, value)| name.eq_ignore_ascii_case(CONTENT_TYPE) && is_json(value))
+    header::values(&request.headers, CONTENT_TYPE).any(|value| is_json(value))
 }
 
 fn read(field: &'static str, text: &[u8], names: Names<'_>) -> Result<Template, LoadError> {
@@ -272,7 +274,7 @@ fn header(name: &str, value: &str, names: Names<'_>) -> Result<Template, LoadErr
         // Without the value, which may be a secret.
         return refuse("load.headers", format!("{name}: its value contains a control character"));
     }
-    if template.has_columns() && name.eq_ignore_ascii_case(CONTENT_TYPE) {
+    if template.has_columns() && header::is_same(name, CONTENT_TYPE) {
         let problem =
             format!("{name}: {value:?} decides how values are written into the body and has one itself");
         return refuse("load.headers", problem + "; make a request of each type");

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::fmt::rfc2822::DateTimeParser;
-use model::ResponseField;
+use model::{ResponseField, header};
 use serde_json::value::RawValue;
 
 use crate::arena::{Choice, RequestArena};
@@ -55,7 +55,7 @@ pub(crate) struct Own {
 impl Own {
     /// Looks at the head of the response. True where the content is to be kept.
     pub(crate) fn note(&mut self, head: &Head<'_>) -> bool {
-        let is_wanted = |name: &str| self.step.is_some() || name.eq_ignore_ascii_case("set-cookie");
+        let is_wanted = |name: &str| self.step.is_some() || header::is_same(name, "set-cookie");
         let wanted = head.headers.iter().filter(|header| is_wanted(header.name));
         let field = |header: &httparse::Header<'_>| {
             (header.name.to_owned(), unfolded(header.value.trim_ascii()).into_owned())
@@ -133,7 +133,7 @@ impl User {
         if !self.settings.users.cookies {
             return;
         }
-        for (_, value) in own.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")) {
+        for value in header::values(&own.fields, "set-cookie") {
             let read = Cookie::read(value, path_of(&own.bytes), self.settings.now_s);
             let Some((cookie, is_over)) = read else { continue };
             let is_same = |known: &Cookie| (&known.name, &known.path) == (&cookie.name, &cookie.path);
@@ -180,8 +180,8 @@ impl User {
 fn found<'a>(field: &ResponseField, own: &'a Own, content: Option<&[u8]>) -> Result<Cow<'a, str>, String> {
     match field {
         ResponseField::Header(wanted) => {
-            let value = own.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-            let (_, value) = value.ok_or_else(|| format!("the response has no header {wanted}"))?;
+            let value = header::values(&own.fields, wanted).next();
+            let value = value.ok_or_else(|| format!("the response has no header {wanted}"))?;
             Ok(String::from_utf8_lossy(value))
         }
         ResponseField::Json(pointer) => {

@@ -2,6 +2,7 @@
 //!
 //! What a text does not have reads as nothing happened. It judges nothing.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -146,7 +147,11 @@ impl Look {
             throttled_ns: later.throttled_ns.saturating_sub(self.throttled_ns),
             strangers_cpu_ns: later.busy_ns.saturating_sub(self.busy_ns).saturating_sub(ours_ns),
             swapped_in_pages: later.swapped_in_pages.saturating_sub(self.swapped_in_pages),
-            ..MachineUse::default()
+            // Known to the caller alone.
+            idle_trials_cpu_ns: 0,
+            spin_ns: None,
+            tcp: None,
+            hosts: BTreeMap::new(),
         }
     }
 }
@@ -192,7 +197,8 @@ impl TcpCounters {
             listen_drops: now.listen_drops.saturating_sub(then.listen_drops),
             syn_retransmits: now.syn_retransmits.saturating_sub(then.syn_retransmits),
             time_wait_before: then.time_wait,
-            ..now
+            time_wait: now.time_wait,
+            local_ports: now.local_ports,
         }
     }
 }

@@ -141,15 +141,14 @@ impl Reading {
 impl Spin {
     /// From the CPU time of each piece, in nanoseconds and in order.
     fn of(pieces_ns: &[u64]) -> Option<Spin> {
-        let mut kept: Vec<f64> = pieces_ns[pieces_ns.len() / WARM_UP..].iter().map(|ns| *ns as f64).collect();
+        let kept: Vec<f64> = pieces_ns[pieces_ns.len() / WARM_UP..].iter().map(|ns| *ns as f64).collect();
         if kept.len() < PIECES_MIN {
             return None;
         }
         let mean = kept.iter().sum::<f64>() / kept.len() as f64;
         let squares: f64 = kept.iter().map(|ns| (ns - mean).powi(2)).sum();
         let deviation = (squares / (kept.len() - 1) as f64).sqrt();
-        kept.sort_by(f64::total_cmp);
-        let median_us = kept[kept.len() / 2] / 1e3;
+        let median_us = model::median(kept.iter().copied())? / 1e3;
         (mean > 0.0).then(|| Spin { pieces: kept.len(), median_us, cv: deviation / mean })
     }
 }

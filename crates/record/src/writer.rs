@@ -152,10 +152,33 @@ impl Events {
 
 /// A header as it is kept: of this format, without secrets.
 fn masked(header: Header) -> Header {
-    let secrets = &header.plan.secrets;
-    let command = secrets.mask_words(&header.command);
-    let experiment = secrets.hide(&header.experiment);
-    Header { version: VERSION, command, experiment, plan: header.plan.masked(), ..header }
+    // Each field is named, so that a new text does not compile before somebody has decided whether a secret may stand in it.
+    let Header {
+        version: _,
+        proofload,
+        created,
+        order,
+        experiment,
+        command,
+        made_by,
+        budget_typed,
+        seed,
+        plan,
+        environment,
+    } = header;
+    Header {
+        version: VERSION,
+        proofload,
+        created,
+        order,
+        experiment: plan.secrets.hide(&experiment),
+        command: plan.secrets.mask_words(&command),
+        made_by,
+        budget_typed,
+        seed,
+        plan: plan.masked(),
+        environment,
+    }
 }
 
 /// A record without events.

@@ -289,10 +289,11 @@ impl Counters {
     }
 
     fn plus(self, other: Self) -> Self {
+        let Self { run_delay_ns, voluntary, involuntary } = other;
         Self {
-            run_delay_ns: self.run_delay_ns + other.run_delay_ns,
-            voluntary: self.voluntary + other.voluntary,
-            involuntary: self.involuntary + other.involuntary,
+            run_delay_ns: self.run_delay_ns + run_delay_ns,
+            voluntary: self.voluntary + voluntary,
+            involuntary: self.involuntary + involuntary,
         }
     }
 }
@@ -464,8 +465,12 @@ fn thread_use(pid: u32, id: u32) -> Option<ThreadUse> {
 fn since(now: &ThreadUse, earlier: Option<&ThreadUse>) -> ThreadUse {
     let earlier = earlier.filter(|earlier| earlier.cpu_ns <= now.cpu_ns);
     let (cpu_ns, waited_ns) = earlier.map_or((0, 0), |earlier| (earlier.cpu_ns, earlier.waited_ns));
-    let waited_ns = now.waited_ns.saturating_sub(waited_ns);
-    ThreadUse { cpu_ns: now.cpu_ns - cpu_ns, waited_ns, ..now.clone() }
+    ThreadUse {
+        id: now.id,
+        name: now.name.clone(),
+        cpu_ns: now.cpu_ns - cpu_ns,
+        waited_ns: now.waited_ns.saturating_sub(waited_ns),
+    }
 }
 
 #[cfg(test)]

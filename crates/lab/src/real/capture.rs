@@ -105,9 +105,7 @@ impl RealEnvironment {
             start_ns,
             end_ns,
             requests: slice.counts.successful,
-            errors: slice.counts.responses.saturating_sub(slice.counts.successful)
-                + slice.counts.timed_out
-                + slice.counts.broken,
+            errors: slice.counts.failed(),
             services: observed.collect(),
         })
     }

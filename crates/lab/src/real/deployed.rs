@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Contract, LoadSpec, Request, Until};
 use machine::groups::have_pods_here;
-use model::Cause;
+use model::{Cause, header};
 use plan::{Ready, ReadyResponse, Secrets, Service, Url, Variant};
 use record::{Counts, PodSeen};
 use remote::Blame;
@@ -249,10 +249,9 @@ fn turned_away(
     address: &Address,
     counts: &Counts,
 ) -> Result<()> {
-    let expected = |status: &u16| {
-        let mut own = variant.load.requests.iter().filter_map(|request| request.expect.as_ref());
-        variant.expect.status.contains(status) || own.any(|contract| contract.status.contains(status))
-    };
+    let own = variant.load.requests.iter().filter_map(|request| request.expect.as_ref());
+    let contracts: Vec<&Contract> = std::iter::once(&variant.expect).chain(own).collect();
+    let expected = |status: &u16| contracts.iter().any(|contract| contract.accepts_status(*status));
     let Some((status, hint)) = counts
         .status
         .keys()
@@ -264,9 +263,7 @@ fn turned_away(
     let fetched = plain(&variant.load, address).and_then(|at| load::fetch(at, request, ANSWER_MAX));
     let headers = fetched.into_iter().flat_map(|fetched| fetched.headers);
     let told: String = headers
-        .filter(|(name, _)| {
-            ["location", "www-authenticate"].iter().any(|told| name.eq_ignore_ascii_case(told))
-        })
+        .filter(|(name, _)| ["location", "www-authenticate"].iter().any(|told| header::is_same(name, told)))
         .map(|(name, value)| format!(", {name}: {value}"))
         .collect();
     Err(Failure::Service(format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::EndpointOutcome;
 use record::{ContentSeen, Counts, ServiceUse};
 use services::Sample;
 use stats::Latencies;
@@ -27,19 +28,35 @@ pub(super) fn uses(
 }
 
 fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
+    let Sample {
+        cpu_ns,
+        // Told of the trial as a whole.
+        cpu_source: _,
+        run_delay_ns,
+        switches_voluntary,
+        switches_involuntary,
+        major_faults,
+        read_bytes,
+        throttled_ns,
+        rss_bytes,
+        processes,
+        threads,
+        // By `cpu_by_process_since`.
+        cpu_by_process: _,
+    } = after;
     ServiceUse {
         service: name.to_owned(),
-        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-        run_delay_ns: after.run_delay_ns.saturating_sub(before.run_delay_ns),
-        rss_bytes: after.rss_bytes,
-        processes: after.processes,
-        threads: after.threads,
-        switches_voluntary: after.switches_voluntary.saturating_sub(before.switches_voluntary),
-        switches_involuntary: after.switches_involuntary.saturating_sub(before.switches_involuntary),
+        cpu_ns: cpu_ns.saturating_sub(before.cpu_ns),
+        run_delay_ns: run_delay_ns.saturating_sub(before.run_delay_ns),
+        rss_bytes: *rss_bytes,
+        processes: *processes,
+        threads: *threads,
+        switches_voluntary: switches_voluntary.saturating_sub(before.switches_voluntary),
+        switches_involuntary: switches_involuntary.saturating_sub(before.switches_involuntary),
         cpu_by_process_ns: after.cpu_by_process_since(before),
-        major_faults: after.major_faults.saturating_sub(before.major_faults),
-        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
-        throttled_ns: after.throttled_ns.saturating_sub(before.throttled_ns),
+        major_faults: major_faults.saturating_sub(before.major_faults),
+        read_bytes: read_bytes.saturating_sub(before.read_bytes),
+        throttled_ns: throttled_ns.saturating_sub(before.throttled_ns),
     }
 }
 
@@ -48,9 +65,9 @@ fn service_use(name: &str, before: &Sample, after: &Sample) -> ServiceUse {
 pub(super) fn kept(mut counts: Counts, endpoint: Option<&str>) -> Counts {
     if let Some(chosen) = counts.endpoints.iter().find(|found| Some(found.name.as_str()) == endpoint) {
         let (mut latency, mut response) = (Latencies::new(), Latencies::new());
-        for outcome in &chosen.outcomes {
-            latency.merge(&outcome.latency);
-            response.merge(&outcome.response);
+        for EndpointOutcome { status: _, response: of_outcome, latency: own } in &chosen.outcomes {
+            latency.merge(own);
+            response.merge(of_outcome);
         }
         counts.latency = latency;
         counts.open.iter_mut().for_each(|open| open.response.clone_from(&response));
@@ -96,12 +113,12 @@ mod tests {
 
     use super::*;
 
-    fn outcome(status: Option<u16>, ms: &[u64]) -> model::EndpointOutcome {
+    fn outcome(status: Option<u16>, ms: &[u64]) -> EndpointOutcome {
         let mut response = Latencies::new();
         for ms in ms {
             if status.is_some() { response.record(ms * 1_000_000) } else { response.censor(ms * 1_000_000) }
         }
-        model::EndpointOutcome { status, latency: response.clone(), response }
+        EndpointOutcome { status, latency: response.clone(), response }
     }
 
     #[test]

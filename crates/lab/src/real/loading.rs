@@ -48,28 +48,51 @@ impl RealEnvironment {
         network: Option<&Network>,
     ) -> Result<Loader> {
         let (plan, load, cpus) = (&self.plan, &variant.load, &self.division.generator);
-        let threads = load.threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
-        let arrivals = |AskedOpen { rate, process, seed, .. }| Arrivals::Open { rate, process, seed };
+        // Each field is named, so that none is forgotten on its way to the engine.
+        let Load {
+            connections,
+            threads,
+            timeout,
+            protocol,
+            tls,
+            keep_alive,
+            sources,
+            sample_every,
+            // By `requests` and `users`.
+            requests: _,
+            cookies: _,
+            think: _,
+            // By whoever asks for open loop, makes the link, or chose the connections.
+            rate_per_s: _,
+            network: _,
+            connections_typed: _,
+        } = load;
+        let wanted = threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
+        let arrivals = |AskedOpen { ask: _, rate, process, seed }| Arrivals::Open { rate, process, seed };
+        let host = host(variant, address);
         let spec = LoadSpec {
-            driver: self.driver,
-            sources: load.sources.clone(),
-            tls: load.tls.as_ref().map(tls).transpose()?,
-            protocol: load.protocol,
-            keep_alive: load.keep_alive,
-            sample_every: load.sample_every,
-            connections: load.connections,
-            threads: threads.clamp(1, load.connections),
-            cpus: cpus.clone(),
-            timeout: load.timeout,
+            address: address.clone(),
+            sources: sources.clone(),
+            tls: tls.as_ref().map(self::tls).transpose()?,
+            protocol: *protocol,
+            keep_alive: *keep_alive,
+            requests: requests(load, &host, &plan.secrets)?,
+            users: users(load, &host, &plan.secrets)?,
             // At a rate each slice has a seed of its own, or all would begin with the same requests.
             seed: open.map_or(seed, |open| open.seed),
             arrivals: open.map_or(Arrivals::Closed, arrivals),
+            connections: *connections,
+            threads: wanted.clamp(1, *connections),
+            // It is divided later, if at all.
+            lanes: None,
+            cpus: cpus.clone(),
+            timeout: *timeout,
             connect_timeout: connect_timeout(load, &plan.generators),
             contract: variant.expect.clone(),
-            users: users(load, &host(variant, address), &plan.secrets)?,
-            ..LoadSpec::new(address.clone(), requests(load, &host(variant, address), &plan.secrets)?)
+            sample_every: *sample_every,
+            driver: self.driver,
         };
-        self.begun(spec, load.threads, network)
+        self.begun(spec, *threads, network)
     }
 
     /// Whatever generators there are, with this to do from now on, on so many threads of each if that is said.
@@ -312,22 +335,39 @@ fn users(load: &Load, host: &str, secrets: &Secrets) -> Result<Users> {
 
 fn one(load: &Load, index: usize, host: &str, secrets: &Secrets) -> Result<Request> {
     let request = &load.requests[index];
+    let plan::Request {
+        weight,
+        method,
+        path,
+        headers,
+        body,
+        body_file,
+        values,
+        expect,
+        // By the function `name`.
+        name: _,
+        // By `users`.
+        once: _,
+        capture: _,
+    } = request;
     // With rows of values, and where something was captured, braces are read once more.
-    let is_template = request.values.is_some() || !load.captured_before(index).is_empty();
+    let is_template = values.is_some() || !load.captured_before(index).is_empty();
     let filled = |text: &str| secrets.fill_request(text, is_template);
-    let path = filled(&request.path);
-    let body = match &request.body_file {
+    let path = filled(path);
+    let body = match body_file {
         Some(file) => read(file)?,
-        None => filled(&request.body).into_bytes(),
+        None => filled(body).into_bytes(),
     };
     Ok(Request {
         name: name(request, &path),
-        weight: request.weight,
-        headers: request.headers.iter().map(|(name, value)| (name.clone(), filled(value))).collect(),
+        weight: *weight,
+        method: method.clone(),
+        path,
+        headers: headers.iter().map(|(name, value)| (name.clone(), filled(value))).collect(),
         body,
-        values: request.values.as_deref().map(values).transpose()?,
-        contract: request.expect.clone(),
-        ..Request::new(&request.method, &path, host)
+        host: host.to_owned(),
+        values: values.as_deref().map(self::values).transpose()?,
+        contract: expect.clone(),
     })
 }
 
@@ -345,18 +385,19 @@ fn name(request: &plan::Request, sent: &str) -> String {
 /// # Errors
 /// [`Failure::Refused`], if that cannot be read.
 pub(super) fn tls(tls: &plan::Tls) -> Result<Tls> {
-    let trust = match (&tls.ca, tls.insecure) {
+    let plan::Tls { ca, server_name, insecure, cert, key, resumption } = tls;
+    let trust = match (ca, insecure) {
         (_, true) => Trust::Anything,
         (Some(file), false) => Trust::Authorities(read(file)?),
         (None, false) => Trust::System,
     };
-    let server_name = tls.server_name.clone().unwrap_or_default();
+    let server_name = server_name.clone().unwrap_or_default();
     let of_client = |cert: &PathBuf| -> Result<ClientCertificate> {
-        let key = tls.key.as_ref().unwrap_or(cert);
+        let key = key.as_ref().unwrap_or(cert);
         Ok(ClientCertificate { chain: read(cert)?, key: read(key)? })
     };
-    let client = tls.cert.as_ref().map(of_client).transpose()?;
-    Ok(Tls { server_name, trust, resumption: tls.resumption, client })
+    let client = cert.as_ref().map(of_client).transpose()?;
+    Ok(Tls { server_name, trust, resumption: *resumption, client })
 }
 
 /// Reads rows of values; the end of the file's name says in which form.

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use load::{Address, Fetched, Protocol, Request};
+use model::header;
 use plan::Secrets;
 use record::Witness;
 use services::Network;
@@ -106,7 +107,7 @@ fn witness(request: &Request, address: SocketAddr, timeout: Duration, secrets: &
 
 /// The coding that a response has if the request accepts gzip; see [`Witness::coding_on_request`].
 fn coding_on_request(seen: &Witness, request: &Request, address: SocketAddr) -> Option<String> {
-    let is_coded = seen.headers.iter().any(|(name, _)| name == "content-encoding");
+    let is_coded = seen.headers.iter().any(|(name, _)| header::is_same(name, "content-encoding"));
     // One that is not known to repeat may have taken long.
     if !seen.repeats || is_coded || seen.accept_encoding.is_some() {
         return None;
@@ -114,16 +115,15 @@ fn coding_on_request(seen: &Witness, request: &Request, address: SocketAddr) -> 
     let mut request = request.clone();
     request.headers.push(("accept-encoding".to_owned(), "gzip".to_owned()));
     let coding = |(name, value): (String, String)| {
-        (name.eq_ignore_ascii_case("content-encoding") && value != "identity").then_some(value)
+        (header::is_same(&name, "content-encoding") && value != "identity").then_some(value)
     };
     load::fetch(address, &request, SLOW)?.headers.into_iter().find_map(coding)
 }
 
 fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &Secrets) -> Witness {
-    let accept = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
-    let accept: Vec<&str> = accept.map(|(_, value)| value.as_str()).collect();
-    let header = |(name, value): (String, String)| {
-        let name = name.to_ascii_lowercase();
+    let accept: Vec<&str> = header::values(&request.headers, "accept-encoding").map(String::as_str).collect();
+    let field = |(name, value): (String, String)| {
+        let name = header::key(&name);
         // Without what may be the key to somebody's session.
         let mut value = secrets.mask(Some(&name), &value);
         model::text::cut_bytes(&mut value, VALUE_BYTES_MAX);
@@ -134,7 +134,7 @@ fn told(request: &Request, first: Fetched, second: Option<&Fetched>, secrets: &S
         request: request.title().into_owned(),
         accept_encoding: (!accept.is_empty()).then(|| accept.join(", ")),
         status: first.status,
-        headers: first.headers.into_iter().map(header).collect(),
+        headers: first.headers.into_iter().map(field).collect(),
         body_bytes: first.body_bytes,
         decoded_bytes: first.decoded.map(|(bytes, _)| bytes),
         decoded_sha256: first.decoded.map(|(_, digest)| digest.to_string()),

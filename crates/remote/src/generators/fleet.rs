@@ -251,9 +251,11 @@ impl Fleet {
         // Threads and parts are in the order of the generators, whoever came first.
         let (mut counts, mut parts) = (sum.unwrap_or_default(), Vec::with_capacity(arrived.len()));
         for (part, threads) in arrived.into_values() {
-            counts.generator.cpu_ns.extend(threads.cpu_ns);
-            counts.generator.wall_ns.extend(threads.wall_ns);
-            counts.generator.run_delay_ns.extend(threads.run_delay_ns);
+            // What moved the bytes is merged as it came.
+            let GeneratorUse { driver: _, cpu_ns, run_delay_ns, wall_ns } = threads;
+            counts.generator.cpu_ns.extend(cpu_ns);
+            counts.generator.run_delay_ns.extend(run_delay_ns);
+            counts.generator.wall_ns.extend(wall_ns);
             parts.push(part);
         }
         Ran { counts, parts, lost: self.take_lost() }

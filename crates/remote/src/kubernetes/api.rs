@@ -311,7 +311,7 @@ fn parsed(bytes: &[u8]) -> io::Result<Response> {
         Err(error) => return Err(unfit(format!("no HTTP: {error}"))),
     };
     let body = bytes[length..].to_vec();
-    let lengths = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-length"));
+    let lengths = head.headers.iter().filter(|header| model::header::is_same(header.name, "content-length"));
     let announced =
         lengths.filter_map(|header| std::str::from_utf8(header.value).ok()?.parse::<usize>().ok()).next();
     if announced.is_some_and(|announced| body.len() < announced) {

@@ -28,12 +28,25 @@ const READ_BYTES: usize = 64 << 10;
 pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Result<String, Error> {
     // The key is kept in records.
     let step = &step.masked();
+    // Each field is named, so that none is forgotten.
+    let Preparation {
+        command,
+        directory,
+        env,
+        inputs,
+        // What it is called, needs and may take makes no other data.
+        name: _,
+        space_bytes: _,
+        timeout: _,
+        // Lies where the data does.
+        mark: _,
+    } = step;
     let mut parts = Parts::new();
     parts.add(RULE);
-    parts.count(step.command.len());
-    step.command.iter().for_each(|part| parts.add(part.as_bytes()));
-    parts.count(step.env.len());
-    for (name, value) in &step.env {
+    parts.count(command.len());
+    command.iter().for_each(|part| parts.add(part.as_bytes()));
+    parts.count(env.len());
+    for (name, value) in env {
         parts.add(name.as_bytes());
         parts.add(value.as_bytes());
     }
@@ -42,16 +55,16 @@ pub(super) fn key(step: &Preparation, values: &BTreeMap<String, String>) -> Resu
         // By its mark, which nobody can find by trying words.
         parts.add(plan::masked(Some(ANY_SECRET), value).as_bytes());
     }
-    parts.count(step.inputs.len());
-    for input in &step.inputs {
+    parts.count(inputs.len());
+    for input in inputs {
         parts.add(input.as_bytes());
-        parts.entry(&step.directory.join(input)).map_err(|(path, error)| {
+        parts.entry(&directory.join(input)).map_err(|(path, error)| {
             Error::new(format!("{}: cannot read its input {}: {error}", label(step), path.display()))
         })?;
     }
-    if step.inputs.is_empty() {
+    if inputs.is_empty() {
         // Nothing else tells two experiments apart whose command is `make`.
-        parts.add(step.directory.as_os_str().as_bytes());
+        parts.add(directory.as_os_str().as_bytes());
     }
     Ok(parts.digits())
 }

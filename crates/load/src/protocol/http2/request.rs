@@ -1,5 +1,7 @@
 //! A request as the arena has it, in the form of HTTP/1.1, shown as the fields of HTTP/2.
 
+use model::header;
+
 use crate::reader::HEADERS_LIMIT;
 
 /// Belong to a connection of HTTP/1.1, or stand in a field of their own (RFC 9113, section 8.2.2).
@@ -25,8 +27,8 @@ pub(super) fn with_fields<const MAX: usize, T>(
     let mut parsed = httparse::Request::new(&mut space);
     let Ok(httparse::Status::Complete(body_from)) = parsed.parse(bytes) else { return None };
     let path = parsed.path.filter(|path| path.starts_with('/') || *path == "*")?;
-    let host = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case("host"))?;
-    let names: Vec<_> = parsed.headers.iter().map(|header| header.name.to_ascii_lowercase()).collect();
+    let host = parsed.headers.iter().find(|field| header::is_same(field.name, "host"))?;
+    let names: Vec<_> = parsed.headers.iter().map(|field| header::key(field.name)).collect();
     let mut fields = vec![
         (&b":method"[..], parsed.method?.as_bytes()),
         (b":scheme", scheme.as_bytes()),
