@@ -260,9 +260,7 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
 fn again(args: &CompareArgs, place: &Place) -> String {
     let mut words = vec!["proofload".to_owned(), "run".to_owned(), place.file.display().to_string()];
     words.extend(args.limits.again());
-    for (flag, value) in [("--against", &args.against.against), ("--build", &args.against.build)] {
-        words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
-    }
+    words.extend(args.against.again());
     plan::command_line(words)
 }
 
@@ -425,7 +423,7 @@ fn one_or_many(path: &[&str], mut values: Vec<Value>, from: String) -> Option<Se
 
 /// Each header once, with all of its values: it is sent as often.
 fn fields(headers: &[(String, String)]) -> Vec<Setting> {
-    let fields = headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), (name, value)));
+    let fields = headers.iter().map(|(name, value)| (model::header::key(name), (name, value)));
     let field = |(_, same): (String, Vec<(&String, &String)>)| {
         let (name, _) = same.first()?;
         let typed: Vec<String> = same.iter().map(|(name, value)| format!("-H '{name}: {value}'")).collect();

@@ -414,10 +414,10 @@ fn known(plan: &Plan) -> Option<(f64, Pace, PathBuf)> {
 fn is_of_same_services(earlier: &Plan, plan: &Plan) -> bool {
     let plan = plan.masked();
     let entries = |of: &Plan| {
-        let variants = of.variants.iter();
-        let entries =
-            variants.filter_map(|variant| Some((entry(variant.entry_service()?), sent(&variant.load))));
-        model::distinct(entries)
+        let pacing = of.design.pacing();
+        let loaded =
+            |variant: &Variant| Some((entry(variant.entry_service()?), variant.load.comparable(pacing)));
+        model::distinct(of.variants.iter().filter_map(loaded))
     };
     let (own, theirs) = (entries(&plan), entries(earlier));
     earlier.name == plan.name && !theirs.is_empty() && theirs.iter().all(|entry| own.contains(entry))
@@ -455,19 +455,20 @@ mod tests {
 
     #[test]
     fn records_of_other_services_are_not_quoted() {
-        let plan = |program: &str, path: &str| {
+        let plan = |program: &str, load: &str| {
             let text = format!(
-                "name = \"x\"\n[services.app]\ncommand = [\"node\", \"{program}\"]\n[load]\npath = \"{path}\"\n\
+                "name = \"x\"\n[services.app]\ncommand = [\"node\", \"{program}\"]\n[load]\n{load}\n\
                  [factors.v]\na = {{ app.env.A = \"1\" }}\nb = {{ app.env.A = \"2\" }}\n"
             );
             plan::parse(&text, std::path::Path::new("/")).expect("a plan")
         };
-        let own = plan("a.js", "/");
+        let own = plan("a.js", "path = '/'");
         assert!(is_of_same_services(&own, &own));
         let calibration = own.calibration(0).expect("one variant");
         assert!(is_of_same_services(&plan::Plan { name: own.name.clone(), ..calibration }, &own));
-        assert!(!is_of_same_services(&plan("b.js", "/"), &own));
-        assert!(!is_of_same_services(&plan("a.js", "/other"), &own));
+        assert!(!is_of_same_services(&plan("b.js", "path = '/'"), &own));
+        assert!(!is_of_same_services(&plan("a.js", "path = '/other'"), &own));
+        assert!(!is_of_same_services(&plan("a.js", "connections = 7"), &own));
     }
 
     #[test]

@@ -106,6 +106,14 @@ pub struct AgainstArgs {
     pub copy: Vec<String>,
 }
 
+impl AgainstArgs {
+    /// The flags that ask for the same.
+    pub fn again(&self) -> Vec<String> {
+        let AgainstArgs { against, build, copy } = self;
+        against.iter().flat_map(|reference| plan::against_flags(reference, build.as_deref(), copy)).collect()
+    }
+}
+
 /// The plan to be run, and the worktree that must be kept for as long; `dry`, without one: the commit is only looked at.
 pub fn plan(
     experiment: &Experiment,
@@ -218,5 +226,13 @@ mod tests {
         fs::write(&file, text("second")).unwrap();
         let plan = experiment.plan(None).unwrap();
         assert_eq!((plan.name.as_str(), experiment.text()), ("first", text("first")));
+    }
+
+    #[test]
+    fn a_comparison_is_repeated_with_all_flags() {
+        let copy = vec![".env".to_owned()];
+        let args = AgainstArgs { against: Some("main".to_owned()), build: Some("make x".to_owned()), copy };
+        assert_eq!(args.again().join(" "), "--against main --build make x --copy .env");
+        assert!(AgainstArgs { against: None, ..args }.again().is_empty());
     }
 }

@@ -53,26 +53,30 @@ impl Flags {
 
     /// The first of these flags that was given.
     pub fn given(&self) -> Option<&'static str> {
+        let Flags { max_regression, limits, allow_open, no_github } = self;
         exit::given(&[
-            (self.max_regression.is_some(), "--max-regression"),
-            (!self.limits.is_empty(), "--limit"),
-            (self.allow_open, "--allow-open"),
-            (self.no_github, "--no-github"),
+            (max_regression.is_some(), "--max-regression"),
+            (!limits.is_empty(), "--limit"),
+            (*allow_open, "--allow-open"),
+            (*no_github, "--no-github"),
         ])
     }
 
     /// These flags, where they ask for a gate. To tell nobody of it asks for none.
     pub fn asked(&self) -> Option<&Flags> {
-        (self.max_regression.is_some() || !self.limits.is_empty() || self.allow_open).then_some(self)
+        let Flags { max_regression, limits, allow_open, no_github: _ } = self;
+        (max_regression.is_some() || !limits.is_empty() || *allow_open).then_some(self)
     }
 
     /// The flags with which `run` holds the saved file's limits the same way; none where none was given.
     pub fn again(&self) -> Vec<String> {
+        // Limits are in the file; whom it tells is no part of what is held.
+        let Flags { max_regression, limits: _, allow_open, no_github: _ } = self;
         let mut words = Vec::from_iter(self.asked().map(|_| "--gate".to_owned()));
-        if let Some(share) = self.max_regression {
+        if let Some(share) = max_regression {
             words.extend(["--max-regression".to_owned(), format!("{}%", (share * 1e8).round() / 1e6)]);
         }
-        words.extend(self.allow_open.then(|| "--allow-open".to_owned()));
+        words.extend(allow_open.then(|| "--allow-open".to_owned()));
         words
     }
 

@@ -13,6 +13,7 @@ use analysis::{Comparison, Conclusion};
 use anstream::{AutoStream, ColorChoice};
 use events::{Stream, What};
 use lab::{Connecting, Doing, News, Progress, Stop, Update};
+use model::RequestOutcome;
 use model::quantity::many;
 use plan::{LookRule, Plan};
 use record::{
@@ -268,8 +269,8 @@ impl State {
 
     fn count_failures(&mut self, slice: &Slice) {
         let counts = &slice.counts;
-        self.requests += counts.due();
-        self.failed += counts.failed();
+        let RequestOutcome { due, failed } = counts.outcome();
+        (self.requests, self.failed) = (self.requests + due, self.failed + failed);
         let unsent = counts.open.as_ref().map_or(0, |open| open.unsent);
         let late = counts.timed_out + counts.unfinished + unsent;
         let of_contract = counts.contract_failures.iter();

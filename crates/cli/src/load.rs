@@ -259,7 +259,7 @@ fn mattering(differences: &[Difference], windows: &[Window<'_>]) -> Vec<String> 
     let sum = |of: fn(&Counts) -> u64| windows.iter().map(|window| of(&window.slice.counts)).sum::<u64>();
     let came = Came {
         timed_out: sum(|counts| counts.timed_out),
-        not_good: sum(|counts| counts.responses - counts.successful),
+        not_good: sum(Counts::unexpected),
         lost: sum(|counts| counts.broken),
         answered: sum(|counts| counts.responses),
         processors: thread::available_parallelism().map_or(u64::MAX, |number| number.get() as u64),

@@ -78,14 +78,15 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, counts: &Counts, due: u64, failed: u64) {
-        (self.due, self.sent, self.failed) = (self.due + due, self.sent + counts.sent, self.failed + failed);
+        let Sum { due: all_due, sent, failed: all_failed, buckets, seconds, count } = self;
+        (*all_due, *sent, *all_failed) = (*all_due + due, *sent + counts.sent, *all_failed + failed);
         let times = counts.open.as_ref().map_or(&counts.latency, |open| &open.response);
-        for (sum, more) in self.buckets.iter_mut().zip(times.at_most(&BUCKETS_US.map(|us| us * 1_000))) {
+        for (sum, more) in buckets.iter_mut().zip(times.at_most(&BUCKETS_US.map(|us| us * 1_000))) {
             *sum += more;
         }
         let mean_ns = times.mean().map_or(0, stats::Quantile::ns);
-        self.seconds += mean_ns as f64 / 1e9 * times.count() as f64;
-        self.count += Latencies::count(times);
+        *seconds += mean_ns as f64 / 1e9 * times.count() as f64;
+        *count += Latencies::count(times);
     }
 }
 
@@ -178,7 +179,7 @@ impl Totals {
         if let Some((now, doing)) = now.filter(|now| now.started_ns != self.last_ns).zip(self.doing) {
             let due =
                 now.open.as_ref().map(|open| open.due_per_100_ms.iter().map(|due| u64::from(*due)).sum());
-            let failed = now.responses - now.successful + now.timed_out + now.broken;
+            let failed = now.failed_so_far();
             let sum = sums.entry((0, kind(doing))).or_default();
             sum.add(now, due.unwrap_or(now.sent), failed);
         }

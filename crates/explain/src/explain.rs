@@ -341,7 +341,9 @@ fn coding(captures: &Captures<'_>, variant: usize) -> Option<String> {
     let witnesses =
         trials.filter(|trial| trial.variant() == variant).flat_map(|trial| &trial.started.witnesses);
     let mut headers = witnesses.flat_map(|witness| &witness.headers);
-    headers.find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim().to_ascii_lowercase())
+    headers
+        .find(|(name, _)| model::header::is_same(name, "content-encoding"))
+        .map(|(_, value)| value.trim().to_ascii_lowercase())
 }
 
 #[cfg(test)]

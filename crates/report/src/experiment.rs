@@ -4,9 +4,9 @@ use analysis::{
     Assumption, Comparison, Conclusion, Effect, Exploratory, Finding, Grade, Kind, Outcome, Standing, Variant,
 };
 use explain::{Explanation, Why};
-use model::Check;
 use model::document::{Answer, Block, Document, Line, Remark, Tone};
 use model::quantity::{Quantity, change, count, many, share, signed, span};
+use model::{Check, RequestOutcome};
 use plan::{Against, Metric};
 use record::{EndReason, Environment, Header, MadeBy, Record};
 use serde_json::Value;
@@ -210,10 +210,18 @@ fn again(record: &Record) -> String {
     let against = header.plan.against.as_ref().map(Against::flags).unwrap_or_default();
     let mut words = vec![header.experiment.clone()];
     let command = match header.made_by {
-        MadeBy::Run | MadeBy::Load => "run",
+        MadeBy::Load => "run",
+        MadeBy::Run => {
+            let typed = typed_flags(header);
+            // Without a limit of its own the file need not have any.
+            words.extend(typed.iter().any(|word| word == "--limit").then(|| "--gate".to_owned()));
+            words.extend(typed);
+            "run"
+        }
         MadeBy::CapacityOfFile => {
             let limits = header.plan.design.slo.iter();
             words.extend(limits.flat_map(|limit| ["--slo".to_owned(), limit.to_string()]));
+            words.extend(typed_flags(header));
             "capacity"
         }
         MadeBy::Calibrate => {
@@ -230,10 +238,33 @@ fn again(record: &Record) -> String {
     format!("proofload {command} {}{against}", plan::command_line(words))
 }
 
+/// Flags that were typed beside the file and changed the run: `--explain`, and limits, which may end it earlier.
+fn typed_flags(header: &Header) -> Vec<String> {
+    let explain = "--explain".to_owned();
+    let is_typed = header.plan.design.explain && header.command.contains(&explain);
+    let limits = header.plan.gate.iter().filter(|entry| entry.line.is_none());
+    let limits = limits.flat_map(|entry| ["--limit".to_owned(), entry.limit.to_string()]);
+    Some(explain).filter(|_| is_typed).into_iter().chain(limits).collect()
+}
+
 /// The command that repeats it with its seed, and with its budget where that was typed. That of a load, which has no file, is what was
 /// typed: its seed is among its flags, or the usual.
 pub(crate) fn repeat(record: &Record) -> String {
-    let Header { command, plan, seed, made_by, budget_typed, .. } = &record.header;
+    let Header {
+        command,
+        plan,
+        seed,
+        made_by,
+        budget_typed,
+        // In `again`.
+        experiment: _,
+        // When, where and by what it was made.
+        version: _,
+        proofload: _,
+        created: _,
+        order: _,
+        environment: _,
+    } = &record.header;
     if *made_by == MadeBy::Load {
         return plan::command_line(command.clone());
     }
@@ -481,9 +512,8 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     let (mut failed, mut requests) = (sum(|of| of.failed), sum(|of| of.requests));
     if requests == 0 {
         // Without a complete block, those of the warm-up.
-        let slices = || record.trials().flat_map(|trial| &trial.slices);
-        requests = slices().map(|slice| slice.counts.due()).sum();
-        failed = slices().map(|slice| slice.counts.failed()).sum();
+        let slices = record.trials().flat_map(|trial| &trial.slices);
+        RequestOutcome { due: requests, failed } = slices.map(|slice| slice.counts.outcome()).sum();
     }
     let failed = format!("{} of {} failed", count(failed), many(requests, "request"));
     let parts = [Some(blocks), Some(load_short(record)), cores_short(record), Some(failed)];

@@ -362,9 +362,9 @@ type Point = (f64, Option<(f64, f64)>);
 /// The axis that holds all values, and their intervals as far as these are not far wider than most.
 fn axis(points: &[Point]) -> Axis {
     let ends = || points.iter().filter_map(|(_, interval)| *interval);
-    let mut halves: Vec<f64> = ends().map(|(low, high)| (high.ln() - low.ln()) / 2.0).collect();
-    halves.sort_by(f64::total_cmp);
-    let reach = (BEYOND * halves.get(halves.len() / 2).copied().unwrap_or(0.0)).exp();
+    let halves = ends().map(|(low, high)| (high.ln() - low.ln()) / 2.0);
+    // Of two intervals the wider one counts: it is not far wider than most.
+    let reach = (BEYOND * stats::middle_by(halves, |half| *half).unwrap_or(0.0)).exp();
     let values = || points.iter().map(|(value, _)| *value);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let low = ends().map(|(low, _)| low).fold(least, f64::min).max(least / reach);

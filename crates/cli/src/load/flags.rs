@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use load::{DriverChoice, Values};
-use model::{Contract, Digest, Protocol, Rates};
+use model::{Contract, Digest, Protocol, Rates, header as field};
 use plan::{Limit, Load, Place, Request, STREAMS, Setting, Tls, Url};
 
 use crate::compare::{self, setting};
@@ -157,14 +157,11 @@ impl Asking {
             Some(mix) => several(mix)?,
         };
         let given: &[(String, String)] = if self.mix.is_some() { &self.headers } else { &[] };
-        let has = |headers: &[(String, String)], name: &str| {
-            headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
-        };
         for request in &mut load.requests {
             let own = request.headers.clone();
             // What is given twice is sent twice.
-            request.headers.extend(given.iter().filter(|(name, _)| !has(&own, name)).cloned());
-            if !has(&request.headers, &host.0) {
+            request.headers.extend(given.iter().filter(|(name, _)| !field::has(&own, name)).cloned());
+            if !field::has(&request.headers, &host.0) {
                 request.headers.push(host.clone());
             }
         }
@@ -364,7 +361,7 @@ impl Expect {
         }
         Ok(Contract {
             status: self.expect_status.clone(),
-            headers: by_name(&self.expect_headers).into_iter().collect(),
+            headers: by_name(&self.expect_headers),
             body_bytes: self.expect_bytes,
             content: self.expect_body.as_deref().map(content).transpose()?,
         })
@@ -382,19 +379,11 @@ fn header(text: &str) -> Result<(String, Option<String>), String> {
     }
 }
 
-/// The values of each name together. A name that was given alone accepts all of them.
+/// The values of each name together, names as an experiment file has them in a plan. A name that was given alone accepts all of them.
 fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> {
-    let mut headers = BTreeMap::<String, Vec<String>>::new();
-    for (name, _) in given {
-        if headers.keys().any(|known| known.eq_ignore_ascii_case(name)) {
-            continue;
-        }
-        let values = given.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
-        // One without a value makes it none at all.
-        let values: Option<Vec<String>> = values.map(|(_, value)| value.clone()).collect();
-        headers.insert(name.clone(), values.unwrap_or_default());
-    }
-    headers
+    // One without a value makes it none at all.
+    let values = |name: &str| field::values(given, name).cloned().collect::<Option<Vec<String>>>();
+    given.iter().map(|(name, _)| (field::key(name), values(name).unwrap_or_default())).collect()
 }
 
 fn content(text: &str) -> Result<Digest, Failed> {
@@ -455,7 +444,7 @@ mod tests {
     fn several_values_of_a_header_are_alternatives_and_a_name_alone_takes_any() {
         let given = ["X-Cache: HIT", "Vary", "x-cache:", "ETag: \"a:b\"", "vary: Accept"]
             .map(|text| header(text).unwrap());
-        let expected = [("X-Cache", vec!["HIT", ""]), ("Vary", vec![]), ("ETag", vec!["\"a:b\""])];
+        let expected = [("x-cache", vec!["HIT", ""]), ("vary", vec![]), ("etag", vec!["\"a:b\""])];
         let expected =
             expected.map(|(name, values)| (name.to_owned(), values.into_iter().map(str::to_owned).collect()));
         let expected = BTreeMap::from(expected);

@@ -272,7 +272,9 @@ pub fn logs(record: &Record) -> bool {
 pub fn compresses(record: &Record) -> bool {
     let trials = record.trials();
     let headers = trials.flat_map(|trial| &trial.started.witnesses).flat_map(|witness| &witness.headers);
-    headers.into_iter().any(|(name, value)| name == "content-encoding" && value != "identity")
+    headers
+        .into_iter()
+        .any(|(name, value)| model::header::is_same(name, "content-encoding") && value != "identity")
 }
 
 impl Work<'_> {

@@ -50,11 +50,9 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
     Ok(CpuProfile { calls: growing.calls, ticks: Vec::new(), samples, end_us, summed: true, notes })
 }
 
-/// The median of intervals; `None` where none is longer than nothing.
+/// The interval in the middle of those that are longer than nothing. `None` without any.
 pub(crate) fn usual_us(intervals: impl Iterator<Item = i64>) -> Option<i64> {
-    let mut all: Vec<i64> = intervals.filter(|us| *us > 0).collect();
-    let middle = all.len() / 2;
-    (!all.is_empty()).then(|| *all.select_nth_unstable(middle).1)
+    stats::middle_by(intervals.filter(|us| *us > 0), |us| *us as f64)
 }
 
 #[derive(Deserialize)]

@@ -2,10 +2,11 @@
 //! spreadsheets figures block by block: what a conclusion was drawn from.
 
 use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
+use model::RequestOutcome;
 use model::document::{Cell, Fit, Row, Table, Tone};
 use model::quantity::{Quantity, Unit, change, count, many, share, share_below};
 use plan::{Factor, Metric, Pacing};
-use record::{Block, Record, Slice};
+use record::{Block, Record};
 
 use super::answer::{VOID, effect_word, judged_by};
 use crate::csv::{self, Figures, unit_name};
@@ -299,9 +300,7 @@ fn fields(
 
 /// Requests of a variant in a block, and those of them that did not end in an expected response.
 fn counts(block: &Block, variant: usize) -> (u64, u64) {
-    let trial = block.trials.iter().find(|trial| trial.variant() == variant);
-    let slices = trial.into_iter().flat_map(|trial| trial.measured());
-    slices.fold((0, 0), |(due, failed), slice: &Slice| {
-        (due + slice.counts.due(), failed + slice.counts.failed())
-    })
+    let slices = block.trial(variant).into_iter().flat_map(|trial| trial.measured());
+    let RequestOutcome { due, failed } = slices.map(|slice| slice.counts.outcome()).sum();
+    (due, failed)
 }

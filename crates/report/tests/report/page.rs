@@ -6,7 +6,7 @@ use std::path::Path;
 use analysis::conclude;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plan::Metric;
+use plan::{GateEntry, Metric};
 use proofload_report::page::{Grade, Outcome, State, page_of};
 use proofload_report::{Measured, Report};
 use record::{MadeBy, Record};
@@ -125,6 +125,14 @@ fn the_command_that_repeats_a_run_can_be_typed() {
     }
     record.header.budget_typed = true;
     assert!(data(&record).repeat.contains(" --budget "));
+    // What was typed beside the file and changed the run; a limit of the file has its line.
+    let limit = |text: &str, line| GateEntry { limit: plan::limit(text).expect("a limit"), of: None, line };
+    record.header.plan.gate = vec![limit("failed < 1%", Some(3)), limit("throughput > -3%", None)];
+    record.header.plan.design.explain = true;
+    record.header.command = ["proofload", "run", "a.toml", "--explain"].map(str::to_owned).into();
+    record.header.made_by = MadeBy::Run;
+    let repeat = data(&record).repeat;
+    assert!(repeat.contains(" --gate --explain --limit 'throughput > -3%' --budget "), "{repeat}");
     // A load has no file.
     let words = ["proofload", "--records", "r", "load", "http://shop/"];
     (record.header.command, record.header.made_by) = (words.map(str::to_owned).into(), MadeBy::Load);
