@@ -265,7 +265,7 @@ fn a_status_of_500_or_more_is_not_ready() {
 #[test]
 fn a_service_of_http2_is_told_by_its_protocol() {
     let stage = Stage::new();
-    let text = "const s = require('http2').createServer(); s.on('stream', t => {{ t.respond(); t.end() }}); \
+    let text = "const s = require('http2').createServer(); s.on('stream', t => {{ t.respond(); t.end() }); \
                 s.listen(process.env.PORT, '127.0.0.1')";
     let mut service = stage.service(&["node", "-e", text]);
     (service.ready, service.ready_timeout) = (Ready::Response, Duration::from_secs(3));
