@@ -61,9 +61,12 @@ def main() -> int:
         parser.error(f"--binary {options.binary}: there is no such file; cargo build")
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
         place = prepared(Path(folder))
+        # Help texts have the name by which it is called.
+        program = Path(folder) / "proofload"
+        program.symlink_to(options.binary.resolve())
         cases = [case for case in all_cases(place) if options.only in case.name]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            printed = list(pool.map(lambda case: output(options.binary.resolve(), case, place), cases))
+            printed = list(pool.map(lambda case: output(program, case, place), cases))
     if options.update:
         store(cases, printed, whole=not options.only)
         return 0
