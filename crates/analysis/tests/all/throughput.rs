@@ -128,6 +128,8 @@ fn confined(wanted: [f64; 2]) -> Record {
     (record.header.plan.design.cpus, record.header.environment.cpus) = (plan::Cpus::Separate, 2);
     for trial in trials(&mut record) {
         let waited = wanted[trial.variant()] - 0.97;
+        trial.started.services =
+            vec![record::ServiceStarted { service: "api".into(), cpus: vec![0], ..Default::default() }];
         for slice in &mut trial.slices {
             slice.services[0].run_delay_ns = (waited * slice.counts.wall_ns() as f64) as u64;
             (slice.machine.strangers_cpu_ns, slice.machine.idle_trials_cpu_ns) = (0, 0);
