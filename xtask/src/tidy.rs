@@ -4,6 +4,7 @@
 mod calls;
 mod code;
 mod directions;
+mod figures;
 mod header;
 mod links;
 mod locks;
@@ -19,11 +20,12 @@ pub use tree::Tree;
 /// The rules of the house: the name each is reported by, and what finds the places that break it.
 type Rule = (&'static str, fn(&Tree) -> Vec<Finding>);
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     ("direction", directions::find),
     ("parses", code::find),
     ("header", header::find),
     ("banned-call", calls::find),
+    ("figure", figures::find),
     ("size", sizes::find),
     ("name", names::find),
     ("lock-host", locks::find),

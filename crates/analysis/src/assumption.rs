@@ -3,6 +3,7 @@
 //! Findings say what went wrong; assumptions say what must be right, whether or not it can be seen from here.
 
 use Standing::{Doubtful, Supported, Unchecked};
+use model::quantity::{decimal, with_sign};
 use plan::LookRule;
 use record::{EndReason, Record};
 use schemars::JsonSchema;
@@ -85,7 +86,10 @@ fn independent(comparisons: &[Comparison]) -> Shown {
     let sds = stats::plain_t(MANY_BLOCKS, level).unwrap_or(f64::INFINITY);
     let standing = if lag1 > sds * chance { Doubtful } else { Supported };
     let of = if comparisons.len() > 1 { format!(" ({label})") } else { String::new() };
-    (standing, format!("correlation of neighbours {lag1:+.2}, by chance ±{chance:.2}{of}"))
+    (
+        standing,
+        format!("correlation of neighbours {}, by chance ±{}{of}", with_sign(lag1, 2), decimal(chance, 2)),
+    )
 }
 
 fn even_noise(comparisons: &[Comparison]) -> Shown {
@@ -115,15 +119,20 @@ fn looks_kept(record: &Record) -> Shown {
             (Supported, "intervals hold at every stop; Proofload cannot see whether you ran it several times")
         }
         (LookRule::Once | LookRule::Planned, None) => (Unchecked, "it has no end: it goes on, or was killed"),
-        (_, Some(EndReason::Interrupted)) => {
-            (Doubtful, "it was interrupted, perhaps because of what it showed")
-        }
-        (_, Some(reason)) if reason.failure().is_some() => {
-            (Unchecked, "it ended by a failure, and not by its rule")
-        }
-        (_, Some(_)) => {
-            (Supported, "this run ended by its rule; Proofload cannot see whether you ran it several times")
-        }
+        (LookRule::Once | LookRule::Planned, Some(reason)) => match reason {
+            EndReason::Interrupted => (Doubtful, "it was interrupted, perhaps because of what it showed"),
+            EndReason::LoadRefused(_)
+            | EndReason::GeneratorFailed(_)
+            | EndReason::ServiceFailed(_)
+            | EndReason::PreparationFailed(_) => (Unchecked, "it ended by a failure, and not by its rule"),
+            EndReason::Void(_) | EndReason::BudgetTooSmall { .. } => {
+                (Unchecked, "it was stopped before its rule could end it")
+            }
+            EndReason::Decided | EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => (
+                Supported,
+                "this run ended by its rule; Proofload cannot see whether you ran it several times",
+            ),
+        },
     };
     (standing, evidence.into())
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use model::{Check, Finding, Quantity, Rate, RequestOutcome, evidence};
+use model::{Check, Finding, Quantity, RequestOutcome, evidence};
 use plan::Figure;
 use record::{OpenLoop, Record, Slice, SliceKind, Trial};
 use schemars::JsonSchema;
@@ -104,7 +104,10 @@ pub enum LimitedBy {
 impl LimitedBy {
     /// Whether it is no limit of the service, so that it may bear more.
     pub fn is_of_client(self) -> bool {
-        matches!(self, LimitedBy::Client | LimitedBy::Connections)
+        match self {
+            LimitedBy::Client | LimitedBy::Connections => true,
+            LimitedBy::Cpu | LimitedBy::Waiting | LimitedBy::Unknown => false,
+        }
     }
 }
 
@@ -339,7 +342,7 @@ type Shared<'a> = (f64, f64, &'a Slice);
 
 fn shares(trial: &Trial) -> Vec<Shared<'_>> {
     let window = trial.measured().next().and_then(rate);
-    let counts = |slice: &&Slice| matches!(slice.kind, SliceKind::Measured | SliceKind::Probe);
+    let counts = |slice: &&Slice| slice.kind.is_at_a_rate();
     let slices = trial.slices.iter().filter(counts).filter_map(|slice| Some((rate(slice)?, slice)));
     slices.map(|(rate, slice)| (rate / window.unwrap_or(1.0), rate, slice)).collect()
 }
@@ -439,7 +442,7 @@ fn queues(slices: &[&Slice]) -> bool {
 /// for still having a line.
 fn overload(record: &Record, variant: usize) -> Option<Overload> {
     let over = slices(record, variant).filter(|slice| slice.kind == SliceKind::Overload).last()?;
-    let Rate::Ramp { from_per_s, to_per_s, over: fall } = over.asked?.open?.rate else { return None };
+    let (from_per_s, to_per_s, fall) = over.asked?.open?.rate.ramp()?;
     let done = &over.counts.successful_per_100_ms;
     let sum = |buckets: &[u32]| buckets.iter().map(|count| f64::from(*count)).sum::<f64>();
     let seconds = |buckets: usize| buckets.max(1) as f64 / 10.0;

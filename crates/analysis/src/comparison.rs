@@ -3,7 +3,6 @@
 
 use model::document::Tone;
 use model::{Check, Finding, Metric, Unit, evidence, quantity};
-use plan::LookRule;
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,7 +43,18 @@ pub enum Outcome {
 impl Outcome {
     /// Whether there is a difference.
     pub fn differs(self) -> bool {
-        matches!(self, Outcome::Better | Outcome::Worse)
+        match self {
+            Outcome::Better | Outcome::Worse => true,
+            Outcome::Equivalent | Outcome::Inconclusive | Outcome::NoSuccess | Outcome::Invalid => false,
+        }
+    }
+
+    /// Whether there can be no ratio, whatever was measured.
+    pub fn has_no_ratio(self) -> bool {
+        match self {
+            Outcome::NoSuccess | Outcome::Invalid => true,
+            Outcome::Better | Outcome::Worse | Outcome::Equivalent | Outcome::Inconclusive => false,
+        }
     }
 
     /// Whether it is an answer, so that going on would buy nothing.
@@ -284,7 +294,7 @@ fn joint_t(record: &Record, blocks: &[BlockFigures], without: &[Option<NoSuccess
     let compared = plan.comparisons.iter().filter(|of| succeeds(of.baseline) && succeeds(of.candidate));
     let asked = compared.flat_map(|asked| plan.design.metrics().map(move |metric| (asked, metric)));
     let asked: Vec<(&plan::Comparison, Metric)> = asked.collect();
-    only_if(plan.design.looks == LookRule::Once && asked.len() > 1 && rule::may_look(record))?;
+    only_if(plan.design.looks.waits_for_end() && asked.len() > 1 && rule::may_look(record))?;
     let row = |block: &BlockFigures| {
         let ratios = asked.iter().map(|(of, metric)| block.log_ratio(*metric, of.baseline, of.candidate));
         ratios.collect::<Option<Vec<f64>>>()

@@ -9,7 +9,7 @@ use model::{Digest, Pacing, Process, Rates, quantity};
 use plan::{
     Command, Design, LookRule, Measure, Metric, Plan, PlanPaths, Service, Tune, Variant, comparable_contract,
 };
-use record::{EndReason, Ended, Environment, Record};
+use record::{Ended, Environment, Record};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
 
@@ -150,7 +150,9 @@ impl Conditions {
             |(one, other)| format!("warm-ups of {} and {}", quantity::span(one), quantity::span(other));
         found.extend(warm_ups.map(told));
         let cpus = cpus.zip(other.cpus).filter(|(one, other)| one != other);
-        found.extend(cpus.map(|(one, other)| format!("services on {one} and on {other} processors")));
+        found.extend(cpus.map(|(one, other)| {
+            format!("services on {one} and on {}", quantity::many(other as u64, "processor"))
+        }));
         if *cpus_shared != other.cpus_shared {
             found.push("a generator on other processors and on those of the services".to_owned());
         }
@@ -193,8 +195,7 @@ pub struct Figure {
 impl Essentials {
     /// Whether the run ended by its rule: it was not killed or stopped, and nothing failed.
     pub fn is_whole(&self) -> bool {
-        let reason = self.ended.as_ref().map(|ended| &ended.reason);
-        reason.is_some_and(|reason| *reason != EndReason::Interrupted && reason.failure().is_none())
+        self.ended.as_ref().is_some_and(|ended| ended.reason.is_own())
     }
 
     /// Those of a record and what is concluded of it.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use model::quantity::span;
+use model::quantity::{count, many, span};
 use model::{Cause, Check, ErrorCount, FailureKind, Finding, LOCATION, Phase};
 use record::{ContractFailure, Record, Slice, SliceKind};
 use schemars::JsonSchema;
@@ -50,16 +50,20 @@ fn told(slices: &[&Slice], variant: &plan::Variant) -> NoSuccess {
     let requests = total(slices, |slice| slice.counts.due());
     let late = format!("no response within {}", span(variant.load.timeout.as_secs_f64()));
     let ways = ways(slices, &late, |status| checks::is_expected(variant, status));
+    let all = count(requests);
     let answer = match ways.as_slice() {
-        [(way, count)] if requests > 0 && *way == late && *count == requests => {
-            format!("{late} (0 of {requests})")
+        [(way, number)] if requests > 0 && *way == late && *number == requests => {
+            format!("{late} (0 of {all})")
         }
-        [(way, count)] if requests == 0 => format!("no request could be sent: {way} ({count} times)"),
-        [] => format!("0 of {requests} succeeded"),
-        [(way, _)] => format!("0 of {requests} succeeded: {way}"),
+        [(way, number)] if requests == 0 => {
+            format!("no request could be sent: {way} ({})", many(*number, "time"))
+        }
+        [] => format!("0 of {all} succeeded"),
+        [(way, _)] => format!("0 of {all} succeeded: {way}"),
         several => {
-            let told = several.iter().take(WAYS_MAX).map(|(way, count)| format!("{way} ({count})"));
-            format!("0 of {requests} succeeded: {}", told.collect::<Vec<_>>().join(", "))
+            let told =
+                several.iter().take(WAYS_MAX).map(|(way, number)| format!("{way} ({})", count(*number)));
+            format!("0 of {all} succeeded: {}", told.collect::<Vec<_>>().join(", "))
         }
     };
     NoSuccess { requests, answer }

@@ -382,8 +382,8 @@ fn shown_by(found: Measured, entry: &GateEntry, window: &Window<'_>) -> Found {
     let needed = 1.0 / limit.bound.value();
     if limit.figure.metric().is_none() && found.value == 0.0 && needed.is_finite() && (due as f64) < needed {
         return Err(inconclusive(format!(
-            "it takes {} requests, and here are {}",
-            count(needed.ceil() as u64),
+            "it takes {}, and here are {}",
+            many(needed.ceil() as u64, "request"),
             count(due)
         )));
     }
@@ -521,8 +521,8 @@ impl Measured {
         };
         match (pass, fail) {
             (true, _) => Ruling::Pass,
-            (_, true) => Ruling::Fail,
-            _ => Ruling::Inconclusive,
+            (false, true) => Ruling::Fail,
+            (false, false) => Ruling::Inconclusive,
         }
     }
 }

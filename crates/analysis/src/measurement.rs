@@ -3,6 +3,7 @@
 //! The checks are those of experiments: each slice stands before them as a record of its own. What they say of a comparison does not
 //! bear on a single figure, so some grades are others here: see `regraded`. Pure.
 
+use model::quantity::counted;
 use model::{Asked, Cause, Check, Evidence, Finding, Grade, Phase, Quantity, Until, evidence};
 use plan::{Load, Metric, Variant};
 use record::{Block, EndReason, Record, Slice, SliceKind, Trial};
@@ -380,9 +381,12 @@ impl<'a> Window<'a> {
     fn short(&self) -> Option<Finding> {
         let short = self.slice.counts.window_ns < WINDOW_MIN_NS && self.has_success();
         let seen = evidence!("the window was {window}"; window = Quantity::ns(self.slice.counts.window_ns));
-        let remedy = match self.asked.until {
-            _ if self.is_too_short() => "too short for any rate: load for longer (-d 10s, or more requests)",
-            _ => "a first impression only: a service has hardly begun to warm up",
+        let remedy = match (self.is_too_short(), self.asked.until) {
+            (true, Until::Elapsed(_)) => "too short for any rate: load for longer (--duration 10s)",
+            (true, Until::Requests(_)) => "too short for any rate: send more requests (--requests)",
+            (false, Until::Elapsed(_) | Until::Requests(_)) => {
+                "a first impression only: a service has hardly begun to warm up"
+            }
         };
         (short && !self.interrupted).then(|| self.warning(Check::NeverSteady, seen, remedy))
     }
@@ -394,8 +398,14 @@ impl<'a> Window<'a> {
         let took = counts.latency.quantile(0.5).filter(|_| is_late)?;
         let seen = evidence!("no response came within the window of {window}; half of them took {took} or more";
             window = Quantity::ns(counts.window_ns), took = Quantity::ns(took.ns()));
-        let remedy =
-            "there is no throughput of it: load for several times as long as a response takes (--duration)";
+        let remedy = match self.asked.until {
+            Until::Elapsed(_) => {
+                "there is no throughput of it: load for several times as long as a response takes (--duration)"
+            }
+            Until::Requests(_) => {
+                "there is no throughput of it: send several times as many requests as there are connections (--requests)"
+            }
+        };
         Some(self.warning(Check::ValueMissing, seen, remedy))
     }
 
@@ -412,10 +422,10 @@ impl<'a> Window<'a> {
 
     /// The generator gives up what it has nobody to send to.
     fn ended_early(&self) -> Option<Finding> {
-        let Until::Requests(total) = self.asked.until else { return None };
+        let total = self.asked.until.requests()?;
         let due = Some(self.slice.counts.due()).filter(|due| *due < total && !self.interrupted)?;
-        let seen = evidence!("{due} of {total} requests were sent, and then no connection took one";
-            due = Quantity::count(due), total = Quantity::count(total));
+        let seen = evidence!("{due} of {total} were sent, and then no connection took one";
+            due = Quantity::count(due), total = counted(total, "request"));
         let remedy =
             "the service ended or refuses connections, which no figure and no limit shows: see its log";
         Some(Finding { grade: Grade::Invalid, ..self.warning(Check::Errors, seen, remedy) })
@@ -425,8 +435,8 @@ impl<'a> Window<'a> {
         let (alive, asked) = (self.slice.counts.connections_alive_at_start, self.slice.connections);
         let kept = self.load().is_none_or(|load| load.keep_alive);
         let missing = alive < asked && kept && self.has_success();
-        let seen = evidence!("{open} of {asked} connections were open when the window began";
-            open = Quantity::count(alive), asked = Quantity::count(asked));
+        let seen = evidence!("{open} of {asked} were open when the window began";
+            open = Quantity::count(alive), asked = counted(asked, "connection"));
         missing.then(|| self.warning(Check::ConnectionChurn, seen, "the others joined when they could"))
     }
 

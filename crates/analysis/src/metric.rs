@@ -59,12 +59,18 @@ pub(crate) fn is_reported(record: &Record, metric: Metric) -> bool {
 
 /// Whether a metric's value is a ratio of sums, so that parts of a trial have it like the whole.
 pub(crate) fn is_of_sums(metric: Metric) -> bool {
-    matches!(sampler(metric), Sampler::Ratio { .. })
+    match sampler(metric) {
+        Sampler::Ratio { .. } => true,
+        Sampler::Trial(_) | Sampler::Response | Sampler::Search => false,
+    }
 }
 
 /// Whether a trial has it once.
 pub(crate) fn is_once(metric: Metric) -> bool {
-    matches!(sampler(metric), Sampler::Trial(_))
+    match sampler(metric) {
+        Sampler::Trial(_) => true,
+        Sampler::Ratio { .. } | Sampler::Response | Sampler::Search => false,
+    }
 }
 
 /// The value of one slice; of what a trial has once, that of `trial`. Quantiles have their own rules, and a search has none.
@@ -84,7 +90,10 @@ fn sound(value: f64) -> Option<f64> {
 /// A metric of which single slices have values: the metric itself, or for what a trial has only once that which shows how fast the
 /// machine is: throughput in closed loop, in open loop CPU time per request.
 pub(crate) fn of_slices(metric: Metric, record: &Record) -> Metric {
-    if matches!(sampler(metric), Sampler::Trial(_) | Sampler::Search) { pace(record) } else { metric }
+    match sampler(metric) {
+        Sampler::Trial(_) | Sampler::Search => pace(record),
+        Sampler::Ratio { .. } | Sampler::Response => metric,
+    }
 }
 
 /// The metric that shows how fast machine and service are.

@@ -5,7 +5,7 @@
 //! spread as those seen. The difference that was seen does not enter: of a record that is inconclusive it says little. Pure.
 
 use plan::LookRule;
-use record::{EndReason, Record};
+use record::Record;
 use stats::{Estimate, Rule};
 
 /// The number of blocks that an old record is taken to have planned which never settled one.
@@ -42,8 +42,7 @@ pub fn rule_of(looks: LookRule, members: usize) -> Option<Rule> {
 
 /// The blocks of a run that ended for a reason that does not depend on what it found.
 fn ended_by_plan(record: &Record) -> Option<u32> {
-    use EndReason::{BudgetSpent, LastLook, Measured};
-    matches!(record.end()?, BudgetSpent | LastLook | Measured).then(|| record.blocks_kept())
+    record.end()?.is_planned().then(|| record.blocks_kept())
 }
 
 fn count(members: usize) -> u32 {
@@ -62,7 +61,7 @@ pub(crate) fn critical_t(record: &Record, rule: Option<&Rule>, blocks: usize) ->
 
 /// Whether an interval may be shown: with one look only when the run is over, or showing it would be another look.
 pub(crate) fn may_look(record: &Record) -> bool {
-    record.header.plan.design.looks != LookRule::Once || record.ended.is_some()
+    !record.header.plan.design.looks.waits_for_end() || record.ended.is_some()
 }
 
 /// The chance with which a difference is to be found.

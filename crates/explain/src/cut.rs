@@ -23,6 +23,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
+use model::quantity::{many, micros};
 
 use crate::doubt::Note;
 use crate::label::clean;
@@ -234,10 +235,12 @@ impl Spent {
 
     /// Gaps that are worth a note.
     fn gaps(&self) -> Option<Note> {
-        let (gaps, all) = (self.capped_ns / 1e6, (self.covered_ns + self.capped_ns) / 1e6);
+        let (gaps, all) = (self.capped_ns, self.covered_ns + self.capped_ns);
         let text = || {
             format!(
-                "{gaps:.1} ms of {all:.1} ms lie in gaps between samples, where the sampler or this machine was held up: no function has them"
+                "{} of {} lie in gaps between samples, where the sampler or this machine was held up: no function has them",
+                micros(self.capped_ns / 1e3),
+                micros((self.covered_ns + self.capped_ns) / 1e3)
             )
         };
         (gaps > GAP_SHARE_NOTED * all).then(|| Note::remark(text()))
@@ -284,7 +287,7 @@ pub(crate) fn native_threads(profile: &NativeProfile, naming: &Naming<'_>) -> Th
     let mut texts: Vec<String> = profile.notes.iter().map(|note| clean(note)).collect();
     if profile.lost > 0 {
         let all = profile.lost.saturating_add(profile.samples());
-        texts.push(format!("the kernel lost {} of {all} samples of compiled code", profile.lost));
+        texts.push(format!("the kernel lost {} of {} of compiled code", profile.lost, many(all, "sample")));
     }
     let notes = texts.into_iter().map(Note::remark).chain(namer.notes()).collect();
     (threads.into_iter().map(|(thread, made)| (thread, made.tree())).collect(), notes)

@@ -4,7 +4,7 @@
 //! out a doubt.
 
 use model::document::{Block, Cell, Column, Document, Fit, Line, Remark, Row, Table, Tone};
-use model::quantity::{NONE, Quantity, many, micros, signed};
+use model::quantity::{NONE, Quantity, change_alone, many, micros};
 use serde_json::{Value, json};
 
 use crate::label::shown;
@@ -111,7 +111,7 @@ fn method(explanation: &Explanation) -> Vec<Line> {
 fn tax(explanation: &Explanation) -> Option<String> {
     let known = |of: &&Subject| of.tax.cpu_ratio.value.is_finite() && of.tax.cpu_ratio.value > 0.0;
     let taxed: Vec<&Subject> = explanation.subjects.iter().filter(known).collect();
-    let added = |ratio: f64| signed((ratio - 1.0) * 100.0, 1);
+    let added = |ratio: f64| change_alone(ratio, 1);
     let told = |of: &&Subject| {
         let (cpu, rate) = (of.tax.cpu_ratio.value, of.tax.throughput_ratio.value);
         format!("{} CPU, {} throughput ({})", added(cpu), added(rate), called(explanation, of))

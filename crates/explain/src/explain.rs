@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::quantity::{micros, share};
+use model::quantity::{many, micros, share};
 use model::{Absence, CaptureKind, CapturedService, Missing};
 use record::Record;
 
@@ -126,7 +126,10 @@ impl Work<'_> {
             if capture.requests == 0 {
                 // Of a window that never began it is said why.
                 if capture.end_ns > capture.start_ns {
-                    let text = format!("no successful response in round {round} ({} errors)", capture.errors);
+                    let text = format!(
+                        "no successful response in round {round} ({})",
+                        many(capture.errors, "error")
+                    );
                     self.doubt(whose, DoubtKind::NoRequests, text);
                 }
                 continue;
@@ -191,7 +194,7 @@ impl Work<'_> {
     fn judge(&mut self, variant: usize, whose: &str, observed: &[Observed]) {
         let samples = observed.iter().filter_map(|one| one.samples).reduce(u64::saturating_add);
         if let Some(samples) = samples.filter(|samples| *samples < SAMPLES_MIN) {
-            let text = format!("{samples} samples of work, fewer than {SAMPLES_MIN}");
+            let text = format!("{} of work, fewer than {SAMPLES_MIN}", many(samples, "sample"));
             self.doubt(whose, DoubtKind::TooFewSamples, text);
         }
         let Some((seen_us, counted_us)) = seen(observed) else { return };

@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use model::quantity::share;
+use model::quantity::{decimal, micros, share};
 use model::{AgentSeen, Capture, CapturedProcess, CapturedService, ThreadUse};
 
 use crate::captures::{Profiles, cpu_ns};
@@ -170,9 +170,10 @@ impl Sight<'_> {
         }
         if factor < STRETCH_MIN {
             let evidence = format!(
-                "samples of {whose} say {:.0} ms where the kernel counted {:.0} ms of CPU time; they are scaled by {factor:.2}",
-                busy_ns / 1e6,
-                busy_ns * factor / 1e6
+                "samples of {whose} say {} where the kernel counted {} of CPU time; they are scaled by {}",
+                micros(busy_ns / 1e3),
+                micros(busy_ns * factor / 1e3),
+                decimal(factor, 2)
             );
             seen.notes.push(Note::new(DoubtKind::SamplesStretched, evidence));
         }

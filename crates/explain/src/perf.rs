@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use machine::clock::monotonic_ns;
 use machine::{Rights, Texts, process};
+use model::quantity::many;
 
 use self::event::{Event, Mode, Ring, page_bytes};
 use self::space::{Binaries, Space};
@@ -123,9 +124,9 @@ fn notes(of_start: &[String], tally: &Tally, kernel_hidden: bool) -> Vec<String>
     let notes = [
         kernel_hidden.then(|| HIDDEN.to_owned()),
         (throttled > 0).then(|| {
-            format!("the kernel held sampling back {throttled} times, so that there are too few samples: kernel.perf_event_max_sample_rate")
+            format!("the kernel held sampling back {}, so that there are too few samples: kernel.perf_event_max_sample_rate", many(throttled, "time"))
         }),
-        (broken > 0).then(|| format!("{broken} pieces of the samples could not be read")),
+        (broken > 0).then(|| format!("{} of the samples could not be read", many(broken, "piece"))),
     ];
     of_start.iter().cloned().chain(notes.into_iter().flatten()).collect()
 }
@@ -343,7 +344,10 @@ fn told(error: io::Error, pid: u32, threads: usize, cpus: usize) -> PerfError {
             let needed = threads * cpus;
             (
                 format!(
-                    "native profiles of {threads} threads on {cpus} CPUs take {needed} open files; there are too few"
+                    "native profiles of {} on {} take {}; there are too few",
+                    many(threads as u64, "thread"),
+                    many(cpus as u64, "CPU"),
+                    many(needed as u64, "open file")
                 ),
                 format!(
                     "raise the limit of open files by {needed} (ulimit -n), or pin the service to fewer CPUs"

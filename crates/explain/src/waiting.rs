@@ -157,7 +157,7 @@ impl<'a> Side<'a> {
                     format!("for a thread of libuv's pool: a small task waits {} for one in {place}", micros(wait))
                 }),
                 (late >= LOOP_DELAY_MIN_MS).then(|| {
-                    format!("for the event loop of {place}, which is held up in bursts (1 % of its timers are {late:.0} ms late or more)")
+                    format!("for the event loop of {place}, which is held up in bursts (1 % of its timers are {} late or more)", micros(late * 1e3))
                 }),
             ]
         });

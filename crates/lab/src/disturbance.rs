@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use analysis::checks::{late_begin, processors};
+use model::quantity::{micros, share, span};
 use record::{Block, Environment, MachineUse, Slice, Trial};
 
 /// CPU steal in a block that counts, at the most, as a share of the CPU time.
@@ -90,7 +91,7 @@ impl Taken {
 
     /// Why a block from which so much was taken counts for nothing, in words with figures; `None`: it counts.
     pub fn why(&self) -> Option<String> {
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        let percent = share;
         let all = [
             (self.by_steal > GROSS_STEAL_SHARE).then(|| format!("CPU steal was {}", percent(self.by_steal))),
             (self.by_others > GROSS_OTHERS_SHARE)
@@ -99,7 +100,7 @@ impl Taken {
                 format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),
             (self.paused_s > PAUSED_MAX_S)
-                .then(|| format!("the run was paused for {:.0} s while services lived", self.paused_s)),
+                .then(|| format!("the run was paused for {} while services lived", span(self.paused_s))),
         ];
         let elsewhere = self.steal_elsewhere.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
         let elsewhere = elsewhere
@@ -116,10 +117,10 @@ pub fn begun_apart(block: &Block) -> Option<String> {
     let slices = block.trials.iter().flat_map(Trial::measured);
     let late = slices.filter_map(late_begin).max_by_key(|late| late.by_ns)?;
     Some(format!(
-        "{} began {:.0} ms after the others, in a window of {:.0} ms",
+        "{} began {} after the others, in a window of {}",
         late.part.name,
-        late.by_ns as f64 / 1e6,
-        late.window_ns as f64 / 1e6
+        micros(late.by_ns as f64 / 1e3),
+        micros(late.window_ns as f64 / 1e3)
     ))
 }
 
@@ -128,10 +129,9 @@ pub fn begun_apart(block: &Block) -> Option<String> {
 pub fn stood_still(block: &Block) -> Option<String> {
     let slices = block.trials.iter().flat_map(Trial::measured);
     let halted_ns: u64 = slices.map(|slice| slice.counts.halted_ns).sum();
-    let seconds = halted_ns as f64 / 1e9;
-    (halted_ns > 0).then(|| {
-        format!("the load stood still for {seconds:.1} s: it was stopped, or the machine was suspended")
-    })
+    let time = micros(halted_ns as f64 / 1e3);
+    (halted_ns > 0)
+        .then(|| format!("the load stood still for {time}: it was stopped, or the machine was suspended"))
 }
 
 /// CPU steal on the machines of generators elsewhere, by name: a client that is held back is no better than a service that is.

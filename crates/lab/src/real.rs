@@ -40,6 +40,8 @@ mod processes;
 mod services;
 mod witness;
 
+pub use loading::check_load;
+
 /// The address on which services are expected.
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -1,7 +1,7 @@
 //! What happens in which order: every random choice of a run, from its seed. Pure.
 
 use model::distinct;
-use plan::{Pacing, Plan, Service};
+use plan::{Plan, Service};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -135,7 +135,7 @@ pub fn shared_port(plan: &Plan) -> Option<u16> {
 /// Whether the trials of a block take short turns on connections that stay open. In open loop each slice opens its connections
 /// anew, which only long slices are worth.
 pub fn take_turns(plan: &Plan) -> bool {
-    live_together(plan) && plan.design.pacing() == Pacing::Closed
+    live_together(plan) && !plan.design.pacing().is_open()
 }
 
 /// Draws a seed where the file gives none: short enough to be typed again.

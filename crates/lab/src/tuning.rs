@@ -119,9 +119,10 @@ impl Settings {
         let turn_s = if warm_up_s > 0.0 { TURN_MIN_S.min(slice_s) } else { slice_s };
         let first =
             Settings { warm_up_s, watched, settle_s, slice_s, turn_s, gap_s, slices, ..Settings::default() };
-        match design.rate {
-            Some(Rate::PerSecond(per_s)) => first.at_rate(design, per_s),
-            _ => first,
+        // Of a ramp on average: one end of it may be 0.
+        match design.mean_rate_per_s() {
+            Some(per_s) => first.at_rate(design, per_s),
+            None => first,
         }
     }
 
@@ -280,9 +281,9 @@ impl Settings {
 /// How long each variant is loaded to measure its capacity, in seconds; 0 where no rate depends on it.
 pub fn capacity_s(design: &Design, variants: usize) -> f64 {
     let share_s = design.budget.as_secs_f64() / variants.max(1) as f64;
-    match design.rate {
-        Some(Rate::ShareOfCapacity(_)) => (share_s * CAPACITY_SHARE).clamp(CAPACITY_S.0, CAPACITY_S.1),
-        _ => 0.0,
+    match design.rate_needs_capacity() {
+        true => (share_s * CAPACITY_SHARE).clamp(CAPACITY_S.0, CAPACITY_S.1),
+        false => 0.0,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use model::quantity::many;
 use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts, header};
 
 use crate::Contract;
@@ -169,7 +170,7 @@ impl Check {
         let wrong_length = contract.body_bytes.is_some_and(|expected| expected != bytes);
         let Breach(place) = match breach {
             None if wrong_length => {
-                note(failures, |kind| *kind == FailureKind::BodyBytes, || format!("{bytes} bytes"))
+                note(failures, |kind| *kind == FailureKind::BodyBytes, || many(bytes, "byte"))
             }
             other => other?,
         };

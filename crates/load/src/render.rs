@@ -8,6 +8,7 @@ mod template;
 use std::io::Write;
 
 use model::header;
+use model::quantity::many;
 
 use crate::error::refuse;
 use crate::reader::is_token;
@@ -190,7 +191,8 @@ impl<'r> Renderer<'r> {
             && out[start..].trim_ascii() != length.to_string().as_bytes()
         {
             let value = String::from_utf8_lossy(&out[start..]);
-            let problem = format!("{name}: {value} does not agree with the body of {length} bytes");
+            let problem =
+                format!("{name}: {value} does not agree with the body of {}", many(length as u64, "byte"));
             return refuse("load.headers", problem + &self.origin(row, None));
         }
         out.extend_from_slice(b"\r\n");

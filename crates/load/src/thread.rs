@@ -266,7 +266,7 @@ impl Thread {
 
     /// Waits for what nobody asked for. Not after one of many short turns: the next one begins with what came meanwhile.
     fn listen(&mut self, until: Until, window_ns: u64) {
-        if matches!(until, Until::Elapsed(window) if clock::in_ns(window) < LISTENED_NS) {
+        if until.length().is_some_and(|window| clock::in_ns(window) < LISTENED_NS) {
             return;
         }
         let listen_ns = self.worker.listen_ns(window_ns);

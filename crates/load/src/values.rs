@@ -7,6 +7,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use csv::{ByteRecord, Reader, ReaderBuilder};
+use model::quantity::many;
 use model::text;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -107,7 +108,12 @@ impl<'de> Deserialize<'de> for Values {
         let mut table = Table::new(columns, 1).map_err(D::Error::custom)?;
         for (number, row) in rows.iter().enumerate() {
             if row.len() != width {
-                let found = format!("row {} has {} values for {width} columns", number + 1, row.len());
+                let found = format!(
+                    "row {} has {} for {}",
+                    number + 1,
+                    many(row.len() as u64, "value"),
+                    many(width as u64, "column")
+                );
                 return Err(D::Error::custom(found));
             }
             table.begin_row(u32::try_from(number + 1).unwrap_or(u32::MAX)).map_err(D::Error::custom)?;
@@ -275,7 +281,7 @@ fn push_csv_row(table: &mut Table, record: &ByteRecord, line: u32) -> Result<(),
     let (given, expected) = (record.len(), table.columns.len());
     if given != expected {
         let names = listed(&table.columns);
-        let problem = format!("the row has {given} values, expected {expected}: {names}");
+        let problem = format!("the row has {}, expected {expected}: {names}", many(given as u64, "value"));
         return Err(at(line, problem, "a value that contains a comma is written in double quotes"));
     }
     table.begin_row(line)?;

@@ -493,7 +493,7 @@ impl Worker {
     /// what is behind its time stays unsent.
     pub(crate) fn listen_ns(&self, window_ns: u64) -> u64 {
         let is_quiet = self.in_flight == 0 && self.alive > 0 && !self.is_behind();
-        if !is_quiet || !matches!(self.settings.protocol, Protocol::Http1 { .. }) {
+        if !is_quiet || self.settings.protocol.names_requests() {
             return 0;
         }
         let most_ns = (window_ns / LISTEN_WINDOWS).clamp(LISTEN_MIN_NS, LISTEN_MAX_NS);

@@ -3,7 +3,7 @@
 //! Pure. A hazard whose facts are not known is not told: silence is better than a guess. It must not print.
 
 use model::Grade::{Fine, Note, Warning};
-use model::quantity::{count, many, share};
+use model::quantity::{count, decimal, many, share};
 use model::{Evidence, Finding, Grade, Quantity, Remedy, evidence};
 
 use crate::facts::Facts;
@@ -149,7 +149,7 @@ fn siblings(facts: &Facts) -> Told {
         let guest = facts.host.hypervisor.as_ref().map_or("", |_| ", as the hypervisor tells");
         return fine(format!("{processors}, each a core of its own{guest}"));
     }
-    let are = if cores == 1 { "one core".to_owned() } else { format!("{cores} cores") };
+    let are = if cores == 1 { "one core".to_owned() } else { many(cores as u64, "core") };
     let evidence = format!("{processors} are threads of {are}");
     if cores >= CORES_APART {
         return fine(format!("{evidence}; the generator's sibling is left idle"));
@@ -170,7 +170,7 @@ fn governor(facts: &Facts) -> Told {
         return told(Note, format!("none to be seen from inside of {host}"), remedy);
     }
     let names = seen.governors.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    let ghz = |khz: u64| format!("{:.1}", khz as f64 / 1e6);
+    let ghz = |khz: u64| decimal(khz as f64 / 1e6, 1);
     let range =
         seen.min_khz.zip(seen.max_khz).map(|(min, max)| format!(", {} to {} GHz", ghz(min), ghz(max)));
     let driver = seen.driver.as_ref().map(|driver| format!(" ({driver})")).unwrap_or_default();
@@ -227,7 +227,7 @@ fn others(facts: &Facts) -> Told {
     let named = named.collect::<Vec<_>>().join(", ");
     let named = if named.is_empty() { named } else { format!(": {named}") };
     let load = facts.host.load_average;
-    let average = load.map(|load| format!("; load average {load:.2}")).unwrap_or_default();
+    let average = load.map(|load| format!("; load average {}", decimal(load, 2))).unwrap_or_default();
     let evidence = evidence!("others used {used} of a processor in the second watched{named}{average}";
         used = Quantity::share(watched.others));
     let processors = facts.processors.online.unwrap_or(1) as f64;

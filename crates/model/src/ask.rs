@@ -58,7 +58,10 @@ impl Level {
 
     /// The share of capacity that was asked for, 1 for all of it; `None` where it was a rate.
     pub fn share(self) -> Option<f64> {
-        if let Level::Percent(percent) = self { Some(percent / 100.0) } else { None }
+        match self {
+            Level::PerSecond(_) => None,
+            Level::Percent(percent) => Some(percent / 100.0),
+        }
     }
 
     fn written(self) -> String {
@@ -88,13 +91,24 @@ impl Ask {
 
     /// The share of capacity that was asked for; `None` where it was a rate, or a ramp.
     pub fn share(self) -> Option<f64> {
-        if let Ask::At(level) = self { level.share() } else { None }
+        match self {
+            Ask::At(level) => level.share(),
+            Ask::Ramp(..) => None,
+        }
     }
 
     fn written(self) -> String {
         match self {
             Ask::At(level) => level.written(),
             Ask::Ramp(from, to) => format!("{}..{}", from.written(), to.written()),
+        }
+    }
+
+    /// Whether the rate changes within the slice.
+    fn is_ramp(self) -> bool {
+        match self {
+            Ask::At(_) => false,
+            Ask::Ramp(..) => true,
         }
     }
 
@@ -120,7 +134,7 @@ impl Rates {
 
     /// The rate changes within a slice, whose length must be known for that.
     pub fn is_ramp(&self) -> bool {
-        matches!(self.0[..], [Ask::Ramp(..)])
+        self.0.iter().any(|ask| ask.is_ramp())
     }
 }
 

@@ -379,7 +379,33 @@ impl EndReason {
             | EndReason::GeneratorFailed(why)
             | EndReason::ServiceFailed(why)
             | EndReason::PreparationFailed(why) => Some(why),
-            _ => None,
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Measured
+            | EndReason::Interrupted
+            | EndReason::Void(_) => None,
+        }
+    }
+
+    /// Whether the run ended by itself: nobody stopped it, and nothing failed.
+    pub fn is_own(&self) -> bool {
+        *self != EndReason::Interrupted && self.failure().is_none()
+    }
+
+    /// Whether the run ended after as many blocks as it was to have, whatever they showed.
+    pub fn is_planned(&self) -> bool {
+        match self {
+            EndReason::LastLook | EndReason::BudgetSpent | EndReason::Measured => true,
+            EndReason::Decided
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Interrupted
+            | EndReason::Void(_)
+            | EndReason::LoadRefused(_)
+            | EndReason::GeneratorFailed(_)
+            | EndReason::ServiceFailed(_)
+            | EndReason::PreparationFailed(_) => false,
         }
     }
 

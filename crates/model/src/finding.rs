@@ -28,6 +28,16 @@ pub enum Grade {
     Fine,
 }
 
+impl Grade {
+    /// Whether the finding makes a result doubtful, or forbids it.
+    pub fn is_grave(self) -> bool {
+        match self {
+            Grade::Invalid | Grade::Warning => true,
+            Grade::Note | Grade::Fine => false,
+        }
+    }
+}
+
 /// By what findings of one kind are known.
 pub trait Code {
     /// Whether its findings are about variants of a plan.
@@ -118,21 +128,25 @@ impl<T: Into<String>> From<T> for Evidence {
 }
 
 /// Composes evidence: the words as for `format!`, then behind a semicolon the figures in them by name, each a
-/// [`Quantity`](crate::Quantity).
+/// [`Quantity`](crate::Quantity), or one with its noun ([`counted`](crate::quantity::counted)).
 ///
 /// ```
+/// use proofload_model::quantity::counted;
 /// use proofload_model::{Quantity, evidence};
 /// let variant = "proxied";
-/// let seen = evidence!("{variant}: {failed} of {requests} requests failed";
-///     failed = Quantity::count(12_u64), requests = Quantity::count(3000_u64));
+/// let seen = evidence!("{variant}: {failed} of {requests} failed";
+///     failed = Quantity::count(12_u64), requests = counted(3000_u64, "request"));
 /// assert_eq!(seen.as_str(), "proxied: 12 of 3,000 requests failed");
 /// assert_eq!(seen.figures().next(), Some(("failed", Quantity::count(12_u64))));
 /// ```
 #[macro_export]
 macro_rules! evidence {
     ($words:literal $(, $argument:expr)* $(,)? $(; $($name:ident = $quantity:expr),+ $(,)?)?) => {{
-        $($(let $name: $crate::Quantity = $quantity;)+)?
-        $crate::Evidence::new(format!($words $(, $argument)*), [$($((stringify!($name), $name)),+)?])
+        $($(let $name = $quantity;)+)?
+        $crate::Evidence::new(
+            format!($words $(, $argument)*),
+            [$($((stringify!($name), $crate::Quantity::from($name))),+)?],
+        )
     }};
 }
 

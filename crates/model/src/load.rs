@@ -59,6 +59,30 @@ impl Protocol {
     pub fn is_http2(first_bytes: &[u8]) -> bool {
         matches!(first_bytes, [0, _, _, 4, 0, 0, 0, 0, 0, ..])
     }
+
+    /// Streams of a connection, at most; `None` if the protocol has none.
+    pub fn streams(self) -> Option<u32> {
+        match self {
+            Protocol::Http1 { .. } => None,
+            Protocol::Http2 { streams } => Some(streams),
+        }
+    }
+
+    /// Whether a connection sends a request before the response to the last one is there, and gets responses in that order.
+    pub fn pipelines(self) -> bool {
+        match self {
+            Protocol::Http1 { pipeline } => pipeline > 1,
+            Protocol::Http2 { .. } => false,
+        }
+    }
+
+    /// Whether a response names its request. If not, a second response to one request is taken for that to the next.
+    pub fn names_requests(self) -> bool {
+        match self {
+            Protocol::Http1 { .. } => false,
+            Protocol::Http2 { .. } => true,
+        }
+    }
 }
 
 /// What a response must be to count as a success. The default accepts any 2xx.
@@ -127,6 +151,22 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// The rate if it is the same all the time.
+    pub fn constant_per_s(&self) -> Option<f64> {
+        match *self {
+            Rate::Constant(per_s) => Some(per_s),
+            Rate::Ramp { .. } => None,
+        }
+    }
+
+    /// Where the rate starts and ends, and how long the change takes; `None` if it does not change.
+    pub fn ramp(&self) -> Option<(f64, f64, Duration)> {
+        match *self {
+            Rate::Constant(_) => None,
+            Rate::Ramp { from_per_s, to_per_s, over } => Some((from_per_s, to_per_s, over)),
+        }
+    }
+
     /// The rate at `elapsed_s` seconds from the start of the window.
     pub fn at(&self, elapsed_s: f64) -> f64 {
         match *self {
@@ -213,6 +253,24 @@ pub enum Until {
     Elapsed(Duration),
     /// Exactly this many requests; the slice lasts until the last of them has ended.
     Requests(u64),
+}
+
+impl Until {
+    /// The length of the window; `None` if a number of requests ends it.
+    pub fn length(self) -> Option<Duration> {
+        match self {
+            Until::Elapsed(length) => Some(length),
+            Until::Requests(_) => None,
+        }
+    }
+
+    /// The number of requests that ends the slice; `None` if its time does.
+    pub fn requests(self) -> Option<u64> {
+        match self {
+            Until::Elapsed(_) => None,
+            Until::Requests(total) => Some(total),
+        }
+    }
 }
 
 /// What a slice was to be, where nothing is compared: each may be another.

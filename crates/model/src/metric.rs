@@ -18,6 +18,16 @@ pub enum Pacing {
     Search,
 }
 
+impl Pacing {
+    /// Whether requests are due at times that do not depend on responses.
+    pub fn is_open(self) -> bool {
+        match self {
+            Pacing::Closed => false,
+            Pacing::Open | Pacing::Search => true,
+        }
+    }
+}
+
 /// In which runs a metric has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loop {

@@ -28,6 +28,32 @@ pub enum SliceKind {
     Overload,
 }
 
+impl SliceKind {
+    /// Whether the slice is part of the result.
+    pub fn counts(self) -> bool {
+        match self {
+            SliceKind::Measured => true,
+            SliceKind::WarmUp | SliceKind::Capacity | SliceKind::Probe | SliceKind::Overload => false,
+        }
+    }
+
+    /// Whether the slice prepares what follows: it warms up, or finds the limit.
+    pub fn prepares(self) -> bool {
+        match self {
+            SliceKind::WarmUp | SliceKind::Capacity => true,
+            SliceKind::Measured | SliceKind::Probe | SliceKind::Overload => false,
+        }
+    }
+
+    /// Whether the slice is load at a steady rate, so that it shows what that rate gives.
+    pub fn is_at_a_rate(self) -> bool {
+        match self {
+            SliceKind::Measured | SliceKind::Probe => true,
+            SliceKind::WarmUp | SliceKind::Capacity | SliceKind::Overload => false,
+        }
+    }
+}
+
 /// Load on one trial: one uninterrupted window, or the sum of several short ones, the turns, between which other trials had theirs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slice {

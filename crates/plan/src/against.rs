@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::model::quantity::many;
 use serde::{Deserialize, Serialize};
 use smart_default::SmartDefault;
 
@@ -95,9 +96,8 @@ impl Against {
 
     /// In words what is compared: `main (1a2b3c4d5e6f…): working tree with 3 files changed, …`.
     pub fn describe(&self) -> String {
-        let plural = if self.untracked == 1 { "" } else { "s" };
         let untracked =
-            (self.untracked > 0).then(|| format!("{} file{plural} unknown to git", self.untracked));
+            (self.untracked > 0).then(|| format!("{} unknown to git", many(self.untracked as u64, "file")));
         let stat = Some(self.stat.clone()).filter(|stat| !stat.is_empty());
         let differs: Vec<String> = stat.into_iter().chain(untracked).collect();
         let uncommitted = if self.uncommitted { "; not all of it is committed" } else { "" };

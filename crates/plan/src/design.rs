@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use ::model::quantity::{self, many};
 use ::model::{Loop, Pacing};
 
 use crate::check::clipped;
@@ -173,7 +174,8 @@ pub(crate) fn settle_rates(site: &mut Site<'_>, design: &mut Design, variants: &
     } else if site.tree.entry(&["design", "rate"]).is_some() || site.tree.entry(&["measure"]).is_some() {
         ("`load.rate` stands beside another rate".to_owned(), "leave out one of them")
     } else if rates.len() < variants.len() {
-        let message = format!("`load.rate` is set for {} of {} variants", rates.len(), variants.len());
+        let message =
+            format!("`load.rate` is set for {} of {}", rates.len(), many(variants.len() as u64, "variant"));
         (message, "set it in every level of the factor, or in [load] for the others")
     } else {
         design.rate = Some(Rate::PerSecond(least));
@@ -237,10 +239,10 @@ fn judge_trial(site: &mut Site<'_>, written: &file::Design, design: &Design) {
     let share = design.endpoint.as_ref().map_or(String::new(), |Endpoint { name, share }| {
         format!(", of which {} % are `{}`", (share * 1e5).round() / 1e3, clipped(name))
     });
-    let (plural, metric) = (if slices == 1 { "" } else { "s" }, metric.name());
+    let (slices, metric) = (many(slices.into(), "slice"), metric.name());
+    let (rate, wanted) = (quantity::rate(per_s), many(requests as u64, "request"));
     let message = format!(
-        "{slices} slice{plural} of {slice} at {per_s} requests a second are too short for {metric}, which wants {requests} \
-         requests in a trial{share}"
+        "{slices} of {slice} at {rate} are too short for {metric}, which wants {wanted} in a trial{share}"
     );
     site.at(&["design", "slices"], message, "too few")
         .hint("leave out `slices` or `slice`, ask for a higher rate, or for a lower quantile");
@@ -253,10 +255,10 @@ fn judge_budget(site: &mut Site<'_>, written: &file::Design, design: &Design, va
     let trial = written.warmup.map_or_else(Default::default, |warmup| warmup.0).saturating_add(measured);
     let trials = BLOCKS_MIN * u32::try_from(variants).unwrap_or(u32::MAX / BLOCKS_MIN);
     let least = Period(trial.saturating_mul(trials));
-    let (budget, plural) = (written.budget, if variants == 1 { "" } else { "s" });
+    let (budget, variants) = (written.budget, many(variants as u64, "variant"));
     if least > budget {
         let message = format!(
-            "a budget of {budget} cannot hold {BLOCKS_MIN} blocks of {variants} variant{plural}: they take at least {least}"
+            "a budget of {budget} cannot hold {BLOCKS_MIN} blocks of {variants}: they take at least {least}"
         );
         let is_of_rate = design.mean_rate_per_s().is_some() && design.most_wanting().0.quantile().is_some();
         site.at(&["design", "budget"], message, "too short").hint(match is_of_rate {

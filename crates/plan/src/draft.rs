@@ -87,6 +87,24 @@ pub enum DraftSource {
     },
 }
 
+impl DraftSource {
+    /// Whether the experiment starts it.
+    fn is_started(&self) -> bool {
+        match self {
+            DraftSource::Command { .. } | DraftSource::Image { .. } | DraftSource::Compose { .. } => true,
+            DraftSource::Url(_) => false,
+        }
+    }
+
+    /// Whether it is started in a folder of this machine, which the experiment's file has to name if it lies elsewhere.
+    pub fn has_folder(&self) -> bool {
+        match self {
+            DraftSource::Command { .. } => true,
+            DraftSource::Image { .. } | DraftSource::Compose { .. } | DraftSource::Url(_) => false,
+        }
+    }
+}
+
 /// A key of the file with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
@@ -202,7 +220,7 @@ impl Draft {
             self.variants.iter().map(|variant| variant.source.keys()).collect();
         for (number, (earlier, later)) in self.alike().into_iter().enumerate() {
             let copies = [(earlier, 1), (later, number + 2)];
-            let is_started = |index: usize| !matches!(self.variants[index].source, DraftSource::Url(_));
+            let is_started = |index: usize| self.variants[index].source.is_started();
             for (index, copy) in copies.into_iter().filter(|(index, _)| is_started(*index)) {
                 let key = vec!["env".to_owned(), COPY.to_owned()];
                 sets[index].retain(|(path, _)| *path != key);

@@ -44,7 +44,10 @@ impl Figure {
 
     /// The metric that it is, if it is one.
     pub fn metric(self) -> Option<Metric> {
-        if let Figure::Metric(metric) = self { Some(metric) } else { None }
+        match self {
+            Figure::Metric(metric) => Some(metric),
+            Figure::Failed => None,
+        }
     }
 
     /// Whether more of it is better, so that a limit is a lower one.
@@ -101,7 +104,10 @@ impl Bound {
 
     /// Whether it is about comparisons, and not about variants.
     pub fn is_change(self) -> bool {
-        matches!(self, Bound::Change(_))
+        match self {
+            Bound::Change(_) => true,
+            Bound::Amount(..) => false,
+        }
     }
 }
 
@@ -407,21 +413,21 @@ fn report_unknown_name(site: &mut Site<'_>, named: &Entry, known: &[Variant], co
 /// A name must be about one thing: a variant, or the level of one factor.
 fn report_ambiguous_name(site: &mut Site<'_>, named: &Entry, known: &[Variant]) {
     let name = named.key.as_str();
-    let factors: BTreeSet<&str> = known
+    let levels: BTreeSet<(&str, &str)> = known
         .iter()
-        .flat_map(|variant| variant.levels.iter().filter(|(_, level)| *level == name))
-        .map(|(factor, _)| factor.as_str())
+        .flat_map(|variant| variant.levels.iter().filter(|(factor, level)| is_name_of(factor, level, name)))
+        .map(|(factor, level)| (factor.as_str(), level.as_str()))
         .collect();
     let has_level = |variant: &Variant| variant.levels.values().any(|level| level == name);
     let is_variant = known.iter().any(|variant| variant.name == name);
     // Of one factor the level is the variant.
     let is_both = is_variant && known.iter().any(|variant| variant.name != name && has_level(variant));
-    if !site.source.complete || factors.len() < 2 && !is_both {
+    if !site.source.complete || levels.len() < 2 && !is_both {
         return;
     }
-    let of: Vec<String> = factors.iter().map(|factor| format!("`{factor}`")).collect();
+    let of: Vec<String> = levels.iter().map(|(factor, _)| format!("`{factor}`")).collect();
     let message = format!("`gate.of`: `{}` is a level of {}", clipped(name), of.join(" and of "));
-    let spelled = factors.iter().map(|factor| format!("[gate.of.\"{}\"]", level_name(factor, name)));
+    let spelled = levels.iter().map(|(factor, level)| format!("[gate.of.\"{}\"]", level_name(factor, level)));
     let hint = format!("write {}", spelled.collect::<Vec<_>>().join(" or "));
     site.report(named.key_span.clone(), message, "which of them?").hint(hint);
 }
@@ -433,7 +439,12 @@ fn level_name(factor: &str, level: &str) -> String {
 
 /// Whether a variant has the level of this name, which may have its factor before it.
 fn is_level(variant: &Variant, name: &str) -> bool {
-    variant.levels.iter().any(|(factor, level)| level == name || level_name(factor, level) == name)
+    variant.levels.iter().any(|(factor, level)| is_name_of(factor, level, name))
+}
+
+/// Whether a level is called so, with its factor or without.
+fn is_name_of(factor: &str, level: &str, name: &str) -> bool {
+    level == name || level_name(factor, level) == name
 }
 
 /// One of what a limit is about, as an index into the plan.

@@ -40,7 +40,7 @@ impl Measure {
 
     /// The length of each slice; nothing where a number of requests ends it.
     pub fn length(&self) -> Duration {
-        if let Until::Elapsed(length) = self.until { length } else { Duration::ZERO }
+        self.until.length().unwrap_or_default()
     }
 
     /// Closed loop before the first slice, not measured and measured, where a share of capacity is asked for.

@@ -11,6 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ::model::SAMPLE_EVERY;
+use ::model::quantity::many;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smart_default::SmartDefault;
@@ -248,8 +249,13 @@ impl Design {
         match (self.rate?, self.ramp_to) {
             (Rate::PerSecond(from), Some(Rate::PerSecond(to))) => Some((from + to) / 2.0),
             (Rate::PerSecond(per_s), None) => Some(per_s),
-            _ => None,
+            (Rate::ShareOfCapacity(_), _) | (Rate::PerSecond(_), Some(Rate::ShareOfCapacity(_))) => None,
         }
+    }
+
+    /// Whether the rate follows from capacities, which are measured first.
+    pub fn rate_needs_capacity(&self) -> bool {
+        self.rate.into_iter().chain(self.ramp_to).any(Rate::is_share)
     }
 
     /// The metric among them that asks for most requests in a trial, and how many: of all endpoints together, where it counts
@@ -276,6 +282,16 @@ pub enum LookRule {
     Always,
 }
 
+impl LookRule {
+    /// Whether the result is looked at only when the run is over.
+    pub fn waits_for_end(self) -> bool {
+        match self {
+            LookRule::Once => true,
+            LookRule::EachBlock | LookRule::Planned | LookRule::Always => false,
+        }
+    }
+}
+
 /// The rule of records that name none.
 fn planned() -> LookRule {
     LookRule::Planned
@@ -289,6 +305,16 @@ pub enum Rate {
     PerSecond(f64),
     /// This share of what the slowest variant can do in closed loop, above 0 and at most 0.95.
     ShareOfCapacity(f64),
+}
+
+impl Rate {
+    /// Whether it is known only when capacities are.
+    pub fn is_share(self) -> bool {
+        match self {
+            Rate::PerSecond(_) => false,
+            Rate::ShareOfCapacity(_) => true,
+        }
+    }
 }
 
 /// The largest seed: more a program that reads the record as JSON may round.
@@ -502,7 +528,7 @@ impl Load {
     pub fn title(&self) -> String {
         match self.requests.as_slice() {
             [only] => format!("{} {}", only.method, only.path),
-            several => format!("{} requests", several.len()),
+            several => many(several.len() as u64, "request"),
         }
     }
 

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use ::model::quantity::many;
 use ::model::{SAMPLE_EVERY, header};
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -54,8 +55,8 @@ pub(crate) fn load(site: &mut Site<'_>, load: &file::Load, entry: Option<&Servic
     } = load;
     let timeout = site.within(&["load", "timeout"], *timeout, TIMEOUT);
     if let Some(threads) = threads.filter(|threads| threads > connections) {
-        let message =
-            format!("`load.threads` is {threads}, more than the {connections} connections they share");
+        let connections = many((*connections).into(), "connection");
+        let message = format!("`load.threads` is {threads}, more than the {connections} they share");
         site.at(&["load", "threads"], message, "expected at most one for each connection");
     }
     let single = single(site, load, entry);

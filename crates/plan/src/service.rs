@@ -46,7 +46,10 @@ pub(crate) fn services(site: &mut Site<'_>, settings: &Settings) -> (String, Vec
     report_circles(site, all);
     let Some(entry) = entry(site, settings) else { return (String::new(), Vec::new()) };
     // Readiness is asked for in plain HTTP/1.1.
-    let is_plain = settings.load.tls.is_none() && matches!(settings.load.protocol, file::Version::Http1);
+    let is_plain = match settings.load.protocol {
+        file::Version::Http1 => settings.load.tls.is_none(),
+        file::Version::Http2 => false,
+    };
     let mut started = Vec::new();
     let (names, _) = walked(all, [entry.as_str()]);
     for name in names {
@@ -147,7 +150,7 @@ fn known_placeholders(site: &Site<'_>, name: &str, service: &file::Service) -> V
     if service.host.is_none() {
         known.extend(prepare::placeholders_of(site.tree));
     }
-    if service.launcher != Launcher::Exec || service.workers.is_some() {
+    if service.launcher.makes_workers() || service.workers.is_some() {
         known.push("workers".to_owned());
     }
     known
@@ -308,7 +311,7 @@ fn judge_launcher(site: &mut Site<'_>, name: &str, service: &file::Service) {
     }
     // What these launchers start is a script on Node.js. The documented `pm2 start npm -i 4` starts four times npm, whose children then
     // fight for the port.
-    if launcher != Launcher::Exec
+    if launcher.makes_workers()
         && !service.command.is_empty()
         && let Err(error) = NodeCommand::parse(&service.command)
     {

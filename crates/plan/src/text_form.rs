@@ -243,16 +243,21 @@ fn rate(text: &str) -> Result<(Rate, Option<Rate>), String> {
         }
         Level::Percent(percent) => Ok(Rate::ShareOfCapacity(percent / 100.0)),
     };
-    match *rates.asks() {
-        [Ask::At(from @ Level::Percent(_))] => Ok((level(from)?, None)),
-        [Ask::Ramp(Level::PerSecond(_), Level::Percent(_)) | Ask::Ramp(Level::Percent(_), Level::PerSecond(_))] => {
+    let [ask] = *rates.asks() else {
+        return Err("has several steps, and an experiment has one rate".to_owned());
+    };
+    match ask {
+        Ask::At(from @ Level::Percent(_)) => Ok((level(from)?, None)),
+        Ask::Ramp(Level::PerSecond(_), Level::Percent(_)) | Ask::Ramp(Level::Percent(_), Level::PerSecond(_)) => {
             Err("goes from a number of requests per second to a share of saturation or back, and which of the two is more is only known \
                  in the run"
                 .to_owned())
         }
-        [Ask::Ramp(from, to)] => Ok((level(from)?, Some(level(to)?))),
-        [Ask::At(Level::PerSecond(_))] => Err("is not a share of saturation".to_owned()),
-        _ => Err("has several steps, and an experiment has one rate".to_owned()),
+        Ask::Ramp(from @ Level::PerSecond(_), to @ Level::PerSecond(_))
+        | Ask::Ramp(from @ Level::Percent(_), to @ Level::Percent(_)) => {
+            Ok((level(from)?, Some(level(to)?)))
+        }
+        Ask::At(Level::PerSecond(_)) => Err("is not a share of saturation".to_owned()),
     }
 }
 

@@ -192,7 +192,7 @@ impl Record {
     pub fn is_open_loop(&self) -> bool {
         match &self.header.plan.measure {
             Some(measure) => measure.rates.is_some(),
-            None => self.pacing() != Pacing::Closed,
+            None => self.pacing().is_open(),
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use model::quantity::many;
 use plan::{Generators, Kubernetes};
 
 use crate::{Blame, Channel, Error, Program, here, kubernetes, ssh};
@@ -99,8 +100,7 @@ impl Door {
             Door::Here(name, _) => name.clone(),
             Door::Ssh(host) if host.contains("://") => host.clone(),
             Door::Ssh(host) => format!("ssh://{host}"),
-            Door::Pods { cluster, .. } if cluster.pods == 1 => "1 pod".to_owned(),
-            Door::Pods { cluster, .. } => format!("{} pods", cluster.pods),
+            Door::Pods { cluster, .. } => many(cluster.pods.into(), "pod"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Pictures, text and trends use this one.
 
-use model::quantity::signed;
+use model::quantity::{decimal, signed};
 
 /// Up to this ratio of its ends an axis is told in per cent, and then in factors.
 const PERCENT_MAX: f64 = 3.0;
@@ -72,7 +72,10 @@ impl Axis {
     }
 
     fn factors(self) -> Vec<Mark> {
-        self.round().into_iter().map(|ratio| Mark { ratio, label: format!("×{ratio}") }).collect()
+        self.round()
+            .into_iter()
+            .map(|ratio| Mark { ratio, label: format!("×{}", decimal(ratio, 0)) })
+            .collect()
     }
 
     /// Round numbers that lie on it, in rising order: 1, 10, 100, …, and 2 and 5 of them where that is few.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analysis::{Calibration, Conclusion, Copies, Noise};
 use machine::{Facts, Hazard};
 use model::Grade;
-use model::quantity::{interval_told, many, share, signed, span};
+use model::quantity::{decimal, interval_told, many, share, signed, span, with_sign};
 use plan::Plan;
 use record::Record;
 use serde::Serialize;
@@ -116,8 +116,10 @@ impl Calibrated<'_> {
         let by_chance = LAG1_SDS / f64::from(calibration.blocks).sqrt();
         if let Some(lag1) = noise.blocks_lag1.filter(|lag1| *lag1 > by_chance) {
             steps.push(format!(
-                "blocks resemble their neighbours ({lag1:+.2}, by chance up to {by_chance:.2}): something on this machine comes \
-                 and goes over minutes, and intervals are narrower than they should be; end it, or measure at another time"
+                "blocks resemble their neighbours ({}, by chance up to {}): something on this machine comes and goes over minutes, \
+                 and intervals are narrower than they should be; end it, or measure at another time",
+                with_sign(lag1, 2),
+                decimal(by_chance, 2)
             ));
         }
         let asked = self.estimates();
@@ -161,7 +163,7 @@ fn copies(copies: &Copies) -> String {
 fn table(calibration: &Calibration) -> Table {
     let found = calibration.metrics.first().map(|first| first.found.as_slice()).unwrap_or_default();
     let budget = |found: &analysis::Found| {
-        Column::figure(format!("{}: {} blocks", span(found.budget_s), found.blocks))
+        Column::figure(format!("{}: {}", span(found.budget_s), many(found.blocks.into(), "block")))
     };
     let mut columns = vec![Column::text("found in 8 of 10 runs", Fit::Whole)];
     columns.extend(found.iter().map(budget));
@@ -181,7 +183,10 @@ fn lines(calibration: &Calibration) -> Vec<Line> {
     let noise = calibration.metrics.iter().map(|noise| Line::new("noise", noise_line(noise)));
     let Calibration { blocks, block_s, first_block_s, steal, .. } = calibration;
     let (each, first) = (span(*block_s), span(*first_block_s));
-    let cost = format!("a block of both copies took {each}, the first one {first}; {blocks} blocks");
+    let cost = format!(
+        "a block of both copies took {each}, the first one {first}; {}",
+        many((*blocks).into(), "block")
+    );
     let (mean, most) = (share(steal.mean_share), share(steal.max_share));
     let steal =
         format!("other virtual machines took {mean} of the CPU time of slices, {most} of the worst one");
@@ -249,7 +254,10 @@ impl Surveyed<'_> {
         let noise = metrics.iter().map(|of| format!("{} in {}", share(of.sd_log), of.metric.row().title));
         let (noise, record) = (noise.collect::<Vec<_>>().join(", "), record.directory.display());
         let copies = "two equal copies of a service differed from block to block by σ";
-        Block::Lines(vec![Line::new("expect", format!("{copies} {noise}, over {blocks} blocks: {record}"))])
+        Block::Lines(vec![Line::new(
+            "expect",
+            format!("{copies} {noise}, over {}: {record}", many((*blocks).into(), "block")),
+        )])
     }
 }
 

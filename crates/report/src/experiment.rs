@@ -5,7 +5,7 @@ use analysis::{
 };
 use explain::{Explanation, Why};
 use model::document::{Answer, Block, Document, Line, Remark, Tone};
-use model::quantity::{Quantity, change, count, many, share, signed, span};
+use model::quantity::{Quantity, change, change_or_saving, count, many, share, span};
 use model::{Check, RequestOutcome};
 use plan::{Against, Metric};
 use record::{EndReason, Environment, Header, MadeBy, Record};
@@ -200,7 +200,18 @@ fn said_by(record: &Record) -> Option<&'static str> {
     match record.end() {
         Some(EndReason::ServiceFailed(_)) => Some("the service"),
         Some(EndReason::PreparationFailed(_)) => Some("its command"),
-        Some(_) | None => None,
+        Some(
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Measured
+            | EndReason::Interrupted
+            | EndReason::Void(_)
+            | EndReason::LoadRefused(_)
+            | EndReason::GeneratorFailed(_),
+        )
+        | None => None,
     }
 }
 
@@ -371,7 +382,7 @@ pub(crate) fn invalid(findings: &[Finding]) -> Block {
 
 /// The warnings, the first in words: it may explain the others. And the command that explains all that is grave, by number.
 pub(crate) fn warnings(findings: &[Finding]) -> Vec<Line> {
-    let told = |finding: &&Finding| matches!(finding.grade, Grade::Invalid | Grade::Warning);
+    let told = |finding: &&Finding| finding.grade.is_grave();
     let warnings = findings.iter().filter(|finding| finding.grade == Grade::Warning);
     let checks = model::distinct(warnings.map(|finding| finding.check));
     let mut lines = Vec::new();
@@ -438,7 +449,7 @@ fn compared(record: &Record, conclusion: &Conclusion, of: &Comparison) -> Ranked
 fn held_against(outcome: Outcome, margin: f64) -> String {
     match outcome {
         Outcome::Equivalent | Outcome::Inconclusive => within(margin),
-        _ => String::new(),
+        Outcome::Better | Outcome::Worse | Outcome::NoSuccess | Outcome::Invalid => String::new(),
     }
 }
 
@@ -456,7 +467,7 @@ fn beside(conclusion: &Conclusion, of: &Comparison, margin: f64) -> Vec<String> 
     let differs = |other: &&Exploratory| other.estimate.low > 1.0 || other.estimate.high < 1.0;
     let others = of.exploratory.iter().filter(differs);
     let others =
-        others.map(|other| format!("{} {}", other.metric.row().heading, by_how_much(&other.estimate)));
+        others.map(|other| format!("{} {}", other.metric.row().heading, change_or_saving(&other.estimate)));
     let needed = of.blocks_needed.map(|blocks| forecast(&share(margin), blocks, of.seconds_needed));
     amounts.into_iter().chain(by_the_clock).chain(others).chain(needed).collect()
 }
@@ -467,12 +478,6 @@ fn judged(variant: &Variant, of: &Comparison) -> Option<Quantity> {
         Some(_) => Some(Quantity::per_s(1e6 / value(variant, Metric::CpuPerRequest)?.value)),
         None => value(variant, of.metric),
     }
-}
-
-/// A ratio without its interval; one that is far below 1 reads better as a part that is saved.
-fn by_how_much(estimate: &Estimate) -> String {
-    let is_saved = (0.01..0.5).contains(&estimate.ratio);
-    if is_saved { signed((estimate.ratio - 1.0) * 100.0, 0) } else { change(estimate).0 }
 }
 
 /// What was measured of a variant.
@@ -496,6 +501,22 @@ fn of_effect(conclusion: &Conclusion, effect: &Effect, margin: f64) -> Answer {
     Answer::new(&effect.label, tables::tone(effect), answer::effect_word(effect), detail.unwrap_or_default())
 }
 
+/// Whether the run was stopped before its time; what failed is told elsewhere.
+fn was_stopped(reason: &EndReason) -> bool {
+    match reason {
+        EndReason::Interrupted | EndReason::Void(_) => true,
+        EndReason::Decided
+        | EndReason::LastLook
+        | EndReason::BudgetSpent
+        | EndReason::BudgetTooSmall { .. }
+        | EndReason::Measured
+        | EndReason::LoadRefused(_)
+        | EndReason::GeneratorFailed(_)
+        | EndReason::ServiceFailed(_)
+        | EndReason::PreparationFailed(_) => false,
+    }
+}
+
 /// How much was measured: `6 blocks in 2m43s · closed loop, 16 connections · 0 of 43,341 requests failed`.
 fn course(record: &Record, conclusion: &Conclusion) -> String {
     let mut blocks = many(conclusion.blocks.into(), "block");
@@ -504,7 +525,7 @@ fn course(record: &Record, conclusion: &Conclusion) -> String {
     }
     if let Some(ended) = &record.ended {
         blocks += &format!(" in {}", span(ended.seconds));
-        if matches!(ended.reason, EndReason::Interrupted | EndReason::Void(_)) {
+        if was_stopped(&ended.reason) {
             blocks += &format!(", {}", end_text(&ended.reason));
         }
     }

@@ -311,7 +311,10 @@ fn runs(audit: &Audit) -> Table {
         }
     }
     if rest > 0 {
-        table.rows.push(Row::Note(Tone::Faint, format!("and {rest} more runs (--json lists them)")));
+        table.rows.push(Row::Note(
+            Tone::Faint,
+            format!("and {} (--json lists them)", many(rest as u64, "more run")),
+        ));
     }
     table
 }

@@ -3,7 +3,7 @@
 
 use analysis::{Gate, Judgement, Measured, Ruling, Unfit};
 use model::document::{Answer, Block, Cell, Document, Fit, Line, Table, Tone};
-use model::quantity::{Quantity, Unit, interval, share, small_share};
+use model::quantity::{Quantity, Unit, interval, many, share, small_share};
 use plan::{Bound, Subject};
 use record::Record;
 use serde_json::{Value, json};
@@ -108,8 +108,8 @@ impl Gated<'_> {
         let (open, failing) = (self.of(Ruling::Inconclusive).count(), self.of(Ruling::Fail).count());
         let all = self.gate.judgements.len();
         let some = |some: usize, one: &str, several: &str| {
-            let noun = if all == 1 { "limit" } else { "limits" };
-            format!("{some} of {all} {noun} {}", if some == 1 { one } else { several })
+            let all = many(all as u64, "limit");
+            format!("{some} of {all} {}", if some == 1 { one } else { several })
         };
         match self.gate.ruling() {
             Some(Ruling::Fail) => {
@@ -126,7 +126,7 @@ impl Gated<'_> {
                 format!("{told}, none fails{}{passing}", self.advice())
             }
             Some(Ruling::Pass) | None if all == 1 => "the limit passes".to_owned(),
-            Some(Ruling::Pass) | None => format!("all {all} limits pass"),
+            Some(Ruling::Pass) | None => format!("all {} pass", many(all as u64, "limit")),
         }
     }
 
@@ -137,7 +137,7 @@ impl Gated<'_> {
         most.map_or(String::new(), |(blocks, judgement)| {
             let what = match judgement.limit.bound {
                 Bound::Change(_) => share((judgement.limit.bound.value() - 1.0).abs()),
-                _ => "so small a difference".to_owned(),
+                Bound::Amount(..) => "so small a difference".to_owned(),
             };
             format!("; {}", forecast(&what, blocks, judgement.seconds_needed))
         })

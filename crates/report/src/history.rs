@@ -7,7 +7,7 @@ use analysis::{
 };
 use model::document::{Answer, Block, Cell, Column, Document, Fit, Line, Row, Table, Tone};
 use model::quantity::{
-    Quantity, Unit, bytes, change, change_alone, change_told, interval, many, share, span,
+    Quantity, Unit, bytes, change, change_alone, change_told, decimal, interval, many, share, span,
 };
 use record::{EndReason, Environment, Record};
 use serde_json::{Value, json};
@@ -156,7 +156,15 @@ fn summary(listed: &Listed<'_>) -> (Tone, String) {
         _ if essentials.compared.is_empty() && essentials.blocks == 0 && essentials.captures > 0 => {
             (Tone::Faint, "captures")
         }
-        Some(reason) => return verdicts(essentials, matches!(reason, EndReason::Interrupted)),
+        Some(EndReason::Interrupted) => return verdicts(essentials, true),
+        Some(
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Measured
+            | EndReason::Void(_),
+        ) => return verdicts(essentials, false),
     };
     (tone, text.to_owned())
 }
@@ -168,6 +176,8 @@ fn verdicts(essentials: &Essentials, interrupted: bool) -> (Tone, String) {
     match judged.as_slice() {
         [] if !essentials.void.is_empty() => void(),
         _ if interrupted && !decided => (Tone::Faint, "interrupted".to_owned()),
+        // Such as a capacity for which the budget was too small.
+        [] if essentials.blocks == 0 => (Tone::Bad, "nothing measured".to_owned()),
         [] => (Tone::Faint, "measured".to_owned()),
         all if all.iter().all(|(_, outcome)| *outcome == Outcome::Invalid) => void(),
         [(compared, outcome)] => (Tone::from(*outcome), one(compared, *outcome)),
@@ -415,7 +425,7 @@ impl Trended<'_> {
         let size = change_alone(change.after / change.before, 1);
         let from = &self.trend.records[line.points[change.at].record].name;
         // The name last: it is what may be cut.
-        Row::Note(Tone::Notable, format!("── {size} from here on (p = {:.4}): {from}", change.p))
+        Row::Note(Tone::Notable, format!("── {size} from here on (p = {}): {from}", decimal(change.p, 4)))
     }
 
     fn unit(&self, line: &Course) -> Unit {

@@ -89,7 +89,7 @@ impl<'a> Loaded<'a> {
             None => "closed loop".to_owned(),
             Some(open) if planned > 1 => format!("open loop, {}", open.process.name()),
             Some(open) => {
-                let word = if matches!(open.rate, Rate::Ramp { .. }) { "from" } else { "at" };
+                let word = if open.rate.ramp().is_some() { "from" } else { "at" };
                 let share = open.ask.needs_capacity().then(|| format!("{} of saturation, ", open.ask));
                 let (share, process) = (share.unwrap_or_default(), open.process.name());
                 format!("open loop {word} {share}{}, {process}", rate_text(open.rate))
@@ -110,7 +110,7 @@ impl<'a> Loaded<'a> {
         let notes = [
             (of.interrupted && not_begun == 0).then(|| "Stopped early: these are the figures up to then.".to_owned()),
             (not_begun > 0 && !of.windows.is_empty())
-                .then(|| format!("Stopped early: {not_begun} of {} steps did not begin.", of.planned)),
+                .then(|| format!("Stopped early: {not_begun} of {} did not begin.", many(of.planned as u64, "step"))),
             (not_begun > 0 && of.windows.is_empty() && of.capacity.is_some())
                 .then(|| "This was the measurement of saturation; the load at a share of it did not begin.".to_owned()),
             (closed && load.think.is_some()).then(|| {
@@ -123,7 +123,7 @@ impl<'a> Loaded<'a> {
                      is {under_way} ÷ throughput and says nothing more."
                 )
             }),
-            matches!(load.protocol, Protocol::Http1 { pipeline: 2.. }).then(|| {
+            load.protocol.pipelines().then(|| {
                 "Pipelining: no browser does it, and the latency of a request contains the wait for the responses to those before it on \
                  its connection."
                     .to_owned()
@@ -229,7 +229,9 @@ impl<'a> Loaded<'a> {
 fn unusual(load: &Load) -> Vec<String> {
     let protocol = match load.protocol {
         Protocol::Http1 { pipeline: 1 } => None,
-        Protocol::Http1 { pipeline } => Some(format!("pipelining, up to {pipeline} requests a connection")),
+        Protocol::Http1 { pipeline } => {
+            Some(format!("pipelining, up to {} a connection", many(pipeline.into(), "request")))
+        }
         Protocol::Http2 { streams } => {
             Some(format!("HTTP/2, up to {} a connection", many(streams.into(), "stream")))
         }
@@ -237,7 +239,7 @@ fn unusual(load: &Load) -> Vec<String> {
     let sources = match load.sources.as_slice() {
         [] => None,
         [only] => Some(format!("from {only}")),
-        several => Some(format!("from {} addresses", several.len())),
+        several => Some(format!("from {}", many(several.len() as u64, "address"))),
     };
     let parts = [
         protocol,
@@ -422,7 +424,7 @@ fn requests(window: &Window<'_>) -> String {
     let parts = parts.map(|(number, what)| format!("{} {what}", count(number)));
     let always = [
         format!("{} sent", count(counts.sent)),
-        format!("{} responses", count(counts.responses)),
+        many(counts.responses, "response"),
         format!("{} successful", count(counts.successful)),
     ];
     due.into_iter().chain(always).chain(parts).collect::<Vec<_>>().join(", ")
@@ -441,7 +443,7 @@ fn pace(window: &Window<'_>) -> Vec<Line> {
         return Vec::new();
     };
     let sent = window.per_s(open.sent_in_window).map_or(NONE.to_owned(), rate);
-    let due = window.per_s(open.intended).filter(|_| matches!(asked.rate, Rate::Ramp { .. }));
+    let due = window.per_s(open.intended).filter(|_| asked.rate.ramp().is_some());
     let due = due.map(|due| format!(" of {} due on average", rate(due))).unwrap_or_default();
     let lag = shown(&open.schedule_lag, 0.99).map_or(NONE.to_owned(), written);
     let queue = format!("{} of {} found no connection free", count(open.queued), count(open.intended));
@@ -524,7 +526,7 @@ fn ramp(window: &Window<'_>) -> Vec<Block> {
 fn tenth(stretch: &Stretch) -> Vec<Cell> {
     let kept = if stretch.kept { Kept::Up } else { Kept::Behind };
     vec![
-        Cell::text(format!("{:.1} s", stretch.from_s)),
+        Cell::figure(Some(Quantity::seconds(stretch.from_s))),
         Cell::figure(Some(Quantity::per_s(stretch.due_per_s()))),
         Cell::figure(Some(Quantity::per_s(stretch.ok_per_s()))),
         Cell::Word(tone(kept), kept.words().to_owned()),

@@ -105,7 +105,7 @@ impl Plot {
 
 fn row(of: &Measured<'_>, comparison: &Comparison, several: bool) -> Row {
     let Comparison { label, outcome, metric, estimate, .. } = comparison;
-    let as_one = matches!(outcome, Outcome::Invalid | Outcome::NoSuccess);
+    let as_one = outcome.has_no_ratio();
     let metric_told = if several && !as_one { format!(", {}", metric.row().title) } else { String::new() };
     let told = match estimate.as_ref().map(change) {
         Some((value, interval)) => format!("{value}  ({interval})"),

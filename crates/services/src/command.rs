@@ -400,7 +400,10 @@ fn pm2(known: &Known<'_>, path: &str, spec: &mut Spec) -> Result<(String, String
 /// One log for all processes keeps their lines in order.
 fn ecosystem(known: &Known<'_>, node: &NodeCommand<'_>, log: &Path) -> String {
     let started = known.started;
-    let is_cluster = started.launcher == Launcher::Pm2Cluster;
+    let is_cluster = match started.launcher {
+        Launcher::Pm2Cluster => true,
+        Launcher::Pm2Fork | Launcher::Exec | Launcher::Cluster => false,
+    };
     let mut app = json!({
         "name": known.service.name,
         // As it is written: PM2 takes a path with a blank, which the directory may have, for a line of a shell.

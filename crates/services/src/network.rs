@@ -27,6 +27,7 @@ use crate::Error;
 use crate::cpus::pin;
 use crate::link::Lasting;
 use machine::process::{field, text};
+use model::quantity::decimal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::io::Errno;
@@ -137,11 +138,12 @@ impl Network {
         if shortest >= least {
             return Ok(());
         }
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        // Exact: they may differ by little.
+        let shown = |time: Duration| decimal(time.as_secs_f64() * 1e3, 3);
         Err(Error::new(format!(
-            "the link of `load.network` is not what was asked for: a round trip took {:.3} ms, at least {:.3} ms are due",
-            ms(shortest),
-            ms(least)
+            "the link of `load.network` is not what was asked for: a round trip took {} ms, at least {} ms are due",
+            shown(shortest),
+            shown(least)
         )))
     }
 }

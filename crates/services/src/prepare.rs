@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
 use machine::Storage;
-use model::quantity::bytes;
+use model::quantity::{bytes, micros, span};
 use plan::Preparation;
 
 use crate::command::WITHHELD;
@@ -346,7 +346,8 @@ impl Making<'_> {
                 return Err(Error::cancelled(&name));
             }
             if elapsed >= step.timeout {
-                let message = format!("{name} had not ended after {} s: {command}", step.timeout.as_secs());
+                let message =
+                    format!("{name} had not ended after {}: {command}", span(step.timeout.as_secs_f64()));
                 let error = Error::new(message).after(link.tail());
                 return Err(error.help("raise `timeout` if it only needs more time"));
             }
@@ -356,10 +357,10 @@ impl Making<'_> {
             }
         };
         if !exit.is_success() {
-            let after = begin.elapsed().as_secs_f64();
+            let after = micros(begin.elapsed().as_secs_f64() * 1e6);
             let full = output.parent().filter(|_| is_full(output, &tail));
             let no_space = full.map(|folder| format!("; no space is left in {}", folder.display()));
-            let after = format!("{after:.1} s{}", no_space.unwrap_or_default());
+            let after = format!("{after}{}", no_space.unwrap_or_default());
             let error = Error::new(format!("{name} ended with {exit} after {after}: {command}")).after(tail);
             return Err(match (full, exit) {
                 (Some(_), _) => error.help(NO_ROOM),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use machine::groups::ControlGroup;
 use machine::process::{Environ, ProcessId, Stat, cpu_ns, thread_cpu_and_wait_ns, threads};
 use model::Found;
-use model::quantity::span;
+use model::quantity::{many, span};
 use plan::{Launcher, ReadyResponse, Service};
 
 use crate::agent::AgentHost;
@@ -398,7 +398,10 @@ impl Running {
     /// which we do not know; where it makes a cluster, it is one of as many as it was told.
     fn count_workers(&self) -> (Vec<ProcessId>, usize) {
         let Crew { launcher, wanted, .. } = self.crew;
-        let word = if launcher == Launcher::Pm2Fork { OF_PM2 } else { OF_CLUSTER };
+        let word = match launcher {
+            Launcher::Pm2Fork => OF_PM2,
+            Launcher::Exec | Launcher::Cluster | Launcher::Pm2Cluster => OF_CLUSTER,
+        };
         let has_it = |stat: &Stat| {
             Environ::read(stat.id.pid).is_some_and(|all| !all.variables(|name| name == word).is_empty())
         };
@@ -407,7 +410,7 @@ impl Running {
         // What PM2's process starts inherits its variable.
         let found = bearers.iter().filter(|stat| !numbers.contains(&stat.ppid));
         let found: Vec<ProcessId> = found.map(|stat| stat.id).collect();
-        let wanted = wanted.filter(|_| launcher != Launcher::Exec || !found.is_empty());
+        let wanted = wanted.filter(|_| launcher.makes_workers() || !found.is_empty());
         (found, wanted.map_or(0, |wanted| wanted as usize))
     }
 
@@ -450,8 +453,11 @@ impl Running {
     fn too_few_workers(&self, running: usize, after: Duration) -> Error {
         let (wanted, command) = (self.crew.wanted.unwrap_or_default(), &self.command);
         let after = span(after.as_secs_f64());
-        Error::of(&self.name, format!("{running} of {wanted} workers run after {after}: {command}"))
-            .after(self.tail())
-            .help("its output says why workers ended; raise `ready_timeout` if they only need more time")
+        Error::of(
+            &self.name,
+            format!("{running} of {} running after {after}: {command}", many(wanted.into(), "worker")),
+        )
+        .after(self.tail())
+        .help("its output says why workers ended; raise `ready_timeout` if they only need more time")
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::quantity::{decimal, many};
 use model::{Metric, Quantity, evidence};
 use plan::Comparison;
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
@@ -48,7 +49,7 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     let idle = judged && (unknown || !busy_services) && !record.is_open_loop();
     let services = match unknown {
         true => "CPU of the services is unknown, because they ran already".to_owned(),
-        false => format!("the services kept {busy:.2} cores busy"),
+        false => format!("the services kept {} cores busy", decimal(busy, 2)),
     };
     let thread = generator.map_or("a generator thread".to_owned(), |name| format!("a thread of {name}"));
     let remedy = if record.is_open_loop() {
@@ -194,7 +195,7 @@ pub(super) fn generator_lost(run: &Run<'_>) -> Option<Seen> {
         block => format!("in block {block} {}", lost.why),
     };
     let told = few(lost.iter().map(told), NAMED_MAX, "; ");
-    let times = if lost.len() == 1 { "once".to_owned() } else { format!("{} times", lost.len()) };
+    let times = if lost.len() == 1 { "once".to_owned() } else { many(lost.len() as u64, "time") };
     let evidence = evidence!("a load generator was lost {times}: {told}");
     let evidence = evidence.with([("times", Quantity::count(lost.len() as u64))]);
     let remedy = if failed {
@@ -252,9 +253,9 @@ fn began_late(record: &Record) -> Option<Seen> {
     let worst = late.iter().max_by_key(|late| late.by_ns)?;
     let counted = record.complete_trials().flat_map(Trial::measured).filter(|of| of.generators.len() > 1);
     let missing = mean(counted.map(missing_share)).unwrap_or(0.0);
-    let (name, of) = (&worst.part.name, slices.len());
+    let (name, of) = (&worst.part.name, many(slices.len() as u64, "slice"));
     let evidence = evidence!(
-        "{name} began {late} after the others in a window of {window}, and in {hit} of {of} slices some generator was late; of the load \
+        "{name} began {late} after the others in a window of {window}, and in {hit} of {of} some generator was late; of the load \
          that counts {missing_part} is missing for it";
         hit = Quantity::count(late.len() as u64), late = Quantity::ns(worst.by_ns), window = Quantity::ns(worst.window_ns),
         missing_part = Quantity::share(missing));

@@ -33,14 +33,14 @@ pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let also = match between.len() {
         0 => String::new(),
         1 => "; and once between trials".to_owned(),
-        many => format!("; and {many} times between trials"),
+        more => format!("; and {} between trials", many(more as u64, "time")),
     };
     if !within.is_empty() {
-        let hit = within.len();
+        let (hit, counting) = (within.len(), many(counting as u64, "trial"));
         let told = few(within, TOLD_MAX, "; ");
         return Some(void(
             format!(
-                "the pods behind {place} changed while it was loaded: {told}; so it went in {hit} of {counting} trials{also}"
+                "the pods behind {place} changed while it was loaded: {told}; so it went in {hit} of {counting}{also}"
             ),
             "what answered was not the same from begin to end, so its figures are those of nothing in particular; see why (kubectl describe \
              pod), let rollouts come to an end, keep the number of pods fixed while you measure (an autoscaler's minimum and maximum \
@@ -54,8 +54,8 @@ pub(super) fn pods_changed(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
              two programs. Check the deployment and run again",
         ));
     }
-    let evidence =
-        format!("the pods behind {place} could not be listed at the end of {unseen} of {looks} trials");
+    let looks = many(looks as u64, "trial");
+    let evidence = format!("the pods behind {place} could not be listed at the end of {unseen} of {looks}");
     let remedy = "the API server did not answer. A pod that came or went is seen only if that still showed when the next trial began";
     (unseen > 0).then(|| warning(evidence, remedy))
 }
@@ -179,8 +179,8 @@ pub(super) fn same_pods(baseline: &Variant<'_>, candidate: &Variant<'_>) -> Opti
     let is_there = |pod: &&PodSeen| same(&one.pods, pod).is_some_and(|same| same.ready);
     let ready = || other.pods.iter().filter(|pod| pod.ready);
     let (shared, all) = (ready().filter(is_there).count(), ready().count());
-    let evidence =
-        format!("{shared} of the {all} pods behind {} stand behind {}, too", other.place, one.place);
+    let all = many(all as u64, "pod");
+    let evidence = format!("{shared} of the {all} behind {} stand behind {}, too", other.place, one.place);
     let remedy = "requests to both go to the same processes; see whether one selector says too little (kubectl get services --output wide)";
     let told = shared > 0 && !known && baseline.plan.load == candidate.plan.load;
     told.then(|| warning(evidence, remedy))

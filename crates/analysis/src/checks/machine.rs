@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::quantity::many;
 use model::{Quantity, evidence};
-use record::{Block, MachineUse, Record, Slice, SliceKind, Trial};
+use record::{Block, MachineUse, Record, Slice, Trial};
 
 use super::{Run, Seen, Variant, only_if, total, wall_ns, warning, works_unseen};
 
@@ -55,8 +56,8 @@ pub(super) fn steal(run: &Run<'_>) -> Vec<Seen> {
 fn stolen(place: &str, shares: &[f64], remedy: &str) -> Option<Seen> {
     let disturbed = shares.iter().filter(|share| **share > STEAL_SHARE_MAX).count();
     let most = shares.iter().copied().fold(0.0, f64::max);
-    let (limit, of) = (Quantity::share(STEAL_SHARE_MAX), shares.len());
-    let evidence = evidence!("CPU steal{place} was above {limit} in {disturbed} of {of} slices, {most} at the most";
+    let (limit, of) = (Quantity::share(STEAL_SHARE_MAX), many(shares.len() as u64, "slice"));
+    let evidence = evidence!("CPU steal{place} was above {limit} in {disturbed} of {of}, {most} at the most";
         disturbed = Quantity::count(disturbed as u64), most = Quantity::share(most));
     (most > STEAL_SHARE_MAX).then(|| warning(evidence, remedy.to_owned()))
 }
@@ -68,8 +69,8 @@ pub(super) fn throttled(run: &Run<'_>) -> Option<Seen> {
     };
     let held = stretches.iter().map(held_in);
     let (held_ns, hit) = held.fold((0, 0), |(sum, hit), ns| (sum + ns, hit + usize::from(ns > 0)));
-    let (share, of) = (held_ns as f64 / loaded_ns(&stretches), stretches.len());
-    let evidence = evidence!("quotas of CPU time held processes back for {held} of the measured time, in {hit} of {of} slices";
+    let (share, of) = (held_ns as f64 / loaded_ns(&stretches), many(stretches.len() as u64, "slice"));
+    let evidence = evidence!("quotas of CPU time held processes back for {held} of the measured time, in {hit} of {of}";
         held = Quantity::share(share));
     let remedy = "what was measured is rather the quota than the service, with pauses of up to 100 ms; lift it (cpu.max, cpu.cfs_quota_us, \
                   docker --cpus, limits.cpu), or run fewer workers than it allows";
@@ -101,7 +102,7 @@ fn others_on(record: &Record, stretches: &[Stretch<'_>], host: Option<&str>) -> 
     only_if(share > OTHERS_SHARE_MAX)?;
     let place = on(host);
     Some(warning(
-        evidence!("other processes used {used} of the CPU time: {cores} of {cpus} cores{place}";
+        evidence!("other processes used {used} of the CPU time: {cores} of {}{place}", many(cpus as u64, "core");
             used = Quantity::share(share), cores = Quantity::number(cores)),
         "this affects all variants and widens the intervals; stop other programs (see top). If one works for the services (a container, \
          a database), its cost is missing from CPU per request",
@@ -195,7 +196,7 @@ pub(super) fn disk_reads(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
 
 pub(super) fn idle_not_idle(run: &Run<'_>) -> Option<Seen> {
     // Where trials take turns nobody is idle all the time, and nothing is told of it. In the first block they are warmed up one by one.
-    let one_by_one = |slice: &Slice| slice.block == 1 && slice.kind != SliceKind::Measured;
+    let one_by_one = |slice: &Slice| slice.block == 1 && !slice.kind.counts();
     let told = |slice: &&Slice| one_by_one(slice) || slice.machine.idle_trials_cpu_ns > 0;
     let alone = |slice: &&Slice| slice.turns == 1 && slice.counts.sent > 0;
     let slices = run.record.complete_trials().flat_map(|trial| &trial.slices).filter(alone).filter(told);
@@ -238,13 +239,13 @@ impl Stretch<'_> {
 
 /// The stretches of all measured slices of complete blocks.
 pub(super) fn stretches(record: &Record) -> Vec<Stretch<'_>> {
-    let of_block = |block| of_block(block, |slice| slice.kind == SliceKind::Measured);
+    let of_block = |block| of_block(block, |slice| slice.kind.counts());
     record.complete_blocks().flat_map(of_block).collect()
 }
 
 /// Those of all other slices, in every block that was not dropped: warm-ups take turns, too, but for those of the first block.
 pub(super) fn stretches_beside(record: &Record) -> Vec<Stretch<'_>> {
-    let of_block = |block| of_block(block, |slice| slice.kind != SliceKind::Measured);
+    let of_block = |block| of_block(block, |slice| !slice.kind.counts());
     record.blocks.iter().filter(|block| block.dropped.is_none()).flat_map(of_block).collect()
 }
 

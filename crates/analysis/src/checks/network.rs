@@ -3,7 +3,8 @@
 //! TCP counts for a whole network. Where slices took turns its figures contain the others' turns, and are used only for what concerns all.
 //! Silent in records that lack the figures.
 
-use model::{Asked, Cause, FAILED_SHARE_MAX, Phase, Protocol, Quantity, Until, evidence, header};
+use model::quantity::{counted, many};
+use model::{Cause, FAILED_SHARE_MAX, Phase, Quantity, evidence, header};
 use record::{Record, Slice};
 
 use super::machine::{Stretch, stretches, stretches_beside};
@@ -41,14 +42,14 @@ pub(super) fn upstream_connections(run: &Run<'_>, variant: &Variant<'_>) -> Opti
     let on_link = plan.load.network.is_some();
     let slices = own(record, variant.index, on_link);
     let apart = on_link || plan.entry_service().is_some_and(|entry| !entry.is_here());
-    let counted: Vec<_> = slices.iter().filter_map(|slice| opened_by_services(slice, apart)).collect();
-    let opened: u64 = counted.iter().map(|(opened, _)| opened).sum();
-    let answered: u64 = counted.iter().map(|(_, answered)| answered).sum();
+    let seen: Vec<_> = slices.iter().filter_map(|slice| opened_by_services(slice, apart)).collect();
+    let opened: u64 = seen.iter().map(|(opened, _)| opened).sum();
+    let answered: u64 = seen.iter().map(|(_, answered)| answered).sum();
     only_if(answered >= RESPONSES_MIN && opened as f64 >= UPSTREAM_OPENED_MIN * answered as f64)?;
     let each = opened as f64 / answered as f64;
     Some(warning(
-        evidence!("its services opened {opened} connections for {responses} responses, {each} for each";
-            opened = Quantity::count(opened), responses = Quantity::count(answered),
+        evidence!("its services opened {opened} for {responses}, {each} for each";
+            opened = counted(opened, "connection"), responses = counted(answered, "response"),
             each = Quantity::number(each)),
         format!(
             "{} does not keep its connections to what it needs, and opening one costs as much as a small request; nginx needs \
@@ -99,9 +100,10 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let waiting = most.filter(|(share, _)| *share > TIME_WAIT_SHARE_MAX).map(|(_, tcp)| tcp);
     only_if(refused > 0 || waiting.is_some())?;
     let ports = most.map(|(_, tcp)| {
-        format!("{} sockets were in TIME_WAIT, and there are {} local ports", tcp.time_wait, tcp.local_ports)
+        let (waiting, ports) = (many(tcp.time_wait, "socket"), many(tcp.local_ports, "local port"));
+        format!("{waiting} in TIME_WAIT, of {ports}")
     });
-    let told = || format!("{refused} connections found no local port free (EADDRNOTAVAIL)");
+    let told = || format!("{} found no local port free (EADDRNOTAVAIL)", many(refused, "connection"));
     let told: Vec<String> = (refused > 0).then(told).into_iter().chain(ports).collect();
     // The kernel can use such a port again on loopback (tcp_tw_reuse): that many of them alone are no failure.
     let is_void = outcome(&slices).is_void();
@@ -160,9 +162,9 @@ pub(super) fn backlog_full(run: &Run<'_>) -> Vec<Seen> {
 fn held_up(held: &Held, variants: &[&Variant<'_>]) -> Seen {
     let (about, names): (Vec<usize>, Vec<&str>) = variants.iter().map(|of| (of.index, of.name())).unzip();
     let evidence = evidence!(
-        "{}: listening sockets dropped {dropped} attempts to connect during {requests} requests, {overflows} of them because the accept \
+        "{}: listening sockets dropped {dropped} to connect during {requests}, {overflows} of them because the accept \
          queue was full; {sent_again} were sent again", names.join(", ");
-        dropped = Quantity::count(held.drops), requests = Quantity::count(held.due), overflows = Quantity::count(held.overflows),
+        dropped = counted(held.drops, "attempt"), requests = counted(held.due, "request"), overflows = Quantity::count(held.overflows),
         sent_again = Quantity::count(held.sent_again));
     let remedy = "who is dropped tries again after 1, 3 and 7 s, and that wait is what was measured; give listen() a longer backlog (and \
                   net.core.somaxconn), keep connections, or open fewer (load.connections)";
@@ -182,9 +184,9 @@ pub(super) fn connection_churn(run: &Run<'_>, variant: &Variant<'_>) -> Option<S
 /// Fewer requests were under way than connections were to have streams, though none was lost.
 fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
     let load = &variant.plan.load;
-    let Protocol::Http2 { streams } = load.protocol else { return None };
+    let streams = load.protocol.streams()?;
     // At a rate as many are under way as it takes, and where requests are counted fewer and fewer at the end.
-    let counts = |slice: &Slice| matches!(slice.asked, Some(Asked { until: Until::Requests(_), .. }));
+    let counts = |slice: &Slice| slice.asked.is_some_and(|asked| asked.until.requests().is_some());
     let is_full = |slice: &&Slice| slice.counts.open.is_none() && !counts(slice);
     let slices: Vec<&Slice> = variant.slices.iter().copied().filter(is_full).collect();
     let is_whole = slices.iter().all(|slice| slice.counts.errors.is_empty());
@@ -197,8 +199,9 @@ fn streams_unused(variant: &Variant<'_>) -> Option<Seen> {
     let asked = u64::from(connections) * u64::from(streams);
     // Older records do not say.
     only_if(under_way > 0.0 && under_way < STREAMS_SHARE_MIN * asked as f64)?;
+    let (connections, streams) = (many(connections.into(), "connection"), many(streams.into(), "stream"));
     let evidence = evidence!(
-        "{under_way} requests were under way in the mean and not {asked}: {connections} connections, up to {streams} streams on each";
+        "{under_way} requests were under way in the mean and not {asked}: {connections}, up to {streams} on each";
         under_way = Quantity::number(under_way), asked = Quantity::count(asked));
     let remedy = "the server allows fewer streams on a connection (SETTINGS_MAX_CONCURRENT_STREAMS), or ends connections in good order; ask for \
                   more connections with fewer streams, or have it allow more";
@@ -224,8 +227,8 @@ fn reopened(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let witnesses = variant.trials.iter().flat_map(|trial| &trial.started.witnesses);
     let closes = witnesses.flat_map(|witness| &witness.headers).any(|(name, value)| says_close(name, value));
     let closes = if closes { "; it responds with `connection: close`" } else { "" };
-    let evidence = evidence!("{asked} connections were asked for and {opened} opened, one for every {each} responses{closes}";
-        asked = Quantity::count(variant.sum(asked)), each = Quantity::number(answered as f64 / opened as f64),
+    let evidence = evidence!("{asked} asked for and {opened} opened, one for every {each} responses{closes}";
+        asked = counted(variant.sum(asked), "connection"), each = Quantity::number(answered as f64 / opened as f64),
         opened = Quantity::count(opened));
     let remedy = "the service closes connections, and opening one costs as much as a small request; let it keep them (nginx \
                   keepalive_requests, Node.js keepAliveTimeout and maxRequestsPerSocket), or mind that this is part of every figure";

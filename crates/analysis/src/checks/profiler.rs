@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use model::quantity::many;
 use record::{ProcessSeen, Trial};
 
 use super::{Run, Seen, Variant, is_one_of, only_if, void};
@@ -39,7 +40,7 @@ pub(super) fn profiler_on(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> 
     let (service, how) = hits.first().cloned().or_else(|| in_plan(variant.plan))?;
     let often = match hits.len() {
         0 => ", as the experiment has it".to_owned(),
-        hits => format!(", so in {hits} of {} trials", trials.len()),
+        hits => format!(", so in {hits} of {}", many(trials.len() as u64, "trial")),
     };
     Some(void(
         format!("{service} ran with {how}{often}"),

@@ -1,7 +1,7 @@
 //! What became of the run itself: its end, its blocks, what it left behind, and trials that were measured and still have no value of a
 //! metric that is judged.
 
-use model::quantity::many;
+use model::quantity::{count as counted_as, counted, many};
 use model::{Evidence, Metric, Quantity, evidence};
 use record::{Block, EndReason, Record, Trial};
 
@@ -47,8 +47,8 @@ pub(super) fn blocks_dropped(run: &Run<'_>) -> Option<Seen> {
     let told: Vec<String> = run.record.blocks.iter().filter_map(why).collect();
     let dropped = told.len();
     let complete = run.record.complete_blocks().count() + dropped;
-    let evidence = evidence!("{dropped} of {blocks} blocks were dropped: {}", few(told, NAMED_MAX, "; ");
-        dropped = Quantity::count(dropped as u64), blocks = Quantity::count(complete as u64));
+    let evidence = evidence!("{dropped} of {blocks} were dropped: {}", few(told, NAMED_MAX, "; ");
+        dropped = Quantity::count(dropped as u64), blocks = counted(complete as u64, "block"));
     let remedy = "they count for nothing, by a rule that does not see what was measured, so that the result stands; it rests on fewer blocks \
                   than there was time for, and a quieter machine decides more";
     (dropped > 0).then(|| warning(evidence, remedy))
@@ -64,8 +64,9 @@ pub(super) fn too_few_blocks(run: &Run<'_>) -> Option<Seen> {
     only_if(blocks < least && !run.plan.comparisons.is_empty())?;
     let (metric, requests) = run.plan.design.most_wanting();
     let lower = ", or choose a lower quantile or a higher design.rate";
-    let latency =
-        metric.quantile().map(|_| format!("{lower}: {} needs {requests} requests per trial", metric.name()));
+    let latency = metric
+        .quantile()
+        .map(|_| format!("{lower}: {} needs {} per trial", metric.name(), many(requests as u64, "request")));
     let longer = |needed_s: u64| match needed_s {
         0..=plan::BUDGET_S_MAX => {
             format!("run it with --budget {needed_s}s or more{}", latency.unwrap_or_default())
@@ -118,7 +119,9 @@ pub(super) fn quantile_unresolved(run: &Run<'_>) -> Vec<Seen> {
         let bounded = first.sample(metric, variant.index).is_some();
         let figures = first.variants.get(variant.index).and_then(Option::as_ref);
         let count = figures.map_or(0, |figures| figures.response_times);
-        let too_few = format!("{count} requests are too few, it wants {:.0}", 10.0 / (1.0 - q));
+        let wants = counted_as((10.0 / (1.0 - q)).round() as u64);
+        let are = if count == 1 { "is" } else { "are" };
+        let too_few = format!("{} {are} too few, it wants {wants}", many(count, "request"));
         let why = if bounded { "requests without response leave only a lower bound of it" } else { &too_few };
         let remedy = if bounded {
             "choose a lower quantile, a longer load.timeout, or a lower design.rate"
@@ -144,8 +147,8 @@ fn each_missing(
         let without: Vec<&BlockFigures> = without.collect();
         let first = *without.first().filter(|_| !variant.never_succeeded(run.record))?;
         let told = |why: &str| {
-            evidence!("{without} of {trials} trials have no {}; in block {} {why}", metric.name(), first.number;
-                without = Quantity::count(without.len() as u64), trials = Quantity::count(trials as u64))
+            evidence!("{without} of {trials} have no {}; in block {} {why}", metric.name(), first.number;
+                without = Quantity::count(without.len() as u64), trials = counted(trials as u64, "trial"))
         };
         Some(variant.told(see(variant, metric, first, &told)?))
     };
@@ -159,11 +162,11 @@ fn late(variant: &Variant<'_>, metric: Metric) -> Option<Seen> {
     let late: Vec<_> = variant.trials.iter().filter(|trial| is_late(trial)).collect();
     let slices = || late.iter().flat_map(|trial| trial.measured());
     only_if(metric == Metric::Throughput && slices().any(|slice| slice.counts.successful > 0))?;
-    let (hit, of) = (late.len(), variant.trials.len());
+    let (hit, of) = (late.len(), many(variant.trials.len() as u64, "trial"));
     let window_ns = slices().map(|slice| slice.counts.window_ns).max()?;
     let took_ns = merged(slices().map(|slice| &slice.counts.latency)).quantile(0.5)?.ns();
     Some(void(
-        evidence!("in {hit} of {of} trials no response came within a window of {window}; half of them took {took} or more";
+        evidence!("in {hit} of {of} no response came within a window of {window}; half of them took {took} or more";
             window = Quantity::ns(window_ns), took = Quantity::ns(took_ns)),
         "a rate wants several responses of each connection in a window: set design.slice and load.timeout well above what one takes",
     ))

@@ -75,12 +75,14 @@ pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Opt
     };
     only_if(!run.plan.comparisons.iter().any(stalls))?;
     let Waiting { cores, under_way, per_s, cpu_ms, generator_share, .. } = *waiting;
+    let at_once = f64::from(under_way);
+    let under_way = many(under_way.into(), "request");
     let of = waiting.of.map_or(" cores".to_owned(), |of| format!(" of {}", many(of as u64, "core")));
     let evidence = evidence!(
-        "its services kept {cores}{of} busy and the generator {generator} of one, with {under_way} requests under way and \
+        "its services kept {cores}{of} busy and the generator {generator} of one, with {under_way} under way and \
          {throughput} responses: each took {took} (requests under way / throughput), of which they computed {computed}";
         cores = Quantity::number(cores), generator = Quantity::share(generator_share),
-        took = Quantity::seconds(f64::from(under_way) / per_s), throughput = Quantity::per_s(per_s), computed = Quantity::us(cpu_ms * 1e3));
+        took = Quantity::seconds(at_once / per_s), throughput = Quantity::per_s(per_s), computed = Quantity::us(cpu_ms * 1e3));
     let remedy = "its throughput is that of waiting (a timer, a lock, a disk, another machine, too few connections), so what requests cost hardly \
                   shows in it; raise load.connections until throughput rises no more, or judge `cpu_per_request`, or a quantile of the \
                   response time, which is in open loop";
@@ -317,9 +319,7 @@ pub fn waiting_variants(record: &Record, block: u32) -> Vec<usize> {
 pub fn cores_wanted(record: &Record, variant: usize) -> Option<f64> {
     let trial = record.trials().rev().find(|trial| trial.variant() == variant)?;
     only_if(!super::is_unseen(record.header.plan.variants.get(variant)?, [trial]))?;
-    let is_pilot = |slice: &&Slice| {
-        matches!(slice.kind, SliceKind::WarmUp | SliceKind::Capacity) && slice.counts.open.is_none()
-    };
+    let is_pilot = |slice: &&Slice| slice.kind.prepares() && slice.counts.open.is_none();
     let slice = trial.slices.iter().rfind(is_pilot)?;
     only_if(slice.counts.successful > 0)?;
     let wanted_ns: u64 = slice.services.iter().map(|used| used.cpu_ns + used.run_delay_ns).sum();

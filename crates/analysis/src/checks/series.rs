@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use model::{BUCKET_NS, Metric, Quantity, evidence, quantity::signed};
+use model::quantity::{change_alone, count as counted_as, counted, decimal, with_sign};
+use model::{BUCKET_NS, Metric, Quantity, evidence};
 use record::{Block, Record, Slice, SliceKind, Trial};
 use stats::Effect;
 
@@ -29,23 +30,23 @@ pub(crate) const LAG1_BLOCKS_MIN: u32 = 8;
 pub(super) fn order_effect(run: &Run<'_>) -> Option<Seen> {
     let design = &run.plan.design;
     let has_all = |index: &usize| run.blocks.iter().all(|of| of.log_value(design.metric, *index).is_some());
-    let counted: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
+    let complete: Vec<usize> = (0..run.variants.len()).filter(has_all).collect();
     let row = |(block, figures): (&Block, &BlockFigures)| -> Option<Vec<(f64, f64)>> {
         let place = |variant: usize| block.order.iter().position(|of| *of == variant);
         let value = |variant: usize| figures.compared(design.metric, variant).map(f64::ln);
-        counted.iter().map(|variant| Some((place(*variant)? as f64, value(*variant)?))).collect()
+        complete.iter().map(|variant| Some((place(*variant)? as f64, value(*variant)?))).collect()
     };
     let rows: Vec<_> = run.record.complete_blocks().zip(run.blocks).map(row).collect::<Option<_>>()?;
     let Effect { value, t, p } = stats::place_effect(&rows)?;
     let places = run.variants.len().checked_sub(1)? as f64;
     let whole = (value * places).exp() - 1.0;
     only_if(p <= SERIES_ALPHA && whole.abs() > design.margin * MARGIN_SHARE_MIN)?;
-    let (metric, change, chance) = (design.metric.name(), signed(whole * 100.0, 1), chance(p));
+    let (metric, change, chance) = (design.metric.name(), change_alone(1.0 + whole, 1), chance(p));
     Some(warning(
         evidence!(
             "whatever the variant, {metric} of the one that is started last in its block differs by {change} from that of the first (t \
-             {t:+.1}, by chance in {chance}, {blocks} blocks)";
-            blocks = Quantity::count(rows.len() as u64)),
+             {}, by chance in {chance}, {blocks})", with_sign(t, 1);
+            blocks = counted(rows.len() as u64, "block")),
         "the order is drawn anew for each block, so this widens the intervals and favours nobody in the long run; in few blocks one variant \
          may have had the better places more often. What comes first leaves something behind (a cache, a hot processor, connections), or is \
          warmed up longer ago: set a longer design.warmup, or ask for more blocks",
@@ -78,7 +79,7 @@ pub(super) fn autocorrelated(run: &Run<'_>) -> Option<Seen> {
             let chance = chance(alpha);
             evidence!(
                 "{ratios} resemble those of their neighbours, with a correlation of {correlation} over {count} blocks; by chance it is above \
-                 {critical:+.2} in {chance}";
+                 {} in {chance}", with_sign(critical, 2);
                 correlation = Quantity::number(lag1))
         }
     };
@@ -123,13 +124,16 @@ fn alike(d: &[f64], alpha: f64, margin: f64) -> Option<Alike> {
 
 /// A small probability in words that are read without counting zeros.
 fn chance(p: f64) -> String {
-    if p < 1e-6 { "less than 1 run in a million".to_owned() } else { format!("1 run in {:.0}", 1.0 / p) }
+    if p < 1e-6 {
+        "less than 1 run in a million".to_owned()
+    } else {
+        format!("1 run in {}", counted_as((1.0 / p).round() as u64))
+    }
 }
 
 /// A change of so much in the log as per cent, with its sign.
 fn change(log: f64) -> String {
-    let percent = log.exp_m1() * 100.0;
-    signed(percent, if percent.abs() < 10.0 { 2 } else { 0 })
+    change_alone(log.exp(), if log.exp_m1().abs() < 0.1 { 2 } else { 0 })
 }
 
 /// The change of the baseline's figure, up or down, from which on the first and the last blocks are of two worlds.
@@ -271,11 +275,11 @@ pub(super) fn warm_up_inside(run: &Run<'_>, variant: &Variant<'_>) -> Option<See
     }
     let (Effect { value, t, p }, trials, metric) = change_within(run, variant)?;
     let percent = value.exp_m1() * 100.0;
-    let (size, chance) = (signed(percent, 1), chance(p));
+    let (size, chance) = (change_alone(value.exp(), 1), chance(p));
     let evidence = evidence!(
-        "{} of the last third of a trial differs by {size} from that of the first ({trials} trials, t {t:+.1}, by chance in {chance})",
-        metric.name();
-        trials = Quantity::count(trials as u64));
+        "{} of the last third of a trial differs by {size} from that of the first ({trials}, t {}, by chance in {chance})",
+        metric.name(), with_sign(t, 1);
+        trials = counted(trials as u64, "trial"));
     let remedy = if (percent > 0.0) == metric.wants_more() {
         "it still became faster while it was measured, so its figures are those of a service that is not warm yet, and variants may differ in \
          how far they are; set a longer design.warmup, or give a larger budget"
@@ -339,15 +343,17 @@ fn grows(variant: &Variant<'_>, service: &str, alpha: f64) -> Option<Seen> {
     let (per_minute, bytes) = (typical(|rise| rise.bytes_per_minute)?, typical(|rise| rise.bytes)?);
     let (per_request, peak) = (typical(|rise| rise.bytes_per_request)?, typical(|rise| rise.peak as f64)?);
     only_if(sure && bytes >= LEAK_BYTES_MIN && per_minute > LEAK_SHARE_MIN * peak)?;
-    let (of, chance, doubles) = (rises.len(), chance(effect.p / 2.0), peak / per_minute);
+    let (chance, doubles) = (chance(effect.p / 2.0), peak / per_minute);
+    let of = counted(rises.len() as u64, "trial");
     let evidence = evidence!(
         "after the first third of a trial the memory of {service} rises by {per_request} a request, {per_minute} a minute of load, in \
-         {rising} of {of} trials ({peak} at the end of one; by chance in {chance})";
+         {rising} of {of} ({peak} at the end of one; by chance in {chance})";
         per_request = Quantity::bytes(per_request), per_minute = Quantity::bytes(per_minute), rising = Quantity::count(rising as u64),
         peak = Quantity::bytes(peak));
     let remedy = format!(
-        "at this pace it doubles in {doubles:.1} minutes of load, and the figures are those of a process that has just begun. If it goes on it is a \
-         leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds the memory"
+        "at this pace it doubles in {} minutes of load, and the figures are those of a process that has just begun. If it goes on it is a \
+         leak, if not a heap that had not been collected yet: measure longer trials (design.slices), or look at what holds the memory",
+        decimal(doubles, 1)
     );
     Some(warning(evidence, remedy))
 }

@@ -3,6 +3,7 @@
 //!
 //! It looks at all trials, those of unfinished blocks too: what a variant is does not depend on what was measured.
 
+use model::quantity::{counted, many};
 use model::{FailureKind, Quantity, evidence, header};
 use plan::{Factor, Plan, Service};
 use record::{ProcessSeen, ServiceStarted, Trial, Witness};
@@ -40,8 +41,8 @@ pub(super) fn treatment_not_applied(run: &Run<'_>, of: &Variant<'_>) -> Option<S
     let (header, accepted) = (failing.header, listed(failing.accepted));
     let (circumstances, how) = circumstances(of, &failing);
     let evidence = evidence!(
-        "{declared} {header} {accepted}, and {failed} of {responses} responses had {instead} instead{circumstances}";
-        failed = Quantity::count(failing.failed), responses = Quantity::count(failing.of));
+        "{declared} {header} {accepted}, and {failed} of {responses} had {instead} instead{circumstances}";
+        failed = Quantity::count(failing.failed), responses = counted(failing.of, "response"));
     let remedy = format!("what the variant is named for did not happen, so it was not measured; {how}");
     Some(void(evidence, remedy))
 }
@@ -145,7 +146,8 @@ fn circumstances(of: &Variant<'_>, failing: &Failing<'_>) -> (String, &'static s
     }
     let (accept, bytes) = (accept_encoding(&of.plan.load), body_bytes(of));
     let said = accept.map(|value| format!("accept-encoding: {value}"));
-    let body = bytes.map(|bytes| format!(", and bodies have {bytes} bytes")).unwrap_or_default();
+    // Exact, as thresholds of compression are.
+    let body = bytes.map(|bytes| format!(", and bodies have {}", many(bytes, "byte"))).unwrap_or_default();
     let seen = format!("; the requests said {}{body}", said.as_deref().unwrap_or("no accept-encoding"));
     let named = |value: &str| {
         let mut words = value.split(',').map(|word| word.split(';').next().unwrap_or_default().trim());
@@ -282,8 +284,8 @@ pub(super) fn stale_server(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
         let (ports, block) = (first.late_ports.join("; "), first.block);
         return Some(void(
             evidence!("a service that does not heed PORT began to listen on further ports while it was loaded: {ports} (block {block}; so \
-                in {hit} of {trials} trials)";
-                hit = Quantity::count(late.len() as u64), trials = Quantity::count(ended.len() as u64)),
+                in {hit} of {trials})";
+                hit = Quantity::count(late.len() as u64), trials = counted(ended.len() as u64, "trial")),
             "the load may not have reached the application; name its port: --port, or `port` of the service",
         ));
     }
@@ -291,8 +293,8 @@ pub(super) fn stale_server(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let first = hit.first()?;
     let (who, block) = (first.strangers_listening.join("; "), first.block);
     Some(void(
-        evidence!("another process listened where the load was sent to: {who} (block {block}; so in {hit} of {trials} trials)";
-            hit = Quantity::count(hit.len() as u64), trials = Quantity::count(ended.len() as u64)),
+        evidence!("another process listened where the load was sent to: {who} (block {block}; so in {hit} of {trials})";
+            hit = Quantity::count(hit.len() as u64), trials = counted(ended.len() as u64, "trial")),
         "it may have responded in the service's place; end it, see what starts it, and run again",
     ))
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use model::quantity::many;
+use model::quantity::{counted as number_of, many};
 use model::{Cause, Evidence, FAILED_SHARE_MAX, Phase, Quantity, RequestOutcome, evidence, header};
 use plan::{Comparison, Contract, Load, Request, comparable_contract};
 use record::{ContentSeen, ContractFailure, Slice, Witness};
@@ -32,8 +32,8 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let example = seen.next().map(example).unwrap_or_default();
     let (lost, limit) = (lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
     let evidence = evidence!(
-        "{failed} of {requests} requests ({share}) had no expected response; {timed_out} timed out{lost}{example}";
-        failed = Quantity::count(failed), requests = Quantity::count(due), share = Quantity::share(share),
+        "{failed} of {requests} ({share}) had no expected response; {timed_out} timed out{lost}{example}";
+        failed = Quantity::count(failed), requests = number_of(due, "request"), share = Quantity::share(share),
         timed_out = Quantity::count(variant.sum(|slice| slice.counts.timed_out)));
     let class = FailureClass::dominant(&variant.slices, variant.plan)?;
     let remedy = format!(
@@ -291,7 +291,10 @@ impl<'a> Pair<'a> {
 
 /// The request of this name, or the only one.
 fn named<'a>(load: &'a Load, name: &str) -> Option<&'a Request> {
-    load.requests.iter().find(|request| request.name == name).or(load.requests.first())
+    match load.requests.as_slice() {
+        [only] => Some(only),
+        several => several.iter().find(|request| request.name == name),
+    }
 }
 
 /// The contract for the responses to a request.

@@ -2,7 +2,7 @@
 //!
 //! What each did is counted by the CPU time of processes, and not believed.
 
-use model::quantity::many;
+use model::quantity::{counted, many};
 use model::{Quantity, evidence};
 use record::{Trial, WorkersLost};
 
@@ -32,9 +32,9 @@ pub(super) fn workers_idle(variant: &Variant<'_>, service: &str) -> Option<Seen>
         0 => String::new(),
         more => format!(", and fewer than asked for in {more} more"),
     };
-    let (hit, of) = (worst.len(), all.len());
+    let (hit, of) = (worst.len(), many(all.len() as u64, "trial"));
     let evidence = evidence!(
-        "{serving} of {workers} workers of {service} did {share} of its work in {hit} of {of} trials{others}";
+        "{serving} of {workers} workers of {service} did {share} of its work in {hit} of {of}{others}";
         serving = Quantity::count(least), workers = Quantity::count(worst[0].0),
         share = Quantity::share(done as f64 / whole.max(1) as f64));
     let remedy = if alone {
@@ -56,7 +56,7 @@ pub(super) fn workers_lost(_: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let (block, asked) = (trial.started.block, workers(trial, service));
     // Without workers it is the one process that somebody started again, or a container.
     let processes = || many((*lost).into(), "process");
-    let told = asked.map_or_else(processes, |of| format!("{lost} of {of} workers"));
+    let told = asked.map_or_else(processes, |of| format!("{lost} of {}", many(of.into(), "worker")));
     let evidence = evidence!("{service} lost {told} in block {block}; so it went in {trials} of its trials";
         trials = Quantity::count(hit.len() as u64));
     let evidence = evidence.with([("lost", Quantity::count(*lost))]);
@@ -68,10 +68,9 @@ pub(super) fn too_many_workers(variant: &Variant<'_>, service: &str) -> Option<S
     let cpus = started.into_iter().find(|started| started.service == service)?.cpus.len();
     let serving = middle_count(variant.trials.iter().filter_map(|trial| serving(trial, service)))?;
     only_if(cpus > 0 && serving as usize > cpus)?;
-    let plural = if cpus == 1 { "" } else { "s" };
     Some(warning(
-        evidence!("{serving} processes of {service} did the work on {cpus} processor{plural}";
-            serving = Quantity::count(serving), cpus = Quantity::count(cpus as u64)),
+        evidence!("{serving} of {service} did the work on {cpus}";
+            serving = counted(serving, "process"), cpus = counted(cpus as u64, "processor")),
         "they take turns on it, which costs switches and memory and gives no more throughput (what long requests hold up may get through \
          earlier); what workers do for the service where there is room for them cannot be seen here. Ask for no more than there are \
          (`workers = \"cores\"`), or give services more (`cpus = \"shared\"`, a larger machine)",
@@ -97,9 +96,9 @@ pub(super) fn workers_uneven(variant: &Variant<'_>, service: &str) -> Option<See
     only_if(typical > UNEVEN_MAX)?;
     let shares: Vec<String> =
         work.shares(asked).into_iter().map(|share| Quantity::share(share).to_string()).collect();
-    let trials = works.len();
+    let trials = many(works.len() as u64, "trial");
     Some(warning(
-        evidence!("of the work of {service} its {workers} workers did {} (CPU time, median of {trials} trials); evenly it would be \
+        evidence!("of the work of {service} its {workers} workers did {} (CPU time, median of {trials}); evenly it would be \
                    {even} each", shares.join(", ");
             workers = Quantity::count(asked), even = Quantity::share(1.0 / f64::from(asked))),
         "connections are dealt to workers when they are opened, and stay there: some workers have many and some few, and requests wait \

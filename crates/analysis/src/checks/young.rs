@@ -2,6 +2,7 @@
 //!
 //! It looks at the ratio of two variants that were measured in turns: what the machine does to both cancels. Blind to which is ahead.
 
+use model::quantity::{counted, span};
 use model::{Metric, Quantity, evidence};
 use plan::Comparison;
 use record::{Record, Slice, Trial};
@@ -132,15 +133,18 @@ fn seen(run: &Run<'_>, variant: &Variant<'_>, trials: usize) -> Option<Seen> {
     let budget_s = budget_s(block_s * f64::from(BLOCKS_ASKED));
     let what = match of_several.is_empty() {
         true => {
-            evidence!("still changing while it was measured, in {trials} trials"; trials = Quantity::count(trials as u64))
+            evidence!("still changing while it was measured, in {trials}"; trials = counted(trials as u64, "trial"))
         }
         false => evidence!(
-            "still changing while it was measured: its slices within a trial go from {first} to {last} ({trials} trials)";
-            first = amount(first), last = amount(last), trials = Quantity::count(trials as u64)),
+            "still changing while it was measured: its slices within a trial go from {first} to {last} ({trials})";
+            first = amount(first), last = amount(last), trials = counted(trials as u64, "trial")),
     };
     let remedy = format!(
-        "no process was older than {oldest_s:.0} s when its trial ended, so what it does later is unknown; warm up for longer than it \
-         changes: --warmup {warm_up_s:.0}s (`design.warmup`) with --budget {budget_s:.0}s"
+        "no process was older than {} when its trial ended, so what it does later is unknown; warm up for longer than it \
+         changes: --warmup {} (`design.warmup`) with --budget {}",
+        span(oldest_s),
+        span(warm_up_s),
+        span(budget_s)
     );
     Some(void(what, remedy))
 }

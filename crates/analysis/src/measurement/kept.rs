@@ -125,9 +125,8 @@ pub enum Bend {
 impl Window<'_> {
     /// What became of a constant rate; `None` for another load.
     pub fn kept(&self) -> Option<Kept> {
-        let (rate @ Rate::Constant(_), counts) = (self.asked.open?.rate, &self.slice.counts) else {
-            return None;
-        };
+        let (rate, counts) = (self.asked.open?.rate, &self.slice.counts);
+        rate.constant_per_s()?;
         let late = self.is_client_late();
         let bad = counts.unexpected() + counts.broken;
         let buckets = counts.successful_per_100_ms.len();
@@ -165,9 +164,8 @@ impl Window<'_> {
 
     /// The stretches of a ramp, tenths of it, as far as it came; none of another load.
     pub fn stretches(&self) -> Vec<Stretch> {
-        let Some(rate @ Rate::Ramp { over, .. }) = self.asked.open.map(|open| open.rate) else {
-            return Vec::new();
-        };
+        let ramp = self.asked.open.and_then(|open| Some((open.rate, open.rate.ramp()?)));
+        let Some((rate, (.., over))) = ramp else { return Vec::new() };
         let planned = (over.as_nanos() / u128::from(BUCKET_NS)) as usize;
         let rows = planned.min(STRETCHES);
         let edge = |row: usize| (row * planned / rows).min(self.slice.counts.successful_per_100_ms.len());
@@ -214,11 +212,15 @@ impl Window<'_> {
     /// How many responses a stretch may lack by chance.
     fn chance(&self, due: f64) -> f64 {
         let spread = CHANCE * due.sqrt();
-        match self.asked.open.map(|open| open.process) {
-            Some(Process::Poisson) if self.due_counted().is_none() => spread,
-            // When requests were due is known: only those under way can be missing, and only so many can be under way.
-            _ => spread.min(f64::from(self.slice.connections) * f64::from(self.lanes)),
+        let at_random = match self.asked.open.map(|open| open.process) {
+            Some(Process::Poisson) => true,
+            Some(Process::Constant) | None => false,
+        };
+        if at_random && self.due_counted().is_none() {
+            return spread;
         }
+        // When requests were due is known: only those under way can be missing, and only so many can be under way.
+        spread.min(f64::from(self.slice.connections) * f64::from(self.lanes))
     }
 
     fn service_time_s(&self) -> f64 {
@@ -230,7 +232,7 @@ impl Window<'_> {
 
 /// See [`Bend`]. A stretch that fell behind before one that kept up at a higher rate was a hiccup, and no bend.
 fn bend(rate: Rate, stretches: &[Stretch]) -> Option<Bend> {
-    let Rate::Ramp { from_per_s, to_per_s, .. } = rate else { return None };
+    let (from_per_s, to_per_s, _) = rate.ramp()?;
     only_if(stretches.len() >= STRETCHES_MIN)?;
     let mut rising: Vec<&Stretch> = stretches.iter().collect();
     if to_per_s < from_per_s {

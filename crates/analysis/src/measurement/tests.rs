@@ -239,3 +239,20 @@ fn requests_that_were_never_sent_make_a_number_of_requests_invalid() {
     assert_eq!(lost.grade, Grade::Invalid);
     assert!(lost.evidence.contains("100,000 of 120,000 requests were sent"), "{}", lost.evidence);
 }
+
+#[test]
+fn a_short_window_is_made_longer_by_its_flag() {
+    let remedies = |until: Until, window_ns: u64| {
+        let mut slice = even();
+        (slice.counts.open, slice.counts.window_ns, slice.counts.successful_in_window) = (None, window_ns, 0);
+        slice.asked = Some(Asked { until, open: None });
+        let found = Window::alone(&slice).own().map(|finding| finding.remedy.text.into_owned());
+        found.collect::<Vec<_>>().join("; ")
+    };
+    for window_ns in [1_000, 400_000_000] {
+        let by_time = remedies(Until::Elapsed(Duration::from_secs(10)), window_ns);
+        let by_count = remedies(Until::Requests(100_000), window_ns);
+        assert!(by_time.contains("--duration") && !by_time.contains("--requests"), "{by_time}");
+        assert!(by_count.contains("--requests") && !by_count.contains("--duration"), "{by_count}");
+    }
+}

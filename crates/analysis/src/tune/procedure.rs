@@ -271,7 +271,7 @@ impl Tuning {
         let trials = rows.len() as f64 * f64::from(blocks);
         let unknown_s = if purpose == Purpose::Baseline { BASELINE_S } else { SMOKE_S };
         let seconds = if self.trial_s > 0.0 { trials * self.trial_s } else { unknown_s };
-        let at_rate = matches!(purpose, Purpose::Latency { .. } | Purpose::ConfirmLatency);
+        let at_rate = purpose.is_at_a_rate();
         let rate_per_s = self.base_per_s.filter(|_| at_rate).map(|per_s| RATE_SHARE * per_s);
         let mut step = Step { purpose, rows, blocks, seconds, most_s: 0.0, rate_per_s };
         step.most_s = self.most_s(&step);

@@ -190,7 +190,7 @@ impl Keep {
         match [seen.low, seen.high].map(|end| self.holds(end)) {
             [true, true] => Ruling::Pass,
             [false, false] => Ruling::Fail,
-            _ => Ruling::Inconclusive,
+            [true, false] | [false, true] => Ruling::Inconclusive,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::quantity::{count, many};
 use model::{Check, FAILED_SHARE_MAX, Metric};
 use record::{Record, Witness};
 use serde::Serialize;
@@ -43,6 +44,21 @@ pub enum Purpose {
     ConfirmLatency,
 }
 
+impl Purpose {
+    /// Whether the step is in open loop, for response times.
+    pub fn is_at_a_rate(&self) -> bool {
+        match self {
+            Purpose::Latency { .. } | Purpose::ConfirmLatency => true,
+            Purpose::Baseline
+            | Purpose::Smoke(_)
+            | Purpose::Together
+            | Purpose::Screen { .. }
+            | Purpose::Race(_)
+            | Purpose::Confirm => false,
+        }
+    }
+}
+
 /// What is to be measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -63,7 +79,15 @@ pub struct Step {
 impl Step {
     /// Whether it compares the choice with the service as it is.
     pub fn confirms(&self) -> bool {
-        matches!(self.purpose, Purpose::Confirm | Purpose::ConfirmLatency)
+        match self.purpose {
+            Purpose::Confirm | Purpose::ConfirmLatency => true,
+            Purpose::Baseline
+            | Purpose::Smoke(_)
+            | Purpose::Together
+            | Purpose::Screen { .. }
+            | Purpose::Race(_)
+            | Purpose::Latency { .. } => false,
+        }
     }
 }
 
@@ -120,7 +144,7 @@ pub struct Spec {
 
 /// The budget holds no two pairs; so many seconds would.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("the budget is too small for a screening and its confirmation; {needed_s:.0} s would do")]
+#[error("the budget is too small for a screening and its confirmation; {} s would do", count(needed_s.ceil() as u64))]
 pub struct TooShort {
     /// A budget that is enough.
     pub needed_s: f64,
@@ -207,9 +231,10 @@ pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
         }
         let (Some(one), Some(other)) = (&was.decoded_sha256, decoded_sha256) else { continue };
         if was.repeats && *repeats && one != other {
-            let bytes = |witness: &Witness| witness.decoded_bytes.unwrap_or(witness.body_bytes);
-            let (was, now) = (bytes(was), bytes(now));
-            return Err(format!("{request} responds with another body ({now} bytes, {was} before)"));
+            // Exact: they may differ by little.
+            let size = |witness: &Witness| many(witness.decoded_bytes.unwrap_or(witness.body_bytes), "byte");
+            let (was, now) = (size(was), size(now));
+            return Err(format!("{request} responds with another body ({now}, {was} before)"));
         }
     }
     Ok(())

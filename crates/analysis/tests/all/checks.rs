@@ -349,24 +349,24 @@ fn a_difference_comes_in_the_metrics_own_unit_with_the_sign_of_the_ratio() {
 fn what_became_of_requests_of_which_none_succeeded_is_told_in_one_line() {
     type Plant = fn(&mut Slice);
     let cases: [(&str, Plant); 5] = [
-        ("level-1: 0 of 42369 succeeded: status 503", |slice| {
+        ("level-1: 0 of 42,369 succeeded: status 503", |slice| {
             slice.counts.status = [(503, slice.counts.sent)].into()
         }),
-        ("level-1: no response within 5s (0 of 42369)", |slice| {
+        ("level-1: no response within 5s (0 of 42,369)", |slice| {
             (slice.counts.timed_out, slice.counts.responses) = (slice.counts.sent, 0);
             slice.counts.status.clear();
         }),
-        ("level-1: 0 of 42369 succeeded: header content-encoding (absent)", |slice| {
+        ("level-1: 0 of 42,369 succeeded: header content-encoding (absent)", |slice| {
             let (kind, count) = (FailureKind::Header("content-encoding".into()), slice.counts.sent);
             slice.counts.contract_failures = vec![ContractFailure { kind, count, example: "absent".into() }];
         }),
-        ("level-1: 0 of 42369 succeeded: log-in POST /login (status 401)", |slice| {
+        ("level-1: 0 of 42,369 succeeded: log-in POST /login (status 401)", |slice| {
             let (kind, count) = (FailureKind::LogIn("POST /login".into()), slice.counts.sent);
             slice.counts.contract_failures =
                 vec![ContractFailure { kind, count, example: "status 401".into() }];
             slice.counts.status = [(401, slice.counts.sent)].into();
         }),
-        ("level-1: no request could be sent: connect refused (1024 times)", |slice| {
+        ("level-1: no request could be sent: connect refused (1,024 times)", |slice| {
             (slice.counts.sent, slice.counts.responses) = (0, 0);
             slice.counts.status.clear();
             let error = ErrorCount { phase: Phase::Connect, cause: Cause::Refused, count: 32 };

@@ -127,7 +127,7 @@ fn compression_that_was_declared_and_not_negotiated_voids_and_is_said_once() {
     assert_eq!((finding.check.name(), finding.grade), ("treatment_not_applied", Invalid));
     for part in [
         "level-1: level level-1 of setting declares content-encoding gzip, and ",
-        "responses had none instead; the requests said no accept-encoding, and bodies have 1000 bytes",
+        "responses had none instead; the requests said no accept-encoding, and bodies have 1,000 bytes",
     ] {
         assert!(finding.evidence.contains(part), "{}", finding.evidence);
     }

@@ -57,7 +57,7 @@ fn a_sampler_that_was_held_up_makes_no_function_expensive() {
     assert_eq!(cut.capped_ns, 77e6);
     assert_eq!(cut.covered_ns + cut.capped_ns, (end - 2000) as f64 * 1e3);
     assert!(
-        cut.notes.iter().any(|note| note.text.starts_with("77.0 ms of 179.0 ms lie in gaps")),
+        cut.notes.iter().any(|note| note.text.starts_with("77.0 ms of 179 ms lie in gaps")),
         "{:?}",
         cut.notes
     );

@@ -43,7 +43,7 @@ pub fn read(bytes: &[u8]) -> Result<CpuProfile, ReadError> {
         (!ticks.is_empty()).then(|| {
             format!("ticks of --prof come irregularly: each counts as {usual} µs, the usual time between two")
         }),
-        (nameless > 0).then(|| format!("{nameless} calls in stacks have no name: left out")),
+        (nameless > 0).then(|| format!("calls in stacks without a name, left out: {nameless}")),
     ];
     let notes = notes.into_iter().flatten().map(Note::remark).collect();
     let end_us = after(ticks.len());

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use indexmap::IndexSet;
+use model::quantity::{count, many};
 use serde::Deserialize;
 
 use super::{ReadError, bounded, parsed};
@@ -227,13 +228,21 @@ impl CpuProfile {
         let all = profile.samples.len();
         profile.note(
             unknown,
-            &format!("of {all} samples are of calls that the profile does not have: counted as (unknown)"),
+            &format!(
+                "of {} are of calls that the profile does not have: counted as (unknown)",
+                many(all as u64, "sample")
+            ),
         );
         // V8 writes some a little late, from another thread.
         let back = profile.samples.windows(2).filter(|pair| pair[1].at_us < pair[0].at_us).count();
         if back > 0 {
-            let text =
-                format!("{back} samples are older than the one before: brought into the order of time");
+            let text = match back {
+                1 => "1 sample is older than the one before: brought into the order of time".to_owned(),
+                _ => format!(
+                    "{} samples are older than the one before: brought into the order of time",
+                    count(back as u64)
+                ),
+            };
             profile.notes.push(Note::aside(text));
             profile.samples.sort_by_key(|sample| sample.at_us);
         }
@@ -256,8 +265,9 @@ impl CpuProfile {
             vec![(span / samples.max(1) as i64) as f64; samples]
         });
         if deltas.len() != samples {
-            let text = format!("and {} times between them: the rest is left out", deltas.len());
-            self.notes.push(Note::remark(format!("{samples} samples {text}")));
+            let (samples, times) = (many(samples as u64, "sample"), many(deltas.len() as u64, "time"));
+            let text = format!("{samples} and {times} between them: the rest is left out");
+            self.notes.push(Note::remark(text));
         }
         let mut at = start_us;
         let moment = |us: f64| {

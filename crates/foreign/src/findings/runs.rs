@@ -2,7 +2,7 @@
 //! contain, or leave out; whether the latencies that are printed were measured, of how many requests, and what of. It must not compare
 //! runs.
 
-use model::quantity::{count, many, rate};
+use model::quantity::{count, decimal, many, rate};
 use model::{Evidence, Grade, Quantity, evidence};
 
 use super::{Seen, graded, share};
@@ -158,8 +158,9 @@ pub fn connections(run: &Run) -> Option<Seen> {
 /// ab's failures that are none.
 pub fn lengths(run: &Run) -> Option<Seen> {
     let other = run.failures.length.filter(|other| *other > 0)?;
-    let of = run.requests.map(|requests| format!(" of {}", count(requests))).unwrap_or_default();
-    Some((Grade::Note, evidence!("{responses}{of} responses"; responses = Quantity::count(other))))
+    let seen = run.requests.map(|requests| format!("{} of {}", count(other), many(requests, "response")));
+    let seen = seen.unwrap_or_else(|| many(other, "response"));
+    Some((Grade::Note, Evidence::new(seen, [("responses", Quantity::count(other))])))
 }
 
 /// From this share of timeouts on, what is left is not worth the name of a sample.
@@ -260,7 +261,7 @@ pub fn tail(run: &Run) -> Option<Seen> {
         return None;
     }
     let wanted = (BEYOND / (1.0 - highest / 100.0)).round() as u64;
-    let seen = evidence!("p{highest} is a matter of {beyond:.1} of {}; it takes {requests_wanted}", many(all, "request");
+    let seen = evidence!("p{highest} is a matter of {} of {}; it takes {requests_wanted}", decimal(beyond, 1), many(all, "request");
         requests_wanted = Quantity::count(wanted));
     let named = [("percent", Quantity::number(highest)), ("requests", Quantity::count(all))];
     Some((Grade::Warning, seen.with(named)))

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use model::quantity::count;
+use model::quantity::{count, many};
 
 use super::{Beginning, Meaning, Row, Tool, between, percent, starts, usual};
 use crate::compatibility::{Given, Grammar, Refusal, Translation, When, getopt, has_header, period, whole};
@@ -192,7 +192,7 @@ fn translate(arguments: &[String]) -> Result<Translation, Refusal> {
     }
     let Asked { requests, concurrency, .. } = asked;
     if concurrency > requests {
-        let problem = format!("-c {concurrency} is more than -n {requests} requests in all");
+        let problem = format!("-c {concurrency} is more than {} in all (-n)", many(requests, "request"));
         return refused(problem, "without -n or -t it is one request; ab refuses this too".into());
     }
     let mut translation = Translation::default();

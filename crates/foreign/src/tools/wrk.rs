@@ -1,6 +1,8 @@
 //! wrk 3 and 4, and wrk2, which prints the same and more. wrk counts a response that took longer than its limit as a
 //! timeout *and* as a request.
 
+use model::quantity::many as nouns;
+
 use super::{
     Beginning, Divides, Meaning, Row, Tool, autocannon, is_start, is_total, named_counts, percent, starts,
     take_total, usual,
@@ -226,8 +228,10 @@ impl Asked<'_> {
     fn check(&self) -> Result<(), Refusal> {
         let example = format!("for example {} {}", self.tool.name(), self.tool.example().unwrap_or_default());
         let (connections, threads) = (self.connections, self.threads);
-        let too_few =
-            format!("{connections} connections are too few for {threads} threads, of which each needs one");
+        let too_few = format!(
+            "-c {connections} is too few for {}, of which each needs a connection",
+            nouns(threads, "thread")
+        );
         let problems = [
             (self.url.is_empty(), "there is no URL", example.as_str()),
             (connections < threads, too_few.as_str(), "a greater -c or a smaller -t"),

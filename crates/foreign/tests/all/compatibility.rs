@@ -85,7 +85,7 @@ fn what_a_tool_or_we_cannot_do_is_refused_by_name() {
         ("-c 0 u", "-c \"0\""),
         ("-c 99999999999999999999 u", "-c \"9999"),
         ("-c 99999999999P u", "-c \"9999"),
-        ("-t3 -c2 u", "2 connections are too few for 3 threads"),
+        ("-t3 -c2 u", "-c 2 is too few for 3 threads"),
         ("-s post.lua u", "Lua scripts cannot be run; what scripts mostly set has a flag"),
         ("-h", "proofload load --help"),
     ];
@@ -97,7 +97,7 @@ fn what_a_tool_or_we_cannot_do_is_refused_by_name() {
         ("-n 10k u", "-n \"10k\" is no whole number from 1"),
         ("-n 0 u", "-n \"0\""),
         ("-t 10s u", "-t \"10s\""),
-        ("-c 5 u", "-c 5 is more than -n 1"),
+        ("-c 5 u", "-c 5 is more than 1 request in all"),
         ("-i -p f u", "-p makes it a POST, but it is a HEAD already"),
         ("-m PATCH -p f u", "-m only after it"),
         ("-X proxy:80 u", "-X proxy:80: there is no going through a proxy"),

@@ -5,7 +5,8 @@
 //! Data is made or found before the budget begins: it is the same for every variant and every block, and no run is to be shorter for
 //! having been the first. While the user has the run wait, which is never within a slice, the budget does not run either.
 
-use plan::{Pacing, Rate};
+use model::quantity::many;
+use plan::Pacing;
 use record::{Event, GeneratorLost};
 
 use super::{Dispatcher, News, Progress, Update};
@@ -41,7 +42,10 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let blocks = self.writer.record().blocks_dropped();
-        Err(Failure::Generator(format!("{why}; {blocks} blocks have been dropped so far, too many to go on")))
+        Err(Failure::Generator(format!(
+            "{why}; dropped so far: {}, too many to go on",
+            many(blocks.into(), "block")
+        )))
     }
 
     /// The failure that a run ends with for want of these.
@@ -91,7 +95,7 @@ impl Dispatcher<'_> {
         // One alone has nobody to fight with, and where capacities are measured, everything is started once in any case.
         if order.is_empty()
             || self.plan.variants.len() < 2
-            || matches!(self.plan.design.rate, Some(Rate::ShareOfCapacity(_)))
+            || self.plan.design.rate_needs_capacity()
             || self.plan.design.pacing() == Pacing::Search
         {
             return Ok(());

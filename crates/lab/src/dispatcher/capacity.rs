@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use analysis::capacity::{Pilot, at_limit_per_s, connections_wanted, limit_s, next_rates};
+use model::quantity::rate as shown_rate;
 use model::{Asked, ConnectionsChosen, Rate};
 use plan::{Design, Figure};
 use record::{Block, Event, SliceKind};
@@ -267,12 +268,14 @@ impl Dispatcher<'_> {
                 return Ok(());
             }
             [None, Some(rate)] => format!(
-                "{name} does not keep {slo} even at {rate:.0} request a second: it has no capacity within these limits; look at what it \
-                 does with `proofload load`, or allow more"
+                "{name} does not keep {slo} even at {}: it has no capacity within these limits; look at what it \
+                 does with `proofload load`, or allow more",
+                shown_rate(rate)
             ),
             [Some(rate), None] => format!(
-                "{name} keeps {slo} at {rate:.0} requests a second still, more than three times what its connections could do in closed loop: it is \
+                "{name} keeps {slo} at {} still, more than three times what its connections could do in closed loop: it is \
                  the connections that limit it; {}",
+                shown_rate(rate),
                 self.why_no_more_connections()
             ),
             [None, None] => format!("{name} was not loaded at all"),
@@ -344,7 +347,9 @@ impl Dispatcher<'_> {
         match kind {
             SliceKind::Measured => self.keep_slice(slice),
             // Limits are meant to break there.
-            _ => self.keep(Event::Slice(Box::new(slice))),
+            SliceKind::Probe | SliceKind::Overload | SliceKind::WarmUp | SliceKind::Capacity => {
+                self.keep(Event::Slice(Box::new(slice)))
+            }
         }
     }
 }

@@ -52,7 +52,11 @@ impl Dispatcher<'_> {
             EndReason::BudgetTooSmall { .. } => {
                 return Some(all_the_same("the budget holds too few blocks for a result"));
             }
-            _ => return Some("the run came to no result".to_owned()),
+            EndReason::Void(_)
+            | EndReason::LoadRefused(_)
+            | EndReason::GeneratorFailed(_)
+            | EndReason::ServiceFailed(_)
+            | EndReason::PreparationFailed(_) => return Some("the run came to no result".to_owned()),
         }
         let conclusion = analysis::conclude(self.writer.record());
         let without_result = match &conclusion.comparisons[..] {

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use analysis::capacity;
+use model::quantity::{many, micros, rate as shown_rate};
 use model::{Ask, AskedOpen, Level, Rate};
 use record::{Event, RateChosen, SliceKind};
 
@@ -18,8 +19,7 @@ impl Dispatcher<'_> {
     pub(super) fn settle_rate(&mut self) -> Result<()> {
         let Some(rate) = self.plan.design.rate else { return Ok(()) };
         let end = self.plan.design.ramp_to;
-        let is_share = |rate: plan::Rate| matches!(rate, plan::Rate::ShareOfCapacity(_));
-        let shares = is_share(rate) || end.is_some_and(is_share);
+        let shares = self.plan.design.rate_needs_capacity();
         let capacities = if shares { self.capacities()? } else { Vec::new() };
         let chosen = tuning::rate_chosen(rate, &capacities);
         let chosen = match end {
@@ -95,11 +95,13 @@ impl Dispatcher<'_> {
         if settings.is_short() {
             let (metric, requests) = design.most_wanting();
             return Err(Failure::Pointless(format!(
-                "{} wants {requests} requests in a trial; {} slices of {:.1} s at {per_s:.1} a second have fewer. Leave out \
-                 design.slices or design.slice, or choose a lower quantile or a higher rate",
+                "{} wants {} in a trial; {} of {} at {} have fewer. Leave out design.slices or design.slice, or choose a lower \
+                 quantile or a higher rate",
                 metric.name(),
-                settings.slices,
-                settings.slice_s
+                many(requests as u64, "request"),
+                many(settings.slices.into(), "slice"),
+                micros(settings.slice_s * 1e6),
+                shown_rate(per_s)
             )));
         }
         Ok(())

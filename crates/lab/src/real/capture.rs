@@ -13,6 +13,7 @@ use std::time::Duration;
 use explain::NativeProfile;
 use explain::perf::{PerfError, Sampler};
 use machine::clock::monotonic_ns;
+use model::quantity::many;
 use model::{
     Absence, AgentSeen, Capture, CaptureKind, CapturedProcess, CapturedService, Missing, NodeCounters,
     ProfileFile, SliceKind,
@@ -319,7 +320,10 @@ impl Observation<'_> {
         let mut missing: Vec<Missing> = gone.collect();
         let over = self.after.len().saturating_sub(PROCESSES_MAX);
         if over > 0 {
-            let why = format!("{over} processes more than the {PROCESSES_MAX} that the record keeps");
+            let why = format!(
+                "{} more than the {PROCESSES_MAX} that the record keeps",
+                many(over as u64, "process")
+            );
             missing.push(Missing::new(Absence::Other, why));
         }
         if self.armed {

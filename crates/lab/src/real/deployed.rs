@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use load::{Address, Contract, LoadSpec, Request, Until};
 use machine::groups::have_pods_here;
+use model::quantity::span;
 use model::{Cause, header};
 use plan::{Ready, ReadyResponse, Secrets, Service, Url, Variant};
 use record::{Counts, PodSeen};
@@ -180,7 +181,7 @@ impl RealEnvironment {
             if !self.looks_again(if hopeless.is_some() { Instant::now() } else { until })? {
                 let (why, hint) = hopeless.map_or_else(
                     || {
-                        let why = format!("not ready after {:.0} s", entry.ready_timeout.as_secs_f64());
+                        let why = format!("not ready after {}", span(entry.ready_timeout.as_secs_f64()));
                         let has_answer = entry.ready == Ready::Response && !counts.status.is_empty();
                         (why, has_answer.then_some(ReadyResponse::HINT))
                     },

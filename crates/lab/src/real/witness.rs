@@ -58,9 +58,13 @@ impl RealEnvironment {
 
 /// Where a look can be had, which is over HTTP/1.1 and TCP without TLS.
 pub(super) fn plain(load: &plan::Load, address: &Address) -> Option<SocketAddr> {
-    match (address, &load.tls, load.protocol) {
-        (Address::Tcp(at), None, Protocol::Http1 { .. }) => Some(*at),
-        _ => None,
+    let is_plain = match load.protocol {
+        Protocol::Http1 { .. } => load.tls.is_none(),
+        Protocol::Http2 { .. } => false,
+    };
+    match address {
+        Address::Tcp(at) => is_plain.then_some(*at),
+        Address::Unix(_) => None,
     }
 }
 

@@ -262,7 +262,7 @@ fn a_limit_that_is_never_kept_ends_the_run_with_that() {
     let slow = Queue { per_s: 10.0, kind: QueueKind::Constant, between_sd: 0.0 };
     let record = finished(capacity_plan(1, 180), 1, &mut Simulated::queueing(1, &[slow]));
     let EndReason::Void(why) = reason(&record) else { panic!("{:?}", reason(&record)) };
-    assert!(why.contains("does not keep p99 < 50ms even at 1 request a second"), "{why}");
+    assert!(why.contains("does not keep p99 < 50ms even at 1.00/s"), "{why}");
 }
 
 /// Windows follow from what earlier blocks found: every rate is in the record, and no window's outcome moved itself.

@@ -32,7 +32,7 @@ fn a_variant_that_never_answers_is_told_so_and_the_others_are_judged() {
         assert_eq!(outcomes(&conclusion), [Outcome::Better, Outcome::NoSuccess, Outcome::Worse], "{looks:?}");
         let requests = conclusion.variants[2].requests;
         let comparison = &conclusion.comparisons[1];
-        let answer = format!("level-2: no response within 5s (0 of {requests})");
+        let answer = format!("level-2: no response within 5s (0 of {})", model::quantity::count(requests));
         assert_eq!(comparison.no_success.as_deref(), Some(answer.as_str()));
         assert!(comparison.estimate.is_none() && comparison.ratio_so_far.is_none() && requests > 0);
         assert!(comparison.exploratory.is_empty());
@@ -99,7 +99,7 @@ fn a_treatment_that_is_not_applied_ends_the_run_after_the_first_warm_up() {
     compressed.variants[1].expect.headers =
         [("content-encoding".to_owned(), vec!["gzip".to_owned()])].into_iter().collect();
     for (sent, cause) in [
-        (None, "the requests said no accept-encoding, and bodies have 1000 bytes"),
+        (None, "the requests said no accept-encoding, and bodies have 1,000 bytes"),
         (Some("br"), "load.headers.accept-encoding does not name that coding: add it"),
         (Some("br, gzip;q=0.5"), "compression usually begins at 1024 bytes"),
     ] {

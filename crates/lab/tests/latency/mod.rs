@@ -142,5 +142,5 @@ fn what_the_budget_or_the_slices_cannot_hold_is_said_before_the_first_block() {
     let mut plan = latency_plan(Metric::P99, Rate::ShareOfCapacity(0.1));
     (plan.design.slices, plan.design.slice) = (Some(2), Some(Duration::from_millis(500)));
     let record = finished(plan, 5, &mut environment);
-    assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("p99 wants 1169 requests")));
+    assert!(matches!(reason(&record), EndReason::Void(why) if why.contains("p99 wants 1,169 requests")));
 }

@@ -34,7 +34,7 @@ fn a_pause_takes_no_time_and_changes_nothing_but_the_block_that_it_was_long_in()
     assert!((before, after) == (0, 2) && (later_s - at_s - 1e4).abs() < 1e-6, "{told:?}");
     assert_eq!(dropped(&record), [2]);
     let why = record.blocks[1].dropped.as_deref();
-    assert_eq!(why, Some("the run was paused for 10000 s while services lived"));
+    assert_eq!(why, Some("the run was paused for 2h46m while services lived"));
     assert_in_budget(&record);
     assert!(record.blocks.iter().all(|block| block.seconds.is_some_and(|seconds| seconds < 100.0)));
 }

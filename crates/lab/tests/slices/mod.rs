@@ -119,6 +119,14 @@ fn whatever_is_asked_settings_stay_within_their_bounds() {
     }
 }
 
+/// One end of a ramp says nothing of how many requests a trial gets.
+#[test]
+fn a_ramp_begins_with_slices_for_its_mean() {
+    let mut ramp = at_rate(plan(2));
+    (ramp.design.rate, ramp.design.ramp_to) = (Some(Rate::PerSecond(0.0)), Some(Rate::PerSecond(800.0)));
+    assert_eq!(Settings::first(&ramp), Settings::first(&at_rate(plan(2))));
+}
+
 #[test]
 fn without_a_warm_up_trials_are_measured_at_once() {
     for variants in [2, 13] {

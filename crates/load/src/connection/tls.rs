@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use model::Cause;
+use model::quantity::many;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::{
@@ -231,8 +232,10 @@ fn certificate(error: &CertificateError) -> String {
             "the server's certificate has an authority's name on it, but not the signature of the one that is trusted".into()
         }
         CertificateError::ExpiredContext { time, not_after } => {
-            let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
-            format!("the server's certificate has expired, {days} days ago")
+            match time.as_secs().saturating_sub(not_after.as_secs()) / 86_400 {
+                0 => "the server's certificate has expired, less than a day ago".into(),
+                days => format!("the server's certificate has expired, {} ago", many(days, "day")),
+            }
         }
         CertificateError::Expired => "the server's certificate has expired".into(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {

@@ -56,5 +56,5 @@ fn a_spec_comes_out_of_json_as_it_went_in() {
 
     let ragged = r#"{"columns":["a","b"],"rows":[["1"]]}"#;
     let error = serde_json::from_str::<Values>(ragged).unwrap_err().to_string();
-    assert!(error.contains("row 1 has 1 values for 2 columns"), "{error}");
+    assert!(error.contains("row 1 has 1 value for 2 columns"), "{error}");
 }

@@ -67,7 +67,7 @@ fn what_is_no_csv_table_is_refused_with_its_place() {
         (b"\na,b,a\n1,2,3", "line 2, column `a`: is there twice", "give each column a name of its own"),
         (b"a,\n1,2", "line 1: column 2 has no name", "name it, or take it out of every row"),
         (b"a,b\xff\n1,2", "line 1: the name of column 2 is not UTF-8: `b\\xff`", utf8),
-        (b"a,b\r\n1,2\r\n3\r\n", "line 3: the row has 1 values, expected 2: `a`, `b`", comma),
+        (b"a,b\r\n1,2\r\n3\r\n", "line 3: the row has 1 value, expected 2: `a`, `b`", comma),
         (ragged.as_bytes(), "line 2: the row has 3 values, expected 2: `a`, `b`", comma),
         (b"a,b\n1,2\n3,caf\xe9\n", "line 3, column `b`: is not UTF-8: `caf\\xe9`", utf8),
         (b"a,b\n1,\"2\n3,4\n5,6\n", &format!("line 2: {open}"), close),

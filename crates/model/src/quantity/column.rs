@@ -3,10 +3,11 @@
 //! Figures without an interval have three digits at most. One unit for all would cost the smallest its digits where they span more than
 //! a factor of a thousand: there each has its own, and the units stand below each other.
 
-use super::{
-    NONE, Unit, count, difference_in, digits_after, in_unit, is_whole, step, three_digits, with_sign,
-};
+use super::change::{difference_in, with_sign_in};
+use super::{NONE, Unit, count, decimal, digits_after, in_unit, is_whole, step, three_digits};
 
+/// Decimals of a figure in a unit of its own, but for one that they would make nothing.
+const DECIMALS: usize = 3;
 /// How far apart figures may be that share a unit.
 const SPAN_MAX: f64 = 1000.0;
 /// Smaller ones than this in the shared unit get a smaller unit.
@@ -43,17 +44,15 @@ fn on_its_own(unit: Unit, value: f64) -> String {
     let steps = unit.steps();
     let (scale, name) = in_unit(unit, value);
     let widest = steps.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0);
-    format!("{}{name:>widest$}", number(value / scale, if is_whole(unit, scale) { 0 } else { 3 }))
+    format!("{}{name:>widest$}", number(value / scale, if is_whole(unit, scale) { 0 } else { DECIMALS }))
 }
 
 /// At most so many decimals, and three digits.
 fn number(value: f64, decimals: usize) -> String {
-    let decimals = decimals.min(digits_after(value, 3));
-    match decimals {
-        _ if value == 0.0 => "0".to_owned(),
-        0 if value < 100.0 => count(value.round() as u64),
-        0 => three_digits(value),
-        decimals => format!("{value:.decimals$}"),
+    match decimals.min(digits_after(value.abs(), 3)) {
+        0 if (0.5..100.0).contains(&value) => count(value.round() as u64),
+        0 if value.abs() >= 100.0 => three_digits(value),
+        decimals => decimal(value, decimals),
     }
 }
 
@@ -86,7 +85,7 @@ pub fn differences(unit: Unit, all: &[(f64, Option<(f64, f64)>)]) -> Vec<(String
 /// A difference of which nothing but its value is known: three digits.
 fn without_interval(value: f64, name: &str) -> String {
     let decimals = digits_after(value.abs(), 3).min(2);
-    format!("{}{name}", with_sign(value, decimals))
+    format!("{}{name}", with_sign_in(value, decimals, true))
 }
 
 #[cfg(test)]

@@ -184,7 +184,18 @@ impl Launcher {
 
     /// Whether PM2 does it.
     pub fn is_pm2(self) -> bool {
-        matches!(self, Self::Pm2Fork | Self::Pm2Cluster)
+        match self {
+            Self::Pm2Fork | Self::Pm2Cluster => true,
+            Self::Exec | Self::Cluster => false,
+        }
+    }
+
+    /// Whether it makes processes of a script on Node.js, and so decides how many there are.
+    pub fn makes_workers(self) -> bool {
+        match self {
+            Self::Exec => false,
+            Self::Cluster | Self::Pm2Fork | Self::Pm2Cluster => true,
+        }
     }
 }
 
@@ -293,12 +304,18 @@ impl fmt::Display for Deployed {
 impl Service {
     /// How it is started; `None` where it runs already.
     pub fn command(&self) -> Option<&Command> {
-        if let Source::Command(command) = &self.source { Some(command) } else { None }
+        match &self.source {
+            Source::Command(command) => Some(command),
+            Source::Url { .. } | Source::Deployed { .. } => None,
+        }
     }
 
     /// The same, to be changed.
     pub fn command_mut(&mut self) -> Option<&mut Command> {
-        if let Source::Command(command) = &mut self.source { Some(command) } else { None }
+        match &mut self.source {
+            Source::Command(command) => Some(command),
+            Source::Url { .. } | Source::Deployed { .. } => None,
+        }
     }
 
     /// Whether it is started, and nothing says where it will listen.
@@ -308,12 +325,18 @@ impl Service {
 
     /// Where it runs already and is found by a URL.
     pub fn url(&self) -> Option<&Url> {
-        if let Source::Url { url } = &self.source { Some(url) } else { None }
+        match &self.source {
+            Source::Url { url } => Some(url),
+            Source::Command(_) | Source::Deployed { .. } => None,
+        }
     }
 
     /// Which Service of a cluster it is, where it is one.
     pub fn deployed(&self) -> Option<&Deployed> {
-        if let Source::Deployed { kubernetes } = &self.source { Some(kubernetes) } else { None }
+        match &self.source {
+            Source::Deployed { kubernetes } => Some(kubernetes),
+            Source::Command(_) | Source::Url { .. } => None,
+        }
     }
 
     /// The machine that it is started on, where that is another one.

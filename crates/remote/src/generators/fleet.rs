@@ -184,7 +184,7 @@ impl Fleet {
 
     /// What each of them has to do of a window, as much as would fall to its connections, or threads, if all were one.
     fn dealt(&self, until: Until) -> Vec<Until> {
-        let Until::Requests(total) = until else { return vec![until; self.takers.len()] };
+        let Some(total) = until.requests() else { return vec![until; self.takers.len()] };
         let all = self.takers.iter().sum::<u64>().max(1);
         let mut first = 0;
         let part = |takers: &u64| {

@@ -7,6 +7,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use model::quantity::many;
 use model::text::slug;
 use plan::Kubernetes;
 use serde_json::{Value, json};
@@ -240,8 +241,11 @@ impl Barrier {
             ),
             State::Unscheduled(message) => {
                 let count = pods.iter().filter(|pod| matches!(pod.state, State::Unscheduled(_))).count();
-                let error = Error::new(format!("{count} of {} pods find no node: {message}", self.wanted))
-                    .help("fewer pods, smaller resources, or another node_selector: kubectl describe nodes");
+                let error = Error::new(format!(
+                    "{count} of {} without a node: {message}",
+                    many(self.wanted.into(), "pod")
+                ))
+                .help("fewer pods, smaller resources, or another node_selector: kubectl describe nodes");
                 // A pod that leaves may make room, such as one of the run before.
                 ("unschedulable", 10, error)
             }
@@ -266,7 +270,7 @@ struct Trouble {
     error: Error,
 }
 
-/// `6 of 8 pods are running, 1 is being made, 1 has no node`.
+/// `6 of 8 pods running, 1 being made, 1 without a node`.
 fn words(wanted: u32, pods: &[PodView]) -> String {
     let count = |of: fn(&State) -> bool| pods.iter().filter(|pod| of(&pod.state)).count();
     let running = count(|state| *state == State::Running);
@@ -275,7 +279,7 @@ fn words(wanted: u32, pods: &[PodView]) -> String {
     let made = pods.len() - running - unscheduled - ended;
     let indexes: BTreeSet<u32> = pods.iter().map(|pod| pod.index).collect();
     let missing = (wanted as usize).saturating_sub(indexes.len());
-    let mut parts = vec![format!("{running} of {wanted} pods are running")];
+    let mut parts = vec![format!("{running} of {} running", many(wanted.into(), "pod"))];
     let others =
         [(made, "being made"), (unscheduled, "without a node"), (ended, "ended"), (missing, "not there yet")];
     parts

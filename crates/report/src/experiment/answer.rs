@@ -2,7 +2,7 @@
 
 use analysis::{Comparison, Conclusion, Difference, Effect, Exploratory, Kind, Outcome, POWER};
 use model::Check;
-use model::quantity::{change, change_alone, change_told, count, difference, factor, many, share, span};
+use model::quantity::{change, change_alone, change_exact, change_told, difference, many, share, span};
 use plan::{Design, Metric};
 
 use model::document::{Answer, Verdict};
@@ -85,7 +85,7 @@ pub(crate) fn detail(comparison: &Comparison, conclusion: &Conclusion, design: &
 
 fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &str) -> String {
     if let Some(ratio) = comparison.without_spread {
-        let ratio = factor(ratio);
+        let ratio = change_exact(ratio);
         return format!("{ratio} {metric} in every block, without any spread");
     }
     if conclusion.awaits_look {
@@ -106,8 +106,8 @@ fn without_estimate(comparison: &Comparison, conclusion: &Conclusion, metric: &s
 
 /// What a ratio is at least, or at most, where one side of it alone is known.
 fn one_sided(of: &Comparison) -> Option<String> {
-    let least = of.at_least.map(|low| format!("at least {}", factor(low)));
-    least.or_else(|| Some(format!("at most {}", factor(of.at_most?))))
+    let least = of.at_least.map(|low| format!("at least {}", change_exact(low)));
+    least.or_else(|| Some(format!("at most {}", change_exact(of.at_most?))))
 }
 
 /// Each comparison so far in a line of its own: a factor before there can be an interval.
@@ -129,7 +129,7 @@ pub fn known(conclusion: &Conclusion, comparison: &Comparison) -> Option<String>
         _ if comparison.no_success.is_some() => comparison.no_success.clone()?,
         _ if comparison.outcome == Outcome::Invalid => "invalid; the report says why".to_owned(),
         (Some(estimate), _) => change_told(estimate),
-        (None, Some(ratio)) => format!("{} in every block, so no interval", factor(ratio)),
+        (None, Some(ratio)) => format!("{} in every block, so no interval", change_exact(ratio)),
         // Even a ratio would be a look.
         (None, None) if conclusion.awaits_look => "nothing is shown before the end".to_owned(),
         (None, None) => match one_sided(comparison) {
@@ -197,7 +197,7 @@ pub fn forecast(what: &str, blocks: u32, run_s: Option<f64>) -> String {
     let power = format!("({} power)", share(POWER));
     match run_s.map(span) {
         Some(length) => {
-            format!("detecting {what} here takes about {} blocks, {length} {power}", count(blocks.into()))
+            format!("detecting {what} here takes about {}, {length} {power}", many(blocks.into(), "block"))
         }
         None => format!("no run is long enough to detect {what} here {power}"),
     }

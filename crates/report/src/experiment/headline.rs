@@ -80,7 +80,14 @@ fn failed(reason: &EndReason) -> Option<String> {
         EndReason::LoadRefused(_) => "the load cannot be sent",
         EndReason::ServiceFailed(_) => "a service failed",
         EndReason::PreparationFailed(_) => "data that services need could not be made",
-        _ => "the load generator failed",
+        EndReason::GeneratorFailed(_) => "the load generator failed",
+        EndReason::Decided
+        | EndReason::LastLook
+        | EndReason::BudgetSpent
+        | EndReason::BudgetTooSmall { .. }
+        | EndReason::Measured
+        | EndReason::Interrupted
+        | EndReason::Void(_) => return None,
     };
     Some(format!("{what}: {}", in_one_line(reason.failure()?)))
 }

@@ -7,7 +7,7 @@ use plan::{Load, Process, Request};
 use record::{Deployed, EndReason, Environment, PodSeen, Prepared, Record};
 use stats::Way;
 
-use model::quantity::{bytes, change, many, rate, share, span};
+use model::quantity::{bytes, change, decimal, many, rate, share, span};
 
 use model::document::Line;
 
@@ -110,12 +110,12 @@ fn pauses_line(record: &Record) -> Option<String> {
     let times = match record.pauses_s.len() {
         0 => return None,
         1 => "once".to_owned(),
-        many => format!("{many} times"),
+        more => many(more as u64, "time"),
     };
     let within = match record.complete_blocks().filter(|block| block.paused_s > 0.0).count() {
         0 => String::new(),
         1 => "; 1 block that counts was paused while services lived".to_owned(),
-        many => format!("; {many} blocks that count were paused while services lived"),
+        more => format!("; {} that count were paused while services lived", many(more as u64, "block")),
     };
     let all = span(record.pauses_s.iter().sum());
     Some(format!("{times}, {all} in all, by the user; the budget did not run meanwhile{within}"))
@@ -134,12 +134,13 @@ fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {
             format!("{together}, by the rule of the version that made the record")
         }
         (Way::Once, 1) => "95 %, looked at once".to_owned(),
-        (Way::Once, many) => {
+        (Way::Once, several) => {
             let how = if shared { "each with its share of the 5 %" } else { "sign flips" };
-            format!("95 %, looked at once; {many} comparisons judged together ({how})")
+            format!("95 %, looked at once; {} judged together ({how})", many(several as u64, "comparison"))
         }
     };
-    Some(format!("estimate ± {:.2} standard errors over blocks: {confidence}", estimate.critical_t))
+    let errors = decimal(estimate.critical_t, 2);
+    Some(format!("estimate ± {errors} standard errors over blocks: {confidence}"))
 }
 
 fn per_core_line(conclusion: &Conclusion) -> Option<String> {
@@ -192,7 +193,7 @@ pub(crate) fn end_text(reason: &EndReason) -> &'static str {
 
 /// Seconds to a tenth, and what is shorter than that as it is.
 fn tenths(length_s: f64) -> String {
-    if (0.001..0.095).contains(&length_s) { span(length_s) } else { format!("{length_s:.1} s") }
+    if (0.001..0.095).contains(&length_s) { span(length_s) } else { format!("{} s", decimal(length_s, 1)) }
 }
 
 fn trial_line(record: &Record) -> Option<String> {
@@ -218,7 +219,10 @@ fn trial_line(record: &Record) -> Option<String> {
 /// A machine's processors.
 pub(crate) fn processor(environment: &Environment) -> String {
     let model = environment.cpu_model.as_deref().unwrap_or("unknown processor");
-    if environment.cpus > 0 { format!("{model}, {} processors", environment.cpus) } else { model.to_owned() }
+    match environment.cpus {
+        0 => model.to_owned(),
+        cpus => format!("{model}, {}", many(cpus as u64, "processor")),
+    }
 }
 
 pub(crate) fn machine_line(environment: &Environment) -> String {
@@ -232,13 +236,13 @@ pub(super) fn cores_short(record: &Record) -> Option<String> {
     let trial = record.complete_trials().next()?;
     let here = trial.started.services.iter().filter(|service| service.host.is_none());
     let cpus = model::distinct(here.flat_map(|service| service.cpus.iter().copied())).len();
-    let machine = record.header.environment.cpus;
+    let machine = many(record.header.environment.cpus as u64, "core");
     match cpus {
         0 => None,
         _ if trial.started.cpus_shared => {
-            Some(format!("services on {cpus} of {machine} cores, shared with the load generator"))
+            Some(format!("services on {cpus} of {machine}, shared with the load generator"))
         }
-        _ => Some(format!("services on {cpus} of {machine} cores")),
+        _ => Some(format!("services on {cpus} of {machine}")),
     }
 }
 
@@ -320,7 +324,7 @@ fn generators_line(record: &Record) -> Option<String> {
     let (each, more) = (connections.checked_div(count)?, connections % count);
     let each = match more {
         0 => many(each as u64, "connection"),
-        _ => format!("{} or {each} connections", each + 1),
+        _ => format!("{each} or {}", many(each as u64 + 1, "connection")),
     };
     let rest = format!("and {} more", count.saturating_sub(GENERATORS_NAMED_MAX));
     if count > GENERATORS_NAMED_MAX {
@@ -346,11 +350,15 @@ fn sent(load: &Load) -> String {
     format!("{} at random ({})", many(load.requests.len() as u64, "request"), shared.join(", "))
 }
 
+/// Letters of the key of prepared data that are shown.
+const KEY_LETTERS: usize = 12;
+
 /// What services were given, so that a reader can tell whether two records had the same.
 fn data_line(record: &Record) -> Option<String> {
     let of_one = |Prepared { name, key, made, seconds, bytes: size }: &Prepared| {
         let how = if *made { format!("made in {}", span(*seconds)) } else { "found".to_owned() };
-        format!("{name} {} {how} (key {key:.12}…)", bytes(*size as f64))
+        let key: String = key.chars().take(KEY_LETTERS).collect();
+        format!("{name} {} {how} (key {key}…)", bytes(*size as f64))
     };
     let all: Vec<String> = record.prepared.iter().map(of_one).collect();
     (!all.is_empty()).then(|| all.join("; "))

@@ -4,7 +4,7 @@
 use analysis::{Conclusion, Effect, Endpoint, GeneratorShare, Kind, Outcome, ServiceCost, Variant};
 use model::RequestOutcome;
 use model::document::{Cell, Fit, Row, Table, Tone};
-use model::quantity::{Quantity, Unit, change, count, many, share, share_below};
+use model::quantity::{Quantity, Unit, change, count, decimal, many, share, share_below};
 use plan::{Factor, Metric, Pacing};
 use record::{Block, Record};
 
@@ -37,7 +37,7 @@ pub(crate) fn variants(record: &Record, conclusion: &Conclusion) -> Table {
     let others: [Figure; 6] = [
         (!open, heading(Metric::Throughput), |of| Cell::figure(of.throughput_per_s.map(Quantity::per_s))),
         (true, heading(Metric::CpuPerRequest), |of| Cell::figure(of.cpu_us_per_request.map(Quantity::us))),
-        (!open, "cores", |of| Cell::optional(of.busy_cores.map(|cores| format!("{cores:.2}")))),
+        (!open, "cores", |of| Cell::optional(of.busy_cores.map(|cores| decimal(cores, 2)))),
         (true, heading(Metric::PeakMemory), |of| peak(of.peak_rss_bytes)),
         (true, "failed", |of| Cell::optional(of.failed_share.map(|_| failed(of)))),
         (several_sizes, "body", |of| Cell::figure(of.body_bytes_per_response.map(Quantity::bytes))),

@@ -3,7 +3,7 @@
 
 use analysis::measurement::{Bend, Kept};
 use analysis::{Finding, Window};
-use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Rate, Until};
+use model::{Ask, AskedOpen, EndpointCounts, Level, Protocol, Until};
 use serde_json::{Map, Value, json};
 use stats::Latencies;
 
@@ -160,7 +160,7 @@ fn url(of: &Loaded<'_>, path: Option<&str>) -> Option<String> {
 fn open(window: &Window<'_>) -> Option<Value> {
     let (asked, open) = (window.asked.open?, window.slice.counts.open.as_ref()?);
     Some(json!({
-        "rate_per_s": if let Rate::Constant(per_s) = asked.rate { Some(per_s) } else { None },
+        "rate_per_s": asked.rate.constant_per_s(),
         "share_of_capacity": asked.ask.share(),
         "verdict": window.kept().map(Kept::name),
         "ramp": ramp(window, asked),
@@ -177,7 +177,7 @@ fn open(window: &Window<'_>) -> Option<Value> {
 }
 
 fn ramp(window: &Window<'_>, asked: AskedOpen) -> Option<Value> {
-    let Rate::Ramp { from_per_s, to_per_s, over } = asked.rate else { return None };
+    let (from_per_s, to_per_s, over) = asked.rate.ramp()?;
     let (from, to) = match asked.ask {
         Ask::Ramp(from, to) => (Level::share(from), Level::share(to)),
         Ask::At(_) => (None, None),

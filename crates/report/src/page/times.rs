@@ -5,7 +5,7 @@
 //! it: it is that of the block in the middle.
 
 use analysis::{Measurement, Window};
-use record::{Block, Record, Slice, SliceKind, Trial};
+use record::{Block, Record, Slice, Trial};
 use stats::{Latencies, Quantile};
 
 use super::model::{LatencyCurve, LatencyCurves, TimeLine};
@@ -237,7 +237,7 @@ fn points_of(slice: &Slice, (at_s, lasts_s): (f64, f64), is_open_loop: bool) -> 
     let whole = Point {
         at_s,
         lasts_s,
-        is_warm_up: slice.kind != SliceKind::Measured,
+        is_warm_up: slice.kind.prepares(),
         rate_per_s: slice.per_s(),
         quantiles_us: times(slice, is_open_loop).map_or([None; 3], quantiles_us),
         failed: slice.counts.failed(),
@@ -292,6 +292,8 @@ fn cores(slice: &Slice) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use record::SliceKind;
+
     use super::*;
     use crate::kept;
 
@@ -347,6 +349,15 @@ mod tests {
         let known: u32 = trial.slices[0].counts.successful_per_100_ms.iter().sum();
         assert!((counted - f64::from(known)).abs() < 1.0, "{counted} of {known}");
         assert!(points.iter().is_sorted_by(|one, next| one.at_s + one.lasts_s <= next.at_s + 1e-9));
+    }
+
+    #[test]
+    fn steps_of_a_search_are_no_warm_up() {
+        let mut trial = trial();
+        trial.slices.truncate(3);
+        let kinds = [SliceKind::Capacity, SliceKind::Probe, SliceKind::Measured];
+        trial.slices.iter_mut().zip(kinds).for_each(|(slice, kind)| (slice.kind, slice.turns) = (kind, 2));
+        assert_eq!(line(&trial, 1, &points(&trial, false)).warm_up, 1);
     }
 
     #[test]

@@ -48,6 +48,11 @@ fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
     if let Some(ended) = &mut failed.ended {
         ended.reason = EndReason::ServiceFailed("it died".into());
     }
+    let mut nothing = essentials(2, 1.0);
+    (nothing.compared, nothing.figures, nothing.blocks) = (Vec::new(), Vec::new(), 0);
+    if let Some(ended) = &mut nothing.ended {
+        ended.reason = EndReason::BudgetTooSmall { needed_s: 90 };
+    }
     let broken = "records/x/record.json: not a record's header: EOF while parsing a value at line 3 column 0";
     vec![
         ("simulated-20260106-083000".into(), Ok(open.clone()), true),
@@ -55,6 +60,7 @@ fn listed() -> Vec<(String, Result<Essentials, String>, bool)> {
         ("größenvergleich-der-配置-mit-sehr-langem-namen-20260104-083000".into(), Ok(several), false),
         ("simulated-20260103-083000".into(), Ok(void), false),
         ("simulated-20260102-083000".into(), Ok(failed), false),
+        ("capacity-20260102-083000".into(), Ok(nothing), false),
         ("simulated-20260101-083000-2".into(), Err(broken.into()), false),
         ("simulated-20260101-083000".into(), Ok(open), false),
     ]

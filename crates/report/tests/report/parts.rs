@@ -124,7 +124,7 @@ fn a_variant_without_a_success_has_an_answer_and_no_number() {
     let text = as_text(&record);
     insta::assert_snapshot!(part(&text, "Does the setting", "machine  "));
     let conclusion = conclude(&record);
-    assert_eq!(so_far(&conclusion), ["level-1 vs level-0: level-1: no response within 5s (0 of 42369)"]);
+    assert_eq!(so_far(&conclusion), ["level-1 vs level-0: level-1: no response within 5s (0 of 42,369)"]);
     let json = as_json(&record);
     assert_eq!(json["comparisons"][0]["outcome"], "no_success");
     assert_eq!(json["comparisons"][0]["estimate"], serde_json::Value::Null);

@@ -107,7 +107,7 @@ fn a_cluster_that_a_program_makes_itself_is_counted_and_held_to_its_number() {
     let mut service = crew(&stage, Launcher::Exec, &["node", "pair.js"], 4);
     service.ready_timeout = Duration::from_secs(4);
     let error = stage.start(&service).unwrap_err();
-    assert!(error.to_string().starts_with("service api: 2 of 4 workers run after 4"), "{error}");
+    assert!(error.to_string().starts_with("service api: 2 of 4 workers running after 4"), "{error}");
     assert!(error.tail().unwrap().contains("started "), "{error:?}");
 }
 

@@ -142,7 +142,7 @@ fn a_step_is_ended_when_it_takes_too_long_or_is_not_wanted_any_more() {
         fs::remove_file(place.path("source/pid")).unwrap();
     };
     let error = place.prepare(&step).unwrap_err();
-    assert!(error.to_string().starts_with("prepare.zips had not ended after 1 s: "), "{error}");
+    assert!(error.to_string().starts_with("prepare.zips had not ended after 1s: "), "{error}");
     ended(&error);
     step.timeout = PATIENCE * 10;
     let begun = || place.path("source/pid").exists();

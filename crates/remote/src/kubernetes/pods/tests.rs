@@ -40,7 +40,7 @@ fn it_opens_when_all_run_in_the_order_of_their_index_and_not_before() {
     let mut barrier = Barrier::new(3, "img".into());
     let two = [pod(2, running()), pod(0, running()), pod(1, waiting("ContainerCreating", ""))];
     for (pods, what) in [(&two[..], "being made"), (&two[..2], "not there yet")] {
-        let wait = Step::Wait(format!("2 of 3 pods are running, 1 {what}"));
+        let wait = Step::Wait(format!("2 of 3 pods running, 1 {what}"));
         assert_eq!(barrier.step(seconds(1), pods, None), wait);
     }
     let all = [pod(2, running()), pod(0, running()), pod(1, running())];
@@ -76,7 +76,7 @@ fn trouble_that_passes_is_forgotten_and_progress_begins_it_anew() {
     assert!(matches!(barrier.step(seconds(9), &placed, None), Step::Wait(_)));
     assert!(matches!(barrier.step(seconds(12), &one, None), Step::Wait(_)));
     let Step::Broken(error) = barrier.step(seconds(22), &one, None) else { panic!("for ever") };
-    assert_eq!(error.to_string(), "1 of 2 pods find no node: Unschedulable: 0/2 nodes are available");
+    assert_eq!(error.to_string(), "1 of 2 pods without a node: Unschedulable: 0/2 nodes are available");
     // A quota lets pods through one after the other: only where none comes any more it is in the way.
     let mut barrier = Barrier::new(3, "img".into());
     let quota = Some("exceeded quota: tight");
@@ -117,7 +117,7 @@ fn nobody_waits_for_ever() {
     assert!(matches!(barrier.step(OPEN_MAX, &made, None), Step::Wait(_)));
     let late = barrier.step(OPEN_MAX + seconds(1), &made, None);
     let Step::Broken(late) = late else { panic!("for ever") };
-    assert_eq!(late.to_string(), "after 301 s 0 of 1 pods are running, 1 being made");
+    assert_eq!(late.to_string(), "after 301 s 0 of 1 pod running, 1 being made");
 }
 
 #[test]
