@@ -132,6 +132,10 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
     let place = Place::of(args, aim);
     let draft = draft(args, &place, aim)?;
     let names = draft.names();
+    if let Some(name) = (1..names.len()).find_map(|at| names[..at].iter().find(|name| **name == names[at])) {
+        let message = format!("--name: two services are called `{name}`");
+        return Err(Failed::usage(message).hint("give each a name of its own").into());
+    }
     for (one, other) in draft.alike() {
         print::tell!(
             "note: `{}` and `{}` are the same: this is an A/A test, and whatever they differ by is the machine's doing",
@@ -139,12 +143,8 @@ pub fn carry(args: &CompareArgs, aim: &Aim) -> anyhow::Result<u8> {
             names[other]
         );
     }
-    let experiment = Experiment::made(place.file, draft.write());
-    if let Some(path) = &args.save {
-        // A file with problems would only be in the way of the next try.
-        experiment.plan(None)?;
-        save(path, &experiment.text())?;
-    }
+    args.save.as_deref().map_or(Ok(()), print::absent)?;
+    let experiment = Experiment::made(place.file, draft.write(), args.save.clone());
     let flags = RunFlags { out: Some(place.record), ..args.flags.clone() };
     run::perform(&experiment, &flags, args.limits.asked(), &args.against)
 }
@@ -248,8 +248,7 @@ fn settings(args: &CompareArgs, place: &Place, variants: &[DraftVariant]) -> Res
         let path = if args.container { path.to_vec() } else { [&path[..2], &path[3..]].concat() };
         settings.push(setting(&path, "--port", i64::from(port)));
     }
-    let is_command = |variant: &DraftVariant| matches!(variant.source, DraftSource::Command { .. });
-    if place.is_elsewhere() && variants.iter().any(is_command) {
+    if place.is_elsewhere() && variants.iter().any(|variant| variant.source.has_folder()) {
         let here = env::current_dir().unwrap_or_default().display().to_string();
         settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
     }

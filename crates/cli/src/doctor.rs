@@ -14,6 +14,7 @@ use report::{CSV, Calibrated, Form, JUNIT, PNG, SVG, Surveyed};
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
 use crate::hosts;
+use crate::preflight;
 use crate::print::{self, FormArgs};
 use crate::records::{claim, newest_named, root};
 use crate::run::{self, Course};
@@ -131,6 +132,7 @@ pub struct CalibrateArgs {
 /// Runs a variant against a copy of itself, and tells what can be found here in how much time.
 fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     print::fits(args.form.form(), &LACKING)?;
+    args.out.as_deref().map_or(Ok(()), preflight::record)?;
     let file = Experiment::file(args.file.as_deref())?;
     let experiment = file.plan(None)?;
     let name = file.name();
@@ -142,7 +144,7 @@ fn calibrate(args: &CalibrateArgs) -> anyhow::Result<u8> {
     // A variant against its own copy differs in nothing that could be explained.
     plan.design.explain = false;
     let directory = args.out.clone().unwrap_or_else(|| claim(&format!("{}-calibration", plan.name)));
-    let course = Course::new(&name, file.text(), plan, Some(&directory));
+    let course = Course::new(&name, file.text(), plan, Some(&directory))?;
     let course = Course { made_by: MadeBy::Calibrate, budget_typed: true, yes: args.yes, ..course };
     let (record, result) = run::carry(course)?;
     let conclusion = analysis::conclude(&record);

@@ -8,18 +8,17 @@ use std::path::PathBuf;
 use ::load::{Address, LoadSpec};
 use analysis::{POWER, Pace};
 use lab::SecondsGuess;
-use model::quantity::many;
+use model::quantity::{decimal, many};
 use model::{Metric, Until};
 use plan::{
-    Command, Design, Generators, Launcher, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate,
-    Request, Secrets, Service, Source, Subject, Variant, Workers,
+    Command, Design, Generators, Load, LookRule, Measure, Pacing, Plan, Preparation, Process, Rate, Request,
+    Secrets, Service, Source, Subject, Variant, Workers,
 };
 use report::{bytes, count, rate, seconds, share};
-use services::{Cache, Ports};
+use services::Cache;
 
-use crate::exit::Failed;
 use crate::records::newest_named;
-use crate::{elsewhere, print, run};
+use crate::{elsewhere, preflight, print};
 
 /// Shares that are written one by one; of more generators as many as have the same.
 const LISTED_MAX: usize = 8;
@@ -32,19 +31,10 @@ pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
         false => format!("{}{}", describe(plan), power(plan)),
     };
     print::data(&told)?;
-    run::check_commands(plan)?;
-    check_ports(plan)?;
+    preflight::commands(plan)?;
+    preflight::ports(plan)?;
     elsewhere::check_urls(plan)?;
     Ok(0)
-}
-
-/// Whether the ports that are fixed are free now.
-fn check_ports(plan: &Plan) -> Result<(), Failed> {
-    for variant in &plan.variants {
-        let here = variant.services.iter().filter(|service| service.is_here()).cloned();
-        Ports::choose(&here.collect::<Vec<_>>(), Ipv4Addr::LOCALHOST.into(), 0).map_err(Failed::service)?;
-    }
-    Ok(())
 }
 
 pub fn describe(plan: &Plan) -> String {
@@ -62,10 +52,12 @@ pub fn describe(plan: &Plan) -> String {
         let Variant { name, load, .. } = variant;
         let link = load.network.as_ref().map(|link| format!(", over a link of {link}")).unwrap_or_default();
         let is_chosen = !plan.design.slo.is_empty() && !load.connections_typed;
-        let connections =
-            if is_chosen { "a chosen number of".to_owned() } else { load.connections.to_string() };
+        let connections = match is_chosen {
+            true => "a chosen number of connections".to_owned(),
+            false => many(load.connections.into(), "connection"),
+        };
         let (stage, sent) = (stage(variant), sent(load));
-        let _ = writeln!(out, "  {name}: {stage}, {connections} connections, {sent}{link}");
+        let _ = writeln!(out, "  {name}: {stage}, {connections}, {sent}{link}");
     }
     generators(plan, &mut out);
     needs(plan, &mut out);
@@ -118,7 +110,7 @@ fn stage(variant: &Variant) -> String {
 /// The limits of the gate, each with what it is about; nothing where there are none.
 fn gate(plan: &Plan, out: &mut String) {
     if !plan.gate.is_empty() {
-        let _ = writeln!(out, "\n{} limits, for `proofload run --gate`:", plan.gate.len());
+        let _ = writeln!(out, "\n{}, for `proofload run --gate`:", many(plan.gate.len() as u64, "limit"));
     }
     for entry in &plan.gate {
         let name = |subject: Subject| match subject {
@@ -134,7 +126,7 @@ fn gate(plan: &Plan, out: &mut String) {
 /// A service, how it is started where that is not simply its command, and where: `api (pm2-cluster, 4 workers, on ssh://bench-1)`.
 fn started(service: &Service) -> String {
     let Some(command) = service.command() else { return service.name.clone() };
-    let launcher = (command.launcher != Launcher::Exec).then(|| command.launcher.name().to_owned());
+    let launcher = command.launcher.makes_workers().then(|| command.launcher.name().to_owned());
     let workers = command.workers.map(|workers| match workers {
         Workers::Cores => "a worker for each processor".to_owned(),
         Workers::Number(number) => many(number.into(), "worker"),
@@ -168,7 +160,7 @@ fn schedule(plan: &Plan) -> String {
         let first = seconds(guess.first_s);
         (format!("the first block takes about {first}, to watch the warm-up"), "the others")
     };
-    let ends_early = design.looks != LookRule::Once && !plan.comparisons.is_empty();
+    let ends_early = !design.looks.waits_for_end() && !plan.comparisons.is_empty();
     format!(
         "judged by {}, margin {}\n{}{how}; {processes}, order drawn from {}\n\
          {first}, {others} about {}; {}\n\
@@ -230,7 +222,10 @@ fn open_loop(plan: &Plan) -> String {
     let wanted = match design.most_wanting().1 {
         0.0 => String::new(),
         requests => {
-            format!("; each trial is as long as {requests} requests take, if its slices are not longer")
+            format!(
+                "; each trial is as long as {} take, if its slices are not longer",
+                many(requests as u64, "request")
+            )
         }
     };
     let has_own = plan.variants.iter().any(|variant| variant.load.rate_per_s.is_some());
@@ -369,9 +364,10 @@ fn power(plan: &Plan) -> String {
     if plan.comparisons.is_empty() {
         return String::new();
     }
-    let (margin, metric, runs) = (share(plan.design.margin), plan.design.metric.name(), POWER * 10.0);
+    let (margin, metric, runs) =
+        (share(plan.design.margin), plan.design.metric.name(), decimal(POWER * 10.0, 0));
     let of =
-        format!("\na true difference of the margin ({margin}) in {metric} is found in {runs:.0} of 10 runs:");
+        format!("\na true difference of the margin ({margin}) in {metric} is found in {runs} of 10 runs:");
     if let Some((sd_log, pace, record)) = known(plan) {
         let run_s = |blocks| pace.run_s(blocks, plan.variants.len());
         let (time, spread, record) = (time(plan, sd_log, run_s), share(sd_log), record.display());
@@ -392,7 +388,7 @@ fn time(plan: &Plan, sd_log: f64, run_s: impl Fn(u32) -> f64) -> String {
     let Some(blocks) = blocks else { return "not within the longest run".to_owned() };
     let run_s = run_s(blocks);
     let beyond = if run_s > plan.design.budget.as_secs_f64() { ", more than the budget" } else { "" };
-    format!("about {blocks} blocks, {}{beyond}", seconds(run_s))
+    format!("about {}, {}{beyond}", many(blocks.into(), "block"), seconds(run_s))
 }
 
 /// The spread and the pace in the newest record of this experiment, be it a calibration or a run, that has an estimate of its metric: the

@@ -115,7 +115,8 @@ pub fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
 /// About how much is sent: `1000 requests/s for up to 10m`.
 fn amount(plan: &Plan) -> String {
     let connections = plan.variants.iter().map(|variant| variant.load.connections).max().unwrap_or(0);
-    let full = format!("as many requests as {connections} connections get responses to");
+    let connections = many(connections.into(), "connection");
+    let full = format!("as many requests as {connections} get responses to");
     if let Some(measure) = &plan.measure {
         let paced = if measure.rates.is_some() { "requests at the rates that were asked for" } else { &full };
         return match measure.until {

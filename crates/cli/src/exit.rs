@@ -82,12 +82,20 @@ pub fn given<'f>(flags: &[(bool, &'f str)]) -> Option<&'f str> {
 
 /// The exit code of a record, however it is looked at.
 pub fn of_record(record: &Record, conclusion: &Conclusion) -> u8 {
+    let by_result = if conclusion.is_void() { VOID } else { 0 };
     match record.end() {
         Some(EndReason::Interrupted) => INTERRUPTED,
         Some(EndReason::ServiceFailed(_) | EndReason::PreparationFailed(_)) => SERVICE,
         Some(EndReason::LoadRefused(_)) => USAGE,
         Some(EndReason::GeneratorFailed(_)) => SELF,
-        _ if conclusion.is_void() => VOID,
-        _ => 0,
+        Some(
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Measured
+            | EndReason::Void(_),
+        )
+        | None => by_result,
     }
 }

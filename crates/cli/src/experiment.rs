@@ -12,7 +12,7 @@ use plan::{Against, Draft, Plan, Problem, ReadError, Refused, Written};
 use services::{Cache, Preparing, Source, Worktree};
 
 use crate::exit::Failed;
-use crate::{print, records};
+use crate::{compare, print, records};
 
 /// The experiment of a folder, where none is named.
 pub const FILE: &str = "proofload.toml";
@@ -29,6 +29,8 @@ pub struct Experiment {
     /// Where it lies, or will lie, for whoever wants to run it again.
     pub file: PathBuf,
     text: Text,
+    /// The file that it is to be saved in, once all is checked.
+    saved_as: Option<PathBuf>,
 }
 
 /// What it says. A file is read once: what is saved there later is of another run.
@@ -51,12 +53,18 @@ impl Experiment {
             ReadError::Problems { text, problems } => shown(&file, &text, &problems),
             ReadError::Io { .. } => Failed::usage(error),
         })?;
-        Ok(Experiment { file, text: Text::Read(text) })
+        Ok(Experiment { file, text: Text::Read(text), saved_as: None })
     }
 
-    /// What flags make, to be found in this file later.
-    pub fn made(file: PathBuf, written: Written) -> Experiment {
-        Experiment { file, text: Text::Made(written) }
+    /// What flags make, to be found in this file later; saved there if that is asked for.
+    pub fn made(file: PathBuf, written: Written, saved_as: Option<PathBuf>) -> Experiment {
+        Experiment { file, text: Text::Made(written), saved_as }
+    }
+
+    /// Saves it where that is asked for. A file with problems would only be in the way of the next try: all has to be checked before.
+    pub fn save(&self) -> Result<(), Failed> {
+        let Some(path) = &self.saved_as else { return Ok(()) };
+        compare::save(path, &self.text())
     }
 
     /// The plan; with directories of the repository as they are at a commit, if one is given.

@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use analysis::{Conclusion, Ruling, Unfit};
 use clap::Args;
-use plan::{Bound, GateEntry, Limit, Plan, Setting};
+use plan::{GateEntry, Limit, Plan, Setting};
 use record::Record;
 use report::{Gated, Report, markdown};
 
@@ -182,7 +182,7 @@ fn check(plan: &Plan, entry: &GateEntry) -> Result<(), Failed> {
         (format!(": this experiment never measures {}: {why}", limit.figure.name()), hint)
     } else if !plan.gated(entry, &plan.gate).is_empty() {
         return Ok(());
-    } else if plan.comparisons.is_empty() && matches!(limit.bound, Bound::Change(_)) {
+    } else if plan.comparisons.is_empty() && limit.bound.is_change() {
         (
             format!("{of} is about a comparison, and this experiment compares nothing"),
             "compare with the state before the change: proofload run FILE --against REF; or bound an amount",

@@ -129,7 +129,7 @@ fn list(args: &ListArgs) -> anyhow::Result<u8> {
 fn is_of(listed: &Listed<'_>, experiment: &str) -> bool {
     match listed.found {
         Ok(found) => found.experiment == experiment,
-        Err(_) => listed.name.strip_prefix(experiment).is_some_and(|rest| rest.starts_with('-')),
+        Err(_) => records::is_folder_of(listed.name, experiment),
     }
 }
 

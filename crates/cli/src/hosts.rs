@@ -212,7 +212,10 @@ fn row(Seen { destination, there }: &Seen) -> Vec<String> {
 
 /// `+3600.000012 s ± 45 µs`, with a digit for each microsecond of the error's own size.
 fn clock(offset: ClockOffset) -> String {
-    format!("{:+.6} s ± {}", offset.ns as f64 / 1e9, micros(offset.error_ns as f64 / 1e3))
+    let (seconds, rest_us) = (offset.ns / 1_000_000_000, offset.ns % 1_000_000_000 / 1_000);
+    let sign = if offset.ns < 0 { '−' } else { '+' };
+    let error = micros(offset.error_ns as f64 / 1e3);
+    format!("{sign}{}.{:06} s ± {error}", seconds.abs(), rest_us.abs())
 }
 
 fn remarks(destination: &str, facts: &Facts, text: &mut String) {

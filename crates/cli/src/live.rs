@@ -15,10 +15,10 @@ use events::{Stream, What};
 use lab::{Connecting, Doing, News, Progress, Stop, Update};
 use model::RequestOutcome;
 use model::quantity::many;
-use plan::{LookRule, Plan};
+use plan::Plan;
 use record::{
     CaptureKind, Cause, EndReason, Event, Header, Phase, Prepared, RateChosen, Record, ServiceStarted, Slice,
-    SliceKind, TrialStarted,
+    TrialStarted,
 };
 use report::{bytes, rate, seconds, share};
 use schemars::JsonSchema;
@@ -193,7 +193,7 @@ impl State {
 
     /// Whether nothing that tells who is ahead may be shown before the end.
     pub fn is_withheld(&self) -> bool {
-        self.plan().design.looks == LookRule::Once
+        self.plan().design.looks.waits_for_end()
     }
 
     /// Number of the block under way, from 1; 0 before the first.
@@ -252,7 +252,7 @@ impl State {
     fn slice(&mut self, slice: &Slice) {
         self.steal_share = slice.machine.steal_share_max();
         // Warm-ups are no part of any figure.
-        if slice.kind != SliceKind::Measured {
+        if !slice.kind.counts() {
             return;
         }
         self.count_failures(slice);
@@ -430,7 +430,17 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
         News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
         News::Event(Event::Ended(ended)) => match &ended.reason {
             EndReason::Void(why) => format!("stopped early, as no further block could give an answer: {why}"),
-            _ => return None,
+            // The report that follows begins with it.
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::BudgetTooSmall { .. }
+            | EndReason::Measured
+            | EndReason::Interrupted
+            | EndReason::LoadRefused(_)
+            | EndReason::GeneratorFailed(_)
+            | EndReason::ServiceFailed(_)
+            | EndReason::PreparationFailed(_) => return None,
         },
         News::Progress(Progress::Explaining { variants, rounds, seconds: took }) => {
             let (variants, rounds) = (many(variants as u64, "variant"), many(rounds.into(), "round"));

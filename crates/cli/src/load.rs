@@ -4,6 +4,7 @@
 //! shows it, as with every plan.
 
 use std::io::{self, IsTerminal};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -16,15 +17,16 @@ use foreign::{Came, Difference, Tool};
 use hdr::Clocks;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, LabError, News, Progress, Stop, Update};
+use model::quantity::many;
 use model::{Counts, Event, Slice, SliceKind, Until};
 use plan::{Draft, DraftSource, DraftVariant, Load, Measure, Plan, Ready, Secrets, Url, Variant};
 use record::{EndReason, MadeBy, Record};
-use report::{Form, Gated, Measured, Report, count, rate, seconds};
+use report::{Form, Gated, Measured, Report, rate, seconds};
 
 use crate::exit::{self, Failed};
-use crate::prometheus::Exporter;
+use crate::prometheus::{self, Exporter};
 use crate::run::{self, Course};
-use crate::{elsewhere, experiment, gate, print, records, signals, surface};
+use crate::{elsewhere, experiment, gate, preflight, print, records, signals, surface};
 
 mod flags;
 mod hdr;
@@ -78,41 +80,41 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
     let clocks = Clocks::read();
     let (form, limits) = (args.output.form.form(), &args.output.limits);
     print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
+    args.output.out.as_deref().map_or(Ok(()), preflight::record)?;
+    let prometheus = args.output.prometheus.map(prometheus::listen).transpose()?;
     let mut plan = plan(args)?;
     if !limits.is_empty() {
         gate::prepare(&mut plan, &gate::Flags::of(limits))?;
     }
     // Before there are files, which Ctrl-C would leave.
     elsewhere::consent(&plan, args.yes)?;
-    let hdr = args.output.hdr()?;
-    let (record, result) = measured(plan, args).inspect_err(|_| {
-        // Nothing was measured, and an empty log says otherwise.
-        hdr.iter().for_each(|_| args.output.remove_empty_hdr());
-    })?;
+    let hdr = args.output.hdr.as_deref().map(hdr::Log::open).transpose()?;
+    let (record, result) = measured(plan, args, prometheus)?;
     if matches!(record.end(), Some(EndReason::LoadRefused(_))) {
         // Nothing was sent, and a report has nothing to show.
-        hdr.iter().for_each(|_| args.output.remove_empty_hdr());
         return run::end(result, exit::USAGE);
     }
-    if let Some(file) = hdr {
-        hdr::write(file, clocks, &record)?;
-    }
+    hdr.iter().try_for_each(|log| log.write(clocks, &record))?;
     let code = shown(&record, args, form, differences)?;
     run::end(result, code)
 }
 
 /// Has the plan run, and leaves its record in a new folder, with reports, where it is to be kept.
-fn measured(plan: Plan, args: &LoadArgs) -> anyhow::Result<(Record, Result<(), LabError>)> {
+fn measured(
+    plan: Plan,
+    args: &LoadArgs,
+    prometheus: Option<TcpListener>,
+) -> anyhow::Result<(Record, Result<(), LabError>)> {
     let text = format!("# Made by: {}\n", print::shown_command());
     let stop = Stop::default();
     let folder = args.output.out.as_deref();
-    let course = Course::new("proofload load", text, plan, folder);
+    let course = Course::new("proofload load", text, plan, folder)?;
     let course = Course { made_by: MadeBy::Load, yes: true, ..course };
     let (writer, mut environment) = run::ready(course, stop.clone())?;
     environment.driver = args.pace.driver;
     signals::stop_on_first(stop.clone(), STOPPING)?;
     let plan = writer.record().header.plan.clone();
-    let exporter = args.output.prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
+    let exporter = prometheus.map(|at| Exporter::begin(at, &plan, stop.clone())).transpose()?;
     let mut watch = Watch::begin(plan, stop);
     let (record, result) = lab::run(writer, &mut environment, &mut |update| {
         watch.show(update);
@@ -330,8 +332,8 @@ impl Watch {
                 let (warm_up, window) =
                     self.plan.measure.as_ref().and_then(Measure::capacity).unwrap_or_default();
                 print::tell!(
-                    "measuring saturation: closed loop, {} connections, for {} after {} of warm-up",
-                    self.plan.variants[variant].load.connections,
+                    "measuring saturation: closed loop, {}, for {} after {} of warm-up",
+                    many(self.plan.variants[variant].load.connections.into(), "connection"),
                     seconds(window.as_secs_f64()),
                     seconds(warm_up.as_secs_f64())
                 );
@@ -396,9 +398,10 @@ fn bar(measure: &Measure, stop: Stop) -> Option<(Sender<()>, JoinHandle<()>)> {
                 Until::Requests(_) => bar.set_position(stop.responses()),
                 Until::Elapsed(_) => {
                     let left = Duration::from_millis(length).saturating_sub(elapsed);
-                    let (left_s, responses) = (left.as_secs_f64().ceil(), count(stop.responses()));
+                    let (left, responses) =
+                        (seconds(left.as_secs_f64().ceil()), many(stop.responses(), "response"));
                     bar.set_position(milliseconds(elapsed).min(length));
-                    bar.set_message(format!("{left_s} s left, {responses} responses"));
+                    bar.set_message(format!("{left} left, {responses}"));
                 }
             }
         }

@@ -16,6 +16,7 @@ mod init;
 mod live;
 mod load;
 mod mix;
+mod preflight;
 mod print;
 mod profile;
 mod prometheus;

@@ -83,7 +83,7 @@ fn left_out(of: &LeftOut) -> Vec<String> {
     if of.bad > 0 {
         let first = of.bad_first.iter().map(|(number, text)| format!("\n  {number}: {text}"));
         let first: String = first.collect();
-        told.push(format!("no requests: {} entries, the first of them{first}", count(of.bad)));
+        told.push(format!("no requests: {}, the first of them{first}", nouns(of.bad, "entry")));
     }
     let unsafe_ones = of.by_method.iter().map(|(method, many)| format!("{} {method}", count(*many)));
     let unsafe_ones: Vec<String> = unsafe_ones.collect();

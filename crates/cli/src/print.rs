@@ -66,14 +66,29 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
             }
         };
     };
-    fs::write(path, plain(data)).map_err(|error| unwritable(&path.display().to_string(), &error))?;
+    let opened = File::create(path).and_then(|mut file| {
+        // Half a report would be read as a whole one.
+        file.write_all(&plain(data)).inspect_err(|_| remove(path))
+    });
+    opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
     tell!("written: {}", path.display());
     Ok(())
+}
+
+/// Removes a file that is incomplete. A device, a pipe, and a link to either (`/dev/stdout`) stay.
+pub fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|of| of.is_file()) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Refuses, before anything is done for it, a file that cannot be written. One that is there keeps its content.
 pub fn check_writable(path: &Path) -> Result<(), Failed> {
     let is_new = !path.exists();
+    // Whoever reads from a pipe would take its first writer for the only one.
+    if !is_new && !path.is_file() && !path.is_dir() {
+        return Ok(());
+    }
     let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
     opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
     if is_new {
@@ -82,7 +97,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Refuses a file that is there already, or has no folder, before anything is done for it.
+/// Refuses a file that is there already, or cannot be made, before anything is done for it.
 pub fn absent(path: &Path) -> Result<(), Failed> {
     if path.exists() {
         return Err(is_there(path));
@@ -91,7 +106,7 @@ pub fn absent(path: &Path) -> Result<(), Failed> {
         Some(folder) => {
             Err(Failed::usage(format!("{}: there is no such folder", folder.display())).hint("make it first"))
         }
-        None => Ok(()),
+        None => check_writable(path),
     }
 }
 

@@ -91,7 +91,7 @@ fn is_record(what: &Path) -> bool {
     let word = what.components().count() == 1 && what.extension().is_none();
     // The file in a record's folder that begins it stands for it.
     let is_header = what.file_name().is_some_and(|name| name == "record.json");
-    what.is_dir() || is_header || !what.exists() && word
+    what.is_dir() || is_header || records::means_latest(what) || !what.exists() && word
 }
 
 fn record(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
@@ -191,7 +191,7 @@ fn capture(
     let directory = start.record.clone().unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
-    let course = Course { captures_alone, ..Course::new(name, text, plan, Some(&directory)) };
+    let course = Course { captures_alone, ..Course::new(name, text, plan, Some(&directory))? };
     let (record, result) = run::carry(course)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     // A run that was cut short has what was captured up to then.
@@ -315,6 +315,7 @@ There is no interval, and two processes that do the same differ by several per c
 
 fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     let is_json = args.form.is_json()?;
+    args.html.as_deref().map_or(Ok(()), print::check_writable)?;
     let (mut a, mut b) = (read(&args.a)?, read(&args.b)?);
     if a.unit != b.unit {
         let message = format!("{} and {}: one is of memory, the other of CPU time", a.name, b.name);

@@ -90,11 +90,18 @@ impl Sum {
     }
 }
 
+/// Listens where a Prometheus may ask, before anything is started that it could ask about.
+pub fn listen(at: SocketAddr) -> Result<TcpListener, Failed> {
+    TcpListener::bind(at).map_err(|error| {
+        let failed = Failed::new(exit::SELF, format!("--prometheus {at}: cannot listen: {error}"));
+        failed.hint("name another port; `ss -ltnp` lists who listens")
+    })
+}
+
 impl Exporter {
     /// Begins to answer. The slice under way is asked for from `stop` where the plan is one measurement.
-    pub fn begin(at: SocketAddr, plan: &Plan, stop: Stop) -> Result<Exporter, Failed> {
-        let unable = |error: io::Error| Failed::new(exit::SELF, format!("--prometheus {at}: {error}"));
-        let listener = TcpListener::bind(at).map_err(unable)?;
+    pub fn begin(listener: TcpListener, plan: &Plan, stop: Stop) -> Result<Exporter, Failed> {
+        let unable = |error: io::Error| Failed::new(exit::SELF, format!("--prometheus: {error}"));
         let local = listener.local_addr().map_err(unable)?;
         let variants = plan.variants.iter().map(|variant| variant.name.clone()).collect();
         let exporter = Exporter(Arc::new(Mutex::new(Totals { variants, ..Totals::default() })));
@@ -237,8 +244,9 @@ mod tests {
     fn stalled_clients_hold_no_other_up() {
         let text = "name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n";
         let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port");
-        let _exporter = Exporter::begin(free, &plan, Stop::default()).expect("it listens");
+        let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a port");
+        let free = listener.local_addr().expect("it listens");
+        let _exporter = Exporter::begin(listener, &plan, Stop::default()).expect("it answers");
         let stalled: Vec<_> = (0..5).map(|_| TcpStream::connect(free).expect("it listens")).collect();
         let began = Instant::now();
         let mut client = TcpStream::connect(free).expect("it listens");

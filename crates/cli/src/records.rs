@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use model::quantity::many;
 use record::{Folder, Record};
 use serde::Deserialize;
 
@@ -85,6 +86,11 @@ pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Whether a word stands for the newest record, or for one before it.
+pub fn means_latest(what: &Path) -> bool {
+    what.to_str().is_some_and(|word| word == LATEST || word.starts_with("latest~"))
+}
+
 /// Opens the record that is meant. One that a run is writing right now opens too, and that is told.
 pub fn opened(asked: &Path) -> anyhow::Result<Record> {
     let directory = found(asked)?;
@@ -107,7 +113,11 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     }
     let folder = if asked.is_file() { asked.parent().unwrap_or(asked) } else { asked };
     if folder.join("record.json").exists() {
-        return Ok(asked.to_owned());
+        let other = word.map(|word| shelf().named(word)).transpose()?.flatten();
+        return match other.filter(|other| !is_same(asked, other)) {
+            Some(other) => Err(ambiguous(&asked.display().to_string(), &Path::new(".").join(asked), &other)),
+            None => Ok(asked.to_owned()),
+        };
     }
     match word.map(|word| shelf().find(word)) {
         Some(Ok(found)) => Ok(found),
@@ -122,11 +132,36 @@ pub fn found(asked: &Path) -> Result<PathBuf, Failed> {
     }
 }
 
+/// Whether two paths lead to the same folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| fs::canonicalize(path).ok();
+    whole(one) == whole(other)
+}
+
+/// Refuses a word by which two records may be meant.
+fn ambiguous(word: &str, folder: &Path, other: &Path) -> Failed {
+    let (folder, other) = (folder.display(), other.display());
+    Failed::usage(format!("`{word}` may be the folder {folder}, or the record {other}"))
+        .hint(format!("write {folder} for the one, {other} for the other"))
+}
+
+/// Whether a folder has the name that a record of this experiment gets: its header cannot be read.
+pub fn is_folder_of(folder: &str, experiment: &str) -> bool {
+    let Some(rest) = folder.strip_prefix(experiment).and_then(|rest| rest.strip_prefix('-')) else {
+        return false;
+    };
+    let kinds = ["calibration-", "profile-"];
+    let rest = kinds.iter().find_map(|kind| rest.strip_prefix(kind)).unwrap_or(rest);
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = rest.split('-').collect();
+    let is_time = matches!(parts[..], [day, time] | [day, time, _] if (day.len(), time.len()) == (8, 6));
+    is_time && parts.into_iter().all(is_number)
+}
+
 /// Whether commands that name neither a record nor a folder of records mean this one.
 pub fn is_latest(directory: &Path) -> bool {
-    let whole = |path: &Path| fs::canonicalize(path).ok();
     root() == usual_root()
-        && Shelf::of(root()).kept.first().is_some_and(|newest| whole(&newest.directory) == whole(directory))
+        && Shelf::of(root()).kept.first().is_some_and(|newest| is_same(&newest.directory, directory))
 }
 
 /// The newest records whose folders have such names, opened: those among a few that can be.
@@ -180,21 +215,30 @@ impl Shelf {
         Shelf { root: root.to_owned(), kept }
     }
 
+    /// The record of this name, or the newest of the experiment of this name.
+    ///
+    /// # Errors
+    /// If there are both, and they are not the same record.
+    fn named(&self, word: &str) -> Result<Option<PathBuf>, Failed> {
+        let of_name = self.kept.iter().find(|kept| kept.name == word);
+        let newest = self.kept.iter().find(|kept| kept.is_of(word));
+        match (of_name, newest) {
+            (Some(folder), Some(newest)) if folder.name != newest.name => {
+                Err(ambiguous(word, &folder.directory, &newest.directory))
+            }
+            (found, other) => Ok(found.or(other).map(|kept| kept.directory.clone())),
+        }
+    }
+
     /// By a word that is no path.
     fn find(&self, word: &str) -> Result<PathBuf, Failed> {
-        if let Some(kept) = self.kept.iter().find(|kept| kept.name == word) {
-            return Ok(kept.directory.clone());
+        if let Some(found) = self.named(word)? {
+            return Ok(found);
         }
         // `keep-alive~2`: a name, and how many before the newest.
         let apart = word.rsplit_once('~').and_then(|(name, back)| Some((name, back.parse().ok()?)));
         let (name, back) = apart.unwrap_or((word, 0));
-        // What cannot be read goes by its folder.
-        let is_of = |kept: &&Kept| match &kept.experiment {
-            _ if name == LATEST => true,
-            Some(experiment) => experiment == name,
-            None => kept.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')),
-        };
-        let of_it: Vec<&Kept> = self.kept.iter().filter(is_of).collect();
+        let of_it: Vec<&Kept> = self.kept.iter().filter(|kept| kept.is_of(name)).collect();
         if let Some(kept) = of_it.get(back) {
             return Ok(kept.directory.clone());
         }
@@ -212,8 +256,9 @@ impl Shelf {
                 Err(Failed::usage(what).hint(self.nearest(word)))
             }
             several => {
-                let (names, of) = (several[..several.len().min(NAMES_TOLD)].join(", "), several.len());
-                let what = format!("`{word}` begins the names of {of} records below {place}: {names}, …");
+                let names = several[..several.len().min(NAMES_TOLD)].join(", ");
+                let of = many(several.len() as u64, "record");
+                let what = format!("`{word}` begins the names of {of} below {place}: {names}, …");
                 let hint = "write more of the name, or all of the experiment's name for its newest record";
                 Err(Failed::usage(what).hint(hint))
             }
@@ -233,7 +278,8 @@ impl Shelf {
             return Failed::usage(format!("there is no record below {place}")).hint(hint);
         }
         let of = if name == LATEST { String::new() } else { format!(" of the experiment `{name}`") };
-        Failed::usage(format!("{word}: there are only {there} records{of} below {place}"))
+        let are = if there == 1 { "is" } else { "are" };
+        Failed::usage(format!("{word}: there {are} only {}{of} below {place}", many(there as u64, "record")))
             .hint(format!("the oldest is {name}~{}; `proofload history` lists them", there - 1))
     }
 
@@ -267,6 +313,15 @@ impl Kept {
             None => ((folder.changed_utc(), 0), None),
         };
         Kept { name: folder.name, directory: folder.directory, order, experiment }
+    }
+
+    /// Whether it is a record of this experiment; every record is one of `latest`. What cannot be read goes by its folder.
+    fn is_of(&self, experiment: &str) -> bool {
+        match &self.experiment {
+            _ if experiment == LATEST => true,
+            Some(own) => own == experiment,
+            None => is_folder_of(&self.name, experiment),
+        }
     }
 }
 

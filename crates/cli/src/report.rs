@@ -78,6 +78,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         let message = "--dark: only the plot has a ground";
         return Err(Failed::usage(message).hint("add --format svg or --format png").into());
     }
+    match &args.out {
+        Some(out) => print::check_writable(out)?,
+        None => print::fits(form, &[])?,
+    }
     if args.what.iter().all(|path| is_foreign(path)) && !args.open {
         return audit(args, form);
     }
@@ -91,9 +95,6 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     }
     if args.open {
         return open(what);
-    }
-    if args.out.is_none() {
-        print::fits(form, &[])?;
     }
     let record = records::opened(what)?;
     let (out, here) = (args.out.as_deref(), here());
@@ -265,7 +266,7 @@ fn unknown(files: &[(Transcript, Vec<Run>)]) -> Failed {
         match (of.bytes, of.binary) {
             (0, _) => format!("{file}: empty"),
             _ if !of.unread.is_empty() => format!("{file}: {}", of.not_read()),
-            (bytes, true) => format!("{file}: {} bytes, and not text", report::count(bytes)),
+            (bytes, true) => format!("{file}: {}, and not text", many(bytes, "byte")),
             _ => format!("{file}: {}, none of a load generator that is known", many(lines, "line")),
         }
     });

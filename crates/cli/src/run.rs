@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::explain::Explanation;
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop, Update};
-use plan::{Limit, Metric, Plan, Secrets, Service};
+use plan::{Limit, Metric, Plan};
 use record::{Environment, Header, MadeBy, Record, WriteError, Writer};
 use report::{Measured, Report};
 
@@ -18,7 +18,8 @@ use crate::live::Live;
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::prometheus::Exporter;
 use crate::{
-    REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, prometheus, records, signals,
+    REMOTE_AGENT, WARDEN, dry_run, elsewhere, explanation, gate, history, preflight, prometheus, records,
+    signals,
 };
 
 /// What is told when a signal asks to stop.
@@ -111,6 +112,11 @@ pub fn perform(
     let form = flags.form.form();
     let json = flags.dry_run && flags.form.is_json()?;
     print::fits(form, if limits.is_some() { &[] } else { &print::UNLIMITED })?;
+    // Before a commit is checked out and built for nothing.
+    if !flags.dry_run {
+        flags.out.as_deref().map_or(Ok(()), preflight::record)?;
+    }
+    let prometheus = flags.prometheus.filter(|_| !flags.dry_run).map(prometheus::listen).transpose()?;
     // The worktree stays ours until the services have ended.
     let (mut plan, _worktree) = experiment::plan(experiment, against, flags.dry_run)?;
     check_time(&plan, flags)?;
@@ -119,14 +125,16 @@ pub fn perform(
     let budget_typed = plan.design.budget != own;
     limits.map_or(Ok(()), |limits| gate::prepare(&mut plan, limits))?;
     if flags.dry_run {
+        experiment.save()?;
         return dry_run::run(&plan, json);
     }
     dry_run::warn_of_budget(&plan);
     let directory = flags.out.clone().unwrap_or_else(|| records::claim(&plan.name));
     let name = experiment.name();
-    let course = Course::new(&name, experiment.text(), plan, Some(&directory));
+    let course = Course::new(&name, experiment.text(), plan, Some(&directory))?;
+    experiment.save()?;
     let made_by = if flags.slo.is_empty() { MadeBy::Run } else { MadeBy::CapacityOfFile };
-    let (events, yes, prometheus) = (flags.events, flags.yes, flags.prometheus);
+    let (events, yes) = (flags.events, flags.yes);
     let (record, result) = carry(Course { made_by, budget_typed, events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
@@ -166,13 +174,22 @@ pub struct Course<'a> {
     /// Whether other machines may be loaded without asking.
     pub yes: bool,
     /// Where a Prometheus may ask.
-    pub prometheus: Option<SocketAddr>,
+    pub prometheus: Option<TcpListener>,
 }
 
 impl<'a> Course<'a> {
     /// One that `run` repeats, measured and told to nobody else, on this machine unless somebody says otherwise.
-    pub fn new(experiment: &'a str, text: String, plan: Plan, directory: Option<&'a Path>) -> Course<'a> {
-        Course {
+    ///
+    /// # Errors
+    /// What [`preflight`] refuses: nothing has been started then, nor written.
+    pub fn new(
+        experiment: &'a str,
+        text: String,
+        plan: Plan,
+        directory: Option<&'a Path>,
+    ) -> Result<Course<'a>, Failed> {
+        preflight::plan(&plan, directory)?;
+        Ok(Course {
             experiment,
             made_by: MadeBy::Run,
             budget_typed: false,
@@ -183,16 +200,12 @@ impl<'a> Course<'a> {
             events: false,
             yes: false,
             prometheus: None,
-        }
+        })
     }
 }
 
-/// Checks a course, begins its record, and reaches what it needs elsewhere.
+/// Begins the record of a course, and reaches what it needs elsewhere.
 pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
-    check_names(&course.plan, course.directory)?;
-    check_commands(&course.plan)?;
-    check_networks(&course.plan)?;
-    check_address(&course.plan)?;
     tell_untyped_body(&course.plan);
     let deployed = elsewhere::deployed(&course.plan, course.yes)?;
     let remote_hosts = elsewhere::open(&course.plan)?;
@@ -228,11 +241,11 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
 ///
 /// # Errors
 /// If the record cannot be begun, or events cannot be written. What goes wrong later stands beside the record.
-pub fn carry(course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
-    let Course { captures_alone, events, prometheus, .. } = course;
+pub fn carry(mut course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabError>)> {
+    let Course { captures_alone, events, .. } = course;
+    let prometheus = course.prometheus.take();
     let stop = Stop::default();
     let (writer, mut environment) = ready(course, stop.clone())?;
-    end_orphans(&writer.record().header.plan.secrets);
     let directory = writer.record().directory.clone();
     print::tell!("record: {}", records::typed(&directory).display());
     let plan = &writer.record().header.plan;
@@ -345,73 +358,10 @@ fn tell_untyped_body(plan: &Plan) {
     }
 }
 
-/// Whether the record can name its folder and those of the plan, which takes UTF-8.
-fn check_names(plan: &Plan, directory: Option<&Path>) -> Result<(), Failed> {
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let unnamed = directory.map(whole).filter(|path| path.to_str().is_none());
-    let what = match (unnamed, serde_json::to_vec(plan)) {
-        // Only services that are started here are told where it is.
-        (Some(path), _) if !plan.loads_running() => format!("{}: the folder of the record", path.display()),
-        (_, Err(_)) => "a folder that the experiment names or lies in".to_owned(),
-        _ => return Ok(()),
-    };
-    Err(Failed::usage(format!("{what} has a name that is not UTF-8")).hint("rename it, or name another one"))
-}
-
-/// Whether everything that is to be started on this machine is there.
-///
-/// # Errors
-/// With all that is missing.
-pub fn check_commands(plan: &Plan) -> Result<(), Failed> {
-    // What is checked out, made or built first may be what is missing.
-    let worktree = plan.against.as_ref().map(|against| &against.worktree).filter(|root| !root.exists());
-    let is_to_come = |service: &Service| {
-        service.command().zip(worktree).is_some_and(|(command, root)| command.directory.starts_with(root))
-    };
-    let services = plan.variants.iter().flat_map(|variant| &variant.services);
-    let errors: Vec<services::Error> = services
-        .filter(|service| plan.prepare.is_empty() && !is_to_come(service))
-        .filter_map(|service| services::check_command(service).err())
-        .collect();
-    let Some(last) = errors.last() else { return Ok(()) };
-    let messages = model::distinct(errors.iter().map(ToString::to_string));
-    Err(Failed::new(exit::SERVICE, messages.join("\n       ")).hinted(last.hint()))
-}
-
 /// The name of a folder as the name of an experiment has it; `None` where nothing is left of it.
 pub fn slug(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     Some(model::text::slug(&folder.file_name()?.to_string_lossy(), 40)).filter(|name| !name.is_empty())
-}
-
-/// Makes each link that a variant asks for once, so that what is missing is told before anything starts.
-fn check_networks(plan: &Plan) -> Result<(), Failed> {
-    let links = plan.variants.iter().filter_map(|variant| variant.load.network.as_ref());
-    for link in model::distinct(links) {
-        services::Network::make(link, &[])?;
-    }
-    Ok(())
-}
-
-/// Whether services of this machine can listen where generators elsewhere look for them.
-fn check_address(plan: &Plan) -> Result<(), Failed> {
-    let Some(address) = plan.generators.address else { return Ok(()) };
-    let Err(error) = TcpListener::bind((address, 0)) else { return Ok(()) };
-    let message = format!("generators.address: nothing can listen on {address} here: {error}");
-    Err(Failed::new(exit::SELF, message)
-        .hint("`ip -brief address` lists the addresses that this machine has"))
-}
-
-/// Ends what a run left that was killed together with its wardens: it would be measured along with this one.
-pub fn end_orphans(secrets: &Secrets) {
-    let orphans = services::orphans();
-    for orphan in &orphans {
-        let command = secrets.mask_words(&orphan.argv).join(" ");
-        print::tell!("ending {command} (pid {}), left by a run that was killed", orphan.id.pid);
-    }
-    for id in services::end_orphans(&orphans) {
-        print::tell!("pid {} could not be ended; it disturbs what is measured", id.pid);
-    }
 }
 
 pub fn unwritable(error: WriteError) -> Failed {

@@ -11,10 +11,10 @@ use analysis::tune::{
 };
 use clap::Args;
 use lab::{LabError, RealEnvironment, Stop};
-use model::quantity::{many, span};
+use model::quantity::{many, rate, span};
 use model::text::slug;
 use model::{Finding, Grade, Loop};
-use plan::{Cpus, LookRule, Pacing, Plan, Rate};
+use plan::{Cpus, LookRule, Plan, Rate};
 use record::{EndReason, MadeBy, Record, Writer};
 
 use crate::capacity;
@@ -23,7 +23,7 @@ use crate::exit::{self, Failed};
 use crate::experiment;
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::run::{self, Course};
-use crate::{records, signals};
+use crate::{preflight, records, signals};
 
 mod service;
 
@@ -120,6 +120,8 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     something_to_try(&self::chosen(&base.plan.tune, &facts.at_most(), Path::new("…"))?)?;
     args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
+    // Before there is a folder with files of ours.
+    preflight::plan(&base.plan, None)?;
     // Files of ours go into it, by names that others may have there.
     if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) {
         let message = format!("{}: it is there already, and not empty", folder.display());
@@ -149,7 +151,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
 }
 
 fn check_metrics(plan: &Plan, keep: &[Keep]) -> Result<(), Failed> {
-    if plan.design.pacing() != Pacing::Closed || plan.design.metric.quantile().is_some() {
+    if plan.design.pacing().is_open() || plan.design.metric.quantile().is_some() {
         let message =
             "tune judges services at their limit, in closed loop: throughput, cpu_per_request or peak_memory";
         let hint = "leave out --rate, latencies and capacity; compare the choice with --rate afterwards";
@@ -362,11 +364,9 @@ impl Work<'_> {
         }
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
-        let course = Course::new(&self.base.name, text, plan, Some(&directory));
+        let course = Course::new(&self.base.name, text, plan, Some(&directory))?;
         let course = Course { made_by: MadeBy::Tune, yes: true, ..course };
-        let (writer, environment) = run::ready(course, self.stop.clone())?;
-        run::end_orphans(&writer.record().header.plan.secrets);
-        Ok((writer, environment))
+        run::ready(course, self.stop.clone())
     }
 
     fn step(&mut self, step: &Step, tuning: &Tuning, times: Times, shares: bool) -> anyhow::Result<Ran> {
@@ -543,7 +543,7 @@ impl Work<'_> {
 
 /// What the record of a step is called, and what is told of it.
 fn words(step: &Step, settings: &[Setting]) -> (String, String) {
-    let (rows, blocks, rate) = (step.rows.len(), step.blocks, step.rate_per_s.unwrap_or_default());
+    let (rows, blocks, at) = (step.rows.len(), step.blocks, rate(step.rate_per_s.unwrap_or_default()));
     match step.purpose {
         Purpose::Baseline => ("as-it-is".to_owned(), "the service as it is".to_owned()),
         Purpose::Smoke(of) => {
@@ -555,19 +555,22 @@ fn words(step: &Step, settings: &[Setting]) -> (String, String) {
             let on: Vec<&str> = on.map(|(level, of)| of.level(*level)).collect();
             ("together".to_owned(), format!("a trial did not start: trying again with {}", on.join(", ")))
         }
-        Purpose::Screen { pair, of } => {
-            (format!("screen-{pair}"), format!("screening: pair {pair} of {of}, {rows} rows"))
-        }
+        Purpose::Screen { pair, of } => (
+            format!("screen-{pair}"),
+            format!("screening: pair {pair} of {of}, {}", many(rows as u64, "row")),
+        ),
         Purpose::Race(of) => {
             let levels: Vec<&str> = step.rows.iter().map(|row| settings[of].level(row[of])).collect();
             (format!("race-{}", slug(&settings[of].name, 30)), format!("which level: {}", levels.join(", ")))
         }
         Purpose::Latency { pair } => {
-            (format!("at-a-rate-{pair}"), format!("what helps, at {rate:.0}/s: pair {pair}"))
+            (format!("at-a-rate-{pair}"), format!("what helps, at {at}: pair {pair}"))
         }
-        Purpose::Confirm => ("confirm".to_owned(), format!("confirming the choice on {blocks} fresh blocks")),
+        Purpose::Confirm => {
+            ("confirm".to_owned(), format!("confirming the choice on {}", many(blocks.into(), "fresh block")))
+        }
         Purpose::ConfirmLatency => {
-            ("confirm-at-a-rate".to_owned(), format!("and at {rate:.0}/s, on {blocks} more"))
+            ("confirm-at-a-rate".to_owned(), format!("and at {at}, on {}", many(blocks.into(), "more block")))
         }
     }
 }

@@ -44,12 +44,18 @@ pub enum Sides {
 
 /// The places of the labels that a person may have meant: by its number (from 1) or its name one, else all that have it in their names.
 pub fn pick(groups: &[Group], name: &str) -> Vec<usize> {
-    let lower = name.trim().to_lowercase();
-    if let Some(exact) = groups.iter().position(|group| group.label.to_lowercase() == lower) {
-        return vec![exact];
-    }
+    let (name, lower) = (name.trim(), name.trim().to_lowercase());
     let number = lower.trim_start_matches('#').parse::<usize>().ok();
     let numbered = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < groups.len());
+    let of = |is: &dyn Fn(&str) -> bool| {
+        let all = (0..groups.len()).filter(|at| is(&groups[*at].label));
+        model::distinct(all.chain(numbered))
+    };
+    for exact in [of(&|label| label == name), of(&|label| label.to_lowercase() == lower)] {
+        if exact.iter().any(|at| groups[*at].label.to_lowercase() == lower) {
+            return exact;
+        }
+    }
     // `2` may be the second label, and may be `2 workers`.
     let holds = |label: &str| match numbered {
         Some(_) => label.split(|c: char| !c.is_alphanumeric()).any(|word| word == lower),

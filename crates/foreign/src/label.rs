@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexSet;
-use model::quantity::rate;
+use model::quantity::{many, rate, span};
 use model::text::cut_start;
 
 use crate::run::{Load, Run, parts};
@@ -53,20 +53,20 @@ impl Identity {
             pipelining,
             accept_encoding,
         } = &run.load;
-        let count = |value: &Option<u64>, noun: &str| value.map(|value| format!("{value} {noun}"));
+        let count = |value: &Option<u64>, noun: &str| value.map(|value| many(value, noun));
         // What tells runs apart, the most telling first.
         let settings = [
             run.url.as_deref().map(short_url),
-            count(connections, "connections"),
+            count(connections, "connection"),
             // As asked for, or as vegeta tells what came of it, which differs in the fourth digit from run to run.
             rate_per_s.map(rate),
             accept_encoding.clone().map(|coding| format!("Accept-Encoding: {coding}")),
             pipelining.filter(|depth| *depth > 1).map(|depth| format!("pipelining {depth}")),
             Some(run.tool.name().to_owned()),
-            count(threads, "threads"),
+            count(threads, "thread"),
             keep_alive.map(|keep| if keep { "keep-alive" } else { "no keep-alive" }.to_owned()),
-            duration_s.map(|seconds| format!("{seconds:.0} s")),
-            count(requests, "requests"),
+            duration_s.map(span),
+            count(requests, "request"),
             Some(run.near.clone()),
             run.command.clone(),
             run.turn.map(|turn| format!("turn {turn}")),

@@ -22,7 +22,7 @@ pub use environment::{
 };
 pub use explaining::{ROUNDS, TRIALS, TRIALS_BRIEF, Trials, VARIANTS_MAX, explained};
 pub use reached::{DeployedServices, RemoteHosts};
-pub use real::RealEnvironment;
+pub use real::{RealEnvironment, check_load};
 pub use schedule::{Schedule, draw_seed, live_together, shared_port, take_turns};
 pub use stop::Stop;
 pub use tuning::{BLOCKS_AIM, SecondsGuess, Settings};

@@ -12,11 +12,13 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::quantity::many;
 use model::{BUCKET_NS, Counts, Windows, header};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::arena::RequestArena;
+use crate::connection::TlsSettings;
 use crate::error::{no_thread, refuse};
 use crate::thread::{Command, Common, PUBLISHED, Published, Report, Shared};
 use crate::{Address, Arrivals, Lanes, LoadError, LoadSpec, Request, Until, clock, protocol, thread, trust};
@@ -52,10 +54,7 @@ impl Generator {
     /// [`LoadError`]: a spec that cannot be, a source address that is not this machine's, too few file descriptors (the soft limit is raised to the hard one where needed), a
     /// CPU that cannot be pinned to, a thread that does not start.
     pub fn start(spec: LoadSpec) -> Result<Generator, LoadError> {
-        check(&spec)?;
-        let arena = Arc::new(RequestArena::render(&requests(&spec), &spec.users)?);
-        check_requests(&spec, &arena)?;
-        let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
+        let (arena, tls) = checked(&spec)?;
         ensure_descriptors(spec.connections, spec.threads)?;
         let spec = Arc::new(spec);
         let threads = (0..spec.threads).map(|_| Published::default()).collect();
@@ -206,6 +205,25 @@ pub(crate) fn dealt(total: u64, takers: u64, index: u64) -> u64 {
     total / takers + u64::from(index < total % takers)
 }
 
+impl LoadSpec {
+    /// Checks what the spec asks for as [`Generator::start`] does, and starts nothing.
+    ///
+    /// # Errors
+    /// A spec that cannot be, or a source address that is not this machine's.
+    pub fn check(&self) -> Result<(), LoadError> {
+        checked(self).map(drop)
+    }
+}
+
+/// Checks a spec, and returns its rendered requests and its TLS.
+fn checked(spec: &LoadSpec) -> Result<(Arc<RequestArena>, Option<TlsSettings>), LoadError> {
+    check(spec)?;
+    let arena = Arc::new(RequestArena::render(&requests(spec), &spec.users)?);
+    check_requests(spec, &arena)?;
+    let tls = spec.tls.as_ref().map(|tls| trust::settings(tls, spec.protocol)).transpose()?;
+    Ok((arena, tls))
+}
+
 /// The requests as they are sent: where each has a connection of its own, it says so.
 fn requests(spec: &LoadSpec) -> Vec<Request> {
     let mut requests: Vec<Request> = spec.all_requests().cloned().collect();
@@ -305,7 +323,11 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
         return refuse("load.connections", "0 is too few, at least 1");
     }
     if !(1..=connections).contains(&threads) {
-        let problem = format!("{threads} threads for {connections} connections, from 1 to {connections}");
+        let problem = format!(
+            "{} for {}, from 1 to {connections}",
+            many(threads.into(), "thread"),
+            many(connections.into(), "connection")
+        );
         return refuse("load.threads", problem);
     }
     let (lanes, (field, what)) = (protocol.lanes(), protocol::row(protocol).lanes);

@@ -285,8 +285,7 @@ type Drawn = (f64, Option<(f64, f64)>);
 
 /// `None` where there is nothing yet, or nothing that may be shown.
 fn drawn(state: &State, comparison: &Comparison) -> Option<Drawn> {
-    let hidden = matches!(comparison.outcome, Outcome::NoSuccess | Outcome::Invalid);
-    if hidden || state.is_withheld() {
+    if comparison.outcome.has_no_ratio() || state.is_withheld() {
         return None;
     }
     let estimate = comparison.estimate.as_ref().map(|of| (of.ratio, Some((of.low, of.high))));

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use analysis::{Comparison, Conclusion, Outcome};
 use lab::{Connecting, Doing, News, Progress, Update};
-use plan::{LookRule, Metric, Pacing, Plan};
+use plan::{Metric, Plan};
 use record::{
     EndReason, Event, Generator, GeneratorLost, Header, Prepared, RateChosen, Record, Slice, SliceKind,
 };
@@ -284,8 +284,7 @@ pub enum PreparingNow {
 
 pub fn started(header: &Header, directory: &Path) -> Line {
     let Plan { name, question, variants, comparisons, design, measure, .. } = &header.plan;
-    let is_open =
-        measure.as_ref().map_or(design.pacing() != Pacing::Closed, |measure| measure.rates.is_some());
+    let is_open = measure.as_ref().map_or(design.pacing().is_open(), |measure| measure.rates.is_some());
     let called = |index: usize| variants.get(index).map(|variant| variant.name.clone()).unwrap_or_default();
     let asked = |asked: &plan::Comparison| Asked {
         label: asked.label.clone(),
@@ -302,7 +301,7 @@ pub fn started(header: &Header, directory: &Path) -> Line {
         margin_share: design.margin,
         metrics: design.metrics().collect(),
         load_loop: if is_open { Loop::Open } else { Loop::Closed },
-        withheld: design.looks == LookRule::Once,
+        withheld: design.looks.waits_for_end(),
         variants: (0..variants.len()).map(called).collect(),
         comparisons: comparisons.iter().map(asked).collect(),
     };
@@ -332,7 +331,14 @@ pub fn ended(record: &Record) -> Line {
             | EndReason::PreparationFailed(why),
         ) => (Some(why.clone()), None),
         Some(EndReason::BudgetTooSmall { needed_s }) => (None, Some(*needed_s)),
-        _ => (None, None),
+        Some(
+            EndReason::Decided
+            | EndReason::LastLook
+            | EndReason::BudgetSpent
+            | EndReason::Measured
+            | EndReason::Interrupted,
+        )
+        | None => (None, None),
     };
     let reason = reason.map_or("record_failed", EndReason::name).to_owned();
     afterwards(record, What::Ended { reason, text, needed_s })

@@ -3,7 +3,6 @@
 //! Each group checks its own flags; what two groups have to do with each other is checked where they meet, in `load`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -416,24 +415,7 @@ pub struct Output {
     pub prometheus: Option<SocketAddr>,
     /// Write all latencies into FILE, an HdrHistogram interval log: by endpoint and status, an interval for each step
     #[arg(long, value_name = "FILE")]
-    hdr: Option<PathBuf>,
-}
-
-impl Output {
-    /// The interval log, with what an earlier load left in it. Before a load, so that none runs whose result cannot be kept.
-    pub fn hdr(&self) -> Result<Option<File>, Failed> {
-        let Some(path) = &self.hdr else { return Ok(None) };
-        let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
-        File::options().write(true).create(true).truncate(false).open(path).map(Some).map_err(unwritable)
-    }
-
-    /// Takes away the log of a load that did not come about. What an earlier load left stays.
-    pub fn remove_empty_hdr(&self) {
-        let Some(path) = &self.hdr else { return };
-        if fs::metadata(path).is_ok_and(|of| of.is_file() && of.len() == 0) {
-            let _ = fs::remove_file(path);
-        }
-    }
+    pub hdr: Option<PathBuf>,
 }
 
 #[cfg(test)]

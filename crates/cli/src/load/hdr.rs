@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use analysis::Window;
@@ -12,6 +13,7 @@ use record::Record;
 use stats::{IntervalLog, Latencies, Tag};
 
 use crate::exit::{Failed, SELF};
+use crate::print;
 
 /// Both clocks at the same time.
 #[derive(Debug, Clone, Copy)]
@@ -30,17 +32,52 @@ impl Clocks {
     }
 }
 
-/// Writes the log of all slices but that of the capacity, in place of what is there.
-pub fn write(file: File, clocks: Clocks, record: &Record) -> anyhow::Result<()> {
-    let title = record.header.plan.variants.first().map(|variant| variant.load.title()).unwrap_or_default();
-    let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
-    let unwritable = |error| Failed::new(SELF, format!("--hdr: cannot write it: {error}"));
-    // Devices and pipes have no length.
-    let emptied = file.metadata().and_then(|of| if of.is_file() { file.set_len(0) } else { Ok(()) });
-    Ok(emptied.and_then(|()| log(file, clocks, &title, &measured)).map_err(unwritable)?)
+/// The interval log, open before a load, so that none runs whose result cannot be kept. What an earlier load left stays in it until it is
+/// written, and one that nothing was written into is taken away: it would say that nothing responded.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
 }
 
-fn log(file: File, clocks: Clocks, title: &str, windows: &[Window<'_>]) -> io::Result<()> {
+impl Log {
+    pub fn open(path: &Path) -> Result<Log, Failed> {
+        let unwritable = |error| Failed::usage(format!("--hdr {}: cannot write it: {error}", path.display()));
+        let file = File::options().write(true).create(true).truncate(false).open(path).map_err(unwritable)?;
+        Ok(Log { path: path.to_owned(), file })
+    }
+
+    /// Writes all slices but that of the capacity in place of what is there; nothing where nothing was measured.
+    pub fn write(&self, clocks: Clocks, record: &Record) -> anyhow::Result<()> {
+        let variant = record.header.plan.variants.first();
+        let title = variant.map(|variant| variant.load.title()).unwrap_or_default();
+        let measured = analysis::measurement(record).map(|measured| measured.windows).unwrap_or_default();
+        if measured.is_empty() {
+            return Ok(());
+        }
+        let written = self.empty().and_then(|()| log(&self.file, clocks, &title, &measured));
+        // Half of it would be read as all of it.
+        let written = written.inspect_err(|_| _ = self.empty());
+        let unwritable =
+            |error| Failed::new(SELF, format!("--hdr {}: cannot write it: {error}", self.path.display()));
+        Ok(written.map_err(unwritable)?)
+    }
+
+    /// Devices and pipes have no length.
+    fn empty(&self) -> io::Result<()> {
+        if self.file.metadata()?.is_file() { self.file.set_len(0) } else { Ok(()) }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if self.file.metadata().is_ok_and(|of| of.is_file() && of.len() == 0) {
+            print::remove(&self.path);
+        }
+    }
+}
+
+fn log(file: &File, clocks: Clocks, title: &str, windows: &[Window<'_>]) -> io::Result<()> {
     let began_ns = windows.first().map_or(clocks.monotonic_ns, |first| first.slice.counts.started_ns);
     let by = format!("Written by proofload {}", env!("CARGO_PKG_VERSION"));
     let began = clocks.calendar + Duration::from_nanos(began_ns.saturating_sub(clocks.monotonic_ns));

@@ -46,8 +46,7 @@ fn a_word_means_the_newest_a_name_or_an_experiment() {
         ("baseline", "baseline"),
         ("base", "baseline"),
         ("keep-alive-c", "keep-alive-calibration-20260102-000000"),
-        // A folder goes before an experiment of the same name.
-        ("größe", "größe"),
+        ("größe~0", "größe-20260101-120000"),
         ("größe-2", "größe-20260101-120000"),
         ("another", "größe"),
     ] {
@@ -80,6 +79,9 @@ fn what_is_missed_or_ambiguous_is_answered_with_names_and_their_number() {
         ("keep-alive~9", "only 4 records of the experiment `keep-alive`"),
         ("latest~6", "only 6 records"),
         ("latest~6", "the oldest is latest~5"),
+        // A folder may be called like another record's experiment.
+        ("größe", "größe` may be the folder"),
+        ("größe", "größe-20260101-120000"),
         ("latest~x", "no file or folder, and no record or experiment below"),
         ("zzz", "`proofload history` lists them"),
     ] {
@@ -100,6 +102,11 @@ fn a_newest_record_that_cannot_be_read_is_still_the_newest() {
     write(&folder, "keep-alive-20260104-000000", "{\"version\":1,");
     let newest = Shelf::of(folder.path()).find("keep-alive").expect("one");
     assert_eq!(newest.file_name(), Some("keep-alive-20260104-000000".as_ref()));
+    // Another experiment's name may begin alike.
+    write(&folder, "keep-alive-off-20260105-000000", "{\"version\":1,");
+    let newest = Shelf::of(folder.path()).find("keep-alive").expect("one");
+    assert_eq!(newest.file_name(), Some("keep-alive-20260104-000000".as_ref()));
+    assert!(is_folder_of("keep-alive-calibration-20260104-000000-2", "keep-alive"));
 }
 
 #[test]

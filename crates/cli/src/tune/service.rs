@@ -153,7 +153,7 @@ fn look(service: &Service) -> Facts {
 
 fn runtime(words: &[String], directory: &Path, launcher: Launcher) -> Option<Runtime> {
     let first = words.first()?;
-    if launcher != Launcher::Exec || NodeCommand::parse(words).is_ok() {
+    if launcher.makes_workers() || NodeCommand::parse(words).is_ok() {
         return Some(Runtime::Node);
     }
     match Path::new(first).file_name()?.to_str()? {

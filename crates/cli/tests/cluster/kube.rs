@@ -123,7 +123,7 @@ fn what_cannot_be_had_is_told_in_the_clusters_words_and_nothing_stays() {
         let resources = [("cpu".to_owned(), cpu.to_owned())].into();
         plan::Kubernetes { resources, ..one.clone() }
     };
-    refused(wanting("1000"), &["1 of 1 pods find no node", "Insufficient cpu"]);
+    refused(wanting("1000"), &["1 of 1 pod without a node", "Insufficient cpu"]);
     refused(wanting("plenty"), &["refuses the Job", "quantities must match"]);
     let elsewhere = plan::Kubernetes { namespace: Some("nowhere".into()), ..one.clone() };
     refused(elsewhere, &["there is no namespace \"nowhere\"", "kubectl create namespace nowhere"]);

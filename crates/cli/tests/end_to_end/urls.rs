@@ -116,7 +116,7 @@ fn a_url_that_responds_with_500_and_more_is_not_ready() {
             ..Draft::default()
         }))
         .ends(3)
-        .tells(&["not ready after 1 s: GET / at", "got status 503", "`expect.status`"]);
+        .tells(&["not ready after 1s: GET / at", "got status 503", "`expect.status`"]);
 }
 
 #[test]

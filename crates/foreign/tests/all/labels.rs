@@ -216,4 +216,12 @@ fn a_number_that_is_in_a_name_too_is_no_answer() {
     assert_eq!(pick(&audit("notes.md", text.replace("## 4", "## 3").as_bytes()).groups, "3"), [2]);
     let groups = audit("notes.md", text.replace("## 4", "## 1").as_bytes()).groups;
     assert_eq!(pick(&groups, "1"), [0, 2]);
+    // A label may be a number, and the number of another one; capitals tell two apart where both are typed.
+    let of = |names: [&str; 2]| {
+        let text: String = names.map(|name| format!("## {name}\n{}", unnamed(100_000))).concat();
+        audit("notes.md", text.as_bytes()).groups
+    };
+    assert_eq!(pick(&of(["2", "gzip"]), "2"), [0, 1]);
+    let capitals = of(["GZIP", "gzip"]);
+    assert_eq!([pick(&capitals, "gzip"), pick(&capitals, "Gzip")], [vec![1], vec![0, 1]]);
 }

@@ -1,6 +1,7 @@
 //! What loads a trial, over which way and with what: threads of this process, or generators that are processes of their own. Both do the
 //! same to a service.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use load::{
     Users, Values,
 };
 use model::{AskedOpen, FailureKind};
-use plan::{Generators, Load, Secrets, Variant};
+use plan::{Generators, Load, Plan, Secrets, Variant};
 use record::{Counts, GeneratorPart, MachineUse, Slice};
 use services::{Error, Network};
 
@@ -19,6 +20,7 @@ use super::elsewhere::Elsewhere;
 use super::keeping::{keep_contents, kept};
 use super::services::check_alive;
 use super::{RealEnvironment, hinted, living_of};
+use crate::LabError;
 use crate::environment::{Failure, Result, SliceSpec};
 use crate::stop::Stop;
 
@@ -47,52 +49,20 @@ impl RealEnvironment {
         (open, seed): (Option<AskedOpen>, u64),
         network: Option<&Network>,
     ) -> Result<Loader> {
-        let (plan, load, cpus) = (&self.plan, &variant.load, &self.division.generator);
-        // Each field is named, so that none is forgotten on its way to the engine.
-        let Load {
-            connections,
-            threads,
-            timeout,
-            protocol,
-            tls,
-            keep_alive,
-            sources,
-            sample_every,
-            // By `requests` and `users`.
-            requests: _,
-            cookies: _,
-            think: _,
-            // By whoever asks for open loop, makes the link, or chose the connections.
-            rate_per_s: _,
-            network: _,
-            connections_typed: _,
-        } = load;
+        let (threads, cpus) = (variant.load.threads, &self.division.generator);
         let wanted = threads.unwrap_or(u32::try_from(cpus.len()).unwrap_or(1));
         let arrivals = |AskedOpen { ask: _, rate, process, seed }| Arrivals::Open { rate, process, seed };
-        let host = host(variant, address);
+        let spec = spec(&self.plan, variant, address)?;
         let spec = LoadSpec {
-            address: address.clone(),
-            sources: sources.clone(),
-            tls: tls.as_ref().map(self::tls).transpose()?,
-            protocol: *protocol,
-            keep_alive: *keep_alive,
-            requests: requests(load, &host, &plan.secrets)?,
-            users: users(load, &host, &plan.secrets)?,
+            driver: self.driver,
+            threads: wanted.clamp(1, spec.connections),
+            cpus: cpus.clone(),
             // At a rate each slice has a seed of its own, or all would begin with the same requests.
             seed: open.map_or(seed, |open| open.seed),
             arrivals: open.map_or(Arrivals::Closed, arrivals),
-            connections: *connections,
-            threads: wanted.clamp(1, *connections),
-            // It is divided later, if at all.
-            lanes: None,
-            cpus: cpus.clone(),
-            timeout: *timeout,
-            connect_timeout: connect_timeout(load, &plan.generators),
-            contract: variant.expect.clone(),
-            sample_every: *sample_every,
-            driver: self.driver,
+            ..spec
         };
-        self.begun(spec, *threads, network)
+        self.begun(spec, threads, network)
     }
 
     /// Whatever generators there are, with this to do from now on, on so many threads of each if that is said.
@@ -311,6 +281,65 @@ fn no_way(error: Error) -> Failure {
 }
 
 // The plan's load in the engine's words: with the rows of values, bodies and authorities that its files have, and secrets filled in.
+
+/// The load of a variant on this address, in closed loop on one thread.
+fn spec(plan: &Plan, variant: &Variant, address: &Address) -> Result<LoadSpec> {
+    let load = &variant.load;
+    // Each field is named, so that none is forgotten on its way to the engine.
+    let Load {
+        connections,
+        timeout,
+        protocol,
+        tls,
+        keep_alive,
+        sources,
+        sample_every,
+        // By whoever starts it.
+        threads: _,
+        // By `requests` and `users`.
+        requests: _,
+        cookies: _,
+        think: _,
+        // By whoever asks for open loop, makes the link, or chose the connections.
+        rate_per_s: _,
+        network: _,
+        connections_typed: _,
+    } = load;
+    let host = host(variant, address);
+    Ok(LoadSpec {
+        sources: sources.clone(),
+        tls: tls.as_ref().map(self::tls).transpose()?,
+        protocol: *protocol,
+        keep_alive: *keep_alive,
+        sample_every: *sample_every,
+        connections: *connections,
+        threads: 1,
+        timeout: *timeout,
+        connect_timeout: connect_timeout(load, &plan.generators),
+        contract: variant.expect.clone(),
+        users: users(load, &host, &plan.secrets)?,
+        ..LoadSpec::new(address.clone(), requests(load, &host, &plan.secrets)?)
+    })
+}
+
+/// Checks that the load of every variant can be sent, without starting anything: its files are read, and its requests rendered. Addresses to
+/// connect from are checked when it is sent.
+///
+/// # Errors
+/// [`LabError::Refused`], with the first file or value that cannot be used.
+pub fn check_load(plan: &Plan) -> Result<(), LabError> {
+    // Where services will listen is not known yet, and makes no difference here.
+    let address = Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+    let check = |variant: &Variant| {
+        // Generators elsewhere, or at a link's other end, have addresses of their own.
+        let spec = LoadSpec { sources: Vec::new(), ..spec(plan, variant, &address)? };
+        spec.check().map_err(not_started)
+    };
+    let alike =
+        model::grouped(plan.variants.iter().map(|variant| ((&variant.load, &variant.expect), variant)));
+    let failure = alike.into_iter().find_map(|(_, variants)| check(variants[0]).err());
+    failure.map_or(Ok(()), |failure| Err(LabError::Refused(plan.secrets.hide(&failure.to_string()))))
+}
 
 /// More than the engine takes of rows of values, and more than any body.
 const FILE_BYTES_MAX: u64 = 1 << 30;

@@ -273,7 +273,7 @@ fn a_service_that_is_ready_to_the_cluster_and_answers_nobody_is_told_by_those_wh
     namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=90s"]);
     let text = experiment(&namespace, r#"service = "shop""#, "[design]\nbudget = \"60s\"");
     let mut run = Run::of(&text.replace("20s", "2s"));
-    let parts = ["service shop: not ready after 2 s: GET /healthz at 10.84.", "got no answer: refused"];
+    let parts = ["service shop: not ready after 2s: GET /healthz at 10.84.", "got no answer: refused"];
     run.ended().ends(3).says(&parts);
     let jobs = || namespace.kubectl(&["get", "jobs", "--output", "name"]);
     within(Duration::from_secs(10), || jobs().is_empty());
