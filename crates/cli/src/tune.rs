@@ -120,13 +120,9 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     something_to_try(&self::chosen(&base.plan.tune, &facts.at_most(), Path::new("…"))?)?;
     args.write.iter().try_for_each(|path| print::absent(path))?;
     let folder = args.out.clone().unwrap_or_else(|| records::claim(&format!("tune-{}", base.plan.name)));
-    // Before there is a folder with files of ours.
-    preflight::plan(&base.plan, None)?;
     // Files of ours go into it, by names that others may have there.
-    if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        let message = format!("{}: it is there already, and not empty", folder.display());
-        return Err(Failed::usage(message).hint("name another folder with --out").into());
-    }
+    preflight::record(&folder)?;
+    preflight::plan(&base.plan, None)?;
     fs::create_dir_all(&folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
             .hint("name a folder that you may write to with --out")

@@ -139,6 +139,7 @@ fn a_build_that_fails_and_refs_that_are_not_there_are_told() {
     let logs: Vec<(String, String)> = shop.place.logs().into_iter().collect();
     assert_eq!(logs.len(), 1, "no service was started");
     assert!(logs[0].0.starts_with("prepare-api-of-HEAD-") && logs[0].1.contains("no such table"), "{logs:?}");
+    let shop = Shop::new();
     for (flags, part) in [
         (&["--against", "mian"][..], "has no commit `mian`"),
         (&["--against=-n"], "it begins with `-`"),

@@ -59,7 +59,7 @@ fn what_cannot_be_tuned_or_tried_is_told_before_anything_starts() {
         (&["node x.js", "--only", "none"], "there is nothing to try"),
         (&["node x.js", "--write", "experiment.toml"], "it is there already"),
         (&["node x.js", "--write", "none/tuned.toml"], "none: there is no such folder"),
-        (&["node x.js", "--out", "."], "it is there already, and not empty"),
+        (&["node x.js", "--out", "."], "is not empty, and a record is never written over"),
         (&["node x.js", "--metric", "p99"], "in closed loop"),
         (&["typo.toml"], "cannot read typo.toml: No such file"),
     ] {
