@@ -41,6 +41,8 @@ VOLATILE = [
     (re.compile(r"--seed \d{6,}"), "--seed N"),
     # The time of a folder that is no record.
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?= +unreadable)"), "DATE       TIME "),
+    # How far it has come, told where it takes long.
+    (re.compile(r"^reading records: .*\n", re.MULTILINE), ""),
 ]
 
 
