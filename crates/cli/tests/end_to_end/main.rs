@@ -8,6 +8,7 @@ mod captures;
 mod compare;
 mod doctor;
 mod documented;
+mod edges;
 mod elsewhere;
 mod explain;
 mod files;
