@@ -254,10 +254,20 @@ impl Settings {
 
     /// The longest warm-up with which as many blocks as there should be room for fit into the time left after the first.
     pub fn warm_up_room_s(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> f64 {
+        self.warm_up_within_s(left_s / (BLOCKS_ROOM - f64::from(blocks_done)), variants, costs)
+    }
+
+    /// The longest warm-up with which the blocks that a verdict needs fit into the time left after the first, where none was watched.
+    pub fn warm_up_assumed_s(&self, left_s: f64, blocks_done: u32, variants: usize, costs: &Costs) -> f64 {
+        let missing = f64::from(BLOCKS_MIN.saturating_sub(blocks_done).max(1));
+        self.warm_up_s.min(self.warm_up_within_s(left_s / missing, variants, costs))
+    }
+
+    /// The longest warm-up in blocks of so many seconds.
+    fn warm_up_within_s(&self, block_s: f64, variants: usize, costs: &Costs) -> f64 {
         let slices_s = SLICES_FIRST * (self.slice_s + costs.gap_s);
         let slices_s = slices_s.max(self.measured_min_s) + self.settle_s;
-        let trial_s = left_s / (BLOCKS_ROOM - f64::from(blocks_done)) / variants.max(1) as f64;
-        (trial_s - costs.trial_s - slices_s).max(UNWATCHED_S.0)
+        (block_s / variants.max(1) as f64 - costs.trial_s - slices_s).max(UNWATCHED_S.0)
     }
 
     /// The most slices a trial with which the blocks that are still aimed at fit into the time left.

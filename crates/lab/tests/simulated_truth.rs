@@ -56,6 +56,7 @@ fn slow_services_that_wait_are_decided_in_short_budgets() {
     let waits = |mean_s| Waits { mean_s, constant: true };
     for (budget_s, services) in [
         (40, [InLine { per_s: 100.0 }, InLine { per_s: 800.0 }]),
+        (40, [InLine { per_s: 85.0 }, InLine { per_s: 1100.0 }]),
         (30, [InLine { per_s: 150.0 }, InLine { per_s: 1500.0 }]),
         (40, [waits(0.6), waits(0.06)]),
     ] {

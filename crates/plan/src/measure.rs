@@ -64,7 +64,7 @@ pub(crate) fn measure(
     factors: &[Factor],
 ) -> Option<Measure> {
     let file::Measure { duration, requests, rate, arrivals, warmup } = written?;
-    report_twins(site);
+    report_comparing(site);
     let mut length = |key, period: Option<Period>, least| {
         period.map(|period| site.within(&["measure", key], period, (least, LENGTH_MAX)))
     };
@@ -95,12 +95,32 @@ pub(crate) fn measure(
     Some(Measure { until, rates, arrivals: arrivals.unwrap_or_default(), warmup })
 }
 
-/// Reports keys of `design` that `measure` has too, or in place of which it has a length: they say it of comparisons.
-fn report_twins(site: &mut Site<'_>) {
-    let twins = ["rate", "arrivals", "warmup"].map(|key| (key, format!("say it in `measure.{key}`")));
-    let lengths = ["budget", "blocks", "slice", "slices"];
+/// Keys of `design` that `measure` has too.
+const TWINS: [&str; 3] = ["rate", "arrivals", "warmup"];
+/// Keys in place of which it has a length.
+const LENGTHS: [&str; 4] = ["budget", "blocks", "slice", "slices"];
+/// Keys that say how variants are compared.
+const OF_COMPARISONS: [&str; 11] = [
+    "baseline",
+    "compare",
+    "metric",
+    "endpoint",
+    "looks",
+    "per_core",
+    "pooled",
+    "aa",
+    "drop_disturbed",
+    "slo",
+    "margin",
+];
+
+/// Reports keys of `design` that are about comparisons. A limit in `[gate]` would look as if it were judged by them.
+fn report_comparing(site: &mut Site<'_>) {
+    let twins = TWINS.map(|key| (key, format!("say it in `measure.{key}`")));
     let length = "leave it out: `measure.duration` or `measure.requests` says how much is measured";
-    for (key, hint) in twins.into_iter().chain(lengths.map(|key| (key, length.to_owned()))) {
+    let whole = "leave it out: all figures are measured, of each request and of all together";
+    let others = LENGTHS.map(|key| (key, length)).into_iter().chain(OF_COMPARISONS.map(|key| (key, whole)));
+    for (key, hint) in twins.into_iter().chain(others.map(|(key, hint)| (key, hint.to_owned()))) {
         if site.tree.entry(&["design", key]).is_some() {
             let message = format!("`design.{key}` is for comparisons, and `measure` compares nothing");
             site.at_key(&["design", key], message, "without effect").hint(hint);

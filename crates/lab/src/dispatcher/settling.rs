@@ -66,8 +66,13 @@ impl Dispatcher<'_> {
                 tuning::warm_up(self.writer.record(), self.settings.warm_up_s, room_s)
             }
             None => {
-                let steady_after_s = vec![None; variants];
-                WarmUp { seconds: self.settings.warm_up_s, measured: false, steady_after_s }
+                let kept = self.blocks_kept();
+                let is_assumed = self.plan.design.warmup.is_none() && self.search.is_none();
+                let seconds = match costs.filter(|_| is_assumed) {
+                    Some(costs) => self.settings.warm_up_assumed_s(left_s * SLACK, kept, variants, &costs),
+                    None => self.settings.warm_up_s,
+                };
+                WarmUp { seconds, measured: false, steady_after_s: vec![None; variants] }
             }
         };
         if let Some(costs) = costs.filter(|_| self.plan.design.warmup.is_none() && self.search.is_none()) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use analysis::{AaCheck, Conclusion, DroppedBlock};
-use plan::{Load, Process, Request};
-use record::{Deployed, EndReason, Environment, PodSeen, Prepared, Record};
+use plan::{Load, Pacing, Process, Request};
+use record::{Deployed, EndReason, Environment, PodSeen, Prepared, Record, Trial};
 use stats::Way;
 
 use model::quantity::{bytes, change, decimal, many, rate, share, span};
@@ -244,6 +244,21 @@ pub(super) fn cores_short(record: &Record) -> Option<String> {
         }
         _ => Some(format!("services on {cpus} of {machine}")),
     }
+}
+
+/// For how long processes were under load, which no warm-up that takes longer is seen in: `each process in its first 7.1 s of load`. `None` for
+/// processes that ran before, and where a search decides how long each is loaded.
+pub(super) fn seen_for(record: &Record) -> Option<String> {
+    let plan = &record.header.plan;
+    if plan.loads_running() || plan.design.pacing() == Pacing::Search {
+        return None;
+    }
+    let loaded_s = |trial: &Trial| {
+        let windows = trial.slices.iter().map(|slice| slice.counts.window_ns as f64 / 1e9);
+        windows.sum::<f64>()
+    };
+    let seconds = stats::median(record.complete_trials().map(loaded_s))?;
+    (seconds > 0.0).then(|| format!("each process in its first {} of load", tenths(seconds)))
 }
 
 /// The loop and the connections: `closed loop, 16 connections`.
