@@ -2,14 +2,15 @@
 //!
 //! Nothing here is concluded anew: estimates and verdicts are those of [`Conclusion`]. Must not be the only place of anything.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Digest, Pacing, Process, Rates, quantity};
+use model::{Digest, Pacing, Process, Rate, quantity};
 use plan::{
     Command, Design, LookRule, Measure, Metric, Plan, PlanPaths, Service, Tune, Variant, comparable_contract,
 };
-use record::{Ended, Environment, Record};
+use record::{Ended, Environment, Record, Slice};
 use serde::{Deserialize, Serialize};
 use stats::{Estimate, plain_t};
 
@@ -20,7 +21,7 @@ use crate::variant::mean;
 use crate::{Conclusion, Grade};
 
 /// Version of this form and of what goes into it. An index whose rows have another is concluded again.
-pub const ESSENTIALS_VERSION: u32 = 9;
+pub const ESSENTIALS_VERSION: u32 = 10;
 /// Level of the interval of one variant's figure, by its blocks alone.
 const LEVEL: f64 = 0.95;
 /// By which factor rates and warm-ups may differ, and warm-ups by so many seconds whatever the factor.
@@ -78,8 +79,8 @@ pub struct Essentials {
 pub struct Conditions {
     /// Requests due per second, in open loop.
     pub rate_per_s: Option<f64>,
-    /// Rates that a measurement asked for, as they are written; `None` in closed loop and where variants are compared.
-    pub rates: Option<String>,
+    /// Requests per second at begin and end of each slice of a measurement; `None` in closed loop and where variants are compared.
+    pub measured_per_s: Option<RatesMeasured>,
     /// How requests are spread in time; `None` in closed loop.
     pub arrivals: Option<Process>,
     /// Length of the warm-up in seconds.
@@ -88,16 +89,27 @@ pub struct Conditions {
     pub cpus: Option<usize>,
     /// Whether the generator ran on them, too.
     pub cpus_shared: bool,
+    /// Digests of the files that the load is made of, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, Digest>,
     /// Whether ratios of throughput are per core-second. Figures of variants are not, and so it is none of the [`differences`](Self::differences).
     pub per_core: bool,
 }
 
-/// Rates, arrivals and warm-up that a measurement asks for.
-fn asked_by(measure: &Measure) -> (Option<String>, Option<Process>, Option<f64>) {
+/// Requests per second at begin and end of each slice.
+pub type RatesMeasured = Vec<(f64, f64)>;
+
+/// Rates, arrivals and warm-up of a measurement.
+fn measured<'a>(
+    slices: impl Iterator<Item = &'a Slice>,
+    measure: &Measure,
+) -> (Option<RatesMeasured>, Option<Process>, Option<f64>) {
     // Longer slices give the same figures, with more digits.
     let Measure { until: _, rates, arrivals, warmup } = measure;
-    let rates = rates.as_ref().map(Rates::written);
-    let arrivals = rates.as_ref().map(|_| *arrivals);
+    let open = |slice: &Slice| slice.asked.and_then(|asked| asked.open);
+    let ends = |rate: Rate| rate.ramp().map_or((rate.at(0.0), rate.at(0.0)), |(from, to, _)| (from, to));
+    let rates = rates.as_ref().map(|_| slices.filter_map(open).map(|open| ends(open.rate)).collect());
+    let arrivals = rates.is_some().then_some(*arrivals);
     (rates, arrivals, Some(warmup.as_secs_f64()))
 }
 
@@ -107,15 +119,16 @@ impl Conditions {
         let trial = record.trials().next();
         let plan = &record.header.plan;
         let settled_s = record.warm_up.as_ref().map(|warm_up| warm_up.seconds);
-        let (rates, arrivals, warm_up_s) = match &plan.measure {
-            Some(measure) => asked_by(measure),
+        let (measured_per_s, arrivals, warm_up_s) = match &plan.measure {
+            Some(measure) => measured(record.trials().flat_map(|trial| trial.measured()), measure),
             None => (None, record.is_open_loop().then_some(plan.design.arrivals), settled_s),
         };
         Conditions {
             rate_per_s: record.rate.as_ref().map(|rate| rate.per_s),
-            rates,
+            measured_per_s,
             arrivals,
             warm_up_s,
+            files: record.header.files.clone(),
             cpus: trial.map(|trial| cpus(trial, |_| true)).filter(|count| *count > 0),
             cpus_shared: trial.is_some_and(|trial| trial.started.cpus_shared),
             per_core: per_core(record),
@@ -126,16 +139,31 @@ impl Conditions {
     pub fn differences(&self, other: &Conditions) -> Vec<String> {
         let apart = |one: f64, other: f64, factor: f64| one.max(other) > one.min(other) * factor;
         // Each field is named, so that none is forgotten.
-        let Conditions { rate_per_s, rates, arrivals, warm_up_s, cpus, cpus_shared, per_core: _ } = self;
+        let Conditions {
+            rate_per_s,
+            measured_per_s,
+            arrivals,
+            warm_up_s,
+            files,
+            cpus,
+            cpus_shared,
+            per_core: _,
+        } = self;
         let mut found = Vec::new();
-        match (rates, &other.rates) {
-            (Some(one), Some(other)) if one != other => found.push(format!("rates of {one} and {other}")),
-            _ => {}
+        if let (Some(one), Some(other)) = (measured_per_s, &other.measured_per_s) {
+            let is_apart = |((from, to), (from_then, to_then)): (&(f64, f64), &(f64, f64))| {
+                apart(*from, *from_then, RATE_FACTOR) || apart(*to, *to_then, RATE_FACTOR)
+            };
+            if one.len() != other.len() || one.iter().zip(other).any(is_apart) {
+                found.push(format!("rates of {} and {}", rates_told(one), rates_told(other)));
+            }
         }
-        if (rate_per_s.is_some() || rates.is_some()) != (other.rate_per_s.is_some() || other.rates.is_some())
-        {
+        let is_open = |of: &Conditions| of.rate_per_s.is_some() || of.measured_per_s.is_some();
+        if is_open(self) != is_open(other) {
             found.push("closed loop and a rate".to_owned());
         }
+        let is_other = |name: &&String| other.files.get(*name).is_some_and(|then| *then != files[*name]);
+        found.extend(files.keys().filter(is_other).map(|name| format!("two contents of {name}")));
         if arrivals.zip(other.arrivals).is_some_and(|(one, other)| one != other) {
             found.push("random arrivals and even ones".to_owned());
         }
@@ -158,6 +186,15 @@ impl Conditions {
         }
         found
     }
+}
+
+/// `500/s, 1,000/s`, and of ramps `100/s..5,000/s`.
+fn rates_told(all: &[(f64, f64)]) -> String {
+    let told = |(from, to): &(f64, f64)| match from == to {
+        true => quantity::rate(*from),
+        false => format!("{}..{}", quantity::rate(*from), quantity::rate(*to)),
+    };
+    all.iter().map(told).collect::<Vec<_>>().join(", ")
 }
 
 /// One metric of a comparison.
@@ -384,13 +421,16 @@ mod tests {
             let text =
                 format!("name = \"x\"\n[services.api]\nurl = \"http://127.0.0.1:1\"\n[measure]\n{measure}");
             let plan = plan::parse(&text, Path::new("/")).expect("a plan");
-            let (rates, arrivals, warm_up_s) = asked_by(plan.measure.as_ref().expect("a measurement"));
-            let (rate_per_s, cpus) = (None, None);
-            Conditions { rate_per_s, rates, arrivals, warm_up_s, cpus, cpus_shared: false, per_core: false }
+            let measure = plan.measure.as_ref().expect("a measurement");
+            // The rates are those of slices.
+            let (rates, arrivals, warm_up_s) = measured(std::iter::empty(), measure);
+            let asked = measure.rates.as_ref().map(|rates| rates.written().parse().expect("a number"));
+            let measured_per_s = rates.and(asked.map(|per_s| vec![(per_s, per_s)]));
+            Conditions { measured_per_s, arrivals, warm_up_s, rate_per_s: None, cpus: None, ..full() }
         };
         let slow = of("rate = \"100\"");
         for (other, told) in [
-            ("rate = \"1000\"", "rates of 100 and 1000"),
+            ("rate = \"1000\"", "rates of 100/s and 1,000/s"),
             ("", "closed loop and a rate"),
             ("rate = \"100\"\nwarmup = \"10s\"", "warm-ups of 0ms and 10s"),
             ("rate = \"100\"\narrivals = \"constant\"", "random arrivals and even ones"),
@@ -400,24 +440,30 @@ mod tests {
         assert!(slow.differences(&of("rate = \"100\"\nduration = \"3s\"")).is_empty());
     }
 
-    #[test]
-    fn each_change_of_conditions_is_noticed() {
-        // Not one field is left to a default, so that a new one does not compile without a change here.
-        let full = Conditions {
+    /// Not one field is left to a default, so that a new one does not compile without a change here.
+    fn full() -> Conditions {
+        Conditions {
             rate_per_s: Some(100.0),
-            rates: Some("100".to_owned()),
+            measured_per_s: Some(vec![(100.0, 100.0)]),
             arrivals: Some(Process::Poisson),
             warm_up_s: Some(1.0),
+            files: [("body.json".to_owned(), Digest::of(b"1"))].into(),
             cpus: Some(2),
             cpus_shared: false,
             per_core: false,
-        };
+        }
+    }
+
+    #[test]
+    fn each_change_of_conditions_is_noticed() {
+        let full = full();
         let whole = serde_json::to_value(&full).expect("JSON");
         let mut unnoticed: Vec<String> = whole.as_object().expect("an object").keys().cloned().collect();
         unnoticed.retain(|name| {
             let mut other = whole.clone();
             other[name] = match (name.as_str(), &whole[name]) {
-                ("rates", _) => "200".into(),
+                ("measured_per_s", _) => serde_json::json!([[100.0, 200.0]]),
+                ("files", _) => serde_json::json!({ "body.json": Digest::of(b"2").to_string() }),
                 ("arrivals", _) => serde_json::to_value(Process::Constant).expect("JSON"),
                 (_, serde_json::Value::Bool(truth)) => (!truth).into(),
                 _ => 10.into(),

@@ -94,8 +94,10 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
         // Nothing was sent, and a report has nothing to show.
         return run::end(result, exit::USAGE);
     }
-    hdr.iter().try_for_each(|log| log.write(clocks, &record))?;
+    let logged = hdr.iter().try_for_each(|log| log.write(clocks, &record));
     let code = shown(&record, args, form, differences)?;
+    // What was measured is told, also where a disk is full.
+    logged?;
     run::end(result, code)
 }
 

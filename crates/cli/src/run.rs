@@ -138,7 +138,7 @@ pub fn perform(
     let (record, result) = carry(Course { made_by, budget_typed, events, yes, prometheus, ..course })?;
     // Of services that never ran there is nothing to report: the error says it all.
     let nothing = result.is_err() && record.trials().all(|trial| trial.slices.is_empty());
-    let code = if nothing {
+    let code = if nothing && limits.is_none() && !flags.events && *form == report::TEXT {
         0
     } else if let Some(limits) = limits {
         gate::after_run(&record, limits, flags)?
@@ -224,6 +224,7 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
         budget_typed: course.budget_typed,
         seed: plan.design.seed.unwrap_or_else(lab::draw_seed),
         environment: machines,
+        files: plan::digests(&course.plan),
         plan: course.plan,
     };
     let writer = match course.directory {

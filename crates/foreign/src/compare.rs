@@ -131,9 +131,20 @@ fn void_reasons(audit: &Audit, one: &Group, other: &Group) -> Vec<String> {
         format!("{}: {}", found.evidence, cases.join("; "))
     });
     let same = (one.label == other.label).then(|| "both sides are the same label".to_owned());
-    let runs = || sides.iter().filter_map(|at| audit.runs.get(*at));
-    let scheduled = (runs().count() > 0 && runs().all(Run::keeps_its_rate)).then(|| {
-        "both sides were sent at a fixed rate and kept it: their throughput is that rate. Compare response times or CPU time".to_owned()
+    let keeps = |group: &Group| {
+        let mut runs = group.runs.iter().filter_map(|at| audit.runs.get(*at)).peekable();
+        runs.peek().is_some() && runs.all(Run::keeps_its_rate)
+    };
+    let who = match (keeps(one), keeps(other)) {
+        (false, false) => None,
+        (true, true) => Some("both sides were"),
+        (true, false) | (false, true) => Some("one side was"),
+    };
+    let scheduled = who.map(|who| {
+        format!(
+            "{who} sent at a fixed rate and kept it: its throughput is that rate. Compare response times or CPU time of two sides at the same \
+             rate"
+        )
     });
     reasons.chain(same).chain(scheduled).collect()
 }

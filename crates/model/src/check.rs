@@ -159,7 +159,7 @@ checks! {
     AlreadyRunning = "V51", "already_running": row(Service, NOTE, "A service that was not started");
     CoresDiffer = "V53", "cores_differ": row(Service, EITHER, "Variants that had different cores' time, or lacked cores").of_pairs();
     CertificatesUnchecked = "V52", "certificates_unchecked": row(Network, NOTE, "Certificates that were not checked");
-    SameStall = "V24", "same_stall": row(Network, VOID, "The same stall in every response");
+    SameStall = "V24", "same_stall": row(Network, VOID, "The same stall in every response").of_pairs();
     UpstreamConnections = "V25", "upstream_connections": row(Network, WARNING, "A proxy that opens a connection per request");
     ConnectionChurn = "V26", "connection_churn": row(Network, WARNING, "Connections that are not kept, or carry too little");
     PortsExhausted = "V27", "ports_exhausted": row(Network, EITHER, "No local ports left");

@@ -51,7 +51,7 @@ pub use measure::Measure;
 pub use model::*;
 pub use node_command::{NodeCommand, NotNode};
 pub use outside::{open_file, read_file, read_given, read_text};
-pub use paths::PlanPaths;
+pub use paths::{LOAD_FILE_BYTES_MAX, PlanPaths, digests};
 pub use placeholder::{Placeholder, UnknownPlaceholder, fill, placeholders, render};
 pub use problem::{Problem, ReadError, Refused, did_you_mean};
 pub use request::{NAME_CHARS_MAX, STREAMS, mix};

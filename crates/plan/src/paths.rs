@@ -2,12 +2,21 @@
 //!
 //! Every field of what it goes through is named, so that a new one does not compile before somebody has decided whether it is a path.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
+
+use ::model::Digest;
 
 use crate::model::{
     Building, Command, Container, ContainerOf, Generators, Load, Plan, Preparation, Request, Service, Source,
     Tls, Variant,
 };
+
+use crate::outside::read_file;
+
+/// More than the engine takes of rows of values, and more than any body.
+pub const LOAD_FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The paths of a plan, to be changed.
 #[derive(Debug, Default)]
@@ -60,6 +69,25 @@ impl Load {
         paths.of_load(self);
         paths.files
     }
+}
+
+/// Digests of the files that a plan's loads are made of, by their names; of several with one name that of all. What cannot be read is left out:
+/// it may be made before it is needed.
+pub fn digests(plan: &Plan) -> BTreeMap<String, Digest> {
+    let mut files: BTreeMap<String, BTreeSet<PathBuf>> = BTreeMap::new();
+    for mut load in plan.variants.iter().map(|variant| variant.load.clone()) {
+        for file in load.files_mut() {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.entry(name).or_default().insert(file.clone());
+        }
+    }
+    let digest = |files: BTreeSet<PathBuf>| {
+        let all: Vec<Vec<u8>> =
+            files.iter().map(|file| read_file(file, LOAD_FILE_BYTES_MAX)).collect::<io::Result<_>>().ok()?;
+        let digests: Vec<String> = all.iter().map(|bytes| Digest::of(bytes).to_string()).collect();
+        Some(Digest::of(digests.concat().as_bytes()))
+    };
+    files.into_iter().filter_map(|(name, files)| Some((name, digest(files)?))).collect()
 }
 
 impl<'p> PlanPaths<'p> {

@@ -185,15 +185,17 @@ impl Record {
 
     /// When requests were sent in measured slices.
     pub fn pacing(&self) -> Pacing {
-        self.header.plan.design.pacing()
+        let plan = &self.header.plan;
+        match plan.measure.as_ref().map(|measure| measure.rates.is_some()) {
+            Some(true) => Pacing::Open,
+            Some(false) => Pacing::Closed,
+            None => plan.design.pacing(),
+        }
     }
 
     /// Whether measured slices are in open loop.
     pub fn is_open_loop(&self) -> bool {
-        match &self.header.plan.measure {
-            Some(measure) => measure.rates.is_some(),
-            None => self.pacing().is_open(),
-        }
+        self.pacing().is_open()
     }
 
     /// The blocks that count: every variant was measured and stopped, and the block was not dropped.

@@ -38,6 +38,9 @@ pub use reader::{HEADER_BYTES_MAX, is_being_written, open};
 pub use summary::{Folder, SUMMARY};
 pub use writer::{WriteError, Writer};
 
+use std::collections::BTreeMap;
+
+use ::model::Digest;
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +99,9 @@ pub struct Header {
     pub seed: u64,
     /// The plan as it was run.
     pub plan: Plan,
+    /// Digests of the files that its load is made of, by name: those that were there before the run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Digest>,
     /// The machine on which it was run.
     pub environment: Environment,
 }

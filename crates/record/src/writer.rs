@@ -164,6 +164,7 @@ fn masked(header: Header) -> Header {
         budget_typed,
         seed,
         plan,
+        files,
         environment,
     } = header;
     Header {
@@ -177,6 +178,7 @@ fn masked(header: Header) -> Header {
         budget_typed,
         seed,
         plan: plan.masked(),
+        files,
         environment,
     }
 }

@@ -275,6 +275,8 @@ pub(crate) fn repeat(record: &Record) -> String {
         created: _,
         order: _,
         environment: _,
+        // They lie where they lay.
+        files: _,
     } = &record.header;
     if *made_by == MadeBy::Load {
         return plan::command_line(command.clone());

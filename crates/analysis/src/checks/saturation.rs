@@ -69,7 +69,7 @@ pub(super) struct Waiting {
 
 /// That a variant waited, unless its stall is told.
 pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let waiting = judged(run, variant)?;
+    let waiting = judged(run, variant.index)?;
     let stalls = |asked: &Comparison| {
         [asked.baseline, asked.candidate].contains(&variant.index) && same_stall(run, asked).is_some()
     };
@@ -90,13 +90,13 @@ pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Opt
 }
 
 /// A variant that waits, of an experiment that judges throughput.
-fn judged<'a>(run: &'a Run<'_>, variant: &Variant<'_>) -> Option<&'a Waiting> {
+fn judged<'a>(run: &'a Run<'_>, variant: usize) -> Option<&'a Waiting> {
     run.plan.design.metrics().find(|metric| *metric == Metric::Throughput)?;
-    run.waiting(variant.index)
+    run.waiting(variant)
 }
 
 pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
-    let (baseline, candidate) = (run.waiting(asked.baseline)?, run.waiting(asked.candidate)?);
+    let (baseline, candidate) = (judged(run, asked.baseline)?, judged(run, asked.candidate)?);
     let (one, other) = (baseline.stall_ms()?, candidate.stall_ms()?);
     let within = |ms: f64| (DELAYED_ACK_MS.0..=DELAYED_ACK_MS.1).contains(&ms);
     let apart = (one / other).ln().abs();
@@ -121,7 +121,7 @@ pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
 /// A finding for each variant whose connections all begin a window together and get few responses in it, all equally long: whether the
 /// last of them comes in time decides on a whole step of the throughput.
 pub(super) fn throughput_in_steps(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
-    let waiting = judged(run, variant)?;
+    let waiting = judged(run, variant.index)?;
     only_if(!waiting.by_latency)?;
     let (median, (low, high)) = (waiting.median_ms?, waiting.most_ms?);
     let (step, spread) = (1.0 / waiting.by_window, (high - low) / median * waiting.by_window.sqrt());

@@ -24,7 +24,14 @@ const CONTENT_BYTES_MIN: u64 = 64;
 /// Too many requests had no expected response. In a capacity they count as never answered, and windows lie where as many fail as may.
 pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     only_if(run.plan.design.slo.is_empty())?;
-    let outcome = outcome(&variant.slices);
+    let whole = outcome(&variant.slices);
+    // Of one request that is judged alone the others' successes say nothing.
+    let endpoint =
+        run.plan.design.endpoint.as_ref().map(|of| (&of.name, of_endpoint(&variant.slices, &of.name)));
+    let (of, outcome) = match endpoint.filter(|(_, own)| own.is_void() && !whole.is_void()) {
+        Some((name, own)) => (format!(" of `{name}`"), own),
+        None => (String::new(), whole),
+    };
     only_if(outcome.is_void())?;
     let (RequestOutcome { due, failed }, share) = (outcome, outcome.failed_share()?);
     let mut seen = variant.slices.iter().flat_map(|slice| &slice.counts.contract_failures);
@@ -32,7 +39,7 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
     let example = seen.next().map(example).unwrap_or_default();
     let (lost, limit) = (lost(&variant.slices), Quantity::share(FAILED_SHARE_MAX));
     let evidence = evidence!(
-        "{failed} of {requests} ({share}) had no expected response; {timed_out} timed out{lost}{example}";
+        "{failed} of {requests}{of} ({share}) had no expected response; {timed_out} timed out{lost}{example}";
         failed = Quantity::count(failed), requests = number_of(due, "request"), share = Quantity::share(share),
         timed_out = Quantity::count(variant.sum(|slice| slice.counts.timed_out)));
     let class = FailureClass::dominant(&variant.slices, variant.plan)?;
@@ -41,6 +48,12 @@ pub(super) fn errors(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen> {
         class.advice()
     );
     Some(void(evidence, remedy))
+}
+
+/// What became of the requests of this name.
+fn of_endpoint(slices: &[&Slice], name: &str) -> RequestOutcome {
+    let counts = slices.iter().flat_map(|slice| &slice.counts.endpoints).filter(|counts| counts.name == name);
+    counts.map(|counts| RequestOutcome { due: counts.sent, failed: counts.failed() }).sum()
 }
 
 /// Content was read as identity, as browsers do, because its content coding is unknown.

@@ -341,9 +341,6 @@ pub fn check_load(plan: &Plan) -> Result<(), LabError> {
     failure.map_or(Ok(()), |failure| Err(LabError::Refused(plan.secrets.hide(&failure.to_string()))))
 }
 
-/// More than the engine takes of rows of values, and more than any body.
-const FILE_BYTES_MAX: u64 = 1 << 30;
-
 /// What a variant sends again and again, to the host and port that its `Host` field shall name.
 ///
 /// # Errors
@@ -438,6 +435,6 @@ fn values(file: &Path) -> Result<Values> {
 }
 
 fn read(file: &Path) -> Result<Vec<u8>> {
-    plan::read_file(file, FILE_BYTES_MAX)
+    plan::read_file(file, plan::LOAD_FILE_BYTES_MAX)
         .map_err(|error| Failure::Refused(format!("cannot read {}: {error}", file.display())))
 }

@@ -617,6 +617,7 @@ pub fn header(plan: Plan, seed: u64, command: &[&str]) -> Header {
         command: command.iter().map(|word| (*word).to_owned()).collect(),
         made_by: record::MadeBy::Run,
         budget_typed: false,
+        files: Default::default(),
         seed,
         plan,
         environment: Machine { cpus: 2, ..Machine::default() },

@@ -70,7 +70,9 @@ pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
     let excludes_none = low > 1.0 || high < 1.0;
     if is_factor(ratio) {
         // ×16.5 ± 1.4, ×0.0607 ± 0.0023. However wide it is, a factor is not nothing.
-        let decimals = decimals(half_width, DECIMALS_MAX).max(digits_of_small(ratio));
+        // The interval is one of logarithms: its lower end may be far smaller than its width.
+        let decimals =
+            decimals(half_width, DECIMALS_MAX).max(digits_of_small(ratio)).max(digits_of_small(low));
         let factor =
             |value: f64| times(value, if excludes_none { unlike_one(value, decimals) } else { decimals });
         return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
