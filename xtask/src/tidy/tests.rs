@@ -112,7 +112,7 @@ fn f() {
     println!();
     std::process::exit(1);
     dbg!(x);
-    Command::new("sh");
+    Command::new(x);
     todo!()
 }
 #[cfg(not(test))]
