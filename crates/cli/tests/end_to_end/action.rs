@@ -169,6 +169,23 @@ fn programs_of_an_experiment_get_no_runner_variables() {
 }
 
 #[test]
+fn what_a_service_prints_is_no_command() {
+    let place = Place::new();
+    let says = "echo '::error::a'; echo '  ::add-mask::b'; echo 'x ##[error]c'; exit 1";
+    let service = format!("command = [\"sh\", \"-c\", \"{says}\"]");
+    let file = place.experiment(&Draft { service: &service, ..Draft::default() });
+    for flags in [&[][..], &["--events"]] {
+        let mut run = place.command(&file);
+        let said = run.args(flags).env("GITHUB_ACTIONS", "true").env_remove("GITHUB_STEP_SUMMARY").said();
+        said.ends(3).tells(&["| ::error::a", "| ::add-mask::b", "x ## [error]c"]);
+        for line in said.all().lines() {
+            assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{line}");
+        }
+        fs::remove_dir_all(place.record()).expect("the record goes");
+    }
+}
+
+#[test]
 fn hostile_records_fail_the_verdict() {
     let place = Place::new();
     let header = fs::read_to_string(format!("{KEPT}/record.json")).expect("the header");
