@@ -2,7 +2,7 @@
 # (docs/many-machines.md):
 #
 #   docker build --tag registry.example/proofload:0.1.0 . && docker push registry.example/proofload:0.1.0
-FROM rust:1.95-bookworm AS build
+FROM rust:1.95-bookworm@sha256:6258907abe69656e41cd992e0b705cdcfabcbbe3db374f92ed2d47121282d4a1 AS build
 WORKDIR /source
 COPY . .
 # Statically linked, so that the image needs nothing else. The target is named so that the flag applies to the program and not to build

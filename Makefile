@@ -180,8 +180,9 @@ miri: ## the buffers that are shared with the kernel under Miri (rustup componen
 	RUSTFLAGS="--cfg rustix_use_libc" MIRIFLAGS=-Zmiri-disable-isolation \
 		cargo +nightly miri test --locked -p proofload-load --lib buffers
 
+# Part of check, which names what it had to skip.
 deny: ## whether dependencies have licences, sources and versions as they should, and no advisories (cargo install cargo-deny --locked)
-	cargo deny --locked check
+	scripts/deny
 
 # Only Linux runs a measurement. What reads its results must not depend on that.
 check-macos: ## whether the crates that only read compile for macOS (rustup target add aarch64-apple-darwin)
@@ -197,11 +198,12 @@ check-slow: ## end-to-end tests that take minutes (about 6), and tests with host
 	@$(MAKE) --no-print-directory test-cluster
 
 # Includes the slow tests if the cluster is built already; `ready` says if they are skipped.
-check: ## what CI runs: format, lints, house rules, all tests
+check: ## what CI runs: format, lints, house rules, dependencies, all tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
 	git apply --check docs/adding/*.diff
+	@$(MAKE) --no-print-directory deny
 	@$(MAKE) --no-print-directory web-check
 	@$(MAKE) --no-print-directory test
 	@if scripts/cluster/cluster.py ready; then $(MAKE) --no-print-directory check-slow; fi

@@ -28,7 +28,7 @@ function reasons({ gate, findings = [] } = {}) {
 
 export function load(url, flags, { signal } = {}) {
   let text = '';
-  return start(['load', ...words({ ...flags, json: true }), url], signal, (piece) => { text += piece; }, () => JSON.parse(text));
+  return start(['load', ...words({ ...flags, json: true }), '--', url], signal, (piece) => { text += piece; }, () => JSON.parse(text));
 }
 
 export const run = (file, flags, control) => experiment(['run', ...words({ ...flags, events: true }), '--', file], control);

@@ -135,6 +135,14 @@ test('load gives what was measured', async () => {
   assert.ok(served > before);
 });
 
+test('an address that begins with a dash is no flag', async () => {
+  for (const call of [() => proofload.load('--version'), () => proofload.run('--version'), () => proofload.compare(['--version', '--help'])]) {
+    const error = await call().catch((error) => error);
+    assert.deepEqual([error.name, error.exitCode], ['ProofloadError', 2], error.stack);
+    assert.match(error.message, /--version/);
+  }
+});
+
 test('a failure is an error with the exit code and what was said', async () => {
   process.env.CLICOLOR_FORCE = '1';
   const unknown = await proofload.load(url, { noSuchFlag: true }).catch((error) => error);

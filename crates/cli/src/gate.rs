@@ -215,14 +215,10 @@ fn tell_github(gated: &Gated<'_>, stdout_is_free: bool) -> Result<(), Failed> {
     {
         print::tell!("{}: the step's summary was not written: {error}", path.display());
     }
-    if env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
+    if print::is_read_by_runner() {
         let annotations = gated.annotations(file_of(&gated.record.header.experiment).as_deref());
-        if stdout_is_free {
-            print::data(&annotations)?;
-        } else if !annotations.is_empty() {
-            // The runner reads both streams, and programs that take our JSON only the one.
-            print::coloured(annotations.trim_end());
-        }
+        // The runner reads both streams, and programs that take our JSON only the one.
+        print::annotations(&annotations, stdout_is_free)?;
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use clap::Args;
@@ -404,7 +403,7 @@ fn dockerfile(_: &Path, text: &str) -> Result<Service, String> {
 
 /// The project's first service that is reached from outside. Compose reads its file itself: what is merged and filled in is its business.
 fn compose(folder: &Path, file: &str) -> Result<Service, String> {
-    let mut command = Command::new("docker");
+    let mut command = machine::command("docker");
     command.args(["compose", "--file", file, "config", "--format", "json"]).current_dir(folder);
     let read = machine::answer_of(&mut command, COMPOSE_PATIENCE)
         .map_err(|why| format!("`docker compose` does not read it (is Compose 2 installed?): {why}"))?;

@@ -109,7 +109,8 @@ impl Drop for Live {
 /// The event that follows those of a run with a gate, as a line.
 pub fn gate_event(record: &Record, gate: Value) -> String {
     // As with every event: plain structs cannot fail to become JSON.
-    serde_json::to_string(&events::afterwards(record, What::Gate { gate })).unwrap_or_default() + "\n"
+    let line = serde_json::to_string(&events::afterwards(record, What::Gate { gate })).unwrap_or_default();
+    model::text::inert(line) + "\n"
 }
 
 /// Whether stderr is a terminal on which lines can be renewed.

@@ -46,7 +46,7 @@ fn compatible() -> impl TypedValueParser<Value = Tool> {
 #[command(after_help = flags::EXAMPLES)]
 pub struct LoadArgs {
     /// What to request: http://HOST:PORT/PATH or https://HOST:PORT/PATH
-    #[arg(required_unless_present = "tool")]
+    #[arg(required_unless_present_any = ["tool", "theirs"])]
     url: Option<String>,
     #[command(flatten)]
     pace: flags::Pace,
@@ -65,8 +65,21 @@ pub struct LoadArgs {
     #[arg(long = "as", value_parser = compatible(), value_name = "TOOL", help_heading = "Other tools")]
     tool: Option<Tool>,
     /// With --as: that tool's command line, just as it is
-    #[arg(last = true, requires = "tool", value_name = "ARGUMENTS", help_heading = "Other tools")]
+    #[arg(last = true, value_name = "ARGUMENTS", help_heading = "Other tools")]
     theirs: Vec<String>,
+}
+
+impl LoadArgs {
+    /// The URL, which may stand behind `--`: there it is no flag, whatever it begins with.
+    fn url(&self) -> Result<&str, Failed> {
+        match (&self.url, self.theirs.as_slice()) {
+            (Some(url), []) | (None, [url]) => Ok(url),
+            _ => Err(Failed::usage(
+                "what follows -- is no URL alone, and no --as names a tool whose command line it is",
+            )
+            .hint("proofload load URL; or proofload load --as wrk -- -t2 -c64 URL")),
+        }
+    }
 }
 
 pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
@@ -168,7 +181,7 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
 
 /// The plan. Whether anybody listens where it leads is not asked yet.
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
-    let text = args.url.as_deref().unwrap_or_default();
+    let text = args.url()?;
     let refused = |problem| Failed::usage(format!("{}: {problem}", plan::masked(None, text)));
     let url: Url = text.parse().map_err(refused)?;
     let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);

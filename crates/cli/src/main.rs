@@ -127,7 +127,10 @@ fn main() -> ExitCode {
     }
     signals::stop_with_parent();
     signals::end_as_first_process();
-    let cli = surface::parsed(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let cli = match surface::parsed(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(told) => return ExitCode::from(print::usage(&told)),
+    };
     if services::give_up_real_time() {
         print::talk("real-time scheduling is given up: services would inherit it and starve this machine");
     }

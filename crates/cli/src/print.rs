@@ -1,18 +1,24 @@
-//! Printing that survives a closed terminal: stdout is data, stderr is talk, and neither may end the program.
+//! Printing that survives a closed terminal: stdout is data, stderr is talk, and neither may end the program. Where a CI runner reads it,
+//! only [`annotations`] are commands of the runner.
+
+mod runner;
 
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstream::AutoStream;
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::text;
 use report::plot::Ground;
 use report::{Form, Look, Report};
+use rustix::fs::FileType;
 
 use crate::exit::{self, Failed};
 
@@ -49,7 +55,50 @@ pub fn data(data: &str) -> Result<(), Failed> {
     let mut out = AutoStream::auto(io::stdout().lock());
     // Other programs get every character as it is.
     let text = if io::stdout().is_terminal() { Cow::Owned(text::coloured_lines(data)) } else { data.into() };
+    let text = for_runner(text, &io::stdout());
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Whether the runner of GitHub Actions reads what is printed, as far as a program can know: it sets this variable.
+pub fn is_read_by_runner() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
+}
+
+/// The text without commands of a runner, where one may read this stream. A file is read by nobody yet.
+fn for_runner<'a>(text: Cow<'a, str>, stream: &(impl RawStream + AsFd)) -> Cow<'a, str> {
+    let kind = || rustix::fs::fstat(stream).map(|of| FileType::from_raw_mode(of.st_mode));
+    if !is_read_by_runner() || kind() == Ok(FileType::RegularFile) {
+        return text;
+    }
+    // Without the colours that are dropped on the way: a command may begin behind one.
+    let text = match AutoStream::choice(stream) {
+        ColorChoice::Never => anstream::adapter::strip_str(&text).to_string(),
+        ColorChoice::Auto | ColorChoice::AlwaysAnsi | ColorChoice::Always => text.into_owned(),
+    };
+    runner::defused(&text).into_owned().into()
+}
+
+/// Prints commands of the runner, a line each; on stderr if stdout has data for programs.
+pub fn annotations(lines: &str, on_stdout: bool) -> Result<(), Failed> {
+    let lines = text::lines(lines);
+    if on_stdout {
+        let mut out = io::stdout().lock();
+        return written(out.write_all(lines.as_bytes()).and_then(|()| out.flush()));
+    }
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
+    Ok(())
+}
+
+/// Prints help, or what is wrong with the flags, and returns the exit code.
+pub fn usage(told: &clap::Error) -> u8 {
+    let text = told.render().ansi().to_string();
+    if told.use_stderr() {
+        coloured(text.trim_end());
+    } else if let Err(failed) = data(&text) {
+        failed.tell();
+        return failed.code;
+    }
+    u8::try_from(told.exit_code()).unwrap_or(exit::USAGE)
 }
 
 /// Writes data to a file, or to stdout. Colours stay only where stdout is a terminal; what is no text stays as it is.
@@ -301,7 +350,8 @@ pub fn talk(text: &str) {
 /// The same with colours of ours.
 pub fn coloured(text: &str) {
     let mut err = AutoStream::auto(io::stderr().lock());
-    let _ = writeln!(err, "{}", text::coloured_lines(text));
+    let text = for_runner(Cow::Owned(text::coloured_lines(text)), &io::stderr());
+    let _ = writeln!(err, "{text}");
 }
 
 pub fn error(message: &str) {

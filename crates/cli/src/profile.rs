@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use ::explain::{Explanation, Naming, Tree, Unit, flame};
@@ -396,7 +396,7 @@ pub fn preprocessed(path: &Path) -> Result<Vec<u8>, Failed> {
     // Absolute, for a name that begins with a dash is none of node's flags.
     let absolute = path.canonicalize().map_err(|error| Failed::usage(format!("{name}: {error}")))?;
     print::tell!("{name}: a log of V8; node --prof-process reads it");
-    let mut command = Command::new("node");
+    let mut command = machine::command("node");
     command.args(["--prof-process", "--preprocess"]).arg(absolute);
     // What others preload into Node.js has no business here.
     command.env_remove("NODE_OPTIONS");

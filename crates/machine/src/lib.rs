@@ -28,6 +28,9 @@ pub use facts::{
 };
 pub use files::write_whole;
 pub use hazards::{Hazard, all as hazards};
-pub use programs::{ELSEWHERE, answer_of, ended_within, git, output_of, run, run_keeping, version_of};
+pub use programs::{
+    CI_VARIABLES, ELSEWHERE, answer_of, command, ended_within, git, is_ci_variable, output_of, run,
+    run_keeping, version_of,
+};
 pub use texts::Texts;
 pub use watch::{Busy, Spin, Watched, watch};

@@ -2,6 +2,8 @@
 //! answers about the repository that a directory lies in, in English, and starts nothing. Of runtimes only those that answer at once and
 //! do nothing else are asked.
 
+use std::env;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -11,6 +13,31 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+/// Variables through which code in a CI job acts on the job: files whose lines the runner of GitHub Actions obeys, and tokens that GitHub
+/// and GitLab make for the job. A final `_` stands for all names that begin so. Credentials that a workflow names itself (`NPM_TOKEN`) are
+/// not listed: builds need them, and only their owner knows which.
+pub const CI_VARIABLES: &str = "GITHUB_ENV GITHUB_PATH GITHUB_OUTPUT GITHUB_STATE GITHUB_STEP_SUMMARY ACTIONS_RUNTIME_ ACTIONS_ID_TOKEN_ \
+    ACTIONS_CACHE_ ACTIONS_RESULTS_ GITHUB_TOKEN GH_TOKEN GITHUB_ENTERPRISE_TOKEN GH_ENTERPRISE_TOKEN CI_JOB_TOKEN CI_JOB_JWT CI_JOB_JWT_ \
+    CI_REGISTRY_PASSWORD CI_DEPLOY_PASSWORD CI_DEPENDENCY_PROXY_PASSWORD CI_REPOSITORY_URL";
+
+/// Whether a variable of this name is one of [`CI_VARIABLES`].
+pub fn is_ci_variable(name: &str) -> bool {
+    let matches = |known: &str| name == known || known.ends_with('_') && name.starts_with(known);
+    CI_VARIABLES.split_whitespace().any(matches)
+}
+
+/// A command with the environment of this process, but without [`CI_VARIABLES`]. All programs are started with it that run code of the
+/// experiment or of a repository, wardens and so all services among them. Git, `ssh` and `kubectl`, which act with the user's own
+/// credentials, are not.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    let names = env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.to_str().is_some_and(is_ci_variable)) {
+        command.env_remove(name);
+    }
+    command
+}
 
 /// Runtimes that answer `--version` at once and do nothing else.
 const RUNTIMES: [&str; 9] = ["node", "bun", "deno", "python3", "ruby", "php", "java", "nginx", "haproxy"];
@@ -30,7 +57,7 @@ pub fn version_of(program: &str) -> Option<String> {
     }
     // These know only the short form, and nginx answers on stderr.
     let flag = if matches!(name, "nginx" | "haproxy") { "-v" } else { "--version" };
-    let answer = output_of(Command::new(program).arg(flag))?;
+    let answer = output_of(command(program).arg(flag))?;
     Some(answer.strip_prefix("nginx version: nginx/").unwrap_or(&answer).to_owned())
 }
 
@@ -184,6 +211,16 @@ pub fn git(directory: &Path) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_ci_variables_are_exact_or_prefixes() {
+        let known =
+            ["GITHUB_ENV", "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_CACHE_SERVICE_V2", "CI_JOB_JWT_V2"];
+        let others =
+            ["GITHUB_ENVIRONMENT", "GITHUB_ACTIONS", "ACTIONS_CACHE", "CI_JOB_ID", "NPM_TOKEN", "CI"];
+        assert!(known.into_iter().all(is_ci_variable));
+        assert!(!others.into_iter().any(is_ci_variable));
+    }
 
     #[test]
     fn a_program_that_leaves_a_child_with_its_pipe_is_read_and_the_child_ended() {

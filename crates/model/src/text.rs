@@ -124,7 +124,14 @@ pub fn json(document: impl Display) -> String {
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         }
     }
-    out
+    inert(out)
+}
+
+/// JSON that says the same and has no `##[`, which the runner of GitHub Actions takes for a command wherever it stands in a line. Only
+/// strings can have it.
+pub fn inert(json: String) -> String {
+    const COMMAND: &str = "##[";
+    if json.contains(COMMAND) { json.replace(COMMAND, "##\\u005b") } else { json }
 }
 
 /// A text inside HTML or XML, in an attribute too.
@@ -173,6 +180,9 @@ mod tests {
         let shown = json(&hostile);
         assert_eq!(shown, "{\n  \"a\": \"\\u001b[2J\\u009b31m\\u007f\\u202eé😀\\n\u{fffd}\"\n}\n");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), hostile);
+        let command = serde_json::json!({ "a": "\\##[error]" });
+        assert!(!json(&command).contains("##["));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json(&command)).unwrap(), command);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 
 use machine::{Facts, output_of, version_of};
@@ -72,7 +71,7 @@ impl Environment {
         let facts = Facts::look();
         Environment {
             kernel: facts.host.kernel,
-            libc: output_of(Command::new("getconf").arg("GNU_LIBC_VERSION")),
+            libc: output_of(machine::command("getconf").arg("GNU_LIBC_VERSION")),
             cpu_model: facts.processors.model,
             cpus: thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: facts.memory.total_bytes,

@@ -72,8 +72,7 @@ fn put(block: &Block, sections: &mut Vec<Section>) {
         Block::Answers(answers) | Block::Verdicts(answers) => Section::new("\n", answers.iter().map(answer)),
         Block::Table(table) => self::table(table),
         Block::Findings(all, command) => {
-            // Numbers of checks alone: nothing in it is from outside.
-            let command = command.iter().map(|command| format!("\nMore: `{command}`\n"));
+            let command = command.iter().map(|command| format!("\nMore: {}\n", code(command)));
             Section::new("", all.iter().map(finding).chain(command))
         }
         Block::Lines(lines) => Section::new("\n", lines.iter().map(line)),
@@ -109,7 +108,12 @@ fn detail(text: &str) -> String {
 }
 
 fn command(command: Option<&String>) -> String {
-    command.map(|command| format!("<br>`{}`", command.replace('`', "'"))).unwrap_or_default()
+    command.map(|command| format!("<br>{}", code(command))).unwrap_or_default()
+}
+
+/// As code in a line: without a backtick it does not end early, and without an end of line no other block can begin.
+fn code(text: &str) -> String {
+    format!("`{}`", cut(&text.replace('`', "'").replace(['\n', '\r', '\t'], " "), TEXT_MAX))
 }
 
 fn finding(remark: &Remark) -> String {
@@ -244,5 +248,11 @@ mod tests {
         ] {
             assert_eq!(escaped(text), shown);
         }
+    }
+
+    #[test]
+    fn a_command_stays_in_its_line_of_code() {
+        let hostile = "a`\n\n@octocat [x](https://evil.example)\r".to_owned();
+        assert_eq!(command(Some(&hostile)), "<br>`a'  @octocat [x](https://evil.example) `");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It looks at files and starts nothing.
 //!
-//! The environment of a service is Proofload's own, without [`WITHHELD`], with the service's variables on top.
+//! The environment of a service is Proofload's own, without [`WITHHELD`] and [`machine::CI_VARIABLES`], with the service's variables on top.
 
 use std::env;
 use std::io::Read;
@@ -27,7 +27,7 @@ pub(crate) const WITHHELD: &str = "NODE_ENV NODE_OPTIONS NODE_V8_COVERAGE COVERA
 
 /// Whether a service gets a variable of this name as the caller's shell has it.
 pub fn is_inherited(name: &str) -> bool {
-    WITHHELD.split(' ').all(|withheld| withheld != name)
+    !machine::is_ci_variable(name) && WITHHELD.split(' ').all(|withheld| withheld != name)
 }
 
 /// Longest first line of a script that kernels read is far shorter.

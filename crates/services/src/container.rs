@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use machine::groups::{self, ControlGroup};
@@ -348,7 +347,7 @@ fn own_group<'a>(folder: &'a Path, number: &str) -> Option<&'a Path> {
 pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
     let Some((program, arguments)) = cleanup.command.split_first() else { return Vec::new() };
     let env = cleanup.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let mut command = Command::new(program);
+    let mut command = machine::command(program);
     command.args(arguments).envs(env).current_dir(&cleanup.directory);
     if machine::answer_of(&mut command, REMOVAL_PATIENCE).is_ok() {
         return Vec::new();
@@ -359,7 +358,7 @@ pub(crate) fn clean_up(cleanup: &Cleanup) -> Vec<Leftover> {
 
 fn output(words: &[String]) -> Result<String, String> {
     let Some((program, arguments)) = words.split_first() else { return Err("no command".to_owned()) };
-    machine::answer_of(Command::new(program).args(arguments), PATIENCE)
+    machine::answer_of(machine::command(program).args(arguments), PATIENCE)
 }
 
 fn engine(service: &str, wanted: Option<Engine>) -> Result<PathBuf, Error> {

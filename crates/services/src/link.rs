@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -68,7 +68,8 @@ impl Link {
             .map_err(|error| Failure::because("cannot be told what to start", error))?;
         let (program, arguments) =
             warden.command.split_first().ok_or_else(|| Failure::of_warden("no command"))?;
-        let mut child = Command::new(program)
+        // Whatever runs below the warden has its environment from here.
+        let mut child = machine::command(program)
             .arg0("proofload")
             .args(arguments)
             .stdin(Stdio::piped())

@@ -250,7 +250,7 @@ impl Host {
         let path = find(command)?;
         let refused = |reason: String| refused(format!("{command} {lines:?}"), reason);
         let batch = || {
-            let mut child = process::Command::new(path)
+            let mut child = machine::command(path)
                 .args(["-batch", "-"])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())

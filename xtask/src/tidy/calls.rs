@@ -41,6 +41,14 @@ const UNWRITTEN: Ban = Ban {
     remedy: "write it, or leave the case out of the type",
 };
 
+/// By the name of clap's type, too, which has the same.
+const PROGRAM: Ban = Ban {
+    call: "Command::new",
+    allowed: may_start_programs,
+    in_tests: true,
+    remedy: "start it with machine::command, so that it gets no token of a CI job",
+};
+
 pub fn find(tree: &Tree) -> Vec<Finding> {
     tree.files().iter().filter_map(|file| Some(banned_calls(file, file.parsed()?))).flatten().collect()
 }
@@ -65,6 +73,24 @@ fn may_print(file: &File) -> bool {
         || file.name() == "build.rs"
 }
 
+// `machine` owns the rule; a warden has its environment by it already, and SSH, kubectl and a browser act as the user.
+fn may_start_programs(file: &File) -> bool {
+    const FILES: [&str; 6] = [
+        "crates/machine/src/programs.rs",
+        "crates/services/src/warden/tree.rs",
+        "crates/remote/src/ssh.rs",
+        "crates/remote/src/ssh/talk.rs",
+        "crates/remote/src/kubernetes/attach.rs",
+        "crates/cli/src/report.rs",
+    ];
+    // The parser of `load --as`.
+    const PARSER: &str = "crates/cli/src/load.rs";
+    FILES.contains(&&*file.path)
+        || file.path == PARSER
+        || !file.path.starts_with("crates/")
+        || file.is_below("examples")
+}
+
 /// Every call of the table in the tokens, at any depth, with its place.
 fn collect(tokens: TokenStream, calls: &mut Vec<(Ban, LineColumn)>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
@@ -87,6 +113,11 @@ fn ban_at(tokens: &[TokenTree]) -> Option<Ban> {
         }
         // As a function by path: `Option::unwrap`.
         [Punct(colon), Ident(name), ..] if colon.as_char() == ':' && name == "unwrap" => Some(UNWRAP),
+        [Ident(module), Punct(first), Punct(second), last, ..]
+            if module == "Command" && first.as_char() == ':' && second.as_char() == ':' =>
+        {
+            matches!(last, Ident(name) if name == "new").then_some(PROGRAM)
+        }
         [Ident(module), Punct(first), Punct(second), last, ..]
             if module == "process" && first.as_char() == ':' && second.as_char() == ':' =>
         {

@@ -5,8 +5,17 @@ use std::collections::BTreeSet;
 use clap::CommandFactory;
 use saphyr::{LoadableYamlNode, Yaml};
 
-const ACTION: &str = include_str!("../../../../action.yml");
 const PAGE: &str = include_str!("../../../../docs/ci.md");
+const README: &str = include_str!("../../../../README.md");
+const GATE: &str = include_str!("../../../../scripts/ci/gate");
+const JUDGE: &str = include_str!("../../../../scripts/ci/judge");
+/// The action, and the one that judges its record in another job.
+const ACTIONS: [&str; 2] =
+    [include_str!("../../../../action.yml"), include_str!("../../../../verdict/action.yml")];
+const WORKFLOWS: [&str; 2] = [
+    include_str!("../../../../.github/workflows/check.yml"),
+    include_str!("../../../../.github/workflows/release.yml"),
+];
 
 /// What lies below these keys.
 fn below<'a>(yaml: &'a Yaml<'_>, keys: &[&str]) -> &'a Yaml<'a> {
@@ -41,7 +50,7 @@ fn commands(script: &str) -> Vec<(String, Vec<String>)> {
         let flags = |from: usize| {
             let of_ours =
                 words().skip(from).take_while(|word| !["|", "||", "&&", ">", ">>", "-f"].contains(word));
-            let flags = of_ours.filter(|word| word.starts_with("--"));
+            let flags = of_ours.filter(|word| word.starts_with("--") && *word != "--");
             flags.map(|word| word.trim_end_matches([')', ';']).to_owned()).collect::<Vec<_>>()
         };
         match words().position(|word| word == "proofload" || word.ends_with("/release/proofload")) {
@@ -69,37 +78,75 @@ fn check(scripts: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_action_is_yaml_whose_commands_exist_and_into_whose_scripts_nothing_is_written_from_outside() {
-    let action = parsed(ACTION);
-    let mut found = Vec::new();
-    texts(&action, &mut found);
-    assert_eq!(check(&found).into_iter().collect::<Vec<_>>(), ["gate", "report", "run"]);
-    let steps = steps(&action, &["runs", "steps"]).iter();
-    for script in steps.filter_map(|step| step.as_mapping_get("run")?.as_str()) {
-        assert!(!script.contains("${{"), "what it stands for would be run: {script}");
+fn the_actions_run_commands_that_exist() {
+    assert_eq!(check(&[GATE, JUDGE]).into_iter().collect::<Vec<_>>(), ["gate", "report", "run"]);
+    for text in ACTIONS {
+        let action = parsed(text);
+        let steps = steps(&action, &["runs", "steps"]).iter();
+        for script in steps.filter_map(|step| step.as_mapping_get("run")?.as_str()) {
+            assert!(!script.contains("${{"), "what it stands for would be run: {script}");
+        }
+        let inputs = below(&action, &["inputs"]);
+        for used in text.split("inputs.").skip(1).filter_map(|rest| rest.split([' ', '}']).next()) {
+            assert!(inputs.as_mapping_get(used).is_some(), "there is no input {used}");
+        }
     }
-    let inputs = below(&action, &["inputs"]);
-    for used in ACTION.split("${{ inputs.").skip(1).filter_map(|rest| rest.split(' ').next()) {
-        assert!(inputs.as_mapping_get(used).is_some(), "there is no input {used}");
+}
+
+/// Proofload's own process has none of them either while services run, but for tokens, which `{env.NAME}` may name.
+#[test]
+fn the_gate_hides_the_runners_files() {
+    let is_token = |name: &&str| name.ends_with("TOKEN") || name.starts_with("CI_");
+    for name in machine::CI_VARIABLES.split_whitespace().filter(|name| !is_token(name)) {
+        let pattern = if name.ends_with('_') { format!(" {name}*") } else { format!(" {name} ") };
+        assert!(GATE.replace(')', " ").contains(&pattern), "scripts/ci/gate passes {name} on");
     }
 }
 
 #[test]
-fn the_pages_workflows_are_yaml_whose_commands_flags_and_inputs_exist() {
+fn actions_of_others_are_pinned() {
+    let used = ACTIONS.iter().chain(&WORKFLOWS).chain([&PAGE, &README]).flat_map(|text| text.lines());
+    for line in used.filter(|line| line.trim_start_matches([' ', '-']).starts_with("uses: ")) {
+        let (_, pin) = line.split_once('@').expect("a version");
+        let (commit, version) = pin.split_once(" # v").unwrap_or((pin, ""));
+        let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(is_commit && !version.is_empty() || pin == "COMMIT", "{line}");
+    }
+}
+
+/// The blocks of YAML in the page: the workflow, that for forks, and GitLab's.
+fn blocks() -> [Yaml<'static>; 3] {
     let blocks = PAGE.split("```yaml\n").skip(1).filter_map(|rest| rest.split("\n```").next());
-    let [workflow, gitlab] = blocks.collect::<Vec<_>>()[..] else { panic!("two blocks of YAML") };
-    let action = parsed(ACTION);
-    let (inputs, workflow) = (below(&action, &["inputs"]), parsed(workflow));
+    let blocks: Vec<Yaml<'_>> = blocks.map(parsed).collect();
+    blocks.try_into().unwrap_or_else(|found: Vec<_>| panic!("{} blocks of YAML", found.len()))
+}
+
+/// Checks that a job uses this action of ours with inputs that it has.
+fn check_inputs(job: &Yaml<'_>, action: usize) {
+    let name = ["/proofload@", "/proofload/verdict@"][action];
     let is_ours = |step: &&Yaml<'_>| {
-        step.as_mapping_get("uses").and_then(Yaml::as_str).is_some_and(|uses| uses.contains("/proofload@"))
+        step.as_mapping_get("uses").and_then(Yaml::as_str).is_some_and(|uses| uses.contains(name))
     };
-    let ours = steps(&workflow, &["jobs", "gate", "steps"]).iter().find(is_ours).expect("a step of ours");
-    let with = below(ours, &["with"]).as_mapping().expect("inputs");
-    for (key, _) in with {
+    let ours = steps(job, &["steps"]).iter().find(is_ours).expect("a step of ours");
+    let action = parsed(ACTIONS[action]);
+    let inputs = below(&action, &["inputs"]);
+    for (key, _) in below(ours, &["with"]).as_mapping().expect("inputs") {
         let key = key.as_str().expect("a key");
         assert!(inputs.as_mapping_get(key).is_some(), "the action has no input {key}");
     }
-    let gitlab = parsed(gitlab);
+}
+
+#[test]
+fn the_pages_workflows_use_inputs_that_exist() {
+    let [workflow, forks, gitlab] = blocks();
+    check_inputs(below(&workflow, &["jobs", "gate"]), 0);
+    for job in [below(&workflow, &["jobs", "verdict"]), below(&forks, &["jobs", "comment"])] {
+        check_inputs(job, 1);
+        assert_eq!(steps(job, &["steps"]).len(), 1, "it has none of the code that it judges");
+    }
+    let rights = below(&workflow, &["jobs", "gate", "permissions"]).as_mapping().expect("rights");
+    let rights = rights.iter().map(|(of, to)| (of.as_str(), to.as_str()));
+    assert_eq!(rights.collect::<Vec<_>>(), [(Some("contents"), Some("read"))]);
     let allowed = &steps(&gitlab, &["performance", "allow_failure", "exit_codes"])[0];
     assert_eq!(allowed.as_integer(), Some(i64::from(crate::exit::OPEN)));
     let mut scripts = Vec::new();

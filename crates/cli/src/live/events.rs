@@ -473,10 +473,9 @@ impl Stream {
 
     pub fn send(&self, line: &Line) {
         // Plain structs with text keys and finite numbers cannot fail to become JSON.
-        let mut text = serde_json::to_vec(line).unwrap_or_default();
-        text.push(b'\n');
+        let text = serde_json::to_string(line).unwrap_or_default() + "\n";
         // A writer that has ended tells why at the end.
-        let _ = self.lines.send(text);
+        let _ = self.lines.send(model::text::inert(text).into_bytes());
     }
 
     /// Waits until all is written.

@@ -1,5 +1,6 @@
 //! The program as its users meet it: real services, real signals, real files, and what it prints.
 
+mod action;
 mod against;
 mod audit;
 mod calibrate;

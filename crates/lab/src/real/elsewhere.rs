@@ -205,7 +205,7 @@ impl Elsewhere {
 
 /// This program as a generator, in a group of its own: a Ctrl-C is for the run, which then ends it in good order.
 fn generate_here(arguments: &[&str]) -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = machine::command("/proc/self/exe");
     command.args(arguments).process_group(0);
     command
 }
