@@ -1,10 +1,10 @@
 //! Files that are kept: never half, and for nobody else.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry, OpenOptions};
+use std::fs::{self, DirBuilder, DirEntry, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,25 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const LEFT: Duration = Duration::from_secs(3600);
 const END: &str = ".new";
 static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// Makes a folder that nobody else may enter, with the folders above it. One that is there already becomes private: older versions made
+/// folders that others could read.
+///
+/// # Errors
+/// If the folder belongs to another user, is a symbolic link or no folder, or cannot be made.
+pub fn private_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    // By its descriptor: between two looks at a path another user may exchange what it names.
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = folder.metadata()?;
+    let (owner, own) = (found.uid(), rustix::process::geteuid().as_raw());
+    if owner != own {
+        let message = format!("it belongs to the user with the number {owner}, and this one has {own}");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    if found.mode() & 0o077 == 0 { Ok(()) } else { folder.set_permissions(Permissions::from_mode(0o700)) }
+}
 
 /// Writes a file that only this user may read, whole or not at all. What was there by its name is replaced, also a link. Of several who
 /// write it at once the last one is right.
@@ -52,7 +71,6 @@ fn remove_left(path: &Path, begin: &OsStr) {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::os::unix::fs::PermissionsExt;
     use std::thread;
 
     use super::*;
@@ -81,5 +99,20 @@ mod tests {
         names.sort();
         assert_eq!(names, [".page.2-2.new", "folder", "page"]);
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_private_folder_is_no_link_and_tightened() {
+        let place = std::env::temp_dir().join(format!("proofload-private-{}", process::id()));
+        let (old, link) = (place.join("a/old"), place.join("a/link"));
+        private_folder(&old).unwrap();
+        fs::set_permissions(&old, Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink(&old, &link).unwrap();
+        assert!(private_folder(&link).is_err(), "a link is followed");
+        private_folder(&old).unwrap();
+        for folder in [&place, &place.join("a"), &old] {
+            assert_eq!(folder.metadata().unwrap().mode() & 0o777, 0o700, "{folder:?}");
+        }
+        fs::remove_dir_all(&place).unwrap();
     }
 }

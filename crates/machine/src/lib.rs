@@ -7,12 +7,13 @@
 //! ```
 //! All kernel files are understood here and nowhere else, also those of single processes, sockets and control groups.
 //! Everything behind [`Texts`] is pure, so that a kept text of another machine is judged as this one. It changes nothing on
-//! the machine but [`write_whole`]'s files, and must not know what an experiment is: whether a run was hurt is told by the checks of its record.
+//! the machine but [`write_whole`]'s files and [`private_folder`]s, and must not know what an experiment is: whether a run was hurt is told by the checks of its record.
 
 pub mod clock;
 mod counters;
 mod facts;
 mod files;
+mod git;
 pub mod groups;
 mod hazards;
 pub mod process;
@@ -26,11 +27,11 @@ pub use facts::{
     Asked, Conntrack, Facts, Frequency, Granted, Group, Host, Limits, Memory, Processors, Quota, Rights,
     Storage,
 };
-pub use files::write_whole;
+pub use files::{private_folder, write_whole};
+pub use git::{ELSEWHERE, Filters, GIT_DIFF, commit_of, git};
 pub use hazards::{Hazard, all as hazards};
 pub use programs::{
-    CI_VARIABLES, ELSEWHERE, answer_of, command, ended_within, git, is_ci_variable, output_of, run,
-    run_keeping, version_of,
+    CI_VARIABLES, answer_of, command, ended_within, is_ci_variable, output_of, run, run_keeping, version_of,
 };
 pub use texts::Texts;
 pub use watch::{Busy, Spin, Watched, watch};

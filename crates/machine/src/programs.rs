@@ -1,6 +1,5 @@
-//! Programs that are asked something: runtimes for their version, and git, so that whatever the caller's shell and configuration say it
-//! answers about the repository that a directory lies in, in English, and starts nothing. Of runtimes only those that answer at once and
-//! do nothing else are asked.
+//! Programs that are asked something, such as runtimes for their version. Of runtimes only those that answer at once and do nothing else are
+//! asked. Git has a file of its own.
 
 use std::env;
 use std::ffi::OsStr;
@@ -46,7 +45,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How often a child is looked at that is about to end.
 const END_LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// Most that is kept of what a program prints on each of its outputs.
-const OUTPUT_BYTES_MAX: usize = 64 << 20;
+pub(crate) const OUTPUT_BYTES_MAX: usize = 64 << 20;
 const READS_MAX: usize = 64;
 
 /// Version of a runtime, by its name or path; `None` where it is not there, or none that may be asked.
@@ -175,39 +174,6 @@ impl Pipe {
     }
 }
 
-/// Variables that point git, or npm, somewhere else than to where they run. Git sets them for its hooks, npm for its scripts.
-pub const ELSEWHERE: [&str; 11] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "npm_config_local_prefix",
-];
-
-/// Hooks are somebody's programs, file system monitors daemons that stay, and a collection of garbage would run on in the background
-/// while services are measured.
-const SETTINGS: [&str; 4] =
-    ["core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
-
-/// Git in a directory; its command is to be added.
-pub fn git(directory: &Path) -> Command {
-    let mut command = Command::new("git");
-    for name in ELSEWHERE {
-        command.env_remove(name);
-    }
-    // Messages in English; no question to anyone; no lock taken for the sake of speed.
-    command.envs([("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")]);
-    command.arg("--no-pager").arg("-C").arg(directory);
-    command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
-    command
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,31 +216,5 @@ mod tests {
         much.args(["-c", "head -c 80000000 /dev/zero"]);
         let output = run(&mut much, Duration::from_secs(60)).unwrap().unwrap();
         assert_eq!(output.stdout.len(), OUTPUT_BYTES_MAX);
-    }
-
-    #[test]
-    fn what_a_hook_or_a_shell_says_of_another_repository_is_not_heard() {
-        let place = std::env::temp_dir().join(format!("proofload-git-{}", std::process::id()));
-        let make = |name: &str| {
-            let directory = place.join(name);
-            std::fs::create_dir_all(&directory).unwrap();
-            assert!(git(&directory).args(["init", "--quiet"]).status().unwrap().success());
-            directory.canonicalize().unwrap()
-        };
-        let (ours, other) = (make("ours"), make("other"));
-        let monitor = format!("touch {}", place.join("started").display());
-        assert!(git(&ours).args(["config", "core.fsmonitor", &monitor]).status().unwrap().success());
-        // The environment of a hook of the other repository: this very test, run again in it.
-        if std::env::var_os("GIT_DIR").is_none() {
-            let this = std::env::current_exe().unwrap();
-            let mut again = Command::new(this);
-            again.args(["what_a_hook_or_a_shell_says"]).env("GIT_DIR", other.join(".git"));
-            assert!(again.env("GIT_WORK_TREE", &other).output().unwrap().status.success());
-        }
-        let said = git(&ours).args(["rev-parse", "--show-toplevel"]).output().unwrap().stdout;
-        assert_eq!(String::from_utf8(said).unwrap().trim(), ours.to_str().unwrap());
-        assert!(git(&ours).args(["status", "--porcelain"]).status().unwrap().success());
-        assert!(!place.join("started").exists(), "a file system monitor was started");
-        std::fs::remove_dir_all(&place).unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::thread;
 
-use machine::{Facts, output_of, version_of};
+use machine::{Facts, commit_of, output_of, version_of};
 use plan::{Command as Started, Plan, Service};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,11 +90,6 @@ fn source(plan: &Plan) -> Option<&Service> {
     let here = plan.comparisons.first().filter(|_| plan.against.is_some());
     let variant = plan.variants.get(here.map_or(0, |comparison| comparison.candidate))?;
     variant.services.first()
-}
-
-fn commit_of(directory: &Path) -> Option<String> {
-    let describe = ["describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=+"];
-    output_of(machine::git(directory).args(describe))
 }
 
 const PACKAGE_BYTES_MAX: u64 = 4 << 20;

@@ -14,13 +14,13 @@ mod key;
 pub(crate) use key::Parts;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions, TryLockError};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
-use machine::Storage;
+use machine::{Storage, private_folder, write_whole};
 use model::quantity::{bytes, micros, span};
 use plan::Preparation;
 
@@ -129,9 +129,9 @@ impl Making<'_> {
         cache.remove_abandoned(&lock);
         cache.check_space(self.step)?;
         // Its name is its own: a command whose Proofload was killed may still write to the last one. It is gone at the end, under this name.
+        // Its mode is 0700, like that of the cache.
         let partial = tempfile::Builder::new()
             .prefix(&format!("{key}{PARTIAL}"))
-            .permissions(Permissions::from_mode(0o777))
             .tempdir_in(&cache.folder)
             .map_err(|error| unusable(&cache.folder, &error))?;
         self.run(partial.path())?;
@@ -151,7 +151,7 @@ impl Making<'_> {
         }
         self.run(&self.step.directory)?;
         synced(&self.step.directory)
-            .and_then(|()| fs::write(mark, self.step.masked().command.join("\n")))
+            .and_then(|()| write_whole(mark, self.step.masked().command.join("\n").as_bytes()))
             .map_err(|error| unusable(mark, &error))?;
         Ok(true)
     }
@@ -165,7 +165,11 @@ const NO_ROOM: &str = "make room there, or let XDG_CACHE_HOME name a folder on a
 
 /// That the cache cannot be written.
 pub(crate) fn unusable(path: &Path, error: &io::Error) -> Error {
-    Error::new(format!("cannot keep prepared data in {}: {error}", path.display())).help(NO_ROOM)
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "let XDG_CACHE_HOME name a folder of your own",
+        _ => NO_ROOM,
+    };
+    Error::new(format!("cannot keep prepared data in {}: {error}", path.display())).help(hint)
 }
 
 /// What people know a step by.
@@ -217,8 +221,12 @@ impl Cache {
         base.map(|base| Self { folder: base.join("proofload") }).ok_or_else(missing)
     }
 
+    /// Makes the folder, or makes the one of an older version private. Its mode is what keeps other users out: what commands put into it
+    /// has the modes that they choose.
     pub(crate) fn create(&self) -> Result<(), Error> {
-        fs::create_dir_all(&self.folder).map_err(|error| unusable(&self.folder, &error))
+        // The user may have linked it to another disk. What such a link leads to must be the user's own, too.
+        let folder = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        private_folder(&folder).map_err(|error| unusable(&self.folder, &error))
     }
 
     /// Waits until nobody else makes what `key` names, and keeps others from it.
@@ -288,7 +296,7 @@ impl Lock {
     /// `None`: somebody else has it.
     pub fn try_take(cache: &Cache, key: &str) -> io::Result<Option<Self>> {
         let path = cache.lock_path(key);
-        let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+        let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),

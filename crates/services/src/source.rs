@@ -18,6 +18,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use machine::GIT_DIFF;
 use model::{distinct, grouped};
 use plan::{Against, Building, Command, Plan, Preparation, Service};
 use serde_json::Value;
@@ -308,13 +309,25 @@ fn repository_of(plan: &Plan) -> Result<(PathBuf, Vec<String>), Error> {
     Ok((root, notes))
 }
 
+/// What git says in a repository without a working tree.
+const NO_WORKING_TREE: [&str; 2] = ["must be run in a work tree", "cannot use bare repository"];
+
 /// Root of the working tree that a directory lies in, if it does.
 fn root_of(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let said = ask(directory, &["rev-parse", "--show-toplevel"])?;
     if said.is_yes {
-        return Ok(Some(path(&said.out)));
+        let root = path(&said.out);
+        let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        if !real.starts_with(&root) {
+            let (directory, root) = (directory.display(), root.display());
+            return Err(refused(
+                format!("{directory} lies in a repository whose working tree is elsewhere: {root}"),
+                "its settings say so: git config --show-origin core.worktree",
+            ));
+        }
+        return Ok(Some(root));
     }
-    if said.complains("must be run in a work tree") {
+    if NO_WORKING_TREE.iter().any(|words| said.complains(words)) {
         return Err(refused(
             format!("{} lies in a repository that has no working tree", directory.display()),
             "run in a clone of it, or in a worktree: git worktree add",
@@ -398,8 +411,9 @@ fn hint(root: &Path, reference: &str) -> Result<String, Error> {
 /// whether anything is in no commit. What lies in the folder of caches is none.
 fn changes(root: &Path, commit: &str, cache: &Path) -> Result<(String, usize, bool), Error> {
     let doing = "tell what has changed";
-    let stat = ask(root, &["diff", "--no-ext-diff", "--shortstat", commit, "--"])?.or_fail(doing)?;
-    let known = ask(root, &["diff", "--no-ext-diff", "--quiet", "HEAD", "--"])?;
+    let compare = |words: &[&str]| ask(root, &[&GIT_DIFF[..], words].concat());
+    let stat = compare(&["--shortstat", commit, "--"])?.or_fail(doing)?;
+    let known = compare(&["--quiet", "HEAD", "--"])?;
     let untracked = ask(root, &["ls-files", "--others", "--exclude-standard", "-z"])?.or_fail(doing)?;
     let untracked = untracked_files(root, &untracked.out, cache);
     // Without a commit that is checked out nothing is in it.

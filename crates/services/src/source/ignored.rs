@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use machine::write_whole;
 use plan::{Against, Building};
 
 use super::worktree::{ask, beside, hash};
@@ -252,10 +253,21 @@ impl Copies {
         if names.is_empty() {
             return Ok(copies);
         }
-        fs::write(&list, names.join(&0)).map_err(|error| unusable(&list, &error))?;
+        write_whole(&list, &names.join(&0)).map_err(|error| unusable(&list, &error))?;
         for file in &against.copied {
             let bytes = contents(&against.repository.join(file))?;
             let path = against.worktree.join(file);
+            if let Some(link) = link_above(&against.worktree, file) {
+                return Err(refused(
+                    format!(
+                        "{} cannot be copied to {}: there {} is a symbolic link",
+                        file.display(),
+                        against.baseline(),
+                        link.display()
+                    ),
+                    "[against] copy (--copy) names the files that the services read",
+                ));
+            }
             write_private(&path, &bytes).map_err(|error| unusable(&path, &error))?;
         }
         Ok(copies)
@@ -269,8 +281,10 @@ impl Copies {
         let listed = fs::read(self.list()).unwrap_or_default();
         let names: BTreeSet<&[u8]> =
             listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect();
-        for name in names {
-            let _ = fs::remove_file(self.worktree.join(OsStr::from_bytes(name)));
+        for name in names.into_iter().map(|name| Path::new(OsStr::from_bytes(name))) {
+            if link_above(&self.worktree, name).is_none() {
+                let _ = fs::remove_file(self.worktree.join(name));
+            }
         }
         let _ = fs::remove_file(self.list());
     }
@@ -280,6 +294,12 @@ impl Drop for Copies {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// A symbolic link among the folders that a file lies in: what is written behind it would be written elsewhere.
+fn link_above(worktree: &Path, file: &Path) -> Option<PathBuf> {
+    let folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    folders.map(Path::to_owned).find(|folder| worktree.join(folder).is_symlink())
 }
 
 /// Writes a file that only its owner may read. What a build left there is replaced.

@@ -4,15 +4,17 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use machine::groups::mounted_in;
+use machine::{Filters, write_whole};
 use serde_json::{Value, json};
 
 use crate::prepare::{Lock, Parts, unusable};
-use crate::source::Source;
 use crate::source::ignored::Copies;
+use crate::source::{Source, refused};
 use crate::{Cache, Error, Preparing};
 
 /// The folder of worktrees in the cache's.
@@ -74,6 +76,7 @@ impl Source {
     /// # Errors
     /// Where git cannot, or the cache cannot be written.
     pub fn check_out(&self, cache: &Cache, watch: &mut dyn FnMut(Preparing)) -> Result<Worktree, Error> {
+        cache.create()?;
         let cache = Cache { folder: folder(cache) };
         cache.create()?;
         let path = self.against.worktree.clone();
@@ -117,9 +120,18 @@ impl Source {
     fn add(&self) -> Result<Said, Error> {
         let (repository, path) = (&self.against.repository, &self.against.worktree);
         let end = [path.as_os_str(), self.against.commit.as_ref()];
-        let said = change(repository, &["worktree", "add", "--force", "--detach"], &end)?;
-        let said = said.or_fail(format!("check out {}", self.against.baseline()));
-        said.inspect_err(|_| discard(repository, path))
+        let said = change(repository, &["worktree", "add", "--force", "--detach"], &end);
+        let checked_out = said.and_then(|said| match said.filter() {
+            Some(filter) => Err(refused(
+                format!("{} cannot be checked out: {}", self.against.baseline(), said.words()),
+                format!(
+                    "the filter is set in the repository's own settings, whose programs Proofload does not run; if you trust it, set it in \
+                     yours: git config --global filter.{filter}.smudge COMMAND, and .process or .required likewise"
+                ),
+            )),
+            None => said.or_fail(format!("check out {}", self.against.baseline())),
+        });
+        checked_out.inspect_err(|_| discard(repository, path))
     }
 
     fn clean(&self) -> Result<Said, Error> {
@@ -133,7 +145,7 @@ impl Source {
         let path = beside(&self.against.worktree, OWNER);
         // Without it, where its path is not UTF-8, git is asked in the worktree itself.
         let owner = json!({ "repository": self.against.repository.to_str() });
-        fs::write(&path, owner.to_string()).map_err(|error| unusable(&path, &error))
+        write_whole(&path, owner.to_string().as_bytes()).map_err(|error| unusable(&path, &error))
     }
 }
 
@@ -194,6 +206,10 @@ const CHANGE_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// What git says to those that it does not trust.
 const DISTRUST: [&str; 2] = ["dubious ownership", "unsafe repository"];
+/// What it says where it would have to fetch something.
+const INCOMPLETE: [&str; 2] = ["from promisor remote", "lazy fetching disabled"];
+/// What it says where it does not know a flag that its settings are listed with.
+const OLD: [&str; 1] = ["unknown option `show-scope'"];
 
 /// What git said.
 #[derive(Debug)]
@@ -206,38 +222,64 @@ pub(super) struct Said {
 
 /// Asks git in a directory something of words alone, whatever comes of it.
 pub(super) fn ask(directory: &Path, words: &[&str]) -> Result<Said, Error> {
-    run(ANSWER_PATIENCE, directory, words, &[])
+    run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[])
 }
 
 /// Asks about a path or an object.
 pub(super) fn ask_about(directory: &Path, words: &[&str], of: impl AsRef<OsStr>) -> Result<Said, Error> {
-    run(ANSWER_PATIENCE, directory, words, &[of.as_ref()])
+    run((ANSWER_PATIENCE, Filters::Skipped), directory, words, &[of.as_ref()])
 }
 
-/// Runs a command that changes something, whatever comes of it.
+/// Runs a command that changes something, whatever comes of it. Files that need a filter of the repository's own are not checked out without
+/// it: a service would read something else than is in the working tree.
 fn change(directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<Said, Error> {
-    run(CHANGE_PATIENCE, directory, words, end)
+    run((CHANGE_PATIENCE, Filters::Required), directory, words, end)
 }
 
-fn run(patience: Duration, directory: &Path, words: &[&str], end: &[&OsStr]) -> Result<Said, Error> {
-    let output = machine::run(machine::git(directory).args(words).args(end), patience).map_err(|error| {
-        Error::new(format!("git cannot be started: {error}"))
-            .help("--against needs git: `apt-get install git`")
-    })?;
-    let Some(output) = output else {
-        let (seconds, directory) = (patience.as_secs(), directory.display());
-        return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
+fn run(
+    (patience, filters): (Duration, Filters),
+    directory: &Path,
+    words: &[&str],
+    end: &[&OsStr],
+) -> Result<Said, Error> {
+    let git = machine::git(directory, filters);
+    let output = match git.and_then(|mut git| machine::run(git.args(words).args(end), patience)) {
+        Ok(Some(output)) => output,
+        Ok(None) => {
+            let (seconds, directory) = (patience.as_secs(), directory.display());
+            return Err(Error::new(format!("{directory}: git did not end within {seconds} s")));
+        }
+        // It was started, and does not even read its settings.
+        Err(error) if error.kind() == io::ErrorKind::Other => {
+            return understood(directory, Said { is_yes: false, out: Vec::new(), err: error.to_string() });
+        }
+        Err(error) => {
+            return Err(Error::new(format!("git cannot be started: {error}"))
+                .help("--against needs git: `apt-get install git`"));
+        }
     };
-    let said = Said {
-        is_yes: output.status.success(),
-        out: output.stdout,
-        err: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    };
-    if !said.is_yes && DISTRUST.iter().any(|words| said.err.contains(words)) {
-        let (directory, said) = (directory.display(), said.words());
+    let err = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    understood(directory, Said { is_yes: output.status.success(), out: output.stdout, err })
+}
+
+/// What git said, unless that is about the repository as a whole.
+fn understood(directory: &Path, said: Said) -> Result<Said, Error> {
+    let complains_of = |all: &[&str]| !said.is_yes && all.iter().any(|words| said.err.contains(words));
+    let (place, words) = (directory.display(), said.words());
+    if complains_of(&DISTRUST) {
         let hint = "it belongs to another user; if you trust it: git config --global --add safe.directory";
-        return Err(Error::new(format!("git does not trust the repository of {directory}: {said}"))
-            .help(format!("{hint} {directory}")));
+        return Err(Error::new(format!("git does not trust the repository of {place}: {words}"))
+            .help(format!("{hint} {place}")));
+    }
+    if complains_of(&INCOMPLETE) {
+        return Err(refused(
+            format!("{place} lies in a partial clone that lacks a part of the commit: {words}"),
+            "Proofload fetches nothing; `git archive --output=/dev/null COMMIT` gets all of a commit, whatever that runs",
+        ));
+    }
+    if complains_of(&OLD) {
+        let hint = "a newer git lists its settings with their scope";
+        return Err(Error::new("git is older than 2.26").help(hint));
     }
     Ok(said)
 }
@@ -253,6 +295,12 @@ impl Said {
         let lines: Vec<&str> = self.err.lines().collect();
         let fatal = lines.iter().find_map(|line| line.strip_prefix("fatal: "));
         fatal.or(lines.first().copied()).unwrap_or("it did not say why").to_owned()
+    }
+
+    /// The filter without which it does not check out a file.
+    fn filter(&self) -> Option<&str> {
+        let (_, after) = self.err.split_once(": smudge filter ").filter(|_| !self.is_yes)?;
+        after.lines().next()?.strip_suffix(" failed")
     }
 
     /// Whether it complained in these words.

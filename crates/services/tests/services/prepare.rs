@@ -1,8 +1,11 @@
 //! Data made once and kept: found again, never half made, and nothing left running, whatever becomes of its command.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -88,6 +91,43 @@ fn data_is_made_once_and_found_by_whoever_asks_again() {
     assert_eq!(fs::read_to_string(place.path("source/runs")).unwrap(), "x\n");
     assert_eq!(place.cache().place(&step, &BTreeMap::new()).unwrap().path, first.path);
     assert_eq!(place.kept(), [first.key], "no lock and nothing half made stays");
+}
+
+/// The permissions of a path.
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().mode() & 0o777
+}
+
+#[test]
+fn other_users_reach_nothing_in_the_cache() {
+    let place = Place::new();
+    // As an older version made it, with data that is still there.
+    let (root, old) = (place.cache().folder, place.path("cache/proofload/old"));
+    fs::create_dir_all(&old).unwrap();
+    for folder in [place.0.path(), &place.path("cache"), &root, &old] {
+        fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    }
+    let made = place.prepare(&place.step("umask 0; mkdir $1/open; echo secret >$1/open/data")).unwrap();
+    assert_eq!(mode(&made.path.join("open/data")), 0o666, "the command's own choice");
+    let mark = place.path("cache/proofload/built");
+    let build = Preparation { mark: Some(mark.clone()), ..place.step("echo >x") };
+    place.prepare(&build).unwrap();
+    assert_eq!((mode(&root), mode(&made.path), mode(&mark)), (0o700, 0o700, 0o600));
+    // The mode of the root is what keeps them out: to nobody else there is anything below it.
+    if rustix::process::geteuid().is_root() {
+        let as_nobody = |path: &Path| Command::new("cat").arg(path).uid(65534).gid(65534).output().unwrap();
+        for path in [old, made.path.join("open/data")] {
+            assert!(!as_nobody(&path).status.success(), "{path:?}");
+            assert!(String::from_utf8_lossy(&as_nobody(&path).stderr).contains("denied"), "{path:?}");
+        }
+    }
+
+    fs::set_permissions(&root, Permissions::from_mode(0o755)).unwrap();
+    let links = Place::new();
+    fs::create_dir(links.path("cache")).unwrap();
+    std::os::unix::fs::symlink(&root, links.cache().folder).unwrap();
+    links.prepare(&links.step("echo >$1/x")).unwrap();
+    assert_eq!(mode(&root), 0o700, "also where the user has linked it elsewhere");
 }
 
 #[test]

@@ -124,6 +124,9 @@ fn a_worktree_is_made_once_and_anew_where_it_is_not_as_git_made_it() {
     let first = repository.check_out(&source);
     let server = first.path.join("api/server.js");
     assert_eq!((fs::read_to_string(&server).unwrap().as_str(), first.made), ("1", true));
+    for folder in ["cache", "cache/worktrees"] {
+        assert_eq!(repository.path(folder).metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
     drop(first);
     let mark = source.builds[0].mark.clone().unwrap();
     // A build that did not end well leaves no mark: what it made is gone at the next use.
@@ -374,4 +377,66 @@ fn a_command_whose_files_the_commit_lacks_or_shares_is_told() {
     let source = find("api", "server.js").unwrap();
     let notes = source.against.notes;
     assert!(source.builds.is_empty() && notes[0].starts_with("api/package.json names dependencies"));
+}
+
+#[test]
+fn files_that_need_a_filter_of_the_repository_are_not_checked_out() {
+    let repository = Repository::new();
+    repository.write("shop/.gitattributes", "*.secret filter=own\n");
+    repository.write("shop/api/x.secret", "x");
+    repository.commit();
+    let mark = repository.path("mark");
+    for word in ["smudge", "clean", "process"] {
+        repository.git(&["config", &format!("filter.own.{word}"), &format!("touch {}; cat", mark.display())]);
+    }
+    let source = repository.find("main").unwrap();
+    let error = source.check_out(&repository.cache(), &mut |_| {}).unwrap_err();
+    assert_eq!(*error.blame(), Blame::Request, "{error}");
+    let (message, hint) = (error.to_string(), error.hint().unwrap_or_default().to_owned());
+    assert!(message.contains("api/x.secret: smudge filter own failed"), "{message}");
+    assert!(hint.contains("git config --global filter.own.smudge COMMAND"), "{hint}");
+    assert!(!mark.exists() && repository.worktrees() == 0);
+}
+
+#[test]
+fn a_working_tree_that_is_elsewhere_is_refused() {
+    let repository = Repository::new();
+    repository.git(&["config", "core.worktree", &repository.path("elsewhere").display().to_string()]);
+    let (message, hint) = refused(repository.find("main"));
+    assert!(
+        message.contains("whose working tree is elsewhere") && hint.contains("core.worktree"),
+        "{message}"
+    );
+}
+
+#[test]
+fn copies_do_not_follow_links_of_the_commit() {
+    let repository = Repository::new();
+    let outside = repository.path("elsewhere");
+    repository.write("elsewhere/.env", "kept");
+    std::os::unix::fs::symlink(&outside, repository.path("shop/api/conf")).unwrap();
+    let commit = repository.commit();
+    fs::remove_file(repository.path("shop/api/conf")).unwrap();
+    repository.write("shop/api/conf/.env", "SECRET=1");
+    repository.write("shop/.gitignore", ".env\nnode_modules\n");
+    repository.commit();
+    let source = repository.find(&commit).unwrap();
+    assert_eq!(source.against.copied, [PathBuf::from("api/conf/.env")]);
+    let error = source.check_out(&repository.cache(), &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("there api/conf is a symbolic link"), "{error}");
+    assert_eq!(fs::read_to_string(outside.join(".env")).unwrap(), "kept");
+}
+
+#[test]
+fn nothing_is_fetched_for_a_partial_clone() {
+    let repository = Repository::new();
+    repository.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", repository.path("shop").display());
+    repository.git_in("", &["clone", "--quiet", "--no-checkout", "--filter=blob:none", &url, "partial"]);
+    fs::create_dir(repository.path("partial/api")).unwrap();
+    let text = format!("name = \"x\"\n[services.api]\n{API}\n");
+    let plan = plan::parse(&text, &repository.path("partial")).unwrap();
+    let (message, hint) = refused(repository.find_in(&plan, "main"));
+    assert!(message.contains("lies in a partial clone"), "{message}");
+    assert!(hint.contains("git archive"), "{hint}");
 }
