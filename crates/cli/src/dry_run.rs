@@ -33,7 +33,7 @@ pub fn run(plan: &Plan, json: bool) -> anyhow::Result<u8> {
     print::data(&told)?;
     preflight::commands(plan)?;
     preflight::ports(plan)?;
-    elsewhere::check_urls(plan)?;
+    elsewhere::look_at_urls(plan)?;
     Ok(0)
 }
 

@@ -1,8 +1,9 @@
-//! A plan's services that are no processes of this machine: on other machines, which are reached for a run, or running already.
+//! A plan's services that are no processes of this machine: on other machines, which are reached for a run, or running already. And whether
+//! they may be loaded: who runs Proofload is asked once, before anything is sent.
 
 use std::io::{self, IsTerminal};
 
-use lab::{DeployedServices, RemoteHosts};
+use lab::{DeployedServices, Destinations, RemoteHosts};
 use model::Until;
 use model::quantity::many;
 use plan::{Plan, Service, duration_text};
@@ -13,8 +14,17 @@ use crate::exit::{self, Failed};
 use crate::hosts::CopyWatch;
 use crate::{REMOTE_AGENT, print, records};
 
+/// What a run may load: found, and agreed to.
+#[derive(Debug, Default)]
+pub struct Agreed {
+    /// The addresses.
+    pub destinations: Destinations,
+    /// Services of clusters.
+    pub deployed: DeployedServices,
+}
+
 /// Reaches every host of a plan. Without any it does nothing.
-pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
+pub fn open(plan: &Plan, destinations: &Destinations) -> Result<RemoteHosts, Failed> {
     let mut program = None;
     let mut reach = |host: &str| {
         print::tell!("reaching {host}");
@@ -30,8 +40,7 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
         let mut copying = CopyWatch::default();
         let channel =
             remote::ssh::open_watched(host, program, &[REMOTE_AGENT], &mut |copied| copying.show(copied))?;
-        let address = plan.wants_address_of(host).then(|| remote::address(host)).transpose()?;
-        Ok((channel, address))
+        Ok((channel, destinations.address_of(host)))
     };
     let hosts = RemoteHosts::open(plan, &mut reach).map_err(Failed::service)?;
     for (host, process) in hosts.ended() {
@@ -41,61 +50,88 @@ pub fn open(plan: &Plan) -> Result<RemoteHosts, Failed> {
     Ok(hosts)
 }
 
-/// Finds whatever a plan loads that runs already, once whoever is there said that other machines may be loaded, which `yes` says
-/// beforehand. Without any it does nothing.
-pub fn deployed(plan: &Plan, yes: bool) -> Result<DeployedServices, Failed> {
+/// Finds where the load of a plan goes, and asks whether it may where that is not this machine; `yes`, which is `--yes`, says so beforehand.
+/// Nothing is sent there. Names are looked up by this machine, also where others send all load, and never again in this run.
+pub fn agree(plan: &Plan, yes: bool) -> Result<Agreed, Failed> {
+    let mut destinations = look_up(plan)?;
+    destinations.look_up_hosts(plan, &mut remote::address).map_err(Failed::service)?;
+    let deployed = DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
+        true => error.into(),
+        false => Failed::service(error),
+    })?;
+    let strangers = destinations.strangers(plan, &deployed);
+    if !strangers.is_empty() {
+        consent(plan, &strangers, yes)?;
+        destinations.agree(plan, &deployed);
+    }
+    Ok(Agreed { destinations, deployed })
+}
+
+/// Refuses what cannot be done with services that run already, and looks whether they are there. Without any it does nothing.
+pub fn check(plan: &Plan, agreed: &Agreed) -> Result<(), Failed> {
+    check_urls(plan, &agreed.destinations)?;
+    check_figures(plan, &agreed.destinations)?;
+    agreed.deployed.reach(plan).map_err(Failed::service)?;
+    agreed.deployed.places().for_each(|place| print::tell!("found {place}"));
+    Ok(())
+}
+
+/// Refuses profiles of what runs already.
+pub fn check_profiles(plan: &Plan) -> Result<(), Failed> {
     if plan.design.explain && plan.loads_running() {
         let message = "profiles are taken of processes that Proofload starts, and what this experiment loads runs already";
         return Err(Failed::usage(message).hint(
             "profile a copy of the service that Proofload starts: `command` in place of `kubernetes` or `url`",
         ));
     }
-    consent(plan, yes)?;
-    check_urls(plan)?;
-    check_figures(plan)?;
-    let found = DeployedServices::open(plan).map_err(|error| match *error.blame() == Blame::Request {
-        true => error.into(),
-        false => Failed::service(error),
-    })?;
-    found.places().for_each(|place| print::tell!("found {place}"));
-    Ok(found)
+    Ok(())
 }
 
-/// Whether somebody listens at each URL. Where all load comes from other machines they know that, and not this one.
-pub fn check_urls(plan: &Plan) -> Result<(), Failed> {
+/// Whether somebody listens at each URL, for a run that sends nothing.
+pub fn look_at_urls(plan: &Plan) -> Result<(), Failed> {
+    check_urls(plan, &look_up(plan)?)
+}
+
+fn look_up(plan: &Plan) -> Result<Destinations, Failed> {
+    Destinations::of_urls(plan).map_err(|why| unreached(plan, &why))
+}
+
+/// Where all load comes from other machines they know whether somebody listens, and not this one.
+fn check_urls(plan: &Plan, destinations: &Destinations) -> Result<(), Failed> {
     for variant in plan.variants.iter().filter(|_| plan.generators.local > 0) {
         let Some(url) = variant.entry_service().and_then(Service::url) else { continue };
-        // Of what is measured alone there is nothing to say then; what is compared lacks a service.
-        let code = if plan.measure.is_some() { exit::VOID } else { exit::SERVICE };
-        lab::reach(url, variant.load.sources.first().copied()).map_err(|why| {
-            Failed::new(code, format!("no request was sent: {why}"))
-                .hint("is the service running, and at this address?")
-        })?;
+        lab::reach(url, destinations, variant.load.sources.first().copied())
+            .map_err(|why| unreached(plan, &why))?;
     }
     Ok(())
 }
 
+fn unreached(plan: &Plan, why: &str) -> Failed {
+    // Of what is measured alone there is nothing to say then; what is compared lacks a service.
+    let code = if plan.measure.is_some() { exit::VOID } else { exit::SERVICE };
+    Failed::new(code, format!("no request was sent: {why}"))
+        .hint("is the service running, and at this address?")
+}
+
 /// Whether the figures of processes that verdicts and limits ask for can be had.
-fn check_figures(plan: &Plan) -> Result<(), Failed> {
+fn check_figures(plan: &Plan, destinations: &Destinations) -> Result<(), Failed> {
     let limits = plan.gate.iter().filter_map(|limit| limit.limit.figure.metric());
     let metrics = plan.design.metrics().filter(|_| plan.measure.is_none());
     let Some(metric) = metrics.chain(limits).find(|metric| metric.is_of_processes()) else { return Ok(()) };
-    let Some((index, why)) = lab::unseen(plan).pop_first() else { return Ok(()) };
+    let Some((index, why)) = lab::unseen(plan, destinations).pop_first() else { return Ok(()) };
     let (variant, metric) = (&plan.variants[index].name, metric.name());
     let message = format!("{variant}: `{metric}` is not known of what runs already: {why}");
     Err(Failed::usage(message)
         .hint("throughput, response times and failures are; or have Proofload start it: `command` in place of `url`"))
 }
 
-/// Asks once, before anything is sent, whether hosts that may be other machines may be loaded. Only URLs that the user named are loaded at
-/// all; this is about what the load does to whoever else uses those machines. Asks on a terminal; elsewhere `yes`, which is `--yes`, has to
-/// have been given.
-pub fn consent(plan: &Plan, yes: bool) -> Result<(), Failed> {
-    let hosts = plan.foreign_hosts();
-    if hosts.is_empty() || yes {
+/// Asks whether others than this machine may be loaded: this is about what the load does to whoever else uses them. Asks on a terminal;
+/// elsewhere `yes` has to have been given.
+fn consent(plan: &Plan, strangers: &[String], yes: bool) -> Result<(), Failed> {
+    if yes {
         return Ok(());
     }
-    let what = format!("{}: this sends {}", hosts.join(", "), amount(plan));
+    let what = format!("{}: this sends {}", strangers.join(", "), amount(plan));
     if !io::stdin().is_terminal() {
         return Err(Failed::usage(format!("{what}; nobody said that it may"))
             .hint("--yes, if these machines are yours to load, or their owners agree"));

@@ -32,13 +32,24 @@ pub fn keep(record: &Record) -> Option<Explanation> {
         Some(Interval { value: found.value, low: found.low, high: found.high })
     };
     let explanation = explain::explain(record, &measured, &Files::of(&record.directory));
-    let plan = &record.header.plan;
-    let title = plan.question.as_ref().unwrap_or(&plan.name);
     // Plain values with text keys cannot fail to become JSON.
     let json = serde_json::to_vec(&explanation).unwrap_or_default();
     write(&record.directory.join(EXPLANATION), &json);
-    write(&record.directory.join(FLAME), ::explain::flame::page(&explanation, title).as_bytes());
+    write(&record.directory.join(FLAME), flames(record, &explanation).as_bytes());
     Some(explanation)
+}
+
+/// Whether the flame graphs in a record's folder are those that this program draws.
+pub fn has_flames(record: &Record, explanation: &Explanation) -> bool {
+    let page = flames(record, explanation);
+    let there = plan::read_file(&record.directory.join(FLAME), page.len() as u64);
+    there.is_ok_and(|there| there == page.as_bytes())
+}
+
+/// The page with flame graphs.
+pub fn flames(record: &Record, explanation: &Explanation) -> String {
+    let plan = &record.header.plan;
+    ::explain::flame::page(explanation, plan.question.as_ref().unwrap_or(&plan.name))
 }
 
 /// The explanation that lies beside a record; `None` where there is none, or only one that cannot be read, which is told.

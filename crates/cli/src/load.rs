@@ -100,9 +100,9 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
         gate::prepare(&mut plan, &gate::Flags::of(limits))?;
     }
     // Before there are files, which Ctrl-C would leave.
-    elsewhere::consent(&plan, args.yes)?;
+    let agreed = elsewhere::agree(&plan, args.yes)?;
     let hdr = args.output.hdr.as_deref().map(hdr::Log::open).transpose()?;
-    let (record, result) = measured(plan, args, prometheus)?;
+    let (record, result) = measured((plan, agreed), args, prometheus)?;
     if matches!(record.end(), Some(EndReason::LoadRefused(_))) {
         // Nothing was sent, and a report has nothing to show.
         return run::end(result, exit::USAGE);
@@ -116,7 +116,7 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
 
 /// Has the plan run, and leaves its record in a new folder, with reports, where it is to be kept.
 fn measured(
-    plan: Plan,
+    (plan, agreed): (Plan, elsewhere::Agreed),
     args: &LoadArgs,
     prometheus: Option<TcpListener>,
 ) -> anyhow::Result<(Record, Result<(), LabError>)> {
@@ -124,7 +124,7 @@ fn measured(
     let stop = Stop::default();
     let folder = args.output.out.as_deref();
     let course = Course::new("proofload load", text, plan, folder)?;
-    let course = Course { made_by: MadeBy::Load, yes: true, ..course };
+    let course = Course { made_by: MadeBy::Load, agreed: Some(agreed), ..course };
     let (writer, mut environment) = run::ready(course, stop.clone())?;
     environment.driver = args.pace.driver;
     signals::stop_on_first(stop.clone(), STOPPING)?;

@@ -131,6 +131,9 @@ pub struct StartArgs {
     /// New folder for the record of what is started [default: records/NAME-profile-TIME]
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
+    /// Do not ask before loading a host that may be another machine
+    #[arg(long)]
+    yes: bool,
 }
 
 impl StartArgs {
@@ -140,6 +143,7 @@ impl StartArgs {
             (self.rounds.is_some(), "--rounds"),
             (self.seed.is_some(), "--seed"),
             (self.record.is_some(), "--record"),
+            (self.yes, "--yes"),
         ]);
         let Some(flag) = given else { return Ok(()) };
         let message = format!("{flag}: nothing is started for {}", what.display());
@@ -191,7 +195,8 @@ fn capture(
     let directory = start.record.clone().unwrap_or_else(|| records::claim(&format!("{}-profile", plan.name)));
     let title = plan.question.clone().unwrap_or_else(|| plan.name.clone());
     let captures_alone = Some(start.rounds.unwrap_or(lab::ROUNDS));
-    let course = Course { captures_alone, ..Course::new(name, text, plan, Some(&directory))? };
+    let course = Course::new(name, text, plan, Some(&directory))?;
+    let course = Course { captures_alone, yes: start.yes, ..course };
     let (record, result) = run::carry(course)?;
     let interrupted = record.end() == Some(&EndReason::Interrupted);
     // A run that was cut short has what was captured up to then.

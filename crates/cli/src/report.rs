@@ -1,11 +1,9 @@
 //! `proofload report`: the report of a record, from the record alone, printed or opened in a browser; and what other load generators printed, which
 //! `foreign` judges.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::{env, fs};
 
 use ::explain::Explanation;
 use analysis::Conclusion;
@@ -20,6 +18,8 @@ use report::{Audited, Form, Look, Measured, REPORT_PAGE};
 use crate::exit::{self, Failed};
 use crate::print::{self, AmountArgs, FormArgs};
 use crate::{explanation, records};
+
+mod browser;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
@@ -94,7 +94,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
         return Err(Failed::usage(message).hint(TWO).into());
     }
     if args.open {
-        return open(what);
+        return browser::open(&records::opened(what)?);
     }
     let record = records::opened(what)?;
     let (out, here) = (args.out.as_deref(), here());
@@ -123,13 +123,15 @@ pub fn drawn_from<T>(record: &Record, draw: impl FnOnce(Drawn<'_>) -> T) -> T {
     draw((record, &analysis::conclude(record), explanation::kept(&record.directory).as_ref()))
 }
 
-/// What is reported of a record, in a file or on stdout: a page links to the flame graphs where they lie beside it.
+/// What is reported of a record, in a file or on stdout: a page links to the flame graphs where they lie beside it. A page of another origin
+/// is not linked to.
 pub fn measured<'a>((record, conclusion, explanation): Drawn<'a>, path: Option<&Path>) -> Measured<'a> {
     let beside = path.is_some_and(|path| is_in(path, &record.directory));
     Measured {
         // Older records have none.
         has_page: record.directory.join(REPORT_PAGE).is_file(),
-        has_flames: beside && record.directory.join(explanation::FLAME).is_file(),
+        has_flames: beside
+            && explanation.is_some_and(|explanation| explanation::has_flames(record, explanation)),
         is_latest: records::is_latest(&record.directory),
         ..Measured::new(record, conclusion, explanation)
     }
@@ -154,65 +156,6 @@ fn here() -> Environment {
         memory_bytes: facts.memory.total_bytes,
         ..Environment::default()
     }
-}
-
-/// Opens the page of a record, or tells where it is and how to see it.
-fn open(record: &Path) -> anyhow::Result<u8> {
-    let page = page(record)?;
-    let path = page.display().to_string();
-    let line = format!("{path}\n");
-    let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
-    // Of several, apart by colons, the first is the one that is wanted.
-    let named = set("BROWSER")
-        .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
-    let shown = match named {
-        Some(browser) => show_in(&browser, &page),
-        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
-        None => {
-            print::data(&line)?;
-            print::talk(
-                "there is no desktop here (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set); the page needs nothing beside it:",
-            );
-            // This machine's name, as others may know it.
-            let uname = rustix::system::uname();
-            let host = uname.nodename().to_string_lossy();
-            print::tell!("  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}");
-            return Ok(0);
-        }
-    };
-    match shown {
-        Ok(()) => print::tell!("opening {path}"),
-        Err(error) => {
-            print::data(&line)?;
-            print::tell!("no browser could be started ({error}); the page is there");
-        }
-    }
-    Ok(0)
-}
-
-/// The whole path of a record's page, which is drawn where it is missing, and anew where the record went on since.
-fn page(asked: &Path) -> anyhow::Result<PathBuf> {
-    let record = records::opened(asked)?;
-    let path = record.directory.join(REPORT_PAGE);
-    let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
-    let is_older = || written(&path) < written(&record.directory.join("events.jsonl"));
-    if !path.is_file() || record.ended.is_none() && is_older() {
-        drawn_from(&record, |of| write(of, &report::HTML, &path)).map_err(|error| {
-            Failed::new(exit::SELF, format!("{}: cannot write the page: {error}", path.display()))
-                .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
-        })?;
-    }
-    Ok(fs::canonicalize(&path).unwrap_or(path))
-}
-
-/// Starts the program that the variable BROWSER names, word by word, with `%s` for the page, and does not wait. No shell reads the path.
-fn show_in(browser: &str, page: &Path) -> io::Result<()> {
-    let placed = browser.split_whitespace().any(|word| word == "%s");
-    let line = format!("{browser}{}", if placed { "" } else { " %s" });
-    let mut words = line.split_whitespace();
-    let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words.map(|word| if word == "%s" { page.as_os_str() } else { word.as_ref() }));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }
 
 /// Whether a file is what another tool printed: no record's folder, and no file in one.

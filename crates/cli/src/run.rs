@@ -173,6 +173,8 @@ pub struct Course<'a> {
     pub events: bool,
     /// Whether other machines may be loaded without asking.
     pub yes: bool,
+    /// What may be loaded, where somebody was asked already.
+    pub agreed: Option<elsewhere::Agreed>,
     /// Where a Prometheus may ask.
     pub prometheus: Option<TcpListener>,
 }
@@ -199,6 +201,7 @@ impl<'a> Course<'a> {
             captures_alone: None,
             events: false,
             yes: false,
+            agreed: None,
             prometheus: None,
         })
     }
@@ -207,8 +210,10 @@ impl<'a> Course<'a> {
 /// Begins the record of a course, and reaches what it needs elsewhere.
 pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvironment)> {
     tell_untyped_body(&course.plan);
-    let deployed = elsewhere::deployed(&course.plan, course.yes)?;
-    let remote_hosts = elsewhere::open(&course.plan)?;
+    elsewhere::check_profiles(&course.plan)?;
+    let agreed = course.agreed.map_or_else(|| elsewhere::agree(&course.plan, course.yes), Ok)?;
+    elsewhere::check(&course.plan, &agreed)?;
+    let remote_hosts = elsewhere::open(&course.plan, &agreed.destinations)?;
     let plan = course.plan.clone();
     let created = record::now();
     let mut machines = Environment::look(&plan);
@@ -234,7 +239,9 @@ pub fn ready(course: Course<'_>, stop: Stop) -> anyhow::Result<(Writer, RealEnvi
     let directory = writer.record().directory.clone();
     let warden = services::Warden::of_this_program(WARDEN);
     let mut environment = RealEnvironment::new(plan, warden, &[REMOTE_AGENT], directory, stop);
-    (environment.remote_hosts, environment.deployed) = (remote_hosts, deployed);
+    let elsewhere::Agreed { destinations, deployed } = agreed;
+    environment.remote_hosts = remote_hosts;
+    (environment.destinations, environment.deployed) = (destinations, deployed);
     Ok((writer, environment))
 }
 

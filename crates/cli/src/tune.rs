@@ -1,6 +1,7 @@
 //! `proofload tune`: which settings make a service faster. It carries out what the tuning asks for, step by step, and prints what to set.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -123,7 +124,7 @@ pub fn run(args: &TuneArgs) -> anyhow::Result<u8> {
     // Files of ours go into it, by names that others may have there.
     preflight::record(&folder)?;
     preflight::plan(&base.plan, None)?;
-    fs::create_dir_all(&folder).map_err(|error| {
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
         Failed::new(exit::SELF, format!("{}: cannot be made: {error}", folder.display()))
             .hint("name a folder that you may write to with --out")
     })?;
@@ -361,7 +362,8 @@ impl Work<'_> {
         self.number += 1;
         let directory = self.folder.join(format!("{:02}-{name}", self.number));
         let course = Course::new(&self.base.name, text, plan, Some(&directory))?;
-        let course = Course { made_by: MadeBy::Tune, yes: true, ..course };
+        // The service runs here, and so is nobody asked.
+        let course = Course { made_by: MadeBy::Tune, ..course };
         run::ready(course, self.stop.clone())
     }
 

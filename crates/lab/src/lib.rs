@@ -4,6 +4,7 @@
 //! [`Environment`], so a seeded simulation runs the same dispatcher as a real experiment. The lab draws no
 //! conclusion of its own: after each block it asks `analysis`, as every later report does.
 
+mod destinations;
 mod dispatcher;
 mod disturbance;
 mod environment;
@@ -15,6 +16,7 @@ mod stop;
 mod tuning;
 mod url;
 
+pub use destinations::{Destinations, LookUp};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
 pub use disturbance::{PAUSED_MAX_S, Taken};
 pub use environment::{

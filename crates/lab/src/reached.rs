@@ -93,19 +93,37 @@ struct Found {
 }
 
 impl DeployedServices {
-    /// Finds every one that a plan loads, and looks whether it can be.
+    /// Finds every one that a plan loads, and looks whether pods are behind it. Nothing is sent to it.
     ///
     /// # Errors
-    /// The first that cannot, and why. What was asked for is to blame where two variants differ in their words alone.
+    /// The first that cannot be loaded, and why. What was asked for is to blame where two variants differ in their words alone.
     pub fn open(plan: &Plan) -> Result<DeployedServices, Error> {
         let mut all = DeployedServices::default();
         for wanted in plan.variants.iter().filter_map(Variant::deployed) {
             if all.of(wanted).is_none() {
-                all.found.push(found(wanted, plan.generators.local > 0)?);
+                all.found.push(found(wanted)?);
             }
         }
         all.alike(plan).map_or(Ok(()), Err)?;
         Ok(all)
+    }
+
+    /// Connects to each once from this machine, if this machine sends load.
+    ///
+    /// # Errors
+    /// The first that cannot be reached, and why.
+    pub fn reach(&self, plan: &Plan) -> Result<(), Error> {
+        self.found.iter().filter(|_| plan.generators.local > 0).try_for_each(reach)
+    }
+
+    /// What each is, for whoever is asked whether it may be loaded.
+    pub(crate) fn described(&self) -> impl Iterator<Item = String> {
+        self.found.iter().map(|found| format!("{} at {}", found.deployed.described(), found.address))
+    }
+
+    /// Where each was found.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.found.iter().map(|found| found.address)
     }
 
     /// What each is called, in the order of the plan.
@@ -147,18 +165,18 @@ impl DeployedServices {
     }
 }
 
-fn found(wanted: &plan::Deployed, from_here: bool) -> Result<Found, Error> {
+fn found(wanted: &plan::Deployed) -> Result<Found, Error> {
     let deployed = Deployed::find(wanted)?;
     let behind = deployed.look()?;
     deployed.refusal(&behind).map_or(Ok(()), Err)?;
-    let address = behind.address;
-    if from_here && let Err(source) = TcpStream::connect_timeout(&address, REACH_PATIENCE) {
-        let place = deployed.place();
-        return Err(Error::new(format!("{place}: this machine cannot connect to it at {address}: {source}"))
-            .help(
-                "outside of a cluster the address of a Service mostly leads nowhere; have pods load it (`generators.kubernetes`, with \
-                 `local = 0`), or run Proofload where it is reached",
-            ));
-    }
-    Ok(Found { wanted: wanted.clone(), deployed: Arc::new(deployed), address })
+    Ok(Found { wanted: wanted.clone(), deployed: Arc::new(deployed), address: behind.address })
+}
+
+fn reach(Found { deployed, address, .. }: &Found) -> Result<(), Error> {
+    let Err(source) = TcpStream::connect_timeout(address, REACH_PATIENCE) else { return Ok(()) };
+    let place = deployed.place();
+    Err(Error::new(format!("{place}: this machine cannot connect to it at {address}: {source}")).help(
+        "outside of a cluster the address of a Service mostly leads nowhere; have pods load it (`generators.kubernetes`, with \
+         `local = 0`), or run Proofload where it is reached",
+    ))
 }

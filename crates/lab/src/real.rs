@@ -25,6 +25,7 @@ use self::elsewhere::Elsewhere;
 use self::keeping::{Sampled, uses};
 use self::loading::{Loader, at_services, network};
 use self::services::{check_alive, failed_on};
+use crate::destinations::Destinations;
 use crate::environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Result, SliceSpec, Start, Turn, elapsed,
 };
@@ -72,6 +73,8 @@ pub struct RealEnvironment {
     pub remote_hosts: RemoteHosts,
     /// What is loaded as it stands; nothing by default.
     pub deployed: DeployedServices,
+    /// Where load may go; to this machine alone by default.
+    pub destinations: Destinations,
     /// By service: what is kept of the environments of its processes.
     watches: BTreeMap<String, processes::Watch>,
     /// Of variants behind URLs, from when each was ready first: why its processes are not seen, if they are not.
@@ -137,6 +140,7 @@ impl RealEnvironment {
             living: Vec::new(),
             remote_hosts: RemoteHosts::default(),
             deployed: DeployedServices::default(),
+            destinations: Destinations::default(),
             watches,
             unseen: BTreeMap::new(),
             slow: BTreeSet::new(),
@@ -237,6 +241,10 @@ impl Environment for RealEnvironment {
         let address = loaded.as_ref().map(|loaded| loaded.address.clone()).or(entry);
         let address =
             address.ok_or_else(|| Failure::Service(format!("{}: no service to load", variant.name)))?;
+        // Services of this machine are ours, in whichever network they listen.
+        if services.last().is_none_or(|entry| entry.here().is_none()) {
+            self.destinations.check(&address).map_err(Failure::Refused)?;
+        }
         self.elsewhere.as_mut().map_or(Ok(()), Elsewhere::compare_clocks)?;
         if loaded.is_some() {
             self.await_answers(variant, &address)?;

@@ -1,15 +1,17 @@
-//! Where a URL leads: its host is looked up, and one connection is opened and closed. Nothing is sent over it. And whose processes are
-//! there, where those may be seen.
+//! Where a URL leads: to which of the addresses that were found for its host one connection can be opened, and closed. Nothing is sent over it.
+//! And whose processes are there, where those may be seen.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use load::Address;
 use machine::sockets::is_address_here;
 use plan::{Place, Plan, Service, Url, Variant};
 use services::{Watched, reach_socket};
+
+use crate::destinations::{Destinations, is_own_address};
 
 /// How long an address may take to accept a connection.
 const REACH_PATIENCE: Duration = Duration::from_secs(3);
@@ -27,23 +29,15 @@ pub struct Reached {
 ///
 /// # Errors
 /// In words: the host has no such address, or nobody listens there.
-pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
+pub fn reach(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Result<Reached, String> {
     let refused = |place: &str, why: &str| format!("cannot connect to {place}: {why}");
-    let (host, port) = match &url.place {
-        Place::Unix(path) => {
-            reach_socket(path).map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
-            return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
-        }
-        Place::Tcp { host, port } => (host.as_str(), *port),
-    };
-    let found = (host, port).to_socket_addrs().map_err(|error| refused(host, &error.to_string()))?;
-    let fits = |address: &SocketAddr| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4());
-    let known: Vec<SocketAddr> = found.filter(fits).collect();
+    if let Place::Unix(path) = &url.place {
+        reach_socket(path).map_err(|error| refused(&path.display().to_string(), &error.to_string()))?;
+        return Ok(Reached { address: Address::Unix(path.clone()), addresses: Vec::new() });
+    }
+    let known = usable(url, destinations, source);
     // Who resets a connection has accepted it.
-    let reached = |address: &SocketAddr| {
-        let addresses = known.iter().map(SocketAddr::ip).collect();
-        Ok(Reached { address: Address::Tcp(*address), addresses })
-    };
+    let reached = |address: &SocketAddr| Ok(at(*address, &known));
     let mut why = match source {
         None => "it has no address".to_owned(),
         Some(source) => format!("it has no address of the same family as {source}"),
@@ -65,21 +59,35 @@ pub fn reach(url: &Url, source: Option<IpAddr>) -> Result<Reached, String> {
     Err(refused(&url.authority(), &why))
 }
 
+/// Where a URL leads, without a connection from here: the first of its addresses.
+///
+/// # Errors
+/// In words: the host has no address.
+pub(crate) fn expected(url: &Url, destinations: &Destinations) -> Result<Reached, String> {
+    let known = usable(url, destinations, None);
+    let first = known.first().ok_or_else(|| format!("{} has no address", url.authority()))?;
+    Ok(at(*first, &known))
+}
+
+fn at(address: SocketAddr, known: &[SocketAddr]) -> Reached {
+    Reached { address: Address::Tcp(address), addresses: known.iter().map(SocketAddr::ip).collect() }
+}
+
+/// The addresses of a URL's host of the family of `source`.
+fn usable(url: &Url, destinations: &Destinations, source: Option<IpAddr>) -> Vec<SocketAddr> {
+    let fits = |address: &&SocketAddr| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4());
+    destinations.known(url).iter().filter(fits).copied().collect()
+}
+
 /// Whether an address means nothing without an interface, and has none.
 fn needs_zone(address: &SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
 }
 
-/// Whether an address is one of our network, by whatever name it was found. What is sent to such a one comes from it, too; nothing is.
+/// Whether an address is one of our network.
 fn is_here(address: &Address) -> bool {
     let Address::Tcp(at) = address else { return true };
-    let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
-        socket.connect(at)?;
-        socket.local_addr()
-    });
-    let to = at.ip().to_canonical();
-    to.is_loopback() || to.is_unspecified() || from.is_ok_and(|from| from.ip() == at.ip())
+    is_own_address(at)
 }
 
 /// Whether what listens at an address works on this machine, be it in the network of a container.
@@ -105,10 +113,10 @@ pub(crate) fn watched(url: &Url, reached: &Reached) -> Result<Watched, String> {
 
 /// The variants behind URLs of whose processes nothing can be known, by index, with why. One process behind several variants may not be
 /// told apart: while one of them is loaded it works for that, and its figures are those of all.
-pub fn unseen(plan: &Plan) -> BTreeMap<usize, String> {
+pub fn unseen(plan: &Plan, destinations: &Destinations) -> BTreeMap<usize, String> {
     let watch = |variant: &Variant| {
         let url = variant.entry_service().and_then(Service::url)?;
-        let reached = reach(url, variant.load.sources.first().copied());
+        let reached = reach(url, destinations, variant.load.sources.first().copied());
         Some(reached.and_then(|reached| watched(url, &reached)))
     };
     let all: Vec<_> = plan.variants.iter().map(watch).collect();
@@ -132,17 +140,12 @@ mod tests {
 
     #[test]
     fn link_local_addresses_need_a_zone() {
-        let url: Url = "http://[fe80::1]:1/".parse().expect("a URL");
-        let why = reach(&url, None).expect_err("no interface is named");
+        let text =
+            "name = \"x\"\n[services.api]\nurl = \"http://[fe80::1]:1/\"\n[measure]\nduration = \"1s\"\n";
+        let plan = plan::parse(text, std::path::Path::new("/")).expect("a plan");
+        let url = plan.variants[0].services[0].url().expect("a URL");
+        let destinations = Destinations::of_urls(&plan).expect("an address needs no name server");
+        let why = reach(url, &destinations, None).expect_err("no interface is named");
         assert!(why.contains("needs the interface"), "{why}");
-    }
-
-    #[test]
-    fn an_address_is_here_whatever_it_is_called() {
-        let is_here = |text: &str| is_here(&Address::Tcp(text.parse().expect("an address")));
-        assert!(is_here("127.0.0.1:1") && is_here("127.0.1.1:1") && is_here("[::ffff:127.0.0.1]:1"));
-        assert!(is_here("0.0.0.0:1") && is_here("[::]:1"));
-        // For documentation alone (RFC 5737).
-        assert!(!is_here("192.0.2.7:1"));
     }
 }

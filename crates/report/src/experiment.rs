@@ -148,8 +148,8 @@ impl<'a> Measured<'a> {
             method.push(Block::Lines(assumptions));
         }
         blocks.push(Block::Folded("How it was measured, and assumptions".to_owned(), method));
-        let page = record.directory.join(REPORT_PAGE);
-        let look = self.has_page.then(|| format!("to look at it: {}", page.display()));
+        // Not the page in its folder: the record may come from anybody.
+        let look = self.has_page.then(|| format!("to look at it: proofload report {} --open", typed(record)));
         blocks.push(Block::Steps(self.steps().into_iter().chain(look).collect()));
         let headline = Some(headline(record, conclusion));
         Document { headline, ..Document::new(self.title(), blocks) }

@@ -107,7 +107,7 @@ impl Hosts {
         fs::write(&file, text).expect("the experiment is written");
         self.within(|| {
             let mut run = Command::new(program());
-            run.arg("run").arg(&file).args(["--seed", "1", "--out"]).arg(self.path("record"));
+            run.arg("run").arg(&file).args(["--yes", "--seed", "1", "--out"]).arg(self.path("record"));
             run.begun()
         })
     }

@@ -120,7 +120,7 @@ fn a_url_that_responds_with_500_and_more_is_not_ready() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_told_with_what_to_do_and_other_machines_want_a_yes() {
+fn what_cannot_be_loaded_is_told_with_what_to_do() {
     let nobody = free();
     let moved = answering("302 Found\r\nLocation: https://shop.example/login");
     let locked = answering("401 Unauthorized\r\nWWW-Authenticate: Bearer");
@@ -134,16 +134,4 @@ fn what_cannot_be_loaded_is_told_with_what_to_do_and_other_machines_want_a_yes()
         let said = compare(&place, &[&url, &format!("{url}/other")]);
         assert_eq!(said.ends(3).tells(&parts).out, "");
     }
-    // Names that lead nowhere; nobody is even asked where they do.
-    for words in [
-        &["compare", "http://host.example", "http://127.0.0.1:1"][..],
-        &["load", "http://host.example", "-n", "10"],
-    ] {
-        let said = Place::new().proofload(words).stdin(Stdio::null()).said();
-        said.ends(2).tells(&["host.example: this sends ", "--yes"]);
-    }
-    let words = ["compare", "http://host.example", "http://127.0.0.1:1", "--rate", "500", "-c", "2"];
-    let said = Place::new().proofload(&words).stdin(Stdio::null()).said();
-    said.ends(2)
-        .tells(&["/s, and as many requests as 2 connections get responses to while they warm up, for"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! Types of the plan, kept as JSON in the record; what is allowed is judged where they are made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -483,12 +483,6 @@ impl Plan {
     /// Whether any variant loads what runs already.
     pub fn loads_running(&self) -> bool {
         self.variants.iter().any(Variant::runs_already)
-    }
-
-    /// The hosts of URLs that may be other machines, each once: whoever starts a load on them must have said so.
-    pub fn foreign_hosts(&self) -> Vec<&str> {
-        let urls = self.services().filter_map(Service::url).filter(|url| !url.is_local());
-        urls.map(Url::host).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The hosts that services are started on, each with all its services of all variants, every one that differs from the others once.

@@ -51,6 +51,8 @@ pub(super) const OF_SERVICES: Rights = Rights {
 #[derive(Debug, Clone)]
 pub(super) struct Namespace {
     pub name: String,
+    /// Name of the context; `None` in a pod without a kubeconfig.
+    pub context: Option<String>,
     server: String,
     rights: &'static Rights,
     proxy: Arc<Proxy>,
@@ -66,9 +68,11 @@ impl Namespace {
         name: Option<&str>,
         rights: &'static Rights,
     ) -> Result<Namespace, Error> {
-        let Cluster { server, namespace } = cluster(context)?;
+        let Cluster { server, namespace, context: found } = cluster(context)?;
         let name = name.map_or(namespace, str::to_owned);
-        let namespace = Namespace { name, server, rights, proxy: Proxy::of(context)? };
+        // By the name that was found: the current context may become another one meanwhile.
+        let proxy = Proxy::of(found.as_deref())?;
+        let namespace = Namespace { name, context: found, server, rights, proxy };
         namespace.check_rights()?;
         Ok(namespace)
     }

@@ -257,6 +257,8 @@ pub(super) struct Cluster {
     pub server: String,
     /// Namespace where none is named.
     pub namespace: String,
+    /// Name of the context; `None` in a pod without a kubeconfig.
+    pub context: Option<String>,
 }
 
 /// The cluster of a context of the kubeconfig; without a kubeconfig, the cluster whose pod we are.
@@ -276,7 +278,7 @@ pub(super) fn cluster(context: Option<&str>) -> Result<Cluster, Error> {
     let hint = "KUBECONFIG names the file, or it is ~/.kube/config; kubectl cluster-info uses the same one";
     let server = std::env::var("KUBERNETES_SERVICE_HOST").map_err(|_| Error::new(none).help(hint))?;
     let namespace = fs::read_to_string(OWN_NAMESPACE).unwrap_or_else(|_| "default".to_owned());
-    Ok(Cluster { server: format!("https://{server}"), namespace })
+    Ok(Cluster { server: format!("https://{server}"), namespace, context: None })
 }
 
 /// `None` where it has no contexts at all and none is asked for. What a kubeconfig leaves out, or gives as null, is empty.
@@ -302,7 +304,8 @@ fn cluster_of(config: &Value, context: Option<&str>) -> Result<Option<Cluster>, 
         || unusable(format!("context {name:?} names the cluster {cluster:?}, which it does not have"));
     let server = text(&found.ok_or_else(missing)?["cluster"]["server"]);
     let namespace = entry["context"]["namespace"].as_str().unwrap_or("default").to_owned();
-    Ok(Some(Cluster { server: server.trim_end_matches('/').to_owned(), namespace }))
+    let server = server.trim_end_matches('/').to_owned();
+    Ok(Some(Cluster { server, namespace, context: Some(name.to_owned()) }))
 }
 
 /// A `kubectl proxy`. Dropping it ends the process.
@@ -428,7 +431,14 @@ mod tests {
             "contexts": [{"name": "a", "context": {"cluster": "c", "namespace": "n"}}, {"name": "b", "context": {"cluster": "x"}}]}"#;
         let of = |text: &str, context| cluster_of(&serde_json::from_str(text).unwrap(), context);
         let found = of(text, Some("a")).unwrap();
-        assert_eq!(found, Some(Cluster { server: "https://c:6443".into(), namespace: "n".into() }));
+        assert_eq!(
+            found,
+            Some(Cluster {
+                server: "https://c:6443".into(),
+                namespace: "n".into(),
+                context: Some("a".into())
+            })
+        );
         let error = of(text, None).unwrap_err().to_string();
         assert!(error.contains(r#"context "b" names the cluster "x""#), "{error}");
         let error = of(text, Some("prod")).unwrap_err();

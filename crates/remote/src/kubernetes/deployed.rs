@@ -46,6 +46,15 @@ impl Deployed {
         format!("kubernetes://{}/{}", self.namespace.name, self.wanted.service)
     }
 
+    /// The same with the cluster that it is in: `kubernetes://NAMESPACE/SERVICE of the context NAME`.
+    pub fn described(&self) -> String {
+        let context = self.namespace.context.as_ref().map_or_else(
+            || "of the cluster that this is a pod of".to_owned(),
+            |context| format!("of the context {context}"),
+        );
+        format!("{} {context}", self.place())
+    }
+
     /// Looks at it once: where it is found, and what stands behind it, which may be nothing.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ impl Run {
         let file = folder.path().join("experiment.toml");
         fs::write(&file, text).expect("the experiment is written");
         let mut command = Command::new(env!("CARGO_BIN_EXE_proofload"));
-        command.arg("run").arg(&file).arg("--out").arg(folder.path().join("record"));
+        command.arg("run").arg(&file).args(["--yes", "--out"]).arg(folder.path().join("record"));
         Run { folder, child: Some(command.begun()) }
     }
 

@@ -1,0 +1,129 @@
+//! `report --open`: a record's page in a browser, or where it is.
+//!
+//! A record may come from anywhere, and so may the pages in its folder: none of them is opened. What is opened is drawn from the record's data
+//! into a folder that nobody else may enter.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+use std::{env, fs, io};
+
+use model::Digest;
+use record::Record;
+use report::{Measured, REPORT_PAGE};
+
+use super::{Drawn, drawn_from, measured};
+use crate::exit::{self, Failed};
+use crate::{explanation, print};
+
+/// Folder of pages, in that of this user's state.
+const PAGES: &str = "pages";
+/// Age at which pages are removed.
+const PAGES_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Digits that tell records of the same name apart.
+const KEY_DIGITS: usize = 12;
+
+/// Draws the page of a record and opens it, or prints its path and how to see it.
+pub fn open(record: &Record) -> anyhow::Result<u8> {
+    let page = drawn_from(record, draw)?;
+    let path = page.display().to_string();
+    let line = format!("{path}\n");
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    // Of several, apart by colons, the first is the one that is wanted.
+    let named = set("BROWSER")
+        .and_then(|browsers| browsers.split(':').map(str::to_owned).find(|one| !one.is_empty()));
+    let shown = match named {
+        Some(browser) => show_in(&browser, &page),
+        None if set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some() => ::open::that_detached(&page),
+        None => {
+            print::data(&line)?;
+            print::talk(
+                "there is no desktop here (DISPLAY, WAYLAND_DISPLAY and BROWSER are not set); the page needs nothing beside it:",
+            );
+            // This machine's name, as others may know it.
+            let uname = rustix::system::uname();
+            let host = uname.nodename().to_string_lossy();
+            print::tell!("  on the machine that you sit at: scp {host}:{path} . && xdg-open {REPORT_PAGE}");
+            return Ok(0);
+        }
+    };
+    match shown {
+        Ok(()) => print::tell!("opening {path}"),
+        Err(error) => {
+            print::data(&line)?;
+            print::tell!("no browser could be started ({error}); the page is there");
+        }
+    }
+    Ok(0)
+}
+
+/// Draws the pages of a record, and gives the path of the report's.
+fn draw(of: Drawn<'_>) -> Result<PathBuf, Failed> {
+    let (record, conclusion, explanation) = of;
+    let failed = |path: &Path, why: &dyn std::fmt::Display| {
+        Failed::new(exit::SELF, format!("{}: cannot write the page: {why}", path.display()))
+            .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
+    };
+    let state = state().ok_or_else(|| {
+        let message =
+            "no folder for the page: none of XDG_STATE_HOME, HOME and XDG_RUNTIME_DIR is an absolute path";
+        Failed::new(exit::SELF, message)
+            .hint("`proofload report RECORD --html --out FILE` writes it elsewhere")
+    })?;
+    let pages = state.join(PAGES);
+    let folder = pages.join(name(&record.directory));
+    for private in [&state, &pages, &folder] {
+        machine::private_folder(private).map_err(|error| failed(private, &error))?;
+    }
+    remove_old(&pages, &folder);
+    let path = folder.join(REPORT_PAGE);
+    let flames = folder.join(explanation::FLAME);
+    if let Some(explanation) = explanation {
+        let page = explanation::flames(record, explanation);
+        record::write_whole(&flames, page.as_bytes()).map_err(|error| failed(&flames, &error))?;
+    }
+    let report =
+        Measured { has_flames: explanation.is_some(), ..measured((record, conclusion, explanation), None) };
+    print::write(&report, &report::HTML, &path).map_err(|error| failed(&path, &error))?;
+    Ok(path)
+}
+
+/// `$XDG_STATE_HOME/proofload`, or `~/.local/state/proofload`; without a home the same in the folder of this session.
+fn state() -> Option<PathBuf> {
+    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute("HOME").map(|home| home.join(".local/state"));
+    let base = absolute("XDG_STATE_HOME").or_else(home).or_else(|| absolute("XDG_RUNTIME_DIR"));
+    base.map(|base| base.join("proofload"))
+}
+
+/// One folder for each record: a page that is drawn again takes the place of the last.
+fn name(directory: &Path) -> String {
+    let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let key = Digest::of(whole.as_os_str().as_encoded_bytes()).to_string();
+    let name = whole.file_name().unwrap_or(OsStr::new("record")).to_string_lossy();
+    format!("{}-{}", model::text::slug(&name, 40), &key[..KEY_DIGITS])
+}
+
+/// Removes pages of other records that were drawn long ago. What cannot be removed is only space.
+fn remove_old(pages: &Path, own: &Path) {
+    let is_old = |path: &Path| {
+        let drawn = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?.modified().ok()?;
+        SystemTime::now().duration_since(drawn).ok().filter(|age| *age > PAGES_KEPT)
+    };
+    let entries = fs::read_dir(pages).into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in entries.filter(|path| path != own && is_old(path).is_some()) {
+        let _ = fs::remove_dir_all(&path);
+    }
+}
+
+/// Starts the program that the variable BROWSER names, word by word, with `%s` for the page, and does not wait. No shell reads the path.
+fn show_in(browser: &str, page: &Path) -> io::Result<()> {
+    let placed = browser.split_whitespace().any(|word| word == "%s");
+    let line = format!("{browser}{}", if placed { "" } else { " %s" });
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words.map(|word| if word == "%s" { page.as_os_str() } else { word.as_ref() }));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
+}

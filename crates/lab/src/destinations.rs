@@ -1,0 +1,234 @@
+//! Where the load of a run goes: the addresses behind the names of its plan, looked up once, and which of them somebody agreed to.
+//!
+//! The one owner of the rule: what is not this machine gets no load unless somebody agreed to that, and what they agreed to is the address that
+//! is loaded. Every trial passes [`Destinations::check`] before anything is sent. Who is asked, and how, is the caller's business.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+
+use load::Address;
+use plan::{Place, Plan, Service, Url, Variant};
+
+use crate::reached::DeployedServices;
+
+/// The addresses that a plan's load goes to, each found once.
+#[derive(Debug, Clone, Default)]
+pub struct Destinations {
+    /// Addresses behind the hosts of URLs.
+    urls: BTreeMap<(String, u16), Vec<SocketAddr>>,
+    /// The addresses of machines that loaded services are started on, by host.
+    hosts: BTreeMap<String, IpAddr>,
+    /// Whether other machines send load: an address of this machine may be another one's to them.
+    is_sent_from_elsewhere: bool,
+    agreed: BTreeSet<IpAddr>,
+}
+
+/// Looks up a name.
+pub type LookUp<'a> = &'a dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+
+impl Destinations {
+    /// Looks up the hosts of all URLs of a plan, as this system does.
+    ///
+    /// # Errors
+    /// In words: a host without an address, or one that is another machine to each generator.
+    pub fn of_urls(plan: &Plan) -> Result<Destinations, String> {
+        Destinations::looked_up(plan, &|host, port| Ok((host, port).to_socket_addrs()?.collect()))
+    }
+
+    fn looked_up(plan: &Plan, look_up: LookUp<'_>) -> Result<Destinations, String> {
+        let is_sent_from_elsewhere = plan.generators.is_elsewhere();
+        let mut found = Destinations { is_sent_from_elsewhere, ..Destinations::default() };
+        for url in entries(plan).filter_map(Service::url) {
+            let Place::Tcp { host, port } = &url.place else { continue };
+            let key = (host.clone(), *port);
+            if found.urls.contains_key(&key) {
+                continue;
+            }
+            let known = look_up(host, *port).map_err(|error| format!("cannot connect to {host}: {error}"))?;
+            let own = known.iter().find(|address| is_loopback(address.ip()));
+            if let Some(own) = own.filter(|_| is_sent_from_elsewhere) {
+                return Err(format!("{host} is {} here, which is each generator's own machine", own.ip()));
+            }
+            found.urls.insert(key, known);
+        }
+        Ok(found)
+    }
+
+    /// Looks up the other machines on which loaded services are started; `address_of` gives the address of a host.
+    ///
+    /// # Errors
+    /// Those of `address_of`.
+    pub fn look_up_hosts<E>(
+        &mut self,
+        plan: &Plan,
+        address_of: &mut dyn FnMut(&str) -> Result<IpAddr, E>,
+    ) -> Result<(), E> {
+        for host in plan.hosts().into_keys().filter(|host| plan.wants_address_of(host)) {
+            self.hosts.insert(host.to_owned(), address_of(host)?);
+        }
+        Ok(())
+    }
+
+    /// The address of a host, where [`Plan::wants_address_of`] says that it is wanted.
+    pub fn address_of(&self, host: &str) -> Option<IpAddr> {
+        self.hosts.get(host).copied()
+    }
+
+    /// Whatever gets load and is not this machine, in words, each once: whoever is asked must agree to it. `deployed` are the plan's Services
+    /// of clusters, whose pods may be anywhere.
+    pub fn strangers(&self, plan: &Plan, deployed: &DeployedServices) -> Vec<String> {
+        let named = entries(plan).filter_map(|entry| self.stranger(entry));
+        model::distinct(named.map(|(name, _)| name).chain(deployed.described()))
+    }
+
+    /// Notes that somebody agreed to all of [`Self::strangers`].
+    pub fn agree(&mut self, plan: &Plan, deployed: &DeployedServices) {
+        let named = entries(plan).filter_map(|entry| self.stranger(entry));
+        let agreed: Vec<IpAddr> = named.flat_map(|(_, addresses)| addresses).collect();
+        self.agreed.extend(agreed.into_iter().chain(deployed.addresses().map(|address| address.ip())));
+    }
+
+    /// An entry that is not on this machine: what it is called, and its addresses.
+    fn stranger(&self, entry: &Service) -> Option<(String, Vec<IpAddr>)> {
+        let (name, known) = match (entry.url(), entry.host()) {
+            (Some(url), _) => (url.host().to_owned(), self.known(url).to_vec()),
+            (None, Some(host)) => {
+                let address = entry.command().and_then(|command| command.address);
+                let address = address.or_else(|| self.address_of(host));
+                (host.to_owned(), address.map(|address| SocketAddr::new(address, 0)).into_iter().collect())
+            }
+            (None, None) => return None,
+        };
+        let others = known.into_iter().filter(|address| !self.is_this_machine(address));
+        let others = model::distinct(others.map(|address| address.ip()));
+        let listed = model::distinct(others.iter().map(ToString::to_string)).join(", ");
+        let told = if listed == name { name } else { format!("{name} ({listed})") };
+        (!others.is_empty()).then_some((told, others))
+    }
+
+    /// The addresses that a URL's host had when it was looked up; none of a socket in the file system.
+    pub(crate) fn known(&self, url: &Url) -> &[SocketAddr] {
+        let Place::Tcp { host, port } = &url.place else { return &[] };
+        self.urls.get(&(host.clone(), *port)).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_this_machine(&self, address: &SocketAddr) -> bool {
+        !self.is_sent_from_elsewhere && is_own_address(address)
+    }
+
+    /// Whether an address may be loaded.
+    ///
+    /// # Errors
+    /// In words: it is another machine's, and nobody agreed to it.
+    pub(crate) fn check(&self, address: &Address) -> Result<(), String> {
+        match address {
+            Address::Unix(_) => Ok(()),
+            Address::Tcp(at) if self.is_this_machine(at) || self.agreed.contains(&at.ip()) => Ok(()),
+            Address::Tcp(at) => {
+                let agreed: Vec<String> = self.agreed.iter().map(ToString::to_string).collect();
+                let agreed = if agreed.is_empty() { "nothing else".to_owned() } else { agreed.join(", ") };
+                Err(format!("{at} is another machine, and gets no load: agreed was to {agreed}"))
+            }
+        }
+    }
+}
+
+/// The services that get the load.
+fn entries(plan: &Plan) -> impl Iterator<Item = &Service> {
+    plan.variants.iter().filter_map(Variant::entry_service)
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback() || address.is_unspecified()
+}
+
+/// Whether an address is one of this machine in our own network, by whatever name it was found. What is sent to such an address also comes from
+/// it; nothing is sent.
+pub(crate) fn is_own_address(at: &SocketAddr) -> bool {
+    let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    // The port does not matter, and 0 is none to connect to.
+    let with_port = SocketAddr::new(at.ip(), at.port().max(1));
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(if at.port() == 0 { &with_port } else { at })?;
+        socket.local_addr()
+    });
+    is_loopback(at.ip()) || from.is_ok_and(|from| from.ip() == at.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        let problems = |problems| panic!("{problems:#?}");
+        plan::parse(
+            &format!("name = \"x\"\n{text}\n[measure]\nduration = \"1s\"\n"),
+            std::path::Path::new("/"),
+        )
+        .unwrap_or_else(problems)
+    }
+
+    fn address(text: &str) -> Address {
+        Address::Tcp(text.parse().expect("an address"))
+    }
+
+    /// Found by a resolver to which every name is this address.
+    fn found(plan: &Plan, at: &str) -> Result<Destinations, String> {
+        let at: IpAddr = at.parse().expect("an address");
+        Destinations::looked_up(plan, &|_, port| Ok(vec![SocketAddr::new(at, port)]))
+    }
+
+    #[test]
+    fn an_address_is_this_machines_whatever_it_is_called() {
+        let is_own = |text: &str| is_own_address(&text.parse().expect("an address"));
+        assert!(is_own("127.0.0.1:1") && is_own("127.0.1.1:1") && is_own("[::ffff:127.0.0.1]:1"));
+        assert!(is_own("0.0.0.0:1") && is_own("[::]:1"));
+        // For documentation alone (RFC 5737).
+        assert!(!is_own("192.0.2.7:1") && !is_own("192.0.2.7:0"));
+    }
+
+    #[test]
+    fn names_are_judged_by_the_address_they_lead_to() {
+        let none = DeployedServices::default();
+        for (url, at, strangers) in [
+            ("http://prod.localhost:80/", "192.0.2.7", vec!["prod.localhost (192.0.2.7)"]),
+            ("http://localhost/", "192.0.2.7", vec!["localhost (192.0.2.7)"]),
+            ("http://shop.example/", "127.0.0.1", vec![]),
+            ("http://192.0.2.7/", "192.0.2.7", vec!["192.0.2.7"]),
+            ("http://unix:/run/shop.sock:/", "192.0.2.7", vec![]),
+        ] {
+            let plan = plan(&format!("[services.api]\nurl = \"{url}\""));
+            let mut destinations = found(&plan, at).expect("it is found");
+            assert_eq!(destinations.strangers(&plan, &none), strangers, "{url}");
+            let to = address(&format!("{at}:80"));
+            assert_eq!(destinations.check(&to).is_ok(), at == "127.0.0.1", "{url}");
+            destinations.agree(&plan, &none);
+            // To what it led to when somebody was asked, and to nothing else.
+            assert_eq!(destinations.check(&to).is_ok(), at == "127.0.0.1" || !strangers.is_empty(), "{url}");
+            assert!(destinations.check(&address("192.0.2.8:80")).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn machines_of_services_and_generators_are_judged_too() {
+        let none = DeployedServices::default();
+        let service = "[services.api]\ncommand = [\"node\", \"server.js\"]\nhost = \"ssh://bench-1\"\ndirectory = \"~/api\"";
+        let plan_there = plan(service);
+        for (at, strangers) in [("192.0.2.7", vec!["ssh://bench-1 (192.0.2.7)"]), ("127.0.0.1", vec![])] {
+            let mut destinations = found(&plan_there, at).expect("nothing is looked up");
+            let mut address_of = |_: &str| Ok::<IpAddr, ()>(at.parse().expect("an address"));
+            destinations.look_up_hosts(&plan_there, &mut address_of).expect("it is known");
+            assert_eq!(destinations.strangers(&plan_there, &none), strangers);
+        }
+
+        let generators = "[generators]\nlocal = 0\nssh = [\"bench-2\"]\naddress = \"10.0.0.2\"";
+        let plan = plan(&format!("[services.api]\nurl = \"http://shop.example/\"\n{generators}"));
+        let why = found(&plan, "127.0.0.1").expect_err("to each generator that is itself");
+        assert!(why.contains("shop.example is 127.0.0.1 here"), "{why}");
+        let mut own = found(&plan, "127.0.0.1").unwrap_or_default();
+        own.is_sent_from_elsewhere = true;
+        assert!(own.check(&address("127.0.0.1:80")).is_err(), "to a generator another machine");
+    }
+}
