@@ -4,7 +4,7 @@
 #![no_main]
 
 use explain::{
-    CpuProfile, Cut, Naming, Profile, Source, Unit, Window, cpu_tree, cpuprofile, firefox, folded, read_any,
+    CpuProfile, Cut, Naming, Profile, Source, Unit, Window, cpu_tree, cpuprofile, folded, read_any,
     speedscope,
 };
 use libfuzzer_sys::fuzz_target;
@@ -32,7 +32,6 @@ fuzz_target!(|input: &[u8]| {
         assert!(tree.nodes.iter().enumerate().all(above));
         let trees = [("input".to_owned(), &tree)];
         folded(&tree, Unit::Nanoseconds);
-        firefox(&trees, Unit::Nanoseconds);
         speedscope(&trees, Unit::Nanoseconds);
         tree.bottom_up(50);
         let again = cpuprofile(&tree, Unit::Nanoseconds).to_string();

@@ -184,7 +184,6 @@ impl<'a> Window<'a> {
             blocks_planned: _,
             experiment_text: _,
             prepared: _,
-            pauses_s: _,
             captures: _,
         } = record;
         let mut alone = Record::new(directory.clone(), header.clone());

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use machine::{Asked, Facts, Granted, Storage};
 use plan::Plan;
 use record::{MadeBy, Record};
-use report::{CSV, Calibrated, Form, JUNIT, PNG, SVG, Surveyed};
+use report::{CSV, Calibrated, Form, JUNIT, SVG, Surveyed};
 
 use crate::exit::{self, Failed};
 use crate::experiment::Experiment;
@@ -22,7 +22,7 @@ use crate::run::{self, Course};
 /// Programs that the shipped experiments start.
 const PROGRAMS: [&str; 2] = ["node", "nginx"];
 /// What neither its survey nor a calibration can be drawn as.
-static LACKING: [&Form; 4] = [&CSV, &SVG, &PNG, &JUNIT];
+static LACKING: [&Form; 3] = [&CSV, &SVG, &JUNIT];
 
 /// Flags of `doctor`.
 #[derive(Debug, Args)]

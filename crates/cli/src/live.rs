@@ -12,7 +12,7 @@ use std::time::Duration;
 use analysis::{Comparison, Conclusion};
 use anstream::{AutoStream, ColorChoice};
 use events::{Stream, What};
-use lab::{Connecting, Doing, News, Progress, Stop, Update};
+use lab::{Connecting, Doing, News, Progress, Update};
 use model::RequestOutcome;
 use model::quantity::many;
 use plan::Plan;
@@ -46,8 +46,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// Begins to show a run: on stderr by what that is, and as `events` on stdout if they are wanted. Keys ask `stop`.
-    pub fn begin(header: &Header, record: PathBuf, stop: Stop, events: bool) -> io::Result<Live> {
+    /// Begins to show a run: on stderr by what that is, and as `events` on stdout if they are wanted.
+    pub fn begin(header: &Header, record: PathBuf, events: bool) -> io::Result<Live> {
         let (screen, woken) = Screen::new(State::of(header.clone()))?;
         let events = events.then(Stream::begin).transpose()?;
         if let Some(stream) = &events {
@@ -57,7 +57,7 @@ impl Live {
         let shared = events.is_some() && io::stdout().is_terminal();
         let renews = !shared && !print::is_quiet() && can_renew();
         let styled = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-        let view = renews.then(|| screen.view(woken, record.join("logs"), stop, styled)).transpose()?;
+        let view = renews.then(|| screen.view(woken, record.join("logs"), styled)).transpose()?;
         let plain = (!shared && !renews && !print::is_quiet()).then(Plain::default);
         Ok(Live { screen, view, plain, events })
     }
@@ -132,7 +132,7 @@ pub struct State {
     pub record: Record,
     /// What follows from the blocks that count; before there is one, from none.
     pub conclusion: Conclusion,
-    /// Seconds since the run began, pauses not counted.
+    /// Seconds since the run began.
     pub elapsed_s: f64,
     /// Seconds that it may still take at the most.
     pub left_s: f64,
@@ -140,8 +140,6 @@ pub struct State {
     pub slices_in_block: u32,
     /// What is under way, in words.
     pub doing: String,
-    /// Whether the run waits, because the user wants it to.
-    pub paused: bool,
     /// Each variant with what its slices gave.
     pub variants: Vec<Trace>,
     /// Requests that there were to send in measured slices.
@@ -177,7 +175,6 @@ impl State {
             left_s,
             slices_in_block: 0,
             doing: "beginning".to_owned(),
-            paused: false,
             latest: (0..variants.len()).collect(),
             variants,
             requests: 0,
@@ -209,7 +206,6 @@ impl State {
 
     /// Seconds since the run began, and those that it may still take, so many after the last update.
     pub fn times(&self, since_s: f64) -> (f64, f64) {
-        let since_s = if self.paused { 0.0 } else { since_s };
         (self.elapsed_s + since_s, (self.left_s - since_s).max(0.0))
     }
 
@@ -235,14 +231,12 @@ impl State {
             News::Event(Event::Slice(slice)) => self.slice(slice),
             News::Event(Event::Captured(_)) => {}
             News::Event(event) => {
-                self.paused &= !matches!(event, Event::Paused { .. });
                 if matches!(event, Event::BlockStarted { .. }) {
                     self.slices_in_block = 0;
                 }
                 self.record.apply(event.clone());
             }
             News::Progress(Progress::Concluded(conclusion)) => self.conclusion = conclusion.clone(),
-            News::Progress(Progress::Pausing) => self.paused = true,
             News::Progress(_) => {}
         }
         if let Some(doing) = doing(self, update.news) {
@@ -369,7 +363,6 @@ pub fn doing(state: &State, news: News<'_>) -> Option<String> {
                 format!("round {round}: capturing {} of {}", captured(kind), state.name(variant))
             }
             Progress::NotExplained(_) => "ending".to_owned(),
-            Progress::Pausing => return None,
         },
     })
 }
@@ -428,7 +421,6 @@ pub fn said(state: &State, news: News<'_>) -> Option<String> {
             format!("{}{bound}", many(chosen.connections.into(), "connection"))
         }
         News::Event(Event::BlockDropped { block, why }) => format!("block {block} dropped: {why}"),
-        News::Event(Event::Paused { seconds: took, .. }) => format!("paused for {}", seconds(*took)),
         News::Event(Event::Ended(ended)) => match &ended.reason {
             EndReason::Void(why) => format!("stopped early, as no further block could give an answer: {why}"),
             // The report that follows begins with it.
@@ -542,7 +534,6 @@ impl Plain {
                 return for_now.is_zero().then(|| state.doing.clone());
             }
             News::Progress(Progress::Preparing { .. }) => return Some(state.doing.clone()),
-            News::Progress(Progress::Pausing) => return Some("paused: nothing is measured".to_owned()),
             News::Progress(Progress::Concluded(conclusion)) => {
                 (self.told_s, self.news) = (state.elapsed_s, false);
                 let estimates = report::so_far(conclusion).into_iter().map(|line| format!("; {line}"));

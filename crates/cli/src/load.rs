@@ -14,7 +14,6 @@ use analysis::Window;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Command, FromArgMatches};
 use foreign::{Came, Difference, Tool};
-use hdr::Clocks;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Doing, LabError, News, Progress, Stop, Update};
 use model::quantity::many;
@@ -29,7 +28,6 @@ use crate::run::{self, Course};
 use crate::{elsewhere, experiment, gate, preflight, print, records, signals, surface};
 
 mod flags;
-mod hdr;
 
 /// What is told when a signal asks to stop.
 const STOPPING: &str = "stopping; once more to leave at once";
@@ -90,7 +88,6 @@ pub fn run(args: &LoadArgs) -> anyhow::Result<u8> {
 }
 
 fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> {
-    let clocks = Clocks::read();
     let (form, limits) = (args.output.form.form(), &args.output.limits);
     print::fits(form, if limits.is_empty() { &print::UNLIMITED } else { &[] })?;
     args.output.out.as_deref().map_or(Ok(()), preflight::record)?;
@@ -101,16 +98,12 @@ fn carry_out(args: &LoadArgs, differences: &[Difference]) -> anyhow::Result<u8> 
     }
     // Before there are files, which Ctrl-C would leave.
     let agreed = elsewhere::agree(&plan, args.yes)?;
-    let hdr = args.output.hdr.as_deref().map(hdr::Log::open).transpose()?;
     let (record, result) = measured((plan, agreed), args, prometheus)?;
     if matches!(record.end(), Some(EndReason::LoadRefused(_))) {
         // Nothing was sent, and a report has nothing to show.
         return run::end(result, exit::USAGE);
     }
-    let logged = hdr.iter().try_for_each(|log| log.write(clocks, &record));
     let code = shown(&record, args, form, differences)?;
-    // What was measured is told, also where a disk is full.
-    logged?;
     run::end(result, code)
 }
 

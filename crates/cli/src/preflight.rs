@@ -97,7 +97,7 @@ pub fn ports(plan: &Plan) -> Result<(), Failed> {
 fn networks(plan: &Plan) -> Result<(), Failed> {
     let links = plan.variants.iter().filter_map(|variant| variant.load.network.as_ref());
     for link in model::distinct(links) {
-        services::Network::make(link, &[])?;
+        services::Network::make(link)?;
     }
     Ok(())
 }

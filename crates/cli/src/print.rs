@@ -101,23 +101,17 @@ pub fn usage(told: &clap::Error) -> u8 {
     u8::try_from(told.exit_code()).unwrap_or(exit::USAGE)
 }
 
-/// Writes data to a file, or to stdout. Colours stay only where stdout is a terminal; what is no text stays as it is.
+/// Writes data to a file, or to stdout. Colours stay only where stdout is a terminal.
 ///
 /// # Errors
 /// If it cannot be written there. A reader of stdout that went away is none.
-pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
+pub fn put(file: Option<&Path>, text: &str) -> Result<(), Failed> {
     let Some(path) = file else {
-        return match str::from_utf8(data) {
-            Ok(text) => self::data(text),
-            Err(_) => {
-                let mut out = io::stdout().lock();
-                written(out.write_all(data).and_then(|()| out.flush()))
-            }
-        };
+        return data(text);
     };
     let opened = File::create(path).and_then(|mut file| {
         // Half a report would be read as a whole one.
-        file.write_all(&plain(data)).inspect_err(|_| remove(path))
+        file.write_all(plain(text).as_bytes()).inspect_err(|_| remove(path))
     });
     opened.map_err(|error| unwritable(&path.display().to_string(), &error))?;
     tell!("written: {}", path.display());
@@ -125,7 +119,7 @@ pub fn put(file: Option<&Path>, data: &[u8]) -> Result<(), Failed> {
 }
 
 /// Removes a file that is incomplete. A device, a pipe, and a link to either (`/dev/stdout`) stay.
-pub fn remove(path: &Path) {
+fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|of| of.is_file()) {
         let _ = fs::remove_file(path);
     }
@@ -190,17 +184,13 @@ pub fn create(path: &Path, content: &[u8], mode: u32) -> Result<(), Failed> {
 /// What a report without limits lacks.
 pub static UNLIMITED: [&Form; 1] = [&report::JUNIT];
 
-/// Refuses, before anything is done for it, a form that what is to be printed on stdout does not have, and a picture on a terminal.
+/// Refuses, before anything is done for it, a form that what is to be printed does not have.
 pub fn fits(form: &Form, lacking: &[&Form]) -> Result<(), Failed> {
-    let refused = |why: &str| Failed::usage(format!("--format {}: {why}", form.name));
-    if lacking.contains(&form) {
-        return Err(refused("there is no such form of it").hint(HAD_BY_ALL));
-    }
-    if form.is_binary && io::stdout().is_terminal() {
-        let failed = refused("a picture is no text for a terminal");
-        return Err(failed.hint("send it into a file with `>`, or on with `|`"));
-    }
-    Ok(())
+    if lacking.contains(&form) { Err(lacks(form).hint(HAD_BY_ALL)) } else { Ok(()) }
+}
+
+fn lacks(form: &Form) -> Failed {
+    Failed::usage(format!("--format {}: there is no such form of it", form.name))
 }
 
 /// Prints a report in a form: to a file without colours, or on stdout.
@@ -211,7 +201,7 @@ pub fn report(report: &dyn Report, form: &Form, file: Option<&Path>) -> anyhow::
 /// Writes a report in a form to a file of ours, without colours and without a word.
 pub fn write(report: &dyn Report, form: &Form, file: &Path) -> anyhow::Result<()> {
     let page = drawn(report, form, Look { width: WIDTH, ground: Ground::Light })?;
-    Ok(record::write_whole(file, &plain(&page))?)
+    Ok(record::write_whole(file, plain(&page).as_bytes())?)
 }
 
 /// Leaves a report in a folder, in each form that people or programs keep. The page first: the others say where it lies.
@@ -238,12 +228,8 @@ const HAD_BY_ALL: &str =
     "--format text, md, html and json are there for every report; junit where there are limits";
 
 /// A report in a form. Text has its colours.
-pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<Vec<u8>, Failed> {
-    let none = || {
-        let message = format!("--format {}: there is no such form of it, or no memory for it", form.name);
-        Failed::usage(message).hint(HAD_BY_ALL)
-    };
-    report::render(report, form, look).ok_or_else(none)
+pub fn drawn(report: &dyn Report, form: &Form, look: Look) -> Result<String, Failed> {
+    report::render(report, form, look).ok_or_else(|| lacks(form).hint(HAD_BY_ALL))
 }
 
 /// In which form a result is printed: the same flags wherever something is.
@@ -267,8 +253,7 @@ impl FormArgs {
         match self.form() {
             form if *form == report::JSON => Ok(true),
             form if *form == report::TEXT => Ok(false),
-            form => Err(Failed::usage(format!("--format {}: there is no such form of it", form.name))
-                .hint("there are text and json")),
+            form => Err(lacks(form).hint("there are text and json")),
         }
     }
 }
@@ -306,12 +291,9 @@ fn forms() -> impl TypedValueParser<Value = &'static Form> {
     PossibleValuesParser::new(names).try_map(|name| Form::named(&name).ok_or("no such form"))
 }
 
-/// Text without colours; what is no text stays as it is.
-fn plain(data: &[u8]) -> Cow<'_, [u8]> {
-    match str::from_utf8(data) {
-        Ok(text) => Cow::Owned(anstream::adapter::strip_str(text).to_string().into_bytes()),
-        Err(_) => Cow::Borrowed(data),
-    }
+/// Text without colours.
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
 }
 
 fn written(result: io::Result<()>) -> Result<(), Failed> {

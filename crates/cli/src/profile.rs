@@ -253,7 +253,7 @@ fn of_file(path: &Path, form: &FormArgs) -> anyhow::Result<u8> {
         Form::Html => flame::page_of_trees(&[(&name, &tree)], unit, &name),
         other => exported(other, &[(name.clone(), &tree)], unit, &name)?,
     };
-    print::put(out, text.as_bytes())?;
+    print::put(out, &text)?;
     Ok(0)
 }
 
@@ -345,7 +345,7 @@ fn compared(args: &DiffArgs) -> anyhow::Result<u8> {
     if let Some(page) = &args.html {
         let trees = [(&*a.name, &a.tree), (&*b.name, &b.tree)];
         let title = format!("{} vs {}", b.name, a.name);
-        print::put(Some(page), flame::page_of_trees(&trees, a.unit, &title).as_bytes())?;
+        print::put(Some(page), &flame::page_of_trees(&trees, a.unit, &title))?;
     }
     let text = match is_json {
         true => model::text::json(explain::difference_json(&comparison, a.unit)),

@@ -46,7 +46,7 @@ pub struct ReportArgs {
     /// Write to this file instead of stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// With svg and png: for a dark page
+    /// With svg: for a dark page
     #[arg(long)]
     dark: bool,
     /// Of files: compare two labels, each given by name, by a unique part of it, or by number
@@ -61,7 +61,7 @@ For people:
 
 For a pull request:
   proofload report latest --format md                      a comment that GitHub takes
-  proofload report latest --format png --out verdict.png   the verdict plot
+  proofload report latest --format svg --out verdict.svg   the verdict plot
 
 For other programs:
   proofload report latest --json                           what is concluded
@@ -74,13 +74,12 @@ Fields: docs/formats.md; `proofload schema --of report` describes the JSON. Exit
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<u8> {
     let form = if args.html { &report::HTML } else { args.form.form() };
-    if args.dark && !form.has_ground {
+    if args.dark && *form != report::SVG {
         let message = "--dark: only the plot has a ground";
-        return Err(Failed::usage(message).hint("add --format svg or --format png").into());
+        return Err(Failed::usage(message).hint("add --format svg").into());
     }
-    match &args.out {
-        Some(out) => print::check_writable(out)?,
-        None => print::fits(form, &[])?,
+    if let Some(out) = &args.out {
+        print::check_writable(out)?;
     }
     if args.what.iter().all(|path| is_foreign(path)) && !args.open {
         return audit(args, form);

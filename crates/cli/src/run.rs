@@ -258,7 +258,7 @@ pub fn carry(mut course: Course<'_>) -> anyhow::Result<(Record, Result<(), LabEr
     print::tell!("record: {}", records::typed(&directory).display());
     let plan = &writer.record().header.plan;
     let exporter = prometheus.map(|at| Exporter::begin(at, plan, stop.clone())).transpose()?;
-    let mut live = Live::begin(&writer.record().header, directory, stop.clone(), events)?;
+    let mut live = Live::begin(&writer.record().header, directory, events)?;
     let screen = live.screen();
     signals::on_first(move || {
         stop.request();

@@ -89,7 +89,7 @@ pub struct CompletionsArgs {
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     complete(args.shell, &mut script);
-    print::put(None, &script)?;
+    print::data(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }
 

@@ -46,4 +46,4 @@ pub use read::{
 };
 pub use tree::{Frame, FunctionValue, Kind, Node, Package, Tree, merge};
 pub use unit::Unit;
-pub use write::{cpuprofile, firefox, folded, speedscope};
+pub use write::{cpuprofile, folded, speedscope};

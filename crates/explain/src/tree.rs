@@ -42,23 +42,21 @@ pub(crate) struct KindRow {
     pub name: &'static str,
     /// Its colour in flame graphs: red, green, blue.
     pub fill: [u8; 3],
-    /// The Firefox Profiler's name of a colour.
-    pub firefox: &'static str,
 }
 
 /// Each kind, in the order in which people read them. No two look alike to people with protanopia, deuteranopia or tritanopia, and black
 /// can be read on each; a test of `flame` holds them to that.
 pub(crate) static KINDS: [KindRow; 10] = [
-    KindRow { kind: Kind::Application, name: "application", fill: [0xf5, 0xa7, 0x42], firefox: "green" },
-    KindRow { kind: Kind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa], firefox: "blue" },
-    KindRow { kind: Kind::Middleware, name: "middleware", fill: [0x2f, 0xae, 0x83], firefox: "lightblue" },
-    KindRow { kind: Kind::Core, name: "Node core", fill: [0xf5, 0xe5, 0x6b], firefox: "yellow" },
-    KindRow { kind: Kind::Native, name: "native", fill: [0xdd, 0x5f, 0x3b], firefox: "orange" },
-    KindRow { kind: Kind::Gc, name: "GC", fill: [0xd5, 0x9b, 0xd8], firefox: "red" },
-    KindRow { kind: Kind::Jit, name: "JIT", fill: [0x6b, 0x80, 0xe6], firefox: "purple" },
-    KindRow { kind: Kind::ThreadPool, name: "thread pool", fill: [0xcd, 0xea, 0xb0], firefox: "magenta" },
-    KindRow { kind: Kind::Kernel, name: "kernel", fill: [0x7b, 0x82, 0x8c], firefox: "brown" },
-    KindRow { kind: Kind::Waiting, name: "waiting", fill: [0xe6, 0xe8, 0xee], firefox: "transparent" },
+    KindRow { kind: Kind::Application, name: "application", fill: [0xf5, 0xa7, 0x42] },
+    KindRow { kind: Kind::Framework, name: "framework", fill: [0x8c, 0xcb, 0xfa] },
+    KindRow { kind: Kind::Middleware, name: "middleware", fill: [0x2f, 0xae, 0x83] },
+    KindRow { kind: Kind::Core, name: "Node core", fill: [0xf5, 0xe5, 0x6b] },
+    KindRow { kind: Kind::Native, name: "native", fill: [0xdd, 0x5f, 0x3b] },
+    KindRow { kind: Kind::Gc, name: "GC", fill: [0xd5, 0x9b, 0xd8] },
+    KindRow { kind: Kind::Jit, name: "JIT", fill: [0x6b, 0x80, 0xe6] },
+    KindRow { kind: Kind::ThreadPool, name: "thread pool", fill: [0xcd, 0xea, 0xb0] },
+    KindRow { kind: Kind::Kernel, name: "kernel", fill: [0x7b, 0x82, 0x8c] },
+    KindRow { kind: Kind::Waiting, name: "waiting", fill: [0xe6, 0xe8, 0xee] },
 ];
 
 impl Kind {

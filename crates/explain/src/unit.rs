@@ -39,11 +39,6 @@ impl Unit {
         self.about().1
     }
 
-    /// Whether it is time.
-    pub fn is_time(self) -> bool {
-        matches!(self, Unit::MicrosPerRequest | Unit::Nanoseconds)
-    }
-
     /// Nanoseconds of a value of one in formats that show time: those of a thousand requests, so that a millisecond is a microsecond of
     /// one request. Where a format has times alone, a byte is a microsecond.
     pub(crate) fn nanoseconds(self) -> f64 {

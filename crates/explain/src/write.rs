@@ -1,16 +1,14 @@
-//! A tree as other tools read it: folded stacks, V8's `.cpuprofile`, and the files of the Firefox Profiler and of speedscope. Values go out
-//! as text or JSON; nothing is written to a disk here.
+//! A tree as other tools read it: folded stacks, V8's `.cpuprofile`, and the files of speedscope. Values go out as text or JSON; nothing is
+//! written to a disk here.
 //!
 //! A tree has no times: where a format wants them, calls stand one after the other, each as long as its value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use indexmap::IndexSet;
 use serde_json::{Value, json};
 
-use crate::tree::{KINDS, KindRow};
-use crate::{Frame, Kind, Node, Package, Tree, Unit, merge};
+use crate::{Frame, Package, Tree, Unit};
 
 /// A function with its place, for formats that have only one text for it: `handle lib/router.js:12 express@5.1.0`.
 fn label(frame: &Frame) -> String {
@@ -32,16 +30,6 @@ fn path(frame: &Frame) -> String {
     match &frame.package {
         Some(package) if !frame.file.is_empty() => format!("node_modules/{}/{}", package.name, frame.file),
         _ => frame.file.clone(),
-    }
-}
-
-/// `name@version/file` where both the version and the file are known; else as [`path`].
-fn path_with_version(frame: &Frame) -> String {
-    match &frame.package {
-        Some(Package { name, version: Some(version) }) if !frame.file.is_empty() => {
-            format!("{name}@{version}/{}", frame.file)
-        }
-        _ => path(frame),
     }
 }
 
@@ -221,138 +209,6 @@ fn events(tree: &Tree, first: usize) -> (Vec<Value>, f64) {
         }
     }
     (events, at)
-}
-
-/// Version of the format that is written.
-pub const PROCESSED_VERSION: u32 = 62;
-/// Version of the format of Firefox that it is based on.
-const GECKO_VERSION: u32 = 24;
-const NS_PER_MS: f64 = 1e6;
-
-/// Trees as threads of one profile of the Firefox Profiler, each under its name: tables by column, shared by all threads. Of bytes each is
-/// a millisecond. The profiler brings older versions up to its own, so this one stays readable.
-///
-/// Written here and not by the crate `fxprof-processed-profile`: that one records samples as they come, with whole numbers as their weight,
-/// and a finished tree has fractions of microseconds.
-pub fn firefox(trees: &[(String, &Tree)], unit: Unit) -> Value {
-    let mut tables = Tables::default();
-    let threads = trees.iter().enumerate();
-    let threads: Vec<Value> =
-        threads.map(|(index, (name, tree))| tables.thread(index, name, (tree, unit))).collect();
-    let category =
-        |row: &KindRow| json!({ "name": row.name, "color": row.firefox, "subcategories": ["Other"] });
-    let categories: Vec<Value> = KINDS.iter().map(category).collect();
-    json!({
-        "meta": {
-            "version": GECKO_VERSION, "preprocessedProfileVersion": PROCESSED_VERSION, "product": "proofload",
-            "interval": 1, "startTime": 0, "processType": 0, "stackwalk": 1, "debug": false,
-            "symbolicated": true, "usesOnlyOneStackType": true, "sourceCodeIsNotOnSearchfox": true,
-            "categories": categories,
-            "markerSchema": [], "pausedRanges": [],
-            "extensions": { "length": 0, "baseURL": [], "id": [], "name": [] },
-            "sampleUnits": { "time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs" },
-        },
-        "libs": [], "pages": [], "counters": [], "profilerOverhead": [],
-        "shared": tables.shared(),
-        "threads": threads,
-    })
-}
-
-#[derive(Default)]
-struct Tables {
-    functions: IndexSet<Frame>,
-    /// Caller and function.
-    stacks: Vec<(Option<usize>, usize)>,
-}
-
-impl Tables {
-    fn thread(&mut self, index: usize, name: &str, (tree, unit): (&Tree, Unit)) -> Value {
-        let (one, weight_type) = match unit.is_time() {
-            true => (unit.nanoseconds() / NS_PER_MS, "tracing-ms"),
-            false => (1.0, "bytes"),
-        };
-        // In canonical form: each place has a function that there is.
-        let tree = merge(&[(tree, 1.0)]);
-        let function = |frame: &Frame| self.functions.insert_full(frame.clone()).0;
-        let functions: Vec<usize> = tree.frames.iter().map(function).collect();
-        let first = self.stacks.len();
-        let stack = |node: &Node| (node.parent.map(|caller| first + caller), functions[node.frame]);
-        self.stacks.extend(tree.nodes.iter().map(stack));
-        let took = tree.nodes.iter().enumerate().filter(|(_, node)| counts(node.self_value));
-        let (stacks, weights): (Vec<usize>, Vec<f64>) =
-            took.map(|(place, node)| (first + place, node.self_value * one)).unzip();
-        let length = |weight: &f64| if unit.is_time() { *weight } else { 1.0 };
-        let mut times = vec![0.0];
-        times.extend(weights.iter().map(length));
-        times.truncate(weights.len());
-        json!({
-            "name": name,
-            "isMainThread": true,
-            "processType": "default", "processName": name, "processStartupTime": 0,
-            "processShutdownTime": null, "registerTime": 0, "unregisterTime": null,
-            "pausedRanges": [], "showMarkersInTimeline": false,
-            "pid": (index + 1).to_string(), "tid": (index + 1).to_string(),
-            "samples": {
-                "length": stacks.len(),
-                "weightType": weight_type,
-                "stack": stacks,
-                "timeDeltas": times,
-                "weight": weights,
-            },
-            "markers": {
-                "length": 0, "category": [], "data": [], "endTime": [], "name": [], "phase": [],
-                "startTime": [],
-            },
-        })
-    }
-
-    fn shared(&self) -> Value {
-        let (mut texts, mut files) = (IndexSet::new(), IndexSet::new());
-        let mut text = |text: &str| texts.insert_full(text.to_owned()).0;
-        let named = |frame: &Frame| {
-            let path = path_with_version(frame);
-            (text(&frame.function), (!path.is_empty()).then(|| files.insert_full(text(&path)).0))
-        };
-        let (names, sources): (Vec<usize>, Vec<Option<usize>>) = self.functions.iter().map(named).unzip();
-        let count = self.functions.len();
-        let of_each = |of: fn(&Frame) -> Value| self.functions.iter().map(of).collect::<Vec<_>>();
-        let category = |frame: &Frame| json!(frame.kind as usize);
-        let scripted =
-            |frame: &Frame| json!(!matches!(frame.kind, Kind::Native | Kind::Kernel | Kind::Gc | Kind::Jit));
-        let lines = of_each(|frame| json!((frame.line > 0).then_some(frame.line)));
-        let (prefix, frame): (Vec<Option<usize>>, Vec<usize>) = self.stacks.iter().copied().unzip();
-        json!({
-            "stringArray": texts.iter().collect::<Vec<_>>(),
-            "sources": table(
-                files.len(),
-                json!({ "filename": files.iter().collect::<Vec<_>>() }),
-                &json!({ "id": null, "startLine": 1, "startColumn": 1, "sourceMapURL": null }),
-            ),
-            "funcTable": table(
-                count,
-                json!({ "name": names, "source": sources, "isJS": of_each(scripted), "lineNumber": lines }),
-                &json!({ "relevantForJS": false, "resource": -1, "columnNumber": null }),
-            ),
-            "frameTable": table(
-                count,
-                json!({ "func": (0..count).collect::<Vec<_>>(), "category": of_each(category), "line": lines }),
-                &json!({ "address": -1, "inlineDepth": 0, "subcategory": 0, "nativeSymbol": null,
-                         "innerWindowID": 0, "column": null }),
-            ),
-            "stackTable": { "length": self.stacks.len(), "prefix": prefix, "frame": frame },
-            "resourceTable": { "length": 0, "lib": [], "name": [], "host": [], "type": [] },
-            "nativeSymbols": { "length": 0, "libIndex": [], "address": [], "name": [], "functionSize": [] },
-        })
-    }
-}
-
-/// A table by column: those that it has, and those in which all of its rows are alike.
-fn table(length: usize, mut columns: Value, alike: &Value) -> Value {
-    for (name, value) in alike.as_object().into_iter().flatten() {
-        columns[name] = json!(vec![value; length]);
-    }
-    columns["length"] = json!(length);
-    columns
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proofload_explain::{
     CpuProfile, Cut, Frame, HeapProfile, Kind, Naming, NativeProfile, Node, Profile, Source, Tree, Unit,
-    Window, cpu_tree, cpuprofile, firefox, folded, heap_tree, merge, native_tree, read_any,
+    Window, cpu_tree, cpuprofile, folded, heap_tree, merge, native_tree, read_any, speedscope,
 };
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn everything(bytes: &[u8]) {
         let mut nodes = tree.nodes.iter().enumerate();
         assert!(nodes.all(|(index, node)| node.parent.is_none_or(|parent| parent < index)));
         folded(&tree, Unit::Nanoseconds);
-        firefox(&[("x".to_owned(), &tree)], Unit::Nanoseconds);
+        speedscope(&[("x".to_owned(), &tree)], Unit::Nanoseconds);
         tree.bottom_up(50);
         let again = cpuprofile(&tree, Unit::Nanoseconds).to_string();
         CpuProfile::read(again.as_bytes()).expect("ours can be read");

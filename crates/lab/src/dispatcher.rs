@@ -92,8 +92,6 @@ struct Dispatcher<'a> {
     environment: &'a mut dyn Environment,
     watch: Watch<'a>,
     began_s: f64,
-    /// For how long the run was paused since then.
-    paused_s: f64,
     block: u32,
     /// When the block under way began, in seconds of the budget.
     block_began_s: f64,
@@ -128,7 +126,6 @@ impl<'a> Dispatcher<'a> {
             environment,
             watch,
             began_s,
-            paused_s: 0.0,
             block: 0,
             block_began_s: 0.0,
             waiting: Vec::new(),
@@ -197,7 +194,6 @@ impl<'a> Dispatcher<'a> {
         self.settle_rate()?;
         self.settle_capacity()?;
         loop {
-            self.pause_if_wanted()?;
             self.connect()?;
             self.block += 1;
             let is_whole = match self.run_block() {
@@ -410,12 +406,11 @@ impl<'a> Dispatcher<'a> {
         self.environment.load(variant, SliceSpec { kind, until, open })
     }
 
-    /// Tells what is done next, unless the user wants the run to wait before.
+    /// Tells what is done next.
     ///
     /// # Errors
     /// [`Failure::OutOfBudget`] if the budget is over: a block that takes longer than those before it is not waited for.
     fn begin(&mut self, doing: Doing, variant: usize) -> Result<()> {
-        self.pause_if_wanted()?;
         if self.has_budget() && self.left_s() < -self.grace_s() {
             return Err(Failure::OutOfBudget);
         }
@@ -488,7 +483,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn elapsed_s(&mut self) -> f64 {
-        self.environment.now_s() - self.began_s - self.paused_s
+        self.environment.now_s() - self.began_s
     }
 
     /// Whether the budget limits what is under way: not captures, nor what measures for as long as the plan says.

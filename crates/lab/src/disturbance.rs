@@ -1,5 +1,5 @@
-//! How much of a block's time was taken from the run, by the machine's counters and by pauses that the user made, and when that is too
-//! much; and whether generators that load together began together. Pure.
+//! How much of a block's time was taken from the run, by the machine's counters, and when that is too much; and whether generators that
+//! load together began together. Pure.
 //!
 //! Must not: look at anything that belongs to a variant (counts, times, errors, what services used), or treat variants unlike. Where
 //! two variants do not differ they could change places and the very same blocks would be dropped, so that dropping makes no
@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use analysis::checks::{late_begin, processors};
-use model::quantity::{micros, share, span};
+use model::quantity::{micros, share};
 use record::{Block, Environment, MachineUse, Slice, Trial};
 
 /// CPU steal in a block that counts, at the most, as a share of the CPU time.
@@ -26,10 +26,6 @@ const GROSS_OTHERS_SHARE: f64 = 0.2;
 /// times, so with two of them it is a tenth on each.
 const GROSS_THROTTLED_SHARE: f64 = 0.2;
 
-/// Time for which the user may have a block wait that counts, in seconds. Meanwhile services do nothing, and what their warm-up had
-/// made warm cools down: nobody knows how fast, but servers in wait free memory, and close connections, within some seconds.
-pub const PAUSED_MAX_S: f64 = 3.0;
-
 /// What was taken from a block, as shares of its measured time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Taken {
@@ -41,8 +37,6 @@ pub struct Taken {
     pub by_others: f64,
     /// Of the windows, from 0 (above 1 where several processors were held back): what a quota of CPU time cost.
     pub by_quota: f64,
-    /// For how long the user had it wait while its trials lived, in seconds.
-    pub paused_s: f64,
 }
 
 impl Taken {
@@ -54,7 +48,7 @@ impl Taken {
         let length_ns = |slice: &Slice| slice.counts.wall_ns() as f64;
         let total_ns: f64 = slices.iter().map(|slice| length_ns(slice)).sum();
         if total_ns <= 0.0 {
-            return Taken { paused_s: block.paused_s, ..Taken::default() };
+            return Taken::default();
         }
         // What every trial of a pass tells happened once.
         let told = if turns { block.trials.len().max(1) as f64 } else { 1.0 };
@@ -73,7 +67,6 @@ impl Taken {
                 steal_elsewhere: if host.is_none() { elsewhere(&slices) } else { BTreeMap::new() },
                 by_others: share(|machine| machine.strangers_cpu_ns) / processors as f64,
                 by_quota: share(|machine| machine.throttled_ns),
-                paused_s: block.paused_s,
             }
         };
         machines.hosts.keys().map(|host| taken_on(Some(host))).fold(taken_on(None), Taken::worse)
@@ -85,7 +78,6 @@ impl Taken {
             steal_elsewhere: self.steal_elsewhere,
             by_others: self.by_others.max(other.by_others),
             by_quota: self.by_quota.max(other.by_quota),
-            paused_s: self.paused_s,
         }
     }
 
@@ -99,8 +91,6 @@ impl Taken {
             (self.by_quota > GROSS_THROTTLED_SHARE).then(|| {
                 format!("a quota of CPU time held the run back for {} of the time", percent(self.by_quota))
             }),
-            (self.paused_s > PAUSED_MAX_S)
-                .then(|| format!("the run was paused for {} while services lived", span(self.paused_s))),
         ];
         let elsewhere = self.steal_elsewhere.iter().filter(|(_, share)| **share > GROSS_STEAL_SHARE);
         let elsewhere = elsewhere

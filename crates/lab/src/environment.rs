@@ -155,22 +155,9 @@ pub trait Environment {
     /// Seconds since any fixed point.
     fn now_s(&mut self) -> f64;
 
-    /// Whether the user wants the run to wait before the next slice.
-    fn is_pause_wanted(&mut self) -> bool {
-        false
-    }
-
     /// Whether the user wants the run to end. What was measured until then is kept where nothing is compared.
     fn is_stop_wanted(&mut self) -> bool {
         false
-    }
-
-    /// Waits until the user wants to go on, while whatever lives stays as it is.
-    ///
-    /// # Errors
-    /// If the user interrupts.
-    fn wait_for_user(&mut self) -> Result<()> {
-        Ok(())
     }
 
     /// Connects all generators that are processes of their own, or those of them that are gone once more. Nothing where there are none.

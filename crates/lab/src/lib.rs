@@ -18,7 +18,7 @@ mod url;
 
 pub use destinations::{Destinations, LookUp};
 pub use dispatcher::{Doing, LabError, News, Progress, Update, Watch, capture_only, run};
-pub use disturbance::{PAUSED_MAX_S, Taken};
+pub use disturbance::Taken;
 pub use environment::{
     CaptureSpec, Connected, Connecting, Environment, Failure, Lost, SliceSpec, Start, Turn, elapsed,
 };

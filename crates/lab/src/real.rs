@@ -177,17 +177,8 @@ impl Environment for RealEnvironment {
         self.began.elapsed().as_secs_f64()
     }
 
-    fn is_pause_wanted(&mut self) -> bool {
-        self.stop.is_paused() && !self.stop.is_requested()
-    }
-
     fn is_stop_wanted(&mut self) -> bool {
         self.stop.is_requested()
-    }
-
-    fn wait_for_user(&mut self) -> Result<()> {
-        self.stop.wait_while_paused();
-        if self.stop.is_requested() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
     fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected> {
@@ -225,7 +216,7 @@ impl Environment for RealEnvironment {
         let plan = Arc::clone(&self.plan);
         let variant = &plan.variants[start.variant];
         let began = Instant::now();
-        let network = network(&variant.load, &self.division.generator)?;
+        let network = network(&variant.load)?;
         let reached = plan.generators.address.unwrap_or(LOOPBACK);
         let entry = network.as_ref().map_or(reached, Network::address);
         let loaded = self.loaded_of(start.variant, variant)?;

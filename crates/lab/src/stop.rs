@@ -1,11 +1,11 @@
-//! The user's wish to stop, or to pause, as it reaches whatever is under way.
+//! The user's wish to stop, as it reaches whatever is under way.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Counts;
 
-/// A wish to stop or to pause, shared between whoever hears the user and the lab.
+/// A wish to stop, shared between whoever hears the user and the lab.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Shared>);
 
@@ -14,45 +14,20 @@ struct Shared {
     wanted: AtomicBool,
     /// Ends the slice under way early, and tells how far it is.
     slice: Mutex<Option<load::Handle>>,
-    paused: Mutex<bool>,
-    /// Told when a pause ends, by its end or by the wish to stop.
-    go_on: Condvar,
 }
 
 impl Stop {
-    /// Asks to stop: the slice under way ends early and nothing new is begun. Ends a pause.
+    /// Asks to stop: the slice under way ends early and nothing new is begun.
     pub fn request(&self) {
         self.0.wanted.store(true, Ordering::SeqCst);
         if let Some(slice) = self.slice().as_ref() {
             slice.stop();
         }
-        // Under the lock, so that who is about to wait does not miss it.
-        let _paused = self.paused();
-        self.0.go_on.notify_all();
     }
 
     /// Whether somebody asked.
     pub fn is_requested(&self) -> bool {
         self.0.wanted.load(Ordering::SeqCst)
-    }
-
-    /// Asks to pause before the next slice, or to go on.
-    pub fn set_paused(&self, paused: bool) {
-        *self.paused() = paused;
-        self.0.go_on.notify_all();
-    }
-
-    /// Whether a pause is asked for.
-    pub fn is_paused(&self) -> bool {
-        *self.paused()
-    }
-
-    /// Waits as long as a pause is asked for, and nobody asks to stop.
-    pub(crate) fn wait_while_paused(&self) {
-        let mut paused = self.paused();
-        while *paused && !self.is_requested() {
-            paused = self.0.go_on.wait(paused).unwrap_or_else(PoisonError::into_inner);
-        }
     }
 
     /// Complete responses so far in the slice under way, or in the last one; 0 where load comes from other processes.
@@ -78,9 +53,5 @@ impl Stop {
     fn slice(&self) -> MutexGuard<'_, Option<load::Handle>> {
         // The guarded value is whole at every moment, so a panic elsewhere does not spoil it.
         self.0.slice.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn paused(&self) -> MutexGuard<'_, bool> {
-        self.0.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,6 @@ mod failing;
 mod generators;
 mod latency;
 mod measured;
-mod paused;
 mod rules;
 mod slices;
 mod young;

@@ -36,7 +36,7 @@ pub enum Event {
     BlockEnded {
         /// Number of the block.
         block: u32,
-        /// How long the block took, in seconds, without the time in which it was paused.
+        /// How long the block took, in seconds.
         seconds: f64,
     },
     /// A block counts for nothing, for a reason that has nothing to do with what was measured in it. One in which a generator was lost has no
@@ -46,13 +46,6 @@ pub enum Event {
         block: u32,
         /// What machine or generators did meanwhile, in words with figures.
         why: String,
-    },
-    /// The user had the run wait between two slices, or between two blocks. Nothing was measured meanwhile, and the budget did not run.
-    Paused {
-        /// Number of the block under way, or of the last one; 0 before the first.
-        block: u32,
-        /// For how long, in seconds.
-        seconds: f64,
     },
     /// The rate that all variants get in open loop was settled.
     RateChosen(RateChosen),
@@ -336,7 +329,7 @@ pub struct Allocation {
 pub struct Ended {
     /// Why.
     pub reason: EndReason,
-    /// Length of the run in seconds, without the time in which it was paused.
+    /// Length of the run in seconds.
     pub seconds: f64,
 }
 

@@ -39,8 +39,6 @@ pub struct Record {
     pub allocation: Option<Allocation>,
     /// The block at which the last look is taken, once settled.
     pub blocks_planned: Option<u32>,
-    /// The times in which the user had the run wait, in order and in seconds, those between blocks included.
-    pub pauses_s: Vec<f64>,
     /// What was captured to explain what the blocks show, in order.
     pub captures: Vec<Capture>,
     /// How the run ended; `None` for a run that was killed, or is still going on.
@@ -60,8 +58,6 @@ pub struct Block {
     pub trials: Vec<Trial>,
     /// How long it took in seconds; `None` while it is unfinished.
     pub seconds: Option<f64>,
-    /// For how long it was paused while its trials lived, in seconds.
-    pub paused_s: f64,
     /// Why it counts for nothing; `None` for those that count.
     pub dropped: Option<String>,
 }
@@ -118,7 +114,6 @@ impl Record {
             cores: None,
             allocation: None,
             blocks_planned: None,
-            pauses_s: Vec::new(),
             captures: Vec::new(),
             ended: None,
             damage: Vec::new(),
@@ -162,14 +157,6 @@ impl Record {
             Event::BlockDropped { block, why } => {
                 let found = self.block_mut(block).ok_or_else(|| format!("the dropping of block {block}"))?;
                 found.dropped = Some(why);
-            }
-            Event::Paused { block, seconds } => {
-                self.pauses_s.push(seconds);
-                // Where nothing lives, nothing cools down.
-                let lives = |found: &&mut Block| found.trials.iter().any(|trial| trial.ended.is_none());
-                if let Some(found) = self.block_mut(block).filter(lives) {
-                    found.paused_s += seconds;
-                }
             }
             Event::RateChosen(rate) => self.rate = Some(rate),
             Event::ConnectionsChosen(chosen) => self.connections = Some(chosen),

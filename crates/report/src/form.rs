@@ -62,61 +62,44 @@ pub struct Form {
     pub aliases: &'static [&'static str],
     /// In a few words.
     pub about: &'static str,
-    /// Whether it is no text.
-    pub is_binary: bool,
-    /// Whether it stands on a ground, light or dark.
-    pub has_ground: bool,
-    draw: fn(&dyn Report, Look) -> Option<Vec<u8>>,
+    draw: fn(&dyn Report, Look) -> Option<String>,
 }
 
 const fn form(
     name: &'static str,
     about: &'static str,
-    draw: fn(&dyn Report, Look) -> Option<Vec<u8>>,
+    draw: fn(&dyn Report, Look) -> Option<String>,
 ) -> Form {
-    Form { name, aliases: &[], about, is_binary: false, has_ground: false, draw }
+    Form { name, aliases: &[], about, draw }
 }
 
 /// Text, the usual one.
 pub static TEXT: Form =
-    form("text", "For a terminal", |report, look| Some(text(&report.document(), look.width).into_bytes()));
+    form("text", "For a terminal", |report, look| Some(text(&report.document(), look.width)));
 /// Markdown.
 pub static MARKDOWN: Form = Form {
     aliases: &["markdown"],
-    ..form("md", "For a pull request", |report, _| Some(markdown(&report.document()).into_bytes()))
+    ..form("md", "For a pull request", |report, _| Some(markdown(&report.document())))
 };
 /// JSON.
 pub static JSON: Form =
-    form("json", "For other programs", |report, _| Some(model::text::json(report.data()).into_bytes()));
+    form("json", "For other programs", |report, _| Some(model::text::json(report.data())));
 /// One page of HTML.
 pub static HTML: Form = form("html", "For a browser: one page that needs nothing but itself", |report, _| {
     let page = report.page().map(|data| page_of(&data));
-    Some(page.unwrap_or_else(|| html(&report.document(), report.plot().as_ref())).into_bytes())
+    Some(page.unwrap_or_else(|| html(&report.document(), report.plot().as_ref())))
 });
 /// CSV.
-pub static CSV: Form =
-    form("csv", "Figures, for spreadsheets", |report, _| Some(csv(&report.figures()?).into_bytes()));
-/// The verdict plot, as text that browsers draw.
-pub static SVG: Form = Form {
-    has_ground: true,
-    ..form("svg", "The verdict plot, for pages", |report, look| {
-        Some(report.plot()?.svg(look.ground).into_bytes())
-    })
-};
-/// The same as pixels.
-pub static PNG: Form = Form {
-    has_ground: true,
-    is_binary: true,
-    ..form("png", "The verdict plot, for pasting", |report, look| report.plot()?.png(look.ground))
-};
-
+pub static CSV: Form = form("csv", "Figures, for spreadsheets", |report, _| Some(csv(&report.figures()?)));
+/// The verdict plot.
+pub static SVG: Form =
+    form("svg", "The verdict plot, for pages", |report, look| Some(report.plot()?.svg(look.ground)));
 /// JUnit's XML.
-pub static JUNIT: Form = form("junit", "The limits of a gate as test cases, for CI servers", |report, _| {
-    report.junit().map(String::into_bytes)
-});
+pub static JUNIT: Form =
+    form("junit", "The limits of a gate as test cases, for CI servers", |report, _| report.junit());
 
 /// All forms.
-pub static FORMS: [&Form; 8] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &PNG, &JUNIT];
+pub static FORMS: [&Form; 7] = [&TEXT, &MARKDOWN, &JSON, &HTML, &CSV, &SVG, &JUNIT];
 
 impl Form {
     /// The form of that name.
@@ -131,7 +114,7 @@ impl PartialEq for Form {
     }
 }
 
-/// A report in a form; `None` where it has no such form, or there is no memory for a picture. Text has its colours.
-pub fn render(report: &dyn Report, form: &Form, look: Look) -> Option<Vec<u8>> {
+/// A report in a form; `None` where it has no such form. Text has its colours.
+pub fn render(report: &dyn Report, form: &Form, look: Look) -> Option<String> {
     (form.draw)(report, look)
 }

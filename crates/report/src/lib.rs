@@ -29,7 +29,7 @@ pub use advice::Advice;
 pub use calibration::{Calibrated, Surveyed};
 pub use experiment::answer::{compared_as, known, so_far};
 pub use experiment::{Measured, REPORT_PAGE, schema};
-pub use form::{CSV, FORMS, Form, HTML, JSON, JUNIT, Look, MARKDOWN, PNG, Report, SVG, TEXT, render};
+pub use form::{CSV, FORMS, Form, HTML, JSON, JUNIT, Look, MARKDOWN, Report, SVG, TEXT, render};
 pub use gate::Gated;
 pub use markdown::markdown;
 pub use model::document::Document;

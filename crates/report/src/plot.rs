@@ -1,7 +1,7 @@
 //! The verdict plot: each comparison's interval against the margin on one axis, as a picture that stands still, for pasting.
 //!
-//! SVG and PNG are the same drawing. It says what the other forms say, in their words, and is the same for the same record on every
-//! machine: letters come from a typeface that is part of the program. Of an invalid comparison it shows no number.
+//! It says what the other forms say, in their words, and is the same for the same record on every machine. Of an invalid comparison it shows
+//! no number.
 //!
 //! ```text
 //!   title
@@ -18,7 +18,7 @@ use plan::Figure;
 use record::Record;
 use stats::Interval;
 
-use self::drawing::{Colour, Drawing, Font, Hold, Shape, Text};
+use self::drawing::{Colour, Drawing, Hold, Shape, Text, cut, text_width, wrapped};
 use crate::axis::{Axis, Mark, round_step};
 use crate::experiment::capacity::lines;
 use crate::experiment::{Measured, answer, processor, repeat};
@@ -95,11 +95,6 @@ impl Plot {
     /// As SVG, 700 wide, without script, link or image.
     pub fn svg(&self, ground: Ground) -> String {
         drawing::svg(&laid_out(self), ground)
-    }
-
-    /// As PNG, twice as many pixels as the SVG is wide and high; `None` where memory does not suffice.
-    pub fn png(&self, ground: Ground) -> Option<Vec<u8>> {
-        drawing::png(&laid_out(self), ground)
     }
 }
 
@@ -185,7 +180,6 @@ struct Ruler {
 
 /// A drawing that grows downwards.
 struct Sheet {
-    font: Font,
     shapes: Vec<Shape>,
     /// How far down it goes.
     y: f64,
@@ -193,8 +187,8 @@ struct Sheet {
 
 /// The whole plot.
 fn laid_out(plot: &Plot) -> Drawing {
-    let mut sheet = Sheet { font: Font::new(), shapes: Vec::new(), y: MARGIN };
-    for text in sheet.font.lines(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
+    let mut sheet = Sheet { shapes: Vec::new(), y: MARGIN };
+    for text in wrapped(&line(&plot.title), TITLE_SIZE, RIGHT - MARGIN, TITLE_LINES) {
         sheet.y += TITLE_SIZE;
         sheet.text((MARGIN, sheet.y), TITLE_SIZE, INK, &text);
         sheet.y += 6.0;
@@ -206,7 +200,7 @@ fn laid_out(plot: &Plot) -> Drawing {
     }
     let spans: Vec<_> = shown.iter().filter_map(|row| row.span).collect();
     let axis = (!spans.is_empty()).then(|| axis_of(&spans, plot.margin));
-    let ruler = axis.map(|axis| Ruler { axis, marks: sheet.apart(axis), margin: plot.margin });
+    let ruler = axis.map(|axis| Ruler { axis, marks: apart(axis), margin: plot.margin });
     shown.iter().for_each(|row| sheet.row(row, ruler.as_ref()));
     if let Some(ruler) = &ruler {
         sheet.named(ruler);
@@ -233,6 +227,20 @@ fn laid_out(plot: &Plot) -> Drawing {
     }
 }
 
+/// The marks whose names do not run into each other: from no difference outwards.
+fn apart(axis: Axis) -> Vec<Mark> {
+    let (below, above): (Vec<Mark>, Vec<Mark>) = axis.marks().into_iter().partition(|mark| mark.ratio < 1.0);
+    let width = |mark: &Mark| text_width(&mark.label, SMALL_SIZE);
+    let mut kept: Vec<Mark> = Vec::new();
+    for mark in above.into_iter().chain(below.into_iter().rev()) {
+        let apart = |other: &Mark| (x(axis, mark.ratio) - x(axis, other.ratio)).abs();
+        if kept.iter().all(|other| apart(other) >= (width(&mark) + width(other)) / 2.0 + 8.0) {
+            kept.push(mark);
+        }
+    }
+    kept
+}
+
 impl Sheet {
     fn text(&mut self, at: (f64, f64), size: f64, fill: Colour, text: &str) {
         self.held(at, size, (fill, Hold::Begin), text);
@@ -249,7 +257,7 @@ impl Sheet {
 
     /// A line below everything so far.
     fn small(&mut self, text: &str) {
-        for text in self.font.lines(&line(text), SMALL_SIZE, RIGHT - MARGIN, 2) {
+        for text in wrapped(&line(text), SMALL_SIZE, RIGHT - MARGIN, 2) {
             self.y += SMALL_SIZE + 5.0;
             self.text((MARGIN, self.y), SMALL_SIZE, FAINT, &text);
         }
@@ -272,33 +280,18 @@ impl Sheet {
     fn named(&mut self, ruler: &Ruler) {
         for Mark { ratio, label } in &ruler.marks {
             // Those at the ends would reach over them.
-            let half = self.font.width(label, SMALL_SIZE) / 2.0;
+            let half = text_width(label, SMALL_SIZE) / 2.0;
             let x = x(ruler.axis, *ratio).clamp(MARGIN + half, AXIS.1 + MARGIN - half);
             self.held((x, self.y + 16.0), SMALL_SIZE, (FAINT, Hold::Middle), label);
         }
         self.y += 26.0;
     }
 
-    /// The marks whose names do not run into each other: from no difference outwards.
-    fn apart(&self, axis: Axis) -> Vec<Mark> {
-        let (below, above): (Vec<Mark>, Vec<Mark>) =
-            axis.marks().into_iter().partition(|mark| mark.ratio < 1.0);
-        let width = |mark: &Mark| self.font.width(&mark.label, SMALL_SIZE);
-        let mut kept: Vec<Mark> = Vec::new();
-        for mark in above.into_iter().chain(below.into_iter().rev()) {
-            let apart = |other: &Mark| (x(axis, mark.ratio) - x(axis, other.ratio)).abs();
-            if kept.iter().all(|other| apart(other) >= (width(&mark) + width(other)) / 2.0 + 8.0) {
-                kept.push(mark);
-            }
-        }
-        kept
-    }
-
     fn row(&mut self, row: &Row, ruler: Option<&Ruler>) {
         let fill = colour_of(row.outcome);
         let (label, lane) = (self.y + 20.0, self.y + 38.0);
-        let word = self.font.width(&row.word, FIGURE_SIZE);
-        let named = self.font.cut(&line(&row.name), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
+        let word = text_width(&row.word, FIGURE_SIZE);
+        let named = cut(&line(&row.name), LABEL_SIZE, RIGHT - MARGIN - word - 16.0);
         self.text((MARGIN, label), LABEL_SIZE, INK, &named);
         self.held((RIGHT, label), FIGURE_SIZE, (fill, Hold::End), &row.word);
         let mut begin = MARGIN;
@@ -307,7 +300,7 @@ impl Sheet {
             self.interval(ruler.axis, span, (lane, fill));
             begin = FIGURES;
         }
-        let told = self.font.cut(&line(&row.told), FIGURE_SIZE, RIGHT - begin);
+        let told = cut(&line(&row.told), FIGURE_SIZE, RIGHT - begin);
         self.text((begin, lane + 4.5), FIGURE_SIZE, INK, &told);
         self.y += ROW;
     }

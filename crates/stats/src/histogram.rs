@@ -11,12 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod bands;
 mod encoding;
-mod interval_log;
 mod packed;
 mod table;
 
 pub use bands::{Band, quantile_bands};
-pub use interval_log::{IntervalLog, Tag};
 use packed::{Packed, lowest};
 use table::{Table, both};
 

@@ -33,7 +33,7 @@ pub use change::{CHANGE_LEVEL, CHANGE_POINTS_MAX, CHANGE_SIDE_MIN, Change, Measu
 pub use error::Error;
 pub use estimate::{Estimate, Interval, MeanInterval, Welch, lag1, mean, welch, wilson};
 pub use factorial::{COMBINATIONS_MAX, Contrast, Factor, Term, contrasts};
-pub use histogram::{Band, HIGHEST_NS, IntervalLog, Latencies, Quantile, Tag, quantile_bands};
+pub use histogram::{Band, HIGHEST_NS, Latencies, Quantile, quantile_bands};
 pub use looks::{ALPHA, BLOCKS_MAX, BLOCKS_MIN, COMPARISONS_MAX, Looks};
 pub use max_t::{EXACT_BLOCKS_MAX, JOINT_BLOCKS_MIN, joint_t};
 pub use median::{median, middle_by};

@@ -4,10 +4,10 @@
 
 use analysis::{Comparison, Outcome};
 use anstyle::{AnsiColor, Style};
-use report::{count, micros, rate, seconds, share};
+use report::{count, micros, rate, share};
 use unicode_width::UnicodeWidthStr;
 
-use super::screen::{Shown, Wish};
+use super::screen::Shown;
 use super::{PERCENT, State, Trace};
 
 /// From this height on parts have an empty line between them.
@@ -117,16 +117,10 @@ fn place(frame: Frame<'_>, width: usize) -> Line {
 }
 
 fn doing(frame: Frame<'_>) -> Line {
-    let Frame { state, shown, since_s, .. } = frame;
-    let text = match shown.wish {
-        Wish::Stop => "stopping: services are ended, then the report is drawn".to_owned(),
-        _ if state.paused => {
-            format!("paused for {}: nothing is measured; p goes on", seconds(since_s.floor().max(1.0)))
-        }
-        Wish::Pause => format!("{}; pausing when that is done", state.doing),
-        Wish::None => return vec![span(&state.doing, PLAIN)],
-    };
-    vec![span(text, WARN)]
+    match frame.shown.stops {
+        true => vec![span("stopping: services are ended, then the report is drawn", WARN)],
+        false => vec![span(&frame.state.doing, PLAIN)],
+    }
 }
 
 /// What is wrong, in lines of its own; that nothing is, in one.
@@ -167,21 +161,17 @@ fn extra(frame: Frame<'_>, height: usize) -> Vec<Line> {
 }
 
 /// What each key does, in lines that the narrowest terminal has room for.
-const HELP: [(&str, &str); 8] = [
+const HELP: [(&str, &str); 5] = [
     ("q, s", "stop early with what there is, as Ctrl-C does: the"),
     ("", "record is closed and the report printed; once more"),
     ("", "leaves at once"),
-    ("p", "pause before the next slice, and go on; meanwhile"),
-    ("", "the budget does not run; a block that waits for"),
-    ("", "more than 3 s with its services is measured anew"),
     ("l", "show or hide what the services said last"),
     ("?", "show or hide this"),
 ];
 
 fn keys(shown: &Shown, width: usize) -> Line {
-    let pause = if shown.wish == Wish::Pause { "go on" } else { "pause" };
     let stop = if width < 60 { "stop" } else { "stop with what there is" };
-    let keys = [("q", stop), ("p", pause), ("l", "logs"), ("?", "help")];
+    let keys = [("q", stop), ("l", "logs"), ("?", "help")];
     if !shown.keys {
         return vec![span("Ctrl-C stops with what there is", FAINT)];
     }

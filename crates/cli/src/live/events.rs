@@ -33,7 +33,7 @@ pub struct Line {
     /// What happened.
     #[serde(flatten)]
     what: What,
-    /// Seconds since the run began, without those in which it was paused.
+    /// Seconds since the run began.
     elapsed_s: f64,
 }
 
@@ -195,18 +195,6 @@ pub enum What {
         /// Why, in words with figures.
         why: String,
     },
-    /// The run waits, because the user wants it to.
-    Paused {
-        /// Number of the block under way, or of the last one.
-        block: u32,
-    },
-    /// It goes on.
-    Resumed {
-        /// Number of the block under way, or of the last one.
-        block: u32,
-        /// For how long it had waited.
-        paused_s: f64,
-    },
     /// Captures of what explains the result begin.
     Explaining {
         /// Variants that are explained.
@@ -367,7 +355,6 @@ fn happened(state: &State, event: &Event) -> Option<What> {
         }
         Event::Slice(slice) => slice_ended(state, slice),
         Event::BlockDropped { block, why } => What::BlockDropped { block: *block, why: why.clone() },
-        Event::Paused { block, seconds } => What::Resumed { block: *block, paused_s: *seconds },
         Event::Ended(_) | Event::TrialStarted(_) => {
             What::Notice { text: super::said(state, News::Event(event))? }
         }
@@ -396,7 +383,6 @@ fn under_way(state: &State, progress: Progress<'_>) -> Option<What> {
             What::Preparing { name: name.to_owned(), doing, for_s }
         }
         Progress::Trial { doing, variant } => What::Trial { block, variant: named(variant), doing },
-        Progress::Pausing => What::Paused { block },
         Progress::Explaining { variants, rounds, seconds } => {
             What::Explaining { variants, rounds, about_s: seconds }
         }

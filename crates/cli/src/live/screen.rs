@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use lab::{News, Stop, Update};
+use lab::{News, Update};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGWINCH;
@@ -69,17 +69,11 @@ impl Screen {
         Ok((Screen(Arc::new(Shared { inner, wake })), woken))
     }
 
-    /// Begins to draw; keys ask `stop` for a pause, and the program for its end.
-    pub fn view(
-        &self,
-        woken: UnixStream,
-        logs: PathBuf,
-        stop: Stop,
-        styled: bool,
-    ) -> io::Result<JoinHandle<()>> {
+    /// Begins to draw; keys ask the program for its end.
+    pub fn view(&self, woken: UnixStream, logs: PathBuf, styled: bool) -> io::Result<JoinHandle<()>> {
         self.lock().shown.keys = io::IsTerminal::is_terminal(&io::stdin());
         let (screen, surface) = (self.clone(), Surface::new(styled));
-        let mut painter = Painter { screen, woken, stop, logs, surface, drawn: None };
+        let mut painter = Painter { screen, woken, logs, surface, drawn: None };
         terminal::leave_on_panic();
         signals::on_suspend(terminal::leave)?;
         self.lock().drawn = true;
@@ -112,7 +106,7 @@ impl Screen {
 
     /// Says likewise that the run stops, and shows it: whether that came by a key or by a signal.
     pub fn stopping(&self, text: &str) {
-        self.lock().shown.wish = Wish::Stop;
+        self.lock().shown.stops = true;
         self.say(text);
     }
 
@@ -135,7 +129,6 @@ impl Screen {
 struct Painter {
     screen: Screen,
     woken: UnixStream,
-    stop: Stop,
     logs: PathBuf,
     surface: Surface,
     drawn: Option<Instant>,
@@ -225,14 +218,7 @@ impl Painter {
             // Nobody is there any more.
             Ok(0) | Err(_) => return self.screen.lock().shown.keys = false,
         };
-        let mut inner = self.screen.lock();
-        let stops = inner.shown.press(&bytes[..count]);
-        let wish = inner.shown.wish;
-        drop(inner);
-        // Who stops does not wait.
-        if wish != Wish::Stop {
-            self.stop.set_paused(wish == Wish::Pause);
-        }
+        let stops = self.screen.lock().shown.press(&bytes[..count]);
         // The same as a Ctrl-C, which may be ignored, so that there is one way to stop.
         (0..stops).for_each(|_| _ = kill_process(getpid(), Signal::TERM));
     }
@@ -246,22 +232,13 @@ fn put(text: &str) {
     }
 }
 
-/// What the user wants to be done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wish {
-    /// Nothing but to go on.
-    #[default]
-    None,
-    Pause,
-    Stop,
-}
-
 /// What the user wants to be shown, and to be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
     /// Whether keys are heard at all.
     pub keys: bool,
-    pub wish: Wish,
+    /// Whether the user has asked for the end of the run.
+    pub stops: bool,
     pub logs: bool,
     /// Whether it is shown what the keys do.
     pub help: bool,
@@ -281,9 +258,7 @@ impl Shown {
     fn key(&mut self, letter: u8) -> bool {
         let stops = matches!(letter, b'q' | b's');
         match letter {
-            _ if stops => self.wish = Wish::Stop,
-            b'p' if self.wish == Wish::None => self.wish = Wish::Pause,
-            b'p' if self.wish == Wish::Pause => self.wish = Wish::None,
+            _ if stops => self.stops = true,
             b'l' => self.logs = !self.logs,
             b'?' | b'h' => self.help = !self.help,
             _ => {}
@@ -355,11 +330,8 @@ mod tests {
         {
             assert_eq!((shown.press(nothing), &shown), (0, &Shown::default()), "{nothing:?}");
         }
-        // A pause is ended by the same key, and nothing pauses what stops.
-        assert_eq!((shown.press(b"p"), shown.wish), (0, Wish::Pause));
-        assert_eq!((shown.press(b"P"), &shown), (0, &Shown::default()));
         assert_eq!(shown.press(b"l?"), 0);
         assert!(shown.logs && shown.help);
-        assert_eq!((shown.press(b"qps"), shown.wish), (2, Wish::Stop));
+        assert_eq!((shown.press(b"qxS"), shown.stops), (2, true));
     }
 }

@@ -9,9 +9,9 @@ use record::{Block, ContractFailure, Event, FailureKind, Record, Slice};
 use super::Plain;
 use super::State;
 use super::drawing::{Frame, Line, draw};
-use super::screen::{Shown, Wish};
+use super::screen::Shown;
 
-const KEYS: Shown = Shown { keys: true, wish: Wish::None, logs: false, help: false };
+const KEYS: Shown = Shown { keys: true, stops: false, logs: false, help: false };
 
 /// The record that other crates' tests read, too: two variants, the second 25 % faster.
 pub fn kept() -> Record {
@@ -134,12 +134,8 @@ fn what_is_wrong_is_shown_with_the_most_frequent_cause() {
             slice.counts.contract_failures = vec![failure];
         },
     );
-    let paused = Shown { wish: Wish::Pause, ..KEYS };
-    let mut state = state(&record, 6);
-    let going_to = shown(&state, &paused, (80, 24));
-    at(&mut state, Progress::Pausing);
-    let stopping = shown(&state, &Shown { wish: Wish::Stop, ..KEYS }, (80, 24));
-    insta::assert_snapshot!("wrong", format!("{going_to}\n{}\n{stopping}", shown(&state, &paused, (80, 24))));
+    let stopping = Shown { stops: true, ..KEYS };
+    insta::assert_snapshot!("wrong", shown(&state(&record, 6), &stopping, (80, 24)));
 }
 
 #[test]

@@ -29,8 +29,8 @@ Examples:
   A different item per request; 404 is a success too:
     proofload load 'http://127.0.0.1:3000/item/{id}' --values items.csv \\
       --expect-status 200,404
-  Several requests by weight (docs/mix-file.md), all latencies kept:
-    proofload load http://127.0.0.1:3000 --mix mix.toml --hdr latencies.hlog";
+  Several requests by weight (docs/mix-file.md):
+    proofload load http://127.0.0.1:3000 --mix mix.toml";
 
 /// The help of `--rate`.
 const RATE: &str = "\
@@ -413,9 +413,6 @@ pub struct Output {
     /// Serve progress to Prometheus at /metrics of this address (docs/while-it-runs.md)
     #[arg(long, value_name = "HOST:PORT", value_parser = crate::prometheus::address)]
     pub prometheus: Option<SocketAddr>,
-    /// Write all latencies into FILE, an HdrHistogram interval log: by endpoint and status, an interval for each step
-    #[arg(long, value_name = "FILE")]
-    pub hdr: Option<PathBuf>,
 }
 
 #[cfg(test)]

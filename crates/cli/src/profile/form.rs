@@ -21,7 +21,7 @@ pub struct FormArgs {
     /// Only this service
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,
-    /// With folded, svg, firefox, speedscope and cpuprofile: retained memory by allocation site instead of CPU time
+    /// With folded, svg, speedscope and cpuprofile: retained memory by allocation site instead of CPU time
     #[arg(long)]
     pub heap: bool,
     /// Write to this file instead of stdout
@@ -37,7 +37,7 @@ impl FormArgs {
     pub fn check(&self) -> Result<(), Failed> {
         if self.heap && matches!(self.format, Form::Text | Form::Json | Form::Html) {
             let message = format!("--heap: {} has memory beside CPU time", self.format.name());
-            let hint = "leave it out, or add --format folded, svg, firefox, speedscope or cpuprofile";
+            let hint = "leave it out, or add --format folded, svg, speedscope or cpuprofile";
             return Err(Failed::usage(message).hint(hint));
         }
         self.out.as_deref().map_or(Ok(()), print::check_writable)
@@ -95,9 +95,7 @@ pub enum Form {
     Folded,
     /// One flame graph as an image
     Svg,
-    /// The Firefox Profiler's form: open it at profiler.firefox.com, to search, to invert, to see callers
-    Firefox,
-    /// speedscope's form: drop it on speedscope.app
+    /// speedscope's form: drop it on speedscope.app, to search and to see callers
     Speedscope,
     /// V8's form, for DevTools and speedscope, all workers in one
     Cpuprofile,
@@ -130,27 +128,29 @@ pub fn print(args: &FormArgs, explanation: &Explanation, title: &str) -> anyhow:
             exported(form, &trees, unit, title)?
         }
     };
-    Ok(print::put(out, text.as_bytes())?)
+    Ok(print::put(out, &text)?)
 }
 
-const EVERY: &[Unit] = &[Unit::MicrosPerRequest, Unit::Nanoseconds, Unit::BytesPerRequest, Unit::Bytes];
-const BYTES: &[Unit] = &[Unit::BytesPerRequest, Unit::Bytes];
-const THOUSAND: &str =
-    "times are those of a thousand requests: a millisecond stands for a microsecond of each";
-
-/// What is told of a file in a form, where its values are one of these: how to open it, and what its times stand for.
-const HINTS: [(Form, &[Unit], &str); 5] = [
-    (Form::Firefox, EVERY, "to open it: profiler.firefox.com, “Load a profile from file”"),
-    (Form::Speedscope, EVERY, "to open it: drop the file on speedscope.app"),
-    (Form::Firefox, &[Unit::MicrosPerRequest], THOUSAND),
-    (Form::Cpuprofile, &[Unit::MicrosPerRequest], THOUSAND),
-    (Form::Cpuprofile, BYTES, "the format has times alone: a microsecond stands for a byte"),
-];
+/// How to open a file in a form, or what its times stand for.
+fn hint(form: Form, unit: Unit) -> Option<&'static str> {
+    match form {
+        Form::Speedscope => Some("to open it: drop the file on speedscope.app"),
+        Form::Cpuprofile => match unit {
+            Unit::MicrosPerRequest => {
+                Some("times are those of a thousand requests: a millisecond stands for a microsecond of each")
+            }
+            Unit::BytesPerRequest | Unit::Bytes => {
+                Some("the format has times alone: a microsecond stands for a byte")
+            }
+            Unit::Nanoseconds => None,
+        },
+        Form::Text | Form::Json | Form::Html | Form::Folded | Form::Svg => None,
+    }
+}
 
 /// Trees in a form for other tools, with a hint how to open it.
 pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) -> Result<String, Failed> {
     let text = match form {
-        Form::Firefox => format!("{}\n", explain::firefox(trees, unit)),
         Form::Speedscope => format!("{}\n", explain::speedscope(trees, unit)),
         Form::Folded => explain::folded(one(form, trees)?.1, unit),
         Form::Cpuprofile => format!("{}\n", explain::cpuprofile(one(form, trees)?.1, unit)),
@@ -161,8 +161,7 @@ pub fn exported(form: Form, trees: &[(String, &Tree)], unit: Unit, title: &str) 
         }
         Form::Text | Form::Json | Form::Html => String::new(),
     };
-    let hints = HINTS.iter().filter(|(of, units, _)| *of == form && units.contains(&unit));
-    hints.for_each(|(.., hint)| print::talk(hint));
+    hint(form, unit).into_iter().for_each(print::talk);
     Ok(text)
 }
 

@@ -111,7 +111,7 @@ fn what_lies_behind_a_link_is_captured_as_well() {
         return;
     }
     let place = Place::new();
-    for capture in captured(&place, "", "network = { delay = \"1ms\" }") {
+    for capture in captured(&place, "", "network = { rate = \"1gbit\" }") {
         check(&place, &capture, 1);
     }
 }

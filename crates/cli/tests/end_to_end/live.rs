@@ -122,20 +122,12 @@ fn a_block_in_which_the_run_was_stopped_counts_for_nothing() {
 }
 
 #[test]
-fn on_a_terminal_a_run_pauses_goes_on_and_stops_by_keys() {
+fn on_a_terminal_a_run_stops_by_keys() {
     let Some(mut terminal) = Terminal::begin() else { return };
     terminal.shows("stop with what there is");
-    terminal.press("p");
-    terminal.shows("nothing is measured");
-    let events = || terminal.place.read("record/events.jsonl");
-    let before = events();
-    thread::sleep(Duration::from_millis(600));
-    assert_eq!(events(), before, "something happened in the pause");
     // Neither what is pasted nor a cursor key is taken for a key.
     terminal.press("make quick\n");
     terminal.press("\x1b[C");
-    terminal.press("p");
-    wait_until("it went on", || terminal.place.has_event(r#""paused":{"block":1,"#));
     terminal.press("l");
     terminal.shows("last words");
     terminal.press("q");
@@ -145,8 +137,7 @@ fn on_a_terminal_a_run_pauses_goes_on_and_stops_by_keys() {
     let (report, screen) = (terminal.place.read("report"), terminal.screen());
     assert!(report.contains("0 blocks in ") && report.contains(", interrupted · "), "{report}");
     assert!(screen.contains("stopping: the services are ended"), "{screen:?}");
-    let record = terminal.place.opened();
-    assert_eq!((record.pauses_s.len(), record.damage), (1, Vec::<String>::new()));
+    assert_eq!(terminal.place.opened().damage, Vec::<String>::new());
 }
 
 #[test]

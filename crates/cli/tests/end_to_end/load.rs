@@ -105,17 +105,6 @@ fn a_share_is_of_a_capacity_that_was_measured() {
 }
 
 #[test]
-fn what_never_responds_is_in_the_interval_log_too() {
-    let (service, place) = (Service::start("silent"), Place::new());
-    let file = place.write("l.hlog", "x\n".repeat(1 << 16)).display().to_string();
-    service.run(&["--timeout", "100ms", "-d", "300ms", "--hdr", &file]).ends(4);
-    let log = place.read("l.hlog");
-    assert!(log.contains(";status=none;time=service,0.000,0.300,") && !log.ends_with("x\n"));
-    proofload().args(["load", "http://127.0.0.1:1/", "--hdr", &file]).said().ends(4);
-    assert_eq!(place.read("l.hlog"), log, "no request was sent");
-}
-
-#[test]
 fn a_refused_load_prints_no_report() {
     let service = Service::start("ok");
     for form in ["text", "json", "csv"] {

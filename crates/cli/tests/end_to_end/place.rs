@@ -27,7 +27,6 @@ pub struct Said {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
-    pub bytes: Vec<u8>,
 }
 
 impl fmt::Display for Said {
@@ -40,7 +39,7 @@ impl From<Output> for Said {
     fn from(output: Output) -> Said {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        Said { code: output.status.code(), out, err, bytes: output.stdout }
+        Said { code: output.status.code(), out, err }
     }
 }
 

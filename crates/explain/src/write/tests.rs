@@ -35,29 +35,3 @@ fn folded_stacks_have_nothing_in_names_that_ends_them() {
     );
     assert_eq!(folded(&Tree::default(), Unit::Nanoseconds), "");
 }
-
-#[test]
-fn the_firefox_profilers_tables_fit_each_other() {
-    let tree = tree();
-    let value = firefox(&[("A".to_owned(), &tree), ("B".to_owned(), &tree)], Unit::Nanoseconds);
-    let shared = &value["shared"];
-    for table in ["funcTable", "frameTable", "stackTable", "sources", "resourceTable", "nativeSymbols"] {
-        let columns = shared[table].as_object().expect("a table");
-        let length = columns["length"].as_u64().expect("a length") as usize;
-        for (name, column) in columns.iter().filter(|(name, _)| *name != "length") {
-            assert_eq!(column.as_array().map(Vec::len), Some(length), "{table}.{name}");
-        }
-    }
-    assert_eq!(shared["stackTable"]["prefix"], serde_json::json!([null, 0, null, 1, null, 4, null, 5]));
-    assert_eq!(shared["funcTable"]["length"], 3, "functions are shared by threads");
-    let samples = &value["threads"][1]["samples"];
-    assert_eq!(samples["stack"], serde_json::json!([4, 5, 6]));
-    assert_eq!(samples["length"], 3);
-    let weights: f64 =
-        samples["weight"].as_array().expect("weights").iter().filter_map(serde_json::Value::as_f64).sum();
-    assert!((weights - tree.total() / 1e6).abs() < 1e-9);
-    let bytes = &firefox(&[("A".to_owned(), &tree)], Unit::Bytes)["threads"][0]["samples"];
-    assert_eq!((&bytes["weightType"], &bytes["weight"][0]), (&"bytes".into(), &1500.0.into()));
-    let category = shared["frameTable"]["category"][1].as_u64().expect("a number") as usize;
-    assert_eq!(value["meta"]["categories"][category]["name"], "framework");
-}

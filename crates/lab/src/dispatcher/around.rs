@@ -1,9 +1,9 @@
-//! What surrounds the blocks: generators that are processes of their own, data that services need, ports that only they know, and pauses.
+//! What surrounds the blocks: generators that are processes of their own, data that services need, and ports that only they know.
 //!
 //! Generators are connected before anything else and reconnected when they are lost; none of this applies where load comes from this
 //! process. A block without all of them is none: what was measured with fewer connections, or at a lower rate, is another experiment.
 //! Data is made or found before the budget begins: it is the same for every variant and every block, and no run is to be shorter for
-//! having been the first. While the user has the run wait, which is never within a slice, the budget does not run either.
+//! having been the first.
 
 use model::quantity::many;
 use plan::Pacing;
@@ -81,7 +81,7 @@ impl Dispatcher<'_> {
             let prepared = self.environment.prepare(&step, &mut tell)?;
             self.keep(Event::Prepared(prepared))?;
         }
-        (self.began_s, self.paused_s) = (self.environment.now_s(), 0.0);
+        self.began_s = self.environment.now_s();
         Ok(())
     }
 
@@ -101,19 +101,5 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         self.one_by_one(order, Self::start)
-    }
-
-    /// Waits for as long as the user wants it, and notes for how long that was.
-    pub(super) fn pause_if_wanted(&mut self) -> Result<()> {
-        if !self.environment.is_pause_wanted() {
-            return Ok(());
-        }
-        self.tell(News::Progress(Progress::Pausing));
-        let began_s = self.environment.now_s();
-        let outcome = self.environment.wait_for_user();
-        let seconds = self.environment.now_s() - began_s;
-        self.paused_s += seconds;
-        self.note(Event::Paused { block: self.block, seconds })?;
-        outcome
     }
 }

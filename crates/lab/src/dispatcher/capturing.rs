@@ -84,7 +84,6 @@ impl Dispatcher<'_> {
             let order = self.schedule.order(Schedule::block_of_round(round));
             for variant in order.into_iter().filter(|variant| captures.variants.contains(variant)) {
                 for (number, kinds) in (1..).zip(trials.iter().copied()) {
-                    self.pause_if_wanted()?;
                     self.capture_trial(Place { round, variant, number }, kinds, &captures)?;
                     left_s -= captures.trial_s(kinds);
                     self.captures_left_s = Some(left_s.max(0.0));

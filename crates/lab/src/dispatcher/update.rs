@@ -11,7 +11,7 @@ use crate::environment::Connecting;
 /// News of a run.
 #[derive(Debug)]
 pub struct Update<'a> {
-    /// Seconds since the run began, without those in which it was paused.
+    /// Seconds since the run began.
     pub elapsed_s: f64,
     /// Seconds that the run may still take at the most; of captures about how long they take.
     pub left_s: f64,
@@ -40,8 +40,6 @@ pub enum Progress<'a> {
     Trial { doing: Doing, variant: usize },
     /// What follows from all blocks so far, after one that counts.
     Concluded(&'a Conclusion),
-    /// The run waits, because the user wants it to. [`Event::Paused`] ends that.
-    Pausing,
     /// The run has its result, and captures of what explains so many variants begin, in so many passes over them. On top of the budget they
     /// take about so many seconds.
     Explaining { variants: usize, rounds: u32, seconds: f64 },

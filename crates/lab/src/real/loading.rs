@@ -249,9 +249,9 @@ const CONNECT_TIMEOUT_ELSEWHERE: Duration = Duration::from_secs(5);
 /// Bytes that opening a connection sends in one direction: some frames without content.
 const CONNECT_BYTES: u64 = 200;
 
-/// The link that a load asks for; `None` is loopback. What carries it runs where the generator does.
-pub(super) fn network(load: &Load, cpus: &[usize]) -> Result<Option<Network>> {
-    load.network.as_ref().map(|link| Network::make(link, cpus)).transpose().map_err(no_way)
+/// The link that a load asks for; `None` is loopback.
+pub(super) fn network(load: &Load) -> Result<Option<Network>> {
+    load.network.as_ref().map(Network::make).transpose().map_err(no_way)
 }
 
 /// Does `job` where the client is. The generator's threads and connections, made there, stay there.

@@ -29,16 +29,12 @@ pub fn printed(record: &Record, with_page: bool) -> Printed {
     if with_page {
         forms.push(&HTML);
     }
-    let drawn = |form: &&'static report::Form| {
-        let bytes = render(&measured, form, look).unwrap_or_default();
-        (form.name, String::from_utf8(bytes).expect("a report is text"))
-    };
+    let drawn = |form: &&'static report::Form| (form.name, render(&measured, form, look).unwrap_or_default());
     let mut forms: Vec<(&str, String)> = forms.iter().map(drawn).collect();
     let gate = analysis::gated(record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record, gate: &gate, allow_open: false };
     for form in [&TEXT, &JSON, &JUNIT] {
-        let bytes = render(&gated, form, look).expect("a gate has this form");
-        forms.push((form.name, String::from_utf8(bytes).expect("a gate is text")));
+        forms.push((form.name, render(&gated, form, look).expect("a gate has this form")));
     }
     Printed { forms }
 }

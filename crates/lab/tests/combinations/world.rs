@@ -189,14 +189,6 @@ impl Environment for World {
         self.inner.now_s()
     }
 
-    fn is_pause_wanted(&mut self) -> bool {
-        self.inner.is_pause_wanted()
-    }
-
-    fn wait_for_user(&mut self) -> Result<(), Failure> {
-        self.inner.wait_for_user()
-    }
-
     fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {
         self.inner.connect(watch)
     }

@@ -91,8 +91,6 @@ pub struct Simulated {
     pub fault: Option<Fault>,
     /// The last output of a service that dies.
     pub last_words: String,
-    /// When the user pauses the run, in seconds of its clock, and for how long; below 0: to stop it then.
-    pub pauses: Vec<(f64, f64)>,
     /// What the machine does in each slice of a block.
     pub machine: fn(u32) -> MachineUse,
     /// How much later than the first the second generator begins in a block, in nanoseconds, and how wrong that may be.
@@ -137,7 +135,6 @@ impl Simulated {
             captures: Vec::new(),
             fault: None,
             last_words: String::new(),
-            pauses: Vec::new(),
             machine: |_| MachineUse::default(),
             late: |_| (0, 0),
             connects: 0,
@@ -188,16 +185,6 @@ impl Simulated {
 impl Environment for Simulated {
     fn now_s(&mut self) -> f64 {
         self.clock_s
-    }
-
-    fn is_pause_wanted(&mut self) -> bool {
-        self.pauses.first().is_some_and(|(at_s, _)| BEGAN_S + at_s <= self.clock_s)
-    }
-
-    fn wait_for_user(&mut self) -> Result<(), Failure> {
-        let (_, seconds) = self.pauses.remove(0);
-        self.clock_s += seconds.abs();
-        if seconds > 0.0 { Ok(()) } else { Err(Failure::Interrupted) }
     }
 
     fn connect(&mut self, watch: &mut dyn FnMut(Connecting<'_>)) -> Result<Connected, Failure> {

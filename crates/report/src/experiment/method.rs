@@ -16,7 +16,6 @@ pub(crate) fn method(record: &Record, conclusion: &Conclusion) -> Vec<Line> {
     let lines = [
         ("blocks", Some(blocks_line(record, conclusion))),
         ("compared", against_line(record)),
-        ("pauses", pauses_line(record)),
         ("interval", interval_line(record, conclusion)),
         ("throughput", per_core_line(conclusion)),
         ("effects", effects_line(conclusion)),
@@ -103,22 +102,6 @@ fn dropped_text(dropped: &[DroppedBlock]) -> String {
     let Some(first) = dropped.first() else { return String::new() };
     let so_on = if dropped.len() > 1 { ", and so on" } else { "" };
     format!(", {} more dropped ({}{so_on})", dropped.len(), first.why)
-}
-
-/// That somebody had it wait is part of how it was measured.
-fn pauses_line(record: &Record) -> Option<String> {
-    let times = match record.pauses_s.len() {
-        0 => return None,
-        1 => "once".to_owned(),
-        more => many(more as u64, "time"),
-    };
-    let within = match record.complete_blocks().filter(|block| block.paused_s > 0.0).count() {
-        0 => String::new(),
-        1 => "; 1 block that counts was paused while services lived".to_owned(),
-        more => format!("; {} that count were paused while services lived", many(more as u64, "block")),
-    };
-    let all = span(record.pauses_s.iter().sum());
-    Some(format!("{times}, {all} in all, by the user; the budget did not run meanwhile{within}"))
 }
 
 fn interval_line(record: &Record, conclusion: &Conclusion) -> Option<String> {

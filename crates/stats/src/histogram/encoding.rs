@@ -1,4 +1,4 @@
-//! Histograms as text: base64 of HdrHistogram's compressed V2 form, as in its log files.
+//! Histograms as text: base64 of HdrHistogram's compressed V2 form.
 //!
 //! Texts come from records that may be damaged or made by somebody else: every length is checked before it is believed.
 

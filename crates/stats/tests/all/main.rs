@@ -4,7 +4,6 @@ mod anytime;
 mod change;
 mod degenerate;
 mod effects;
-mod interval_log;
 mod looks;
 mod power;
 mod properties;

@@ -35,7 +35,7 @@ fn is_out_of_reach(test: &str) -> bool {
 fn somewhere() -> (Network, Visit) {
     let here = || fs::read_link("/proc/thread-self/ns/net").unwrap();
     let home = here();
-    let network = Network::make(&plan::Network { rate_bit_per_s: None, delay: None }, &[]).unwrap();
+    let network = Network::make(&plan::Network { rate_bit_per_s: None, delay: None }).unwrap();
     let visit = network.services.visit().unwrap();
     assert_ne!(here(), home);
     (network, visit)
