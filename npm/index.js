@@ -94,7 +94,11 @@ function start(args, signal, read, result) {
         stop();
       }
     });
-    child.on('error', (error) => { failure = error; });
+    child.on('error', (error) => {
+      // Flags may be secrets, and whoever prints an error prints all that it has.
+      delete error.spawnargs;
+      failure = error;
+    });
     child.on('close', (code, killedBy) => {
       leave();
       if (failure) return reject(failure);

@@ -174,7 +174,7 @@ fn draft(args: &CompareArgs, place: &Place, aim: &Aim) -> Result<Draft, Failed> 
     let mut variants = unnamed.collect::<Result<Vec<_>, _>>()?;
     for text in &args.named {
         let (name, command) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(|| {
-            Failed::usage(format!("--name {text}: expected NAME=COMMAND"))
+            Failed::usage(format!("--name {}: expected NAME=COMMAND", plan::quotable(text)))
                 .hint("--name old='./bin/server-1.4 --threads 2'")
         })?;
         variants.push(variant(args, Some(name), command, format!("--name {text}"))?);
@@ -224,7 +224,8 @@ fn variant(args: &CompareArgs, name: Option<&str>, text: &str, from: String) -> 
     } else {
         DraftSource::command(text)
     };
-    let source = source.map_err(|error| Failed::usage(format!("`{text}`: {error}")).hint(error.hint))?;
+    let shown = plan::quotable(text);
+    let source = source.map_err(|error| Failed::usage(format!("`{shown}`: {error}")).hint(error.hint))?;
     Ok(DraftVariant { name: name.map(str::to_owned), source, from })
 }
 
@@ -447,7 +448,8 @@ pub fn tls_file(flag: &str, path: &Path) -> Result<PathBuf, Failed> {
 fn body(text: &str) -> Result<String, Failed> {
     let Some(path) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
     plan::read_text(Path::new(path), BODY_BYTES_MAX).map_err(|error| {
-        Failed::usage(format!("--body {text}: cannot read {path}: {error}"))
+        // What was meant as text, and only begins so.
+        Failed::usage(format!("--body: cannot read {}: {error}", plan::quotable(path)))
             .hint("a body in an experiment is text in UTF-8")
     })
 }

@@ -355,7 +355,7 @@ fn state(step: &Preparation, secrets: &Secrets) -> String {
         return format!("there, in {}", place.path.display());
     }
     let space = step.space_bytes.map(|space| format!(", takes {}", bytes(space as f64))).unwrap_or_default();
-    format!("to be made by {}{space}", step.masked().command.join(" "))
+    format!("to be made by {}{space}", secrets.mask_words(&step.command).join(" "))
 }
 
 /// How long a true difference of the margin takes to be found: from the spread of an earlier record, or for assumed ones. Nothing where

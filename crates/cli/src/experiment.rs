@@ -76,12 +76,14 @@ impl Experiment {
             Text::Made(written) => return made(written, Path::new("."), against),
             Text::Read(text) => text,
         };
-        plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
+        let plan = plan::parse_at(text, records::folder_of(&self.file), against).map_err(|problems| {
             if let Some(commit) = against.map(Against::baseline) {
                 print::tell!("at {commit} the experiment file has problems that it has not here:");
             }
             shown(&self.file, text, &problems)
-        })
+        })?;
+        print::keep_secrets(&plan.secrets);
+        Ok(plan)
     }
 
     pub fn text(&self) -> String {
@@ -185,13 +187,15 @@ pub fn drafted(draft: &Draft, folder: &Path) -> Result<(Written, Plan), Failed> 
 }
 
 fn made(written: &Written, folder: &Path, against: Option<&Against>) -> Result<Plan, Failed> {
-    plan::parse_at(&written.text, folder, against).map_err(|problems| {
+    let plan = plan::parse_at(&written.text, folder, against).map_err(|problems| {
         for problem in &problems {
             let place = written.origin(problem).map(|(from, part)| ("the command line", from, part));
             print::coloured(&one(place, problem));
         }
         Failed::usage(format!("{}, nothing was started", many(problems.len() as u64, "problem")))
-    })
+    })?;
+    print::keep_secrets(&plan.secrets);
+    Ok(plan)
 }
 
 /// Shows all problems of a file and gives the error that sums them up.

@@ -196,6 +196,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     }
     plan.secrets =
         Secrets::of(&plan, Path::new(".")).map_err(|problems| Failed::usage(problems.join("; ")))?;
+    print::keep_secrets(&plan.secrets);
     Ok(plan)
 }
 
@@ -242,7 +243,8 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
         let hint = format!("proofload load --as {name} -- {}", tool.example().unwrap_or_default());
         return Err(Failed::usage(problem).hint(hint).into());
     }
-    let refused_by = |refusal: foreign::Refusal| Failed::usage(refusal.problem).hinted(refusal.hint);
+    let refused_by =
+        |refusal: foreign::Refusal| Failed::usage(plan::quotable(&refusal.problem)).hinted(refusal.hint);
     let mut translation = tool.translate(&args.theirs).map_err(refused_by)?;
     let at = surface::command_at(&std::env::args_os().collect::<Vec<_>>());
     let typed = print::typed_command().into_iter().skip(at + 1);
@@ -253,7 +255,8 @@ fn retype(args: &LoadArgs, tool: Tool) -> anyhow::Result<(LoadArgs, Vec<Differen
     print::tell!("proofload load {}", plan::command_line(plan::masked_words(&arguments)));
     let matches = parser().try_get_matches_from(arguments);
     let args = matches.and_then(|matches| LoadArgs::from_arg_matches(&matches));
-    Ok((args.map_err(|error| refused(&error, tool))?, translation.differences))
+    let args = args.map_err(|error| refused(&surface::without_secrets(error), tool))?;
+    Ok((args, translation.differences))
 }
 
 /// `load` by itself. Of flags that say the same thing the last one counts, so that those before `--` win.

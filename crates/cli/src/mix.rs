@@ -81,7 +81,8 @@ fn read(mix: &mut Mix, path: &Path) -> io::Result<&'static str> {
 fn left_out(of: &LeftOut) -> Vec<String> {
     let mut told = Vec::new();
     if of.bad > 0 {
-        let first = of.bad_first.iter().map(|(number, text)| format!("\n  {number}: {text}"));
+        let first =
+            of.bad_first.iter().map(|(number, text)| format!("\n  {number}: {}", plan::quotable(text)));
         let first: String = first.collect();
         told.push(format!("no requests: {}, the first of them{first}", nouns(of.bad, "entry")));
     }

@@ -10,12 +10,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use model::text;
+use plan::Secrets;
 use report::plot::Ground;
 use report::{Form, Look, Report};
 use rustix::fs::FileType;
@@ -332,8 +334,23 @@ pub fn talk(text: &str) {
 /// The same with colours of ours.
 pub fn coloured(text: &str) {
     let mut err = AutoStream::auto(io::stderr().lock());
-    let text = for_runner(Cow::Owned(text::coloured_lines(text)), &io::stderr());
+    let text = for_runner(Cow::Owned(text::coloured_lines(&without_secrets(text))), &io::stderr());
     let _ = writeln!(err, "{text}");
+}
+
+/// Those of all plans that were made so far.
+static SECRETS: Mutex<Option<Secrets>> = Mutex::new(None);
+
+/// From here on the secrets of a plan are in nothing that is said.
+pub fn keep_secrets(secrets: &Secrets) {
+    let mut known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().join(secrets);
+}
+
+/// A text without known secrets.
+pub fn without_secrets(text: &str) -> String {
+    let known = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.as_ref().map_or_else(|| text.to_owned(), |secrets| secrets.hide(text))
 }
 
 pub fn error(message: &str) {

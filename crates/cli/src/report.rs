@@ -171,7 +171,7 @@ fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
     for (file, _) in files.iter().filter(|(_, runs)| runs.is_empty()) {
         print::tell!("{}: nothing that a known load generator prints", file.file);
     }
-    let audit = Audit::of(files);
+    let audit = Audit::of(files.into_iter().map(without_secrets).collect());
     let comparison = match args.compare.as_deref() {
         Some([baseline, candidate]) => {
             foreign::compare(&audit, pick(&audit, baseline)?, pick(&audit, candidate)?)
@@ -181,6 +181,16 @@ fn audit(args: &ReportArgs, form: &Form) -> anyhow::Result<u8> {
     let void = comparison.as_ref().map_or_else(|| audit.is_void(), |comparison| comparison.answer.is_void());
     print::report(&Audited { audit: &audit, comparison }, form, args.out.as_deref())?;
     Ok(if void { exit::VOID } else { 0 })
+}
+
+/// What was read without what looks like a secret in what the runs are called by: before labels are made of it, and cut.
+fn without_secrets((file, runs): (Transcript, Vec<Run>)) -> (Transcript, Vec<Run>) {
+    let masked = |mut run: Run| {
+        let texts = run.url.iter_mut().chain(&mut run.command).chain(&mut run.headings);
+        texts.for_each(|text| *text = plan::masked(None, text));
+        run
+    };
+    (file, runs.into_iter().map(masked).collect())
 }
 
 fn read(path: &Path) -> Result<(Transcript, Vec<Run>), Failed> {

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Command, CommandFactory, FromArgMatches, ValueEnum};
 use clap_complete::aot;
 
@@ -31,6 +33,9 @@ invalid; 5 a limit is inconclusive; 6 Proofload could not do its own part; 130 i
 
 Topics (proofload help TOPIC): validity";
 
+/// The value of flags that are header fields.
+const FIELD: &str = "NAME: VALUE";
+
 /// What was typed, with `help` about a topic read as `explain`.
 pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = words.into_iter().collect();
@@ -38,7 +43,40 @@ pub fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Er
         let all = words[at + 1] == "validity";
         words.splice(at..=at + usize::from(all), ["explain".into()]);
     }
-    Cli::from_arg_matches(&command().try_get_matches_from(words)?)
+    let matches = command().try_get_matches_from(words);
+    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(without_secrets)
+}
+
+/// An error of clap that repeats nothing of what was typed that looks like a secret.
+pub fn without_secrets(mut error: clap::Error) -> clap::Error {
+    let of_field = error.get(ContextKind::InvalidArg).is_some_and(|arg| arg.to_string().contains(FIELD));
+    let told = |text: &String| plan::quotable(text);
+    let context: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| {
+            let value = match value {
+                // All but its first word may be the value of a header field, which nothing marks as such.
+                ContextValue::String(text) if of_field && kind == ContextKind::InvalidValue => {
+                    let mut words = text.split_whitespace();
+                    let (first, more) = (words.next().unwrap_or_default(), words.next().map_or("", |_| " …"));
+                    ContextValue::String(told(&first.to_owned()) + more)
+                }
+                ContextValue::String(text) => ContextValue::String(told(text)),
+                ContextValue::Strings(texts) => ContextValue::Strings(texts.iter().map(told).collect()),
+                ContextValue::StyledStrs(texts) => {
+                    let told = texts.iter().map(|text| StyledStr::from(told(&text.to_string())));
+                    ContextValue::StyledStrs(told.collect())
+                }
+                _ => return None,
+            };
+            Some((kind, value))
+        })
+        .collect();
+    // Help has no such context, and keeps its colours.
+    for (kind, value) in context {
+        error.insert(kind, value);
+    }
+    error
 }
 
 pub fn command_at(words: &[OsString]) -> usize {

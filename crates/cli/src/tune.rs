@@ -187,7 +187,7 @@ fn chosen(tune: &plan::Tune, facts: &Facts, folder: &Path) -> Result<Chosen, Fai
     let mut chosen = catalogue.chosen(facts, &wish, folder);
     let mut own: Vec<Setting> = Vec::new();
     for text in &tune.tries {
-        let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
+        let refused = |why: String| Failed::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
         // Two rows that come out the same cannot be told apart.
         if let Some((name, value)) =

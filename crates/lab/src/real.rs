@@ -111,19 +111,23 @@ impl RealEnvironment {
     /// The environment of a plan; the services' output goes to files in the folder `logs` of the `record`'s. `generate` are the arguments
     /// that make this program a generator, here and on other machines.
     pub fn new(
-        plan: Plan,
+        mut plan: Plan,
         warden: Warden,
         generate: &'static [&'static str],
         record: PathBuf,
         stop: Stop,
     ) -> RealEnvironment {
+        let kept = plan.masked();
+        // Files are named after them.
+        for (variant, kept) in plan.variants.iter_mut().zip(&kept.variants) {
+            variant.name.clone_from(&kept.name);
+        }
         let plan = Arc::new(plan);
         let cpus = ::services::cpus_allowed();
         let (division, apart) = division(&plan, &cpus);
         let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let elsewhere = Elsewhere::of(&plan, run, generate, &stop);
         let names = plan.variants.iter().flat_map(|variant| &variant.services).map(|service| &service.name);
-        let kept = plan.masked();
         let watches = names.map(|name| (name.clone(), processes::Watch::of(&kept, name))).collect();
         RealEnvironment {
             plan,

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use model::quantity::many;
+use model::text::cut_end;
 use model::{ContentSeen, ContractFailure, FailureKind, LOCATION, SampleCounts, header};
 
 use crate::Contract;
@@ -259,13 +260,13 @@ fn seen_status(head: &Head<'_>) -> String {
     let place = values(head, "location").next().filter(|_| (300..400).contains(&head.status));
     let place = place.map(|place| format!("{LOCATION}{}", String::from_utf8_lossy(&place)));
     let told = format!("{}{}", head.status, place.unwrap_or_default());
-    told.chars().take(EXAMPLE_CHARS).collect()
+    cut_end(&told, EXAMPLE_CHARS)
 }
 
 fn seen_values(head: &Head<'_>, name: &str) -> String {
     let values: Vec<_> =
         values(head, name).map(|value| String::from_utf8_lossy(&value).into_owned()).collect();
-    if values.is_empty() { "absent".into() } else { values.join(", ").chars().take(EXAMPLE_CHARS).collect() }
+    if values.is_empty() { "absent".into() } else { cut_end(&values.join(", "), EXAMPLE_CHARS) }
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ fn names(values: &[impl AsRef<[u8]>]) -> impl Iterator<Item = &[u8]> {
 /// The first name that is no coding known here, such as a charset.
 fn unknown(values: &[impl AsRef<[u8]>]) -> Option<String> {
     let name = names(values).find(|name| matches!(read_name(name), Name::Unknown))?;
-    Some(String::from_utf8_lossy(name).chars().take(NAME_CHARS).collect())
+    Some(model::text::cut_end(&String::from_utf8_lossy(name), NAME_CHARS))
 }
 
 /// The codings that Content-Encoding names, in the order in which they were applied; `identity` is none.

@@ -42,6 +42,15 @@ pub fn cut_bytes(text: &mut String, bytes_max: usize) {
     text.truncate(at);
 }
 
+/// The beginning of a text that is longer, with `…` behind it: as it is, for it may be compared. Whoever masks secrets later sees by the mark
+/// that half of one may stand before it.
+pub fn cut_end(text: &str, characters_max: usize) -> String {
+    match text.char_indices().nth(characters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Of a text that is longer its end alone, with so many characters: as it is, for it may be compared.
 pub fn cut_start(text: &str, characters_max: usize) -> String {
     match text.char_indices().rev().nth(characters_max.saturating_sub(1)) {

@@ -7,6 +7,7 @@ use ::model::text::{nearest, quoted};
 use serde_json::Value as Schema;
 
 use crate::problem::{Problem, did_you_mean, listed};
+use crate::secret::{masked_words, quotable};
 use crate::text_form::{FORMS, Form, LimitText, TextForm};
 use crate::tree::{Entry, Node, Table, Value};
 
@@ -123,7 +124,7 @@ impl<'a> Check<'a> {
     fn form(&mut self, node: &Node, form: &Form, path: &str) -> bool {
         let Value::String(text) = &node.value else { return true };
         let Err(reason) = (form.check)(text) else { return true };
-        let shown = clipped(&crate::secret::masked(None, text));
+        let shown = clipped(text);
         let message = format!("`{path}`: `{shown}` {reason}");
         let label = format!("expected {}", form.wanted);
         self.problems.push(Problem::new(node.span.clone(), message, label).with_hint(form.hint));
@@ -272,7 +273,8 @@ pub(crate) fn clipped(text: &str) -> String {
     if text.is_empty() {
         return "\"\"".to_owned();
     }
-    quoted(text, SHOWN_CHARS_MAX)
+    // Secrets are masked before anything is cut off, or half of one would stay.
+    quoted(&quotable(text), SHOWN_CHARS_MAX)
 }
 
 /// A key as TOML writes it: quoted where it has to be.
@@ -313,7 +315,8 @@ fn type_hint(node: &Node, wanted: &Wanted) -> Option<String> {
             format!("without quotes: {text}")
         }
         (Value::String(text), _) if wants("a list") => {
-            let words: Vec<String> = text.split_whitespace().map(clipped).collect();
+            let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+            let words: Vec<String> = masked_words(&words).iter().map(|word| clipped(word)).collect();
             format!("a list stands in brackets: {words:?}")
         }
         (Value::Integer(_, number), Some((_, unit))) => {

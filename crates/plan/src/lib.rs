@@ -57,7 +57,7 @@ pub use problem::{Problem, ReadError, Refused, did_you_mean};
 pub use request::{NAME_CHARS_MAX, STREAMS, mix};
 pub use schema::schema;
 pub use script::{script, script_at};
-pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, veiled};
+pub use secret::{Secrets, has_secrets, is_secret_name, masked, masked_words, quotable, veiled};
 pub use url::{Place, Url};
 
 /// Larger than any experiment; keeps a mistaken path (a log, a device) from filling the memory.

@@ -8,11 +8,13 @@
 //! The plan that is run has the values, and the one that is kept ([`Plan::masked`]) has not. Touches the world by variables, files
 //! that placeholders name, and the key.
 
+mod file;
 mod forms;
 mod key;
 mod parts;
+mod sought;
+mod visit;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -22,22 +24,22 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Url;
-use crate::model::{
-    Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service, Source,
-    Tune, Variant,
-};
+use crate::model::{CommandTexts, Plan, Preparation, Service};
 use crate::outside::read_text;
 use crate::placeholder::{Placeholder, placeholders, spliced, template_placeholders};
-use crate::problem::{Problem, Span};
-use crate::secret::forms::{forms, in_json};
-use crate::secret::parts::secret_parts;
-use crate::tree::{Node, Value};
+use crate::secret::forms::forms;
+use crate::secret::parts::{loose_parts, secret_parts};
+use crate::secret::sought::{Hidden, SOUGHT_BYTES_MIN, Sought};
+use crate::secret::visit::{visit_plan, visit_step, visit_words};
+
+pub(crate) use crate::secret::file::lost;
+pub use crate::secret::file::{has_secrets, veiled};
+pub(crate) use crate::secret::visit::visit_request;
 
 /// Names have such a part whose values are secrets: of variables, flags, header fields, and keys in bodies and queries. In capitals, with `_`
 /// for what stands between words.
 const NAMES: &str = "AUTHORIZATION COOKIE TOKEN SECRET PASSWORD PASSWD PASSPHRASE _PWD API_KEY APIKEY \
-    ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID";
+    ACCESS_KEY PRIVATE_KEY CREDENTIAL SESSION_ID REQUIREPASS";
 /// Endings of names that say where a secret lies, and not what it is.
 const PLACES: [&str; 3] = ["_FILE", "_PATH", "_DIR"];
 /// What the placeholders begin with.
@@ -46,8 +48,6 @@ const FILE: &str = "file.";
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// What a mark begins with.
 const MARK: &str = "[secret-";
-/// Shorter values are masked where their name stands, and not looked for elsewhere: they would be found in every other word.
-const SOUGHT_BYTES_MIN: usize = 6;
 
 /// Whether the value of such a variable, flag or field is a secret.
 pub fn is_secret_name(name: &str) -> bool {
@@ -70,22 +70,36 @@ pub fn is_secret_name(name: &str) -> bool {
     (is_pass || NAMES.split(' ').any(has)) && !PLACES.iter().any(ends)
 }
 
+/// What a text is, by which it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Field<'a> {
+    /// The value of a variable, a flag or a header field of this name.
+    Of(&'a str),
+    /// A word of a command, which may be a line for a shell.
+    Word,
+    /// A path or a body: no shell reads it.
+    Sent,
+    /// A configuration file, whose placeholders have two braces.
+    Template,
+    Text,
+}
+
+impl<'a> Field<'a> {
+    fn named(name: Option<&'a str>) -> Field<'a> {
+        name.map_or(Field::Text, Field::Of)
+    }
+}
+
+/// Parts of a text, and what is to be written instead.
+type Changes = Vec<(Range<usize>, String)>;
+
 /// The values of an experiment that must not be kept. It has no form on disk, and shows names alone.
 #[derive(Clone, Default, PartialEq)]
 pub struct Secrets {
     /// By the name of their placeholder: `env.TOKEN`.
     values: BTreeMap<String, String>,
-    /// Everything that is a secret, the longest first.
-    hidden: Vec<Hidden>,
-}
-
-/// A secret, and what stands in its place.
-#[derive(Clone, PartialEq)]
-struct Hidden {
-    value: String,
-    instead: String,
-    /// Whether it is looked for within other texts.
-    is_sought: bool,
+    /// Everything that is a secret.
+    sought: Sought,
 }
 
 impl fmt::Debug for Secrets {
@@ -100,11 +114,9 @@ impl Secrets {
     /// # Errors
     /// What cannot be had, in words, each once; a plan whose file was checked has none.
     pub fn of(plan: &Plan, folder: &Path) -> Result<Secrets, Vec<String>> {
-        let (mut values, mut instead, mut problems) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
-        visit_plan(&mut plan.clone(), &mut |name, text| {
-            for range in secret_parts(name, text) {
-                instead.extend(forms::values(&text[range]).map(|value| (key::mark(&value), value)));
-            }
+        let (mut values, mut found, mut problems) = (BTreeMap::new(), Found::default(), BTreeSet::new());
+        visit_plan(&mut plan.clone(), &mut |field, text| {
+            found.typed(field, text);
             for name in named(text) {
                 match value(&name, folder) {
                     Some(Ok(value)) => _ = values.insert(name, value),
@@ -116,36 +128,14 @@ impl Secrets {
         if !problems.is_empty() {
             return Err(problems.into_iter().collect());
         }
-        let placed = |(name, value): (&String, &String)| (format!("{{{name}}}"), value.clone());
-        instead.extend(values.iter().map(placed));
-        let structure = structure(plan);
-        let hidden = |(instead, value): (String, String)| {
-            let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
-            let is_sought = !(MARK.contains(&value) || is_word && structure.contains(&value));
-            forms(&value).into_iter().map(move |value| {
-                let is_sought = is_sought && value.len() >= SOUGHT_BYTES_MIN;
-                Hidden { value, instead: instead.clone(), is_sought }
-            })
-        };
-        let mut secrets = Secrets { values, hidden: instead.into_iter().flat_map(hidden).collect() };
-        secrets.sort();
-        Ok(secrets)
+        values.iter().for_each(|(name, value)| found.placed(name, value));
+        Ok(Secrets { values, sought: Sought::new(found.hidden(&structure(plan))) })
     }
 
-    fn sort(&mut self) {
-        self.hidden.sort_by_cached_key(|of| (Reverse(of.value.len()), of.value.clone(), of.instead.clone()));
-        self.hidden.dedup_by(|one, other| one.value == other.value);
-    }
-
-    fn sought(&self) -> impl Iterator<Item = &Hidden> {
-        self.hidden.iter().filter(|hidden| hidden.is_sought)
-    }
-
-    /// Those of two plans that become one.
-    pub(crate) fn join(&mut self, other: &Secrets) {
+    /// Takes in those of another plan.
+    pub fn join(&mut self, other: &Secrets) {
         self.values.extend(other.values.clone());
-        self.hidden.extend(other.hidden.iter().cloned());
-        self.sort();
+        self.sought.join(&other.sought);
     }
 
     /// What the placeholders of these texts stand for, by their names.
@@ -182,60 +172,111 @@ impl Secrets {
 
     /// A text without any of them.
     pub fn hide(&self, text: &str) -> String {
-        match self.hidden.iter().find(|hidden| hidden.value == text) {
-            Some(whole) => whole.instead.clone(),
-            None => {
-                self.sought().fold(text.to_owned(), |text, part| text.replace(&part.value, &part.instead))
-            }
-        }
+        let whole = self.sought.whole(text).map(str::to_owned);
+        whole.or_else(|| self.sought.without(text)).unwrap_or_else(|| text.to_owned())
     }
 
-    /// What is to be kept, without any of them.
+    /// What is to be kept, without any of them in its strings.
     pub fn hidden<T: Serialize + DeserializeOwned>(&self, kept: T) -> T {
-        if self.sought().next().is_none() {
+        if self.sought.is_empty() {
             return kept;
         }
-        let Ok(mut text) = serde_json::to_string(&kept) else { return kept };
+        let Ok(text) = serde_json::to_string(&kept) else { return kept };
+        let changes = self.changes(&text);
+        if changes.is_empty() {
+            return kept;
+        }
+        let with = |changes: &[&Changes]| {
+            let mut all: Changes = changes.iter().copied().flatten().cloned().collect();
+            all.sort_by_key(|(range, _)| range.start);
+            serde_json::from_str(&spliced(&text, all.into_iter()))
+        };
+        let mut taken: Vec<&Changes> = changes.values().collect();
+        if let Ok(hidden) = with(&taken) {
+            return hidden;
+        }
+        // A value that is also a word of the format itself is no secret there; the others are all the same.
         let mut hidden = kept;
-        for part in self.sought() {
-            let replaced = text.replace(&in_json(&part.value), &in_json(&part.instead));
-            // A value that is also a word of the format itself is no secret there; the others are all the same.
-            if replaced != text
-                && let Ok(without) = serde_json::from_str(&replaced)
-            {
-                (text, hidden) = (replaced, without);
+        taken.clear();
+        for change in changes.values() {
+            taken.push(change);
+            match with(&taken) {
+                Ok(without) => hidden = without,
+                Err(_) => _ = taken.pop(),
             }
         }
         hidden
     }
 
-    /// The text of an experiment file without any of them, comments included.
-    pub fn hide_in_file(&self, text: &str) -> String {
-        let mut hidden = String::with_capacity(text.len());
-        let mut from = 0;
-        let mut leaves = leaves_of(text);
-        leaves.sort_by_key(|(span, ..)| span.start);
-        let between = |text: &str| comments_masked(&self.hide(text));
-        for (span, name, value) in leaves {
-            let masked = self.mask(name.as_deref(), &value);
-            if masked != value && span.start >= from {
-                hidden += &between(&text[from..span.start]);
-                hidden += &toml::Value::String(masked).to_string();
-                from = span.end;
+    /// What has to be written instead of strings of a text of JSON, by the string.
+    fn changes<'t>(&self, text: &'t str) -> BTreeMap<&'t str, Changes> {
+        let mut changes: BTreeMap<&str, Changes> = BTreeMap::new();
+        for range in strings_of(text) {
+            let written = &text[range.clone()];
+            let plain = &written[1..written.len() - 1];
+            let without = match plain.contains('\\') {
+                false => self.sought.without(plain),
+                true => serde_json::from_str::<String>(written).ok().and_then(|it| self.sought.without(&it)),
+            };
+            if let Some(without) = without {
+                let instead = serde_json::Value::from(without).to_string();
+                changes.entry(written).or_default().push((range, instead));
             }
         }
-        hidden + &between(&text[from..])
+        changes
     }
 
     /// The value of this variable, field or flag without known secrets and without what looks like one; see [`masked`]. Known values go
     /// first: a part of one that is masked by its name would leave the rest of it.
     pub fn mask(&self, name: Option<&str>, text: &str) -> String {
-        masked(name, &self.hide(text))
+        self.mask_field(Field::named(name), text)
+    }
+
+    fn mask_field(&self, field: Field<'_>, text: &str) -> String {
+        mask_parts(field, &self.hide(text))
     }
 
     /// The same of the words of a command line.
     pub fn mask_words(&self, words: &[String]) -> Vec<String> {
         masked_words(&words.iter().map(|word| self.hide(word)).collect::<Vec<_>>())
+    }
+}
+
+/// The secrets of a plan while they are collected: what stands in place of each, the value, and whether it is looked for elsewhere.
+#[derive(Default)]
+struct Found(Vec<(String, String, bool)>);
+
+impl Found {
+    /// Takes in those that were typed in a text.
+    fn typed(&mut self, field: Field<'_>, text: &str) {
+        for range in secret_parts(field, text) {
+            let typed = &text[range];
+            // In a configuration file, words behind a name may be no value.
+            let is_word = !typed.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase());
+            let is_sought = !(is_word && matches!(field, Field::Template));
+            self.0
+                .extend(forms::values(typed).into_iter().map(|value| (key::mark(&value), value, is_sought)));
+        }
+    }
+
+    /// Takes in the value of a placeholder, and those that it has in it.
+    fn placed(&mut self, name: &str, value: &str) {
+        let parts = secret_parts(Field::Text, value).into_iter().flat_map(|part| forms::values(&value[part]));
+        let all = forms::decoded(value).into_iter().chain(parts);
+        self.0.extend(all.map(|value| (format!("{{{name}}}"), value, true)));
+    }
+
+    /// All of them in each of their forms; `structure` are words that are no secrets elsewhere.
+    fn hidden(self, structure: &BTreeSet<String>) -> Vec<Hidden> {
+        let hidden = |(instead, value, is_sought): (String, String, bool)| {
+            let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
+            let is_sought = is_sought && !(MARK.contains(&value) || is_word && structure.contains(&value));
+            forms(&value).into_iter().map(move |value| {
+                let is_sought = is_sought && value.len() >= SOUGHT_BYTES_MIN;
+                Hidden { value, instead: instead.clone(), is_sought }
+            })
+        };
+        self.0.into_iter().flat_map(hidden).collect()
     }
 }
 
@@ -248,11 +289,22 @@ fn structure(plan: &Plan) -> BTreeSet<String> {
     text.split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned).collect()
 }
 
-/// A piece of a file whose comments are masked: a command line may stand in one.
-fn comments_masked(text: &str) -> String {
-    let line =
-        |line: &str| if line.trim_start().starts_with('#') { masked(None, line) } else { line.to_owned() };
-    text.split_inclusive('\n').map(line).collect()
+/// The strings of a text of JSON, with their quotes.
+fn strings_of(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut begin, mut is_escaped) = (Vec::new(), None, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match (byte, begin) {
+            (b'"', Some(_)) if is_escaped => {}
+            (b'"', Some(from)) => {
+                found.push(from..at + 1);
+                begin = None;
+            }
+            (b'"', None) => begin = Some(at),
+            _ => {}
+        }
+        is_escaped = byte == b'\\' && !is_escaped;
+    }
+    found
 }
 
 /// The names of all placeholders of secrets in a text.
@@ -306,7 +358,7 @@ impl Plan {
     #[must_use]
     pub fn masked(&self) -> Plan {
         let mut plan = self.clone();
-        visit_plan(&mut plan, &mut |name, text| *text = self.secrets.mask(name, text));
+        visit_plan(&mut plan, &mut |field, text| *text = self.secrets.mask_field(field, text));
         // Words of people, by which no secret is told from other words.
         plan.question.iter_mut().for_each(|text| *text = self.secrets.mask(None, text));
         let mut kept = self.secrets.hidden(plan);
@@ -320,7 +372,7 @@ impl Preparation {
     #[must_use]
     pub fn masked(&self) -> Preparation {
         let mut step = self.clone();
-        visit_step(&mut step, &mut |name, text| *text = masked(name, text));
+        visit_step(&mut step, &mut |field, text| *text = mask_parts(field, text));
         step
     }
 }
@@ -328,233 +380,26 @@ impl Preparation {
 /// Words of a command line, as they are kept.
 pub fn masked_words(words: &[String]) -> Vec<String> {
     let mut words = words.to_vec();
-    visit_words(&mut words, &mut |name, text| *text = masked(name, text));
+    visit_words(&mut words, &mut |field, text| *text = mask_parts(field, text));
     words
 }
 
 /// The value of this variable, field or flag as it is kept; `None`: any text, which may have variables, fields and URLs in it.
 pub fn masked(name: Option<&str>, text: &str) -> String {
+    mask_parts(Field::named(name), text)
+}
+
+/// What a user typed, as a message quotes it: without what looks like a secret, also where it was typed wrongly, as in
+/// `Authorization Bearer abc123`.
+pub fn quotable(text: &str) -> String {
+    let masked = masked(None, text);
+    let mark = |range: Range<usize>| (range.clone(), key::mark(&masked[range]));
+    spliced(&masked, loose_parts(&masked).into_iter().map(mark))
+}
+
+fn mask_parts(field: Field<'_>, text: &str) -> String {
     let mark = |range: Range<usize>| (range.clone(), key::mark(&text[range].replace("{{", "{")));
-    spliced(text, secret_parts(name, text).into_iter().map(mark))
-}
-
-/// Marks that a file has from a record: what they stand for was not kept.
-pub(crate) fn lost(tree: &Node) -> Vec<Problem> {
-    let is_mark =
-        |text: &str| text.split(MARK).skip(1).any(|rest| rest.split(']').next().is_some_and(key::is_hash));
-    // The question of a comparison names its variants, and variants without a name are called by their words.
-    let question = tree.entry(&["question"]).map(|entry| &entry.node.span);
-    let lost = leaves(tree).into_iter().filter(|(span, _, text)| is_mark(text) && Some(span) != question);
-    let message = "a secret stood here, which the record does not have";
-    let hint = "write {env.NAME} or {file.PATH}, and set the variable or make the file";
-    let problem =
-        |(span, ..): (Span, _, _)| Problem::new(span, message, "its value was not kept").with_hint(hint);
-    lost.map(problem).collect()
-}
-
-/// Whether the text of an experiment file has secrets that were typed.
-pub fn has_secrets(text: &str) -> bool {
-    leaves_of(text).iter().any(|(_, name, text)| masked(name.as_deref(), text) != *text)
-}
-
-/// The text of an experiment file as it is shown with its problems: a star for each byte of what looks like a secret.
-pub fn veiled(text: &str) -> String {
-    let mut veiled = text.as_bytes().to_vec();
-    for (span, name, value) in leaves_of(text) {
-        if !secret_parts(name.as_deref(), &value).is_empty() {
-            veiled[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
-        }
-    }
-    String::from_utf8(veiled).unwrap_or_default()
-}
-
-/// The leaves of a text; none where it is not TOML.
-fn leaves_of(text: &str) -> Vec<(Span, Option<String>, String)> {
-    Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
-}
-
-/// All strings of a file, and numbers that are values of variables, each with its place and the name that its value is of.
-fn leaves(tree: &Node) -> Vec<(Span, Option<String>, String)> {
-    fn walk(node: &Node, name: Option<&str>, within: &str, found: &mut Vec<(Span, Option<String>, String)>) {
-        let mut leaf = |text: String| found.push((node.span.clone(), name.map(str::to_owned), text));
-        match &node.value {
-            Value::String(text) => leaf(text.clone()),
-            Value::Integer(_, text) | Value::Float(_, text) if name.is_some() => leaf(text.clone()),
-            Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
-            Value::Array(items) => {
-                let mut flag: Option<&str> = None;
-                for item in items {
-                    walk(item, name.or(flag), within, found);
-                    flag = if let Value::String(word) = &item.value { flag_name(word) } else { None };
-                }
-            }
-            Value::Table(table) => {
-                for entry in &table.entries {
-                    let named = matches!(within, "env" | "headers").then_some(entry.key.as_str());
-                    walk(&entry.node, named, &entry.key, found);
-                }
-            }
-        }
-    }
-    let mut found = Vec::new();
-    walk(tree, None, "", &mut found);
-    found
-}
-
-/// What is done with each text of a plan in which secrets may stand: the name of its variable, field or flag, and the text.
-pub(crate) type Visit<'v> = &'v mut dyn FnMut(Option<&str>, &mut String);
-
-// Every field is named in the following, so that a new one does not compile before somebody has decided whether a secret may stand in it.
-
-fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
-    let Plan {
-        variants,
-        prepare,
-        building: Building { command, timeout: _, copy: _ },
-        against,
-        tune: Tune { tries, only: _, without: _, keep: _ },
-        // Names, by which things are found, and what people ask.
-        name: _,
-        question: _,
-        factors: _,
-        comparisons: _,
-        aa: _,
-        // Numbers, names of metrics and of machines.
-        generators: _,
-        design: _,
-        measure: _,
-        gate: _,
-        secrets: _,
-    } = plan;
-    for Variant { services, load, expect, name: _, levels: _, entry: _ } in variants {
-        services.iter_mut().for_each(|service| visit_service(service, visit));
-        visit_load(load, visit);
-        visit_contract(expect, visit);
-    }
-    prepare.iter_mut().for_each(|step| visit_step(step, visit));
-    visit_words(command, visit);
-    tries.iter_mut().for_each(|text| visit(None, text));
-    against.iter_mut().for_each(|against| visit_against(against, visit));
-}
-
-fn visit_service(service: &mut Service, visit: Visit<'_>) {
-    let Service { ready, source, name: _, ready_timeout: _, needs: _ } = service;
-    match ready {
-        Ready::Http(path) => visit(None, path),
-        Ready::Tcp | Ready::Response => {}
-    }
-    match source {
-        Source::Deployed { kubernetes: _ } => {}
-        Source::Url { url: Url { path, secure: _, place: _ } } => visit(None, path),
-        Source::Command(command) => {
-            let CommandTexts { words, env, templates } = command.texts_mut();
-            visit_words(words, visit);
-            env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
-            templates.values_mut().for_each(|text| visit(None, text));
-        }
-    }
-}
-
-fn visit_load(load: &mut Load, visit: Visit<'_>) {
-    let Load {
-        requests,
-        connections: _,
-        connections_typed: _,
-        threads: _,
-        rate_per_s: _,
-        timeout: _,
-        protocol: _,
-        // Names of files, which are read when they are needed.
-        tls: _,
-        keep_alive: _,
-        sources: _,
-        sample_every: _,
-        network: _,
-        cookies: _,
-        think: _,
-    } = load;
-    requests.iter_mut().for_each(|request| visit_request(request, visit));
-}
-
-pub(crate) fn visit_request(request: &mut Request, visit: Visit<'_>) {
-    let Request {
-        path,
-        headers,
-        body,
-        expect,
-        // By it requests are found: where it is made of the path, of the masked one.
-        name: _,
-        weight: _,
-        method: _,
-        // Names of files, which are read when they are needed.
-        body_file: _,
-        values: _,
-        once: _,
-        // Says where in a response a value stands, which is never kept.
-        capture: _,
-    } = request;
-    visit(None, path);
-    headers.iter_mut().for_each(|(name, text)| visit(Some(name), text));
-    visit(None, body);
-    expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
-}
-
-fn visit_contract(contract: &mut Contract, visit: Visit<'_>) {
-    let Contract { headers, status: _, body_bytes: _, content: _ } = contract;
-    for (name, accepted) in headers {
-        accepted.iter_mut().for_each(|text| visit(Some(name), text));
-    }
-}
-
-fn visit_step(step: &mut Preparation, visit: Visit<'_>) {
-    let Preparation {
-        command,
-        env,
-        name: _,
-        // Paths.
-        directory: _,
-        inputs: _,
-        mark: _,
-        space_bytes: _,
-        timeout: _,
-    } = step;
-    visit_words(command, visit);
-    env.iter_mut().for_each(|(name, text)| visit(Some(name), text));
-}
-
-fn visit_against(against: &mut Against, visit: Visit<'_>) {
-    let Against {
-        build,
-        reference: _,
-        commit: _,
-        // Paths.
-        repository: _,
-        worktree: _,
-        copy: _,
-        copied: _,
-        only_here: _,
-        stat: _,
-        untracked: _,
-        uncommitted: _,
-        // Sentences of ours, with paths.
-        notes: _,
-    } = against;
-    build.iter_mut().for_each(|text| visit(None, text));
-}
-
-/// A word behind a flag that ends with its name is the flag's value.
-fn visit_words(words: &mut [String], visit: Visit<'_>) {
-    let mut before: Option<String> = None;
-    for word in words {
-        let next = flag_name(word).map(str::to_owned);
-        visit(before.filter(|_| next.is_none()).as_deref(), word);
-        before = next;
-    }
-}
-
-/// The name of a flag that has its value behind it, in a word of its own.
-fn flag_name(word: &str) -> Option<&str> {
-    word.starts_with('-').then(|| word.trim_start_matches('-')).filter(|name| !name.contains(['=', ' ', ':']))
+    spliced(text, secret_parts(field, text).into_iter().map(mark))
 }
 
 #[cfg(test)]

@@ -143,6 +143,10 @@ fn tcp(authority: &str, default_port: u16) -> Result<Place, String> {
         None if port.is_empty() => default_port,
         Some(digits) => match digits.parse() {
             Ok(port) if port > 0 => port,
+            // What is no number may be a password, of a URL without its host.
+            _ if !digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                return Err("has a port that is no number, expected 1 to 65535".to_owned());
+            }
             _ => return Err(format!("has the port {digits:?}, expected 1 to 65535")),
         },
         None => return Err(format!("has {port:?} behind its address")),

@@ -179,7 +179,7 @@ fn masked(header: Header) -> Header {
         seed,
         plan: plan.masked(),
         files,
-        environment,
+        environment: plan.secrets.hidden(environment),
     }
 }
 

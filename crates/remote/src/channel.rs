@@ -168,11 +168,15 @@ impl LastLines {
 
     fn keep(&self, mut stream: impl BufRead) {
         let (kept, ended) = &*self.0;
-        let mut line = Vec::new();
+        let (mut line, mut is_cut) = (Vec::new(), false);
         loop {
             line.clear();
             let read = stream.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line);
-            let text = printable(&line);
+            let begin = if is_cut { "…" } else { "" };
+            is_cut = line.len() as u64 == LINE_BYTES && !line.ends_with(b"\n");
+            let end = if is_cut { "…" } else { "" };
+            let text = Some(printable(&line)).filter(|text| !text.is_empty());
+            let text = text.map(|text| format!("{begin}{text}{end}")).unwrap_or_default();
             let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
             if matches!(read, Err(_) | Ok(0)) {
                 kept.ended = true;
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!((lines.len(), lines[0].as_str()), (LINES, "line 31"));
         assert_eq!(last(&lines), "line 48; line 49; [31mend without a line's end");
         let endless = LastLines::of(io::Cursor::new("x".repeat(5_000))).unwrap();
-        assert_eq!(endless.lines().concat().len(), 5_000.min(LINES * LINE_BYTES as usize));
+        assert_eq!(endless.lines().concat().replace('…', "").len(), 5_000.min(LINES * LINE_BYTES as usize));
         words.forget();
         assert_eq!(last(&words.lines()), "");
     }

@@ -245,7 +245,9 @@ impl Destination {
 
     /// As people know it, with `ssh://` before it, whether or not it is one.
     fn name(&self) -> String {
-        let plain: String = self.0.chars().take(BYTES_MAX).flat_map(char::escape_debug).collect();
+        // A password does not belong into it, and may stand in one that is refused.
+        let shown = model::text::cut_end(&without_password(&self.0), BYTES_MAX);
+        let plain: String = shown.chars().flat_map(char::escape_debug).collect();
         if self.0.starts_with(SCHEME) { plain } else { format!("{SCHEME}{plain}") }
     }
 
@@ -262,6 +264,15 @@ impl Destination {
     fn error(&self, message: impl std::fmt::Display) -> Error {
         Error::new(format!("{}: {message}", self.name()))
     }
+}
+
+/// A destination with a user and without a password.
+fn without_password(text: &str) -> String {
+    let begin = if text.starts_with(SCHEME) { SCHEME.len() } else { 0 };
+    let user = text[begin..].rfind('@').map(|end| begin..begin + end);
+    let password = user.and_then(|user| Some(user.start + text[user.clone()].find(':')?..user.end));
+    password
+        .map_or(text.to_owned(), |password| format!("{}:…{}", &text[..password.start], &text[password.end..]))
 }
 
 fn problem(text: &str) -> Option<String> {

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use model::text::cut_end;
 use model::{Cause, Protocol};
 use plan::{Ready, ReadyResponse};
 use rustix::io::Errno;
@@ -220,7 +221,7 @@ fn judge(answer: &[u8], accepts: impl Fn(u16) -> bool) -> Seen {
         None if Protocol::is_http2(answer) => Seen::Http2,
         None => {
             let text = String::from_utf8_lossy(answer);
-            let line: String = text.lines().next().unwrap_or_default().chars().take(BODY_CHARS_MAX).collect();
+            let line = cut_end(text.lines().next().unwrap_or_default(), BODY_CHARS_MAX);
             Seen::Other(
                 format!("last answer was not HTTP/1: {line:?}"),
                 "the entry of an experiment has to speak HTTP/1 there".to_owned(),
@@ -241,7 +242,9 @@ fn first_words(answer: &[u8]) -> String {
     if !line.chars().all(is_text) {
         return String::new();
     }
-    line.chars().take(BODY_CHARS_MAX).collect()
+    let is_cut = answer.len() >= RESPONSE_BYTES_MAX && body.trim().lines().nth(1).is_none();
+    // Where reading stopped is no end either.
+    if is_cut { cut_end(&format!("{line}…"), BODY_CHARS_MAX) } else { cut_end(line, BODY_CHARS_MAX) }
 }
 
 #[cfg(test)]

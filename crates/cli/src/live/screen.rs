@@ -20,7 +20,7 @@ use signal_hook::low_level::{pipe, unregister};
 use super::State;
 use super::drawing::{Frame, draw};
 use super::terminal::{self, Surface};
-use crate::print::talk;
+use crate::print::{self, talk};
 use crate::signals;
 
 /// Without news it is drawn so often: the time passes.
@@ -284,10 +284,11 @@ fn last_lines(logs: &Path) -> Vec<String> {
 
 fn of_one(path: &Path) -> Vec<String> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let text = String::from_utf8_lossy(&tail(path).unwrap_or_default()).into_owned();
+    let text = tail(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = &lines[lines.len().saturating_sub(LINES_MAX / LOGS_MAX)..];
-    last.iter().map(|line| format!("{name}: {}", without_control(line))).collect()
+    let shown = |line: &&str| format!("{name}: {}", print::without_secrets(&without_control(line)));
+    last.iter().map(shown).collect()
 }
 
 /// Services may colour what they say, or move a cursor: on our terminal they do not.
@@ -297,13 +298,15 @@ fn without_control(line: &str) -> String {
     model::text::line(&line)
 }
 
-fn tail(path: &Path) -> io::Result<Vec<u8>> {
+fn tail(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(BYTES_MAX)))?;
+    let start = file.metadata()?.len().saturating_sub(BYTES_MAX);
+    file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    // Half a secret may stand behind it.
+    let begin = if start > 0 { "…" } else { "" };
+    Ok(format!("{begin}{}", String::from_utf8_lossy(&bytes)))
 }
 
 #[cfg(test)]

@@ -213,7 +213,8 @@ fn checked_values(path: &Path) -> Result<PathBuf, String> {
 /// The absolute path of a file that can be read.
 fn readable(what: &str, path: &Path) -> Result<PathBuf, Failed> {
     let absolute = plan::open_file(path).and_then(|_| path.canonicalize());
-    absolute.map_err(|error| Failed::usage(format!("cannot read {what} from {}: {error}", path.display())))
+    let shown = plan::quotable(&path.display().to_string());
+    absolute.map_err(|error| Failed::usage(format!("cannot read {what} from {shown}: {error}")))
 }
 
 /// Flags about connections.
@@ -387,7 +388,8 @@ fn by_name(given: &[(String, Option<String>)]) -> BTreeMap<String, Vec<String>> 
 
 fn content(text: &str) -> Result<Digest, Failed> {
     if let Some(digits) = text.strip_prefix(SHA256) {
-        return digits.parse().map_err(|error| Failed::usage(format!("--expect-body {text}: {error}")));
+        let shown = plan::quotable(text);
+        return digits.parse().map_err(|error| Failed::usage(format!("--expect-body {shown}: {error}")));
     }
     let unreadable = |error| Failed::usage(format!("--expect-body: cannot read {text}: {error}"));
     Ok(Digest::of(&plan::read_given(Path::new(text), CONTENT_BYTES_MAX).map_err(unreadable)?))

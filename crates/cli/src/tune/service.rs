@@ -63,12 +63,14 @@ impl Base {
 
     fn of_command(args: &TuneArgs, command: &str) -> anyhow::Result<Base> {
         if command.starts_with("http://") || command.starts_with("https://") {
-            let message = format!("{command} runs already, and tune starts a service in other ways");
+            let message =
+                format!("{} runs already, and tune starts a service in other ways", plan::quotable(command));
             let hint = "name the command that starts it: proofload tune 'node server.js'";
             return Err(Failed::usage(message).hint(hint).into());
         }
-        let source = DraftSource::command(command)
-            .map_err(|error| Failed::usage(format!("`{command}`: {error}")).hint(error.hint))?;
+        let source = DraftSource::command(command).map_err(|error| {
+            Failed::usage(format!("`{}`: {error}", plan::quotable(command))).hint(error.hint)
+        })?;
         let here = std::env::current_dir().unwrap_or_default().display().to_string();
         let mut settings = args.asked.settings()?;
         settings.push(Setting::new(&["services", SERVICE, "directory"], here.as_str(), ""));
@@ -89,7 +91,7 @@ impl Base {
 
     /// Whether the experiment can be had with each level of a setting that the user wants tried.
     pub fn check(&self, text: &str) -> Result<(), Failed> {
-        let refused = |why: String| Failed::usage(format!("--try '{text}': {why}"));
+        let refused = |why: String| Failed::usage(format!("--try '{}': {why}", plan::quotable(text)));
         let setting = tune::tried(text).map_err(refused)?;
         for level in 1..=setting.levels.len() {
             let one = std::slice::from_ref(&setting);

@@ -160,3 +160,106 @@ fn a_load_from_flags_has_its_secrets_and_keeps_none() {
     record_without_secrets(&place, true);
     unset.ends(2).tells(&["the variable PROOFLOAD_TEST_SECRET is not set"]);
 }
+
+/// A value without five bytes of a digest, a time or a word.
+const STRANGE: &str = "QZXJV7KWQ9ZXVJ3QKXZW8JVKQXZ4JWQXV";
+
+/// That a text has no five bytes of a strange secret in a row.
+fn without_parts(what: &str, text: &str) {
+    let found = (0..=STRANGE.len() - 5).map(|at| &STRANGE[at..at + 5]).find(|part| text.contains(part));
+    assert_eq!(found, None, "in {what}: {text}");
+}
+
+fn record_without_parts(place: &Place) {
+    let kept =
+        files(&place.record()).into_iter().filter(|(path, _)| !path.starts_with(place.path("record/logs")));
+    for (path, bytes) in kept {
+        without_parts(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn cut_last_words_have_no_half_secret() {
+    let place = Place::new();
+    // Lines are cut after 300 characters, and the first of them where the last 64 KiB begin.
+    place.write(
+        "crash.js",
+        "const { TOKEN, KEY } = process.env; console.error('y'.repeat(30) + TOKEN.repeat(2100) + '\\n' + KEY);\n\
+         for (let at = 1; at < 17; at += 3) console.error('x'.repeat(300 - at) + TOKEN + ' end'); process.exit(3);",
+    );
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{}\n{}\n", &STRANGE[..20], &STRANGE[20..]);
+    place.write("key.pem", format!("{key}-----END PRIVATE KEY-----\n"));
+    let file = place.experiment(&Draft {
+        service: "command = [\"node\", \"crash.js\"]\nenv = { TOKEN = \"{env.PROOFLOAD_TEST_SECRET}\", KEY = \"{file.key.pem}\" }",
+        more: "",
+        load: "",
+        design: "",
+    });
+    let said = secretive(&place, place.command(&file)).env("PROOFLOAD_TEST_SECRET", STRANGE).said();
+    said.ends(3).tells(&["xxx{env.PROOFLOAD_TEST_SECRET}…"]);
+    without_parts("what is said", &said.all());
+    record_without_parts(&place);
+}
+
+#[test]
+fn cut_examples_of_responses_have_no_half_secret() {
+    let place = Place::new();
+    place.write(
+        "echo.js",
+        "require('node:http').createServer((request, response) => { const at = Math.floor(Math.random() * 30);\n\
+         response.setHeader('x-echo', 'y'.repeat(200 - at) + request.headers.authorization.slice(7)); response.end(); })\n\
+         .listen(process.env.PORT, '127.0.0.1');",
+    );
+    let (_server, address) = node(place.path("echo.js"), &[]);
+    let url = format!("http://{address}/");
+    let expected = ["--expect-header", "x-echo: z", "-n", "400", "--out", "record", "-v"];
+    let words = ["load", &url, "-H", "Authorization: Bearer {env.PROOFLOAD_TEST_SECRET}"];
+    let mut load = secretive(&place, place.proofload(&[&words[..], &expected].concat()));
+    let said = load.env("PROOFLOAD_TEST_SECRET", STRANGE).said();
+    assert!(place.read("record/events.jsonl").contains("yyyy"), "there is an example: {said}");
+    without_parts("what is said", &said.all());
+    record_without_parts(&place);
+}
+
+#[test]
+fn messages_repeat_no_typed_secret() {
+    let place = Place::new();
+    place.write(
+        "broken.toml",
+        "name = \"x\"\n[services.api]\ncommand = [\"x\"]\nenv = { API_TOKEN = \"typed1-zqz }\n",
+    );
+    place.write("header.toml", "name = \"x\"\n[services.api]\ncommand = [\"x\"]\n[load]\nheaders = { Cookie = \"sid=typed1-zqz\\n\" }\n");
+    place.write("list.toml", "name = \"x\"\n[services.api]\ncommand = \"node x --token typed1-zqz\"\n");
+    let url = "http://127.0.0.1:1/";
+    for words in [
+        &["load", url, "-H", "Authorization Bearer typed-zqz"][..],
+        &["load", url, "-H", "Bearer typed-zqz"],
+        &["load", url, "-H", ": typed-zqz"],
+        &["load", url, "--expect-header", ": typed-zqz"],
+        &["load", url, "-b", "@{\"password\": \"typed-zqz\"}"],
+        &["load", url, "TOKEN=typed-zqz"],
+        &["load", url, "--token=typed-zqz"],
+        &["load", "http://user:typed-zqz@127.0.0.1:1/"],
+        &["load", "http://user:typed-zqz/"],
+        &["load", "ftp://127.0.0.1:1/?token=typed-zqz"],
+        &["load", "--as", "wrk", "--", "-H", "Authorization Bearer typed-zqz", url],
+        &["load", "--as", "ab", "--", "-n", "1", "-P", "user:typed-zqz", url],
+        &["TOKEN=typed-zqz node x"],
+        &["compare", "TOKEN=typed-zqz", "node y"],
+        &["compare", "TOKEN='typed-zqz node x", "node y"],
+        &["compare", "TOKEN=typed-zqz node x && node y", "node y"],
+        &["compare", "--name", "TOKEN: typed-zqz node x", "node y"],
+        &["compare", "-H", "Authorization: Bearer typed-zqz\u{1}", "node x", "node y"],
+        &["compare", "-b", "password=typed-zqz&a={nothing}", "node x", "node y"],
+        &["compare", "--path", "/?token=typed-zqz a", "node x", "node y"],
+        &["tune", "TOKEN=typed-zqz"],
+        &["tune", "http://user:typed-zqz@127.0.0.1:1/"],
+        &["run", "broken.toml"],
+        &["run", "header.toml"],
+        &["run", "list.toml"],
+    ] {
+        let said = place.said(words);
+        said.ends(2);
+        without_secrets(&words.join(" "), said.all().as_bytes());
+    }
+}

@@ -328,6 +328,8 @@ fn refusal(key: char, value: &str) -> Refusal {
         'h' => ("its help is its own", "proofload load --help has ours"),
         _ => ("there is no such option", OPTIONS),
     };
+    // User and password of a proxy are repeated by no message.
+    let value = if key == 'P' { "" } else { value };
     let space = if value.is_empty() { "" } else { " " };
     Refusal::new(Tool::Ab, format!("-{key}{space}{value}: {problem}")).hint(hint)
 }

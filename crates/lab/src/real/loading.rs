@@ -120,7 +120,7 @@ impl RealEnvironment {
                 | FailureKind::Content
                 | FailureKind::Other(_) => None,
             };
-            failure.example = plan::masked(name, &failure.example);
+            failure.example = self.plan.secrets.mask(name, &failure.example);
         }
         let endpoint = self.plan.design.endpoint.as_ref().map(|endpoint| endpoint.name.as_str());
         Ok(Slice {

@@ -127,7 +127,7 @@ pub(super) fn at_end(
             thread::sleep(LOOK_AGAIN);
             if let Ok(Sight { listening: Listening::Theirs(stranger), .. }) = service.sight(&[]) {
                 let (port, name) = (service.address().port(), service.name());
-                strangers.push(plan::masked(None, &format!("{stranger} on port {port} of {name}")));
+                strangers.push(secrets.mask(None, &format!("{stranger} on port {port} of {name}")));
             }
         }
         let (port, name) = (service.address().port(), service.name());

@@ -177,7 +177,8 @@ impl RealEnvironment {
             let name = service.name().to_owned();
             let stopped = service.stop();
             let leftovers = stopped.leftovers.into_iter();
-            ended.leftovers.extend(leftovers.map(|leftover| plan::masked(None, &leftover.description)));
+            let secrets = &self.plan.secrets;
+            ended.leftovers.extend(leftovers.map(|leftover| secrets.mask(None, &leftover.description)));
             ended.output_dropped_bytes += stopped.output_dropped_bytes;
             if stopped.killed > 0 {
                 ended.killed.push(name);

@@ -91,6 +91,8 @@ pub struct Simulated {
     pub fault: Option<Fault>,
     /// The last output of a service that dies.
     pub last_words: String,
+    /// What each slice has of responses that were not as expected.
+    pub examples: Vec<ContractFailure>,
     /// What the machine does in each slice of a block.
     pub machine: fn(u32) -> MachineUse,
     /// How much later than the first the second generator begins in a block, in nanoseconds, and how wrong that may be.
@@ -135,6 +137,7 @@ impl Simulated {
             captures: Vec::new(),
             fault: None,
             last_words: String::new(),
+            examples: Vec::new(),
             machine: |_| MachineUse::default(),
             late: |_| (0, 0),
             connects: 0,
@@ -323,6 +326,7 @@ impl Environment for Simulated {
             },
         };
         made.counts.started_ns = (began_s * 1e9) as u64;
+        made.counts.contract_failures.extend(self.examples.iter().cloned());
         if let Some(cores) = self.cores.get(variant) {
             made.services[0].cpu_ns = (seconds * cores * 1e9) as u64;
         }

@@ -2,20 +2,43 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use model::text::{percent_decoded, percent_encoded};
 use serde_json::Value;
 
 use super::SOUGHT_BYTES_MIN;
+use super::parts::is_likely;
 
-/// The values that one typed value may mean: in braces of commands, in JSON, in a URL, in a form, in XML, for a shell; and of cookies, of
-/// user and password, and of a field with parameters each value alone. Of several lines each is a value, too.
-pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
+/// The values that one typed value may mean: itself as its reader decodes it, and of what has several values in it (lists, elements,
+/// cookies, user and password, fields with parameters) each alone.
+pub(super) fn values(typed: &str) -> BTreeSet<String> {
+    let mut values = decoded(typed);
+    for text in values.clone() {
+        strings(&text, &mut values);
+        values.extend(parameters(&text));
+        values.extend(elements(&text));
+        let cookies = text.split(';').filter(|_| text.contains('='));
+        values.extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
+        if let Some((_, password)) = text.split_once(':') {
+            values.extend(String::from_utf8(percent_decoded(password.trim())));
+            values.insert(password.trim().to_owned());
+        }
+        // Of a line that goes on behind the value, such as that of a script.
+        let word = text.split([' ', '\t', ';']).next().unwrap_or_default();
+        values.extend(Some(word).filter(|word| is_likely(word)).map(str::to_owned));
+    }
+    with_lines(values)
+}
+
+/// A value as it is and as its reader decodes it: in braces of commands, in JSON, in a URL, in a form, in XML, for a shell, in YAML, as
+/// credentials. Of several lines each is a value, too.
+pub(super) fn decoded(typed: &str) -> BTreeSet<String> {
     let plain = typed.replace("{{", "{");
     let mut values = BTreeSet::from([typed.to_owned(), plain.clone()]);
     for text in [typed, &plain] {
         let once = from_json(text);
         values.extend(once.as_deref().and_then(from_json));
-        [Some(text), once.as_deref()].into_iter().flatten().for_each(|text| strings(text, &mut values));
         values.extend(once);
         values.extend(String::from_utf8(percent_decoded(text)));
         values.extend(String::from_utf8(percent_decoded(&text.replace('+', " "))));
@@ -26,19 +49,34 @@ pub(super) fn values(typed: &str) -> impl Iterator<Item = String> + use<> {
         // YAML and SQL write an apostrophe twice.
         let quoted = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
         values.extend(quoted.map(|inside| inside.replace("''", "'")));
-        values.extend(parameters(text));
-        let cookies = text.split(';').filter(|_| text.contains('='));
-        values.extend(cookies.filter_map(|cookie| Some(cookie.split_once('=')?.1.trim().to_owned())));
-        if let Some((_, password)) = text.split_once(':') {
-            values.extend(String::from_utf8(percent_decoded(password.trim())));
-            values.insert(password.trim().to_owned());
-        }
+        values.extend(credentials(text));
     }
+    with_lines(values)
+}
+
+/// Values with each of their lines, without those that are looked for nowhere and say nothing.
+fn with_lines(mut values: BTreeSet<String>) -> BTreeSet<String> {
     let lines = |value: &String| value.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
-    values.extend(
-        values.iter().flat_map(lines).filter(|line| line.len() >= SOUGHT_BYTES_MIN).collect::<Vec<_>>(),
-    );
-    values.into_iter().filter(|value| !value.is_empty())
+    let lines: Vec<String> = values.iter().flat_map(lines).collect();
+    values.extend(lines.into_iter().filter(|line| line.len() >= SOUGHT_BYTES_MIN));
+    values.remove("");
+    values
+}
+
+/// User and password of Basic authorization (RFC 7617).
+fn credentials(text: &str) -> Option<String> {
+    let decoded = String::from_utf8(STANDARD.decode(text).ok()?).ok()?;
+    let is_pair = decoded.contains(':') && !decoded.contains(char::is_control);
+    is_pair.then_some(decoded)
+}
+
+/// The texts of XML elements.
+fn elements(text: &str) -> Vec<String> {
+    if !text.contains('<') {
+        return Vec::new();
+    }
+    let texts = text.split('<').filter_map(|part| part.split_once('>'));
+    texts.map(|(_, text)| from_xml(text.trim())).collect()
 }
 
 /// The quoted values of a header field with parameters: `Digest username="u", response="abc"`.
@@ -119,7 +157,7 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
 }
 
 /// A text inside of the quotes of a JSON string.
-pub(super) fn in_json(text: &str) -> String {
+fn in_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }

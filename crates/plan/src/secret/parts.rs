@@ -1,52 +1,94 @@
 //! Where secrets stand in a text, by the names before them: `TOKEN=abc`, `--token abc`, `Authorization: Bearer abc`, `"password": "abc"`,
 //! `?token=abc&`, `postgres://user:password@host`.
 //!
-//! In doubt more of a text is taken than less.
+//! One scanner for all texts, for one stands in the other: JSON in a string of JSON in a word for a shell. `value` has what separates name
+//! and value, and where values end; `quote`, `xml` and `lines` have the grammars in which that is more than a character. In doubt more of a
+//! text is taken than less.
+
+mod lines;
+mod quote;
+mod value;
+mod xml;
 
 use std::ops::Range;
 
-use super::{MARK, is_placeholder, is_secret_name, key};
-use crate::placeholder::placeholders;
+use super::{Field, MARK, is_placeholder, is_secret_name, key};
+use crate::placeholder::{Placeholder, placeholders, template_placeholders};
 
-/// Fields whose value may have several words, wherever in a text they stand.
+/// Fields whose value may have several words, wherever in a text they stand. Their values are lists of pairs.
 const LINES: [&str; 2] = ["AUTHORIZATION", "COOKIE"];
 /// Ways of authorization, which are no secret.
 const SCHEMES: [&str; 5] = ["Bearer ", "Basic ", "Digest ", "Token ", "ApiKey "];
+/// Bytes of a word with a digit that looks like a secret where nothing else tells.
+const LIKELY_BYTES_MIN: usize = 6;
+/// The same without a digit.
+const LONG_BYTES_MIN: usize = 16;
 /// Punctuation that ends values in most texts.
 const ENDS: &str = "&;,`)]}";
 
 /// The places of secrets in a text, in order.
-pub(super) fn secret_parts(name: Option<&str>, text: &str) -> Vec<Range<usize>> {
-    if name.is_some_and(is_secret_name) {
-        return literal(text, 0..text.len());
+pub(super) fn secret_parts(field: Field<'_>, text: &str) -> Vec<Range<usize>> {
+    if let Field::Of(name) = field
+        && is_secret_name(name)
+    {
+        return literal(text, 0..text.len(), field, is_list(name));
     }
-    let mut found: Vec<Range<usize>> = users(text).chain(assigned(text)).collect();
-    found.sort_by_key(|range| (range.start, usize::MAX - range.end));
-    found.dedup_by(|later, before| later.start < before.end);
-    found.into_iter().flat_map(|range| literal(text, range)).collect()
+    let mut found = assigned(text, field);
+    found.extend(users(text).chain(private_keys(text)).map(|range| (range, false)));
+    found.sort_by_key(|(range, _)| (range.start, usize::MAX - range.end));
+    found.dedup_by(|(later, _), (before, _)| {
+        let is_same = later.start < before.end;
+        if is_same {
+            before.end = before.end.max(later.end);
+        }
+        is_same
+    });
+    found.into_iter().flat_map(|(range, is_list)| literal(text, range, field, is_list)).collect()
 }
 
-/// The typed parts of a secret value: neither the way of authorization before it, nor placeholders, nor marks, and nothing where a
-/// placeholder of a secret stands.
-fn literal(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
-    let value = &text[range.clone()];
+/// Whether the value of a field is a list of pairs.
+fn is_list(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    LINES.iter().any(|line| name.contains(line))
+}
+
+/// The typed parts of a secret value: neither the way of authorization before it, nor placeholders and marks, nor what only separates these.
+fn literal(text: &str, range: Range<usize>, field: Field<'_>, is_list: bool) -> Vec<Range<usize>> {
+    let begin = range.start + scheme(&text[range.clone()]);
+    let value = &text[begin..range.end];
+    let placed =
+        if matches!(field, Field::Template) { template_placeholders(value) } else { placeholders(value) };
+    let is_name = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+    let is_placed = |found: &Placeholder<'_>| !found.name.is_empty() && found.name.chars().all(is_name);
+    let placed = placed.into_iter().filter(is_placed).map(|found| found.range);
+    let mut spared: Vec<Range<usize>> = placed.chain(marks(value)).collect();
+    spared.sort_by_key(|range| range.start);
+    let ends = spared.iter().map(|range| range.end);
+    let starts = spared.iter().map(|range| range.start).chain([value.len()]);
+    let between = std::iter::once(0).chain(ends).zip(starts);
+    let piece = |(start, end): (usize, usize)| {
+        let piece = value.get(start..end)?;
+        let length = if is_list && end < value.len() { without_last_name(piece) } else { piece.len() };
+        let is_value = spared.is_empty() || piece[..length].contains(char::is_alphanumeric);
+        (length > 0 && is_value).then_some(begin + start..begin + start + length)
+    };
+    between.filter_map(piece).collect()
+}
+
+/// The length of a piece of a list of pairs without the name that it ends with: of the placeholder behind it.
+fn without_last_name(piece: &str) -> usize {
+    let last = piece.rfind([';', ',']).map_or(0, |sign| sign + 1);
+    let name = piece[last..].trim_start().trim_end_matches('"');
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_name = name.strip_suffix('=').is_some_and(|name| !name.is_empty() && name.chars().all(is_token));
+    if is_name { piece[..last].trim_end_matches([';', ',', ' ']).len() } else { piece.len() }
+}
+
+/// The length of the way of authorization that a value begins with.
+fn scheme(value: &str) -> usize {
     let is_scheme =
         |scheme: &&&str| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    let begin = range.start + SCHEMES.iter().find(is_scheme).map_or(0, |scheme| scheme.len());
-    let value = &text[begin..range.end];
-    let simple =
-        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "._-/".contains(c));
-    let found: Vec<_> = placeholders(value).into_iter().filter(|found| simple(found.name)).collect();
-    if found.iter().any(|found| is_placeholder(found.name)) {
-        return Vec::new();
-    }
-    let mut spared: Vec<Range<usize>> =
-        found.into_iter().map(|found| found.range).chain(marks(value)).collect();
-    spared.sort_by_key(|range| range.start);
-    let ends = spared.iter().map(|range| begin + range.end);
-    let starts = spared.iter().map(|range| begin + range.start).chain([range.end]);
-    let between = std::iter::once(begin).chain(ends).zip(starts);
-    between.filter(|(start, end)| start < end).map(|(start, end)| start..end).collect()
+    SCHEMES.iter().find(is_scheme).map_or(0, |scheme| scheme.len())
 }
 
 /// Marks that stand for secrets already.
@@ -58,7 +100,7 @@ fn marks(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// User and password of URLs.
+/// User and password of URLs; the password alone if the user is known and a placeholder stands for the password.
 fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
     let separators = ["://", ":\\/\\/"].into_iter().flat_map(|separator| text.match_indices(separator));
     separators.filter_map(move |(at, colon)| {
@@ -73,210 +115,64 @@ fn users(text: &str) -> impl Iterator<Item = Range<usize>> {
         let is_broken = !authority.contains(['@', '['])
             && authority.rsplit_once(':').is_some_and(|(_, port)| !is_port(port));
         let user = if is_broken { whole } else { authority }.rfind('@').filter(|length| *length > 0)?;
-        Some(begin..begin + user)
+        let is_placed = placeholders(&rest[..user]).iter().any(|found| is_placeholder(found.name));
+        let password = rest[..user].find(':').filter(|_| is_placed).map_or(0, |colon| colon + 1);
+        Some(begin + password..begin + user)
     })
 }
 
-/// Values behind the names of secrets.
-fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
+/// Private keys as PEM has them (RFC 7468), without the lines around them.
+fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("PRIVATE KEY-----").filter_map(|(at, label)| {
+        let begin = at + label.len();
+        let is_begin =
+            text[..at].rfind("-----").is_some_and(|dashes| text[dashes..at].starts_with("-----BEGIN"));
+        let length = text[begin..].find("-----END").unwrap_or(text.len() - begin);
+        let key = text[begin..begin + length].trim();
+        let start = begin + text[begin..].find(key).unwrap_or(0);
+        (is_begin && !key.is_empty()).then_some(start..start + key.len())
+    })
+}
+
+/// Words behind the name of a secret, or a way of authorization, that look like a secret, whatever stands between: of what was typed wrongly.
+pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
+    let (mut found, mut at, mut is_behind) = (Vec::new(), 0, false);
+    for word in text.split(char::is_whitespace) {
+        let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
+        let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
+        let is_mark = marks(word).next().is_some();
+        if is_behind && !is_scheme && !is_mark && is_likely(plain) {
+            let begin = at + word.find(plain).unwrap_or(0);
+            found.push(begin..begin + plain.len());
+        }
+        let is_name =
+            plain.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) && is_secret_name(plain);
+        is_behind = is_scheme || is_name;
+        // White space is one character, of one or more bytes.
+        at += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
+    }
+    found
+}
+
+/// Whether a word is none of a language: it has a digit, or is long.
+pub(super) fn is_likely(word: &str) -> bool {
+    let has_digit = word.contains(|c: char| c.is_ascii_digit());
+    word.len() >= LIKELY_BYTES_MIN && has_digit || word.len() >= LONG_BYTES_MIN
+}
+
+/// Values behind the names of secrets, and whether each is a list of pairs.
+fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        while let Some(start) = text[from..].find(is_name).map(|at| from + at) {
-            let end = text[start..].find(|c| !is_name(c)).map_or(text.len(), |length| start + length);
-            from = end;
-            let is_secret = is_secret_name(&text[start..end]);
-            if let Some(value) = is_secret.then(|| value_behind(text, start..end)).flatten() {
-                from = value.end;
-                return Some(value);
-            }
-        }
-        None
-    })
-}
-
-/// The value of a name.
-fn value_behind(text: &str, name: Range<usize>) -> Option<Range<usize>> {
-    if let Some(content) = element_content(text, &name) {
-        return Some(content);
-    }
-    let (before, rest) = (&text[..name.start], &text[name.end..]);
-    let closed = Quote::of(rest);
-    let unquoted = &rest[closed.map_or(0, |quote| quote.length())..];
-    let unquoted = unquoted.trim_start_matches([' ', '\t']);
-    let is_flag = text[name.clone()].starts_with('-');
-    let (separator, value) = match unquoted.chars().next() {
-        Some(separator @ ('=' | ':')) => (separator, &unquoted[1..]),
-        _ if is_flag && rest.starts_with(' ') && !unquoted.starts_with('-') => ('=', unquoted),
-        _ => return None,
-    };
-    if value.starts_with(['=', ':']) {
-        return None;
-    }
-    let value = value.trim_start_matches([' ', '\t']);
-    let begin = text.len() - value.len();
-    let opens_line = before.is_empty() || before.ends_with(['\n', '"', '\'', '=']);
-    let is_line = LINES.iter().any(|line| text[name.clone()].to_ascii_uppercase().contains(line));
-    let range = if separator == ':' && closed.is_none() && (opens_line || is_line) {
-        let around = before.chars().next_back().filter(|c| "\"'".contains(*c));
-        let escapes = before.len().saturating_sub(1)
-            - before[..before.len().saturating_sub(1)].trim_end_matches('\\').len();
-        let around = around.map(|mark| Quote { mark, escapes });
-        let line = value.find(['\r', '\n']).unwrap_or(value.len()).max(quoted_lines(value));
-        begin..begin + around.map_or(line, |quote| line.min(quote.content(value)))
-    } else if let Some(quote) = Quote::of(value) {
-        quoted(text, begin, quote)
-    } else if let Some(length) = structure(value) {
-        begin..begin + length
-    } else if before.is_empty() && is_flag && separator == '=' {
-        // One word of a command, however many blanks are in it.
-        begin..text.len()
-    } else {
-        let in_query = before.ends_with(['?', '&']);
-        let in_word = separator == '=' && (opens_line || before.ends_with(char::is_whitespace));
-        let ends: &[char] = if in_query { &['&', '#', '<', '>', '`'] } else { &['&', '`'] };
-        let is_end = |c: char| if in_query || in_word { ends.contains(&c) } else { ENDS.contains(c) };
-        let length = bare(text, begin, is_end);
-        let trimmed = value[..length].trim_end_matches([';', ',']);
-        begin..begin + if in_word { trimmed.len() } else { length }
-    };
-    let is_value = !(range.is_empty() || separator == '=' && is_variable(&text[range.clone()]));
-    is_value.then_some(range)
-}
-
-/// The content of an XML element with this name: `<password>abc</password>`. `None` for any other text.
-fn element_content(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
-    let is_prefix = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
-    if !text[..name.start].trim_end_matches(is_prefix).ends_with('<') {
-        return None;
-    }
-    let begin = name.end + text[name.end..].find('>')? + 1;
-    let end = begin + text[begin..].find("</")?;
-    (begin < end).then_some(begin..end)
-}
-
-/// Whether a shell has the value elsewhere: the name of its variable is not a secret.
-fn is_variable(value: &str) -> bool {
-    let Some(name) = value.strip_prefix('$') else { return false };
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-    };
-    let braced = name.strip_prefix('{').map(|name| name.strip_suffix('}').unwrap_or(name));
-    name.starts_with('(') || is_name(name) || braced.is_some_and(is_name)
-}
-
-/// A quote, which may be escaped in a text that is quoted itself.
-#[derive(Clone, Copy)]
-struct Quote {
-    mark: char,
-    escapes: usize,
-}
-
-impl Quote {
-    /// The quote that a text begins with.
-    fn of(text: &str) -> Option<Quote> {
-        let escapes = text.len() - text.trim_start_matches('\\').len();
-        let mark = text[escapes..].chars().next().filter(|c| "\"'".contains(*c))?;
-        Some(Quote { mark, escapes })
-    }
-
-    fn length(self) -> usize {
-        self.escapes + 1
-    }
-
-    /// The length of what stands before the quote that closes it; all where none does.
-    fn content(self, text: &str) -> usize {
-        let mut escapes = 0;
-        for (at, c) in text.char_indices() {
-            let closes = escapes < self.escapes || escapes % (2 * self.escapes + 2) == self.escapes;
-            match c {
-                '\\' => escapes += 1,
-                c if c == self.mark && closes => return at - escapes.min(self.escapes),
-                _ => escapes = 0,
-            }
-        }
-        text.len()
-    }
-}
-
-/// A value in quotes, without them; with them where a shell would join more to it.
-fn quoted(text: &str, begin: usize, quote: Quote) -> Range<usize> {
-    let inside = begin + quote.length();
-    let end = inside + quote.content(&text[inside..]);
-    let behind = (end + quote.length()).min(text.len());
-    let is_joined = |c: char| c.is_alphanumeric() || "\"'".contains(c);
-    let more = text.get(behind..).unwrap_or_default();
-    let joins = quote.escapes == 0 && (more.starts_with("\\'") || more.starts_with(is_joined));
-    let is_within = text[..begin].matches(more.chars().next().unwrap_or(' ')).count() % 2 == 1;
-    if !joins || more.starts_with(['"', '\'']) && is_within {
-        return inside..end;
-    }
-    begin..behind + bare(text, behind, |c| ENDS.contains(c))
-}
-
-/// The length of a value in quotes that may have several lines: its closing quote ends a line. 0 for any other value.
-fn quoted_lines(value: &str) -> usize {
-    let Some(quote) = Quote::of(value) else { return 0 };
-    let inside = quote.length();
-    let end = inside + quote.content(&value[inside..]) + quote.length();
-    let ends_line = |rest: &str| rest.is_empty() || rest.starts_with(['\r', '\n']);
-    if value.get(end..).is_some_and(ends_line) { end } else { 0 }
-}
-
-/// The length of a value without quotes around it, from `begin` on; quotes inside of it may have more of it.
-fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> usize {
-    let value = &text[begin..];
-    let (mut at, mut open) = (0, 0);
-    while let Some(c) = value[at..].chars().next() {
-        let next = at + c.len_utf8();
-        at = match c {
-            '[' => next + marks(&value[at..]).find(|mark| mark.start == 0).map_or(0, |mark| mark.end - 1),
-            '\\' => next + value[next..].chars().next().map_or(0, char::len_utf8),
-            // A placeholder has its own braces.
-            '{' => {
-                open += 1;
-                next
-            }
-            '}' if open > 0 => {
-                open -= 1;
-                next
-            }
-            '"' | '\'' if text[..begin].matches(c).count() % 2 == 1 => return at,
-            '"' | '\'' => {
-                let quote = Quote { mark: c, escapes: 0 };
-                (next + quote.content(&value[next..]) + 1).min(value.len())
-            }
-            c if c.is_whitespace() || is_end(c) => return at,
-            _ => next,
-        };
-    }
-    value.len()
-}
-
-/// The length of a list or table that stands as a value, up to the bracket that closes it.
-fn structure(value: &str) -> Option<usize> {
-    let is_table = value
-        .strip_prefix('{')
-        .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'', '{', '\\']) && !rest.starts_with("}"));
-    if !is_table && (!value.starts_with('[') || value.starts_with(MARK)) {
-        return None;
-    }
-    let (mut at, mut open) = (0, 0_i32);
-    while let Some(c) = value[at..].chars().next() {
-        // Brackets in strings are text.
-        if let Some(quote) = Quote::of(&value[at..]) {
-            let inside = at + quote.length();
-            at = (inside + quote.content(&value[inside..]) + quote.length()).min(value.len());
-            continue;
-        }
-        // A brace that is written twice is one; only the last of them counts.
-        let is_double = value[at..].starts_with("{{");
-        open += i32::from("[{".contains(c) && !is_double) - i32::from("]}".contains(c));
-        at += c.len_utf8();
-        if open == 0 && "]}".contains(c) {
-            return Some(at);
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(start) = text[from..].find(is_name).map(|at| from + at) {
+        let end = text[start..].find(|c| !is_name(c)).map_or(text.len(), |length| start + length);
+        from = end;
+        let name = &text[start..end];
+        if is_secret_name(name) {
+            let values = value::values(text, &(start..end), field);
+            from = values.last().map_or(end, |value| value.end.max(end));
+            found.extend(values.into_iter().map(|value| (value, is_list(name))));
         }
     }
-    Some(value.len())
+    found
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::Problem;
 
 #[test]
 fn names_of_secrets_are_known_in_any_style_and_others_are_left_alone() {
@@ -142,7 +143,8 @@ fn what_cannot_be_had_is_a_problem_at_its_place() {
 #[test]
 fn a_secret_that_is_a_word_of_the_format_uncovers_no_other() {
     let hidden = |value: &str| Hidden { value: value.into(), instead: "…".into(), is_sought: true };
-    let secrets = Secrets { hidden: vec![hidden("candidate"), hidden("hunter2!")], ..Secrets::default() };
+    let sought = Sought::new(vec![hidden("candidate"), hidden("hunter2!")]);
+    let secrets = Secrets { sought, ..Secrets::default() };
     let kept = crate::Comparison { baseline: 0, candidate: 1, label: "hunter2! vs x".into() };
     assert_eq!(secrets.hidden(kept).label, "… vs x");
 }

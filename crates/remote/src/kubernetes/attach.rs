@@ -214,7 +214,10 @@ impl Output {
         let ending = explanation(&self.namespace, &self.pod, &is_closed);
         let words = match ending.well {
             true => CUT_OFF.to_owned(),
-            false => ending.words(&String::from_utf8_lossy(&self.stderr)),
+            false => {
+                let begin = if self.stderr.len() == STDERR_BYTES_MAX { "…" } else { "" };
+                ending.words(&format!("{begin}{}", String::from_utf8_lossy(&self.stderr)))
+            }
         };
         Err(io::Error::new(io::ErrorKind::ConnectionAborted, words))
     }

@@ -78,6 +78,9 @@ fn state(pod: &Pod) -> State {
     condition(pod, "PodScheduled", "False").map_or(State::Waiting, State::Unscheduled)
 }
 
+/// What a node keeps of the end of a container's output (Kubernetes, "Determine the Reason for Pod Failure").
+const MESSAGE_BYTES: usize = 2048;
+
 /// How a pod ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ending {
@@ -111,7 +114,9 @@ pub(super) fn ending(pod: &Pod) -> Option<Ending> {
         return Some(Ending::of("somebody deleted the pod"));
     }
     if let Some(ended) = container(pod).and_then(|state| state.terminated.as_ref()) {
-        return Some(Ending { how: exit(ended), last: ended.message.clone(), well: ended.exit_code == 0 });
+        let begin = if ended.message.len() >= MESSAGE_BYTES { "…" } else { "" };
+        let last = format!("{begin}{}", ended.message);
+        return Some(Ending { how: exit(ended), last, well: ended.exit_code == 0 });
     }
     let status = &pod.status;
     (status.phase == "Failed").then(|| Ending::of(joined(&status.reason, &status.message)))

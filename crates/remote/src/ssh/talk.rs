@@ -166,7 +166,10 @@ impl Talk {
                 return Ok(Some(line));
             }
             if self.rest.len() > FOREIGN_BYTES_MAX {
-                return Err(fault::no_shell(&self.destination, &printable(&self.rest[..200])));
+                return Err(fault::no_shell(
+                    &self.destination,
+                    &format!("{}…", printable(&self.rest[..200])),
+                ));
             }
             if !self.has_output_until(deadline) {
                 let (to, seconds, at) = (&self.destination, at.patience().as_secs(), at.words());

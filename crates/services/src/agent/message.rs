@@ -143,7 +143,10 @@ impl Message {
 
 /// Cuts a text to what is kept, at a character's end.
 fn cut(text: &mut String) {
-    model::text::cut_bytes(text, TEXT_BYTES_MAX);
+    if text.len() > TEXT_BYTES_MAX {
+        model::text::cut_bytes(text, TEXT_BYTES_MAX - '…'.len_utf8());
+        text.push('…');
+    }
 }
 
 // NODE_OPTIONS as Node.js reads it. Pure.
@@ -218,7 +221,7 @@ mod tests {
         assert!(reason.contains("unknown variant") && reason.len() < 300, "{} bytes", reason.len());
         let long = format!(r#"{{"type":"failed","id":1,"reason":"{}"}}"#, "é".repeat(TEXT_BYTES_MAX));
         let Ok(Message::Failed { reason, .. }) = Message::parse(long.as_bytes()) else { panic!("a failure") };
-        assert_eq!(reason.len(), TEXT_BYTES_MAX);
+        assert!(reason.len() <= TEXT_BYTES_MAX && reason.ends_with('…'));
     }
 
     #[test]

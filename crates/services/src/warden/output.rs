@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use model::text::harmless;
+use model::text::{cut_end, harmless};
 use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
@@ -208,14 +208,12 @@ impl Log {
     /// The last lines, as text that does nothing to a terminal.
     pub fn tail(&self) -> String {
         let bytes: Vec<u8> = self.ring.iter().copied().collect();
-        let text = plain(&String::from_utf8_lossy(&bytes));
+        // The first of these lines may have begun before.
+        let begin = if self.total_bytes > bytes.len() as u64 { "…" } else { "" };
+        let text = plain(&format!("{begin}{}", String::from_utf8_lossy(&bytes)));
         let lines: Vec<&str> = text.trim_end().lines().collect();
-        let shorten = |line: &&str| match line.char_indices().nth(TAIL_LINE_CHARS) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => (*line).to_owned(),
-        };
-        let last: Vec<String> = lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(shorten).collect();
-        last.join("\n")
+        let last = lines[lines.len().saturating_sub(TAIL_LINES)..].iter();
+        last.map(|line| cut_end(line, TAIL_LINE_CHARS)).collect::<Vec<_>>().join("\n")
     }
 }
 

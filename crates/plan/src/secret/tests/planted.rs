@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::model::text::percent_encoded;
+use ::model::text::{self, cut_end, cut_start, percent_encoded, quoted};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -41,6 +41,9 @@ fn files(secret: &str) -> Vec<String> {
         file("", &format!("command = [{}]", words.join(", ")), "")
     };
     let shell = crate::command_line([secret.to_owned()]);
+    let xml = secret.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    let yaml = secret.replace('\'', "''");
+    let lines = serde_json::to_string_pretty(&json!({ "password": secret })).expect("JSON");
     let typed = ["load".to_owned(), "-H".to_owned(), format!("X-Api-Key: my key {secret}")];
     vec![
         body(&object),
@@ -48,9 +51,20 @@ fn files(secret: &str) -> Vec<String> {
         body(&json!({ "tokens": [secret, "x"], "page": 2 }).to_string()),
         body(&json!({ "credentials": { "user": secret } }).to_string()),
         body(&format!("user=bob&password={form}&page=2")),
+        body(&format!("user%5Bpassword%5D={form}&page=2")),
+        body(&lines.replace("\": ", "\"\t:\n    ")),
+        body(&json!({ "headers": [{ "name": "X-Api-Key", "value": secret }] }).to_string()),
+        body(&format!("<a><password>{xml}</password><api-key value=\"{xml}\"/></a>")),
+        body(&format!("tokens:\n  - '{yaml}'\npage: 2\n")),
+        body(&format!("--x\r\nContent-Disposition: form-data; name=\"token\"\r\n\r\n{secret}\r\n--x--\r\n")),
         file("", "", &format!("headers = {{ X-Api-Key = {} }}", in_toml(&format!("my key {secret}")))),
         file("", "", &format!("path = {}", in_toml(&format!("/?token={}&page=2", percent_encoded(secret))))),
         file("", &format!("env = {{ DB_PASSWORD = {} }}", in_toml(secret)), ""),
+        file(
+            "",
+            &format!("env = {{ DB_PASSWORD = {} }}", in_toml(&format!("{secret}{{env.CARGO_MANIFEST_DIR}}"))),
+            "",
+        ),
         file("", &format!("env = {{ URL = \"postgres://bob:{}@db/shop\" }}", percent_encoded(secret)), ""),
         words(&["node", "--token", secret, "--size", "3"]),
         words(&["node", &format!("--api-key={secret}")]),
@@ -58,6 +72,41 @@ fn files(secret: &str) -> Vec<String> {
         words(&["sh", "-c", &format!("TOKEN={shell} exec node x")]),
         file(&format!("proofload {}", crate::command_line(masked_words(&typed))), "", ""),
     ]
+}
+
+/// The same secret in configuration files of every kind.
+fn templates(secret: &str) -> Vec<String> {
+    let json = serde_json::to_string(secret).expect("JSON");
+    let words = secret.replace('\\', "\\\\").replace('"', "\\\"");
+    vec![
+        format!("proxy_set_header Authorization \"Bearer {words}\";\n"),
+        format!("set $api_key \"{words}\";\n"),
+        format!("requirepass \"{words}\"\n"),
+        format!("db:\n  password: {json}\n  user: u\n"),
+        format!("password: |\n  {secret}\nuser: u\n"),
+        format!("tokens:\n- {json}\n"),
+        format!("secret = \"\"{json}\"\"\nuser = \"u\"\n"),
+        format!("{{ \"password\":\n  {json}, \"tokens\": [{json}] }}"),
+        format!("export TOKEN={}\n", crate::command_line([secret.to_owned()])),
+    ]
+}
+
+/// A text that is cut within a value, at each of its characters, by every function that cuts texts.
+fn cut_within(value: &str) -> Vec<String> {
+    let text = format!("no access with {value}, says the service");
+    let (all, before) = (text.chars().count(), "no access with ".len());
+    let cuts = (0..=value.chars().count()).flat_map(|at| {
+        let end = before + at;
+        let start = cut_start(&text, all - end);
+        [cut_end(&text, end), text::cut(&text, end), quoted(&text, end), cut_end(&start, 9), start]
+    });
+    cuts.collect()
+}
+
+/// The same as other machines' messages are shown.
+fn debugged(value: &str) -> Vec<String> {
+    let before = |end: usize| value.chars().take(end).collect::<String>();
+    (0..value.chars().count()).map(|end| format!("not understood: {:?}…", before(end))).collect()
 }
 
 /// Five bytes of a secret that are in a text.
@@ -88,6 +137,29 @@ proptest! {
                 let kept = plan.secrets.hidden(vec![said.clone()]);
                 prop_assert_eq!(left(&parts, &kept.concat()), None, "{} of {}", said, text);
             }
+        }
+    }
+
+    #[test]
+    fn configuration_files_keep_no_five_bytes((secret, parts) in secret()) {
+        for text in templates(&secret) {
+            let kept = mask_parts(Field::Template, &text);
+            prop_assert_eq!(left(&parts, &kept), None, "{}: {}", text, kept);
+            prop_assert_eq!(&mask_parts(Field::Template, &kept), &kept, "once is enough");
+        }
+    }
+
+    #[test]
+    fn no_cut_leaves_five_bytes((secret, parts) in secret()) {
+        let text = file("", &format!("env = {{ DB_PASSWORD = {} }}", in_toml(&secret)), "");
+        let plan = crate::parse(&text, Path::new("/")).expect("a plan");
+        let cut = forms(&secret).iter().flat_map(|form| cut_within(form)).collect::<Vec<_>>();
+        let json = serde_json::to_string(&secret).expect("JSON");
+        for said in cut.into_iter().chain(debugged(&secret)).chain(debugged(&json)) {
+            let kept = plan.secrets.hide(&said);
+            prop_assert_eq!(left(&parts, &kept), None, "{}: {}", said, kept);
+            let kept = plan.secrets.hidden(vec![said.clone()]);
+            prop_assert_eq!(left(&parts, &kept.concat()), None, "{}: {:?}", said, kept);
         }
     }
 

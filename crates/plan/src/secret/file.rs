@@ -1,0 +1,141 @@
+//! Secrets in the text of an experiment file: shown with its problems, kept in a record, and what a record did not keep.
+
+use super::visit::flag_name;
+use super::{Field, MARK, Secrets, is_secret_name, key, masked};
+use crate::problem::{Problem, Span};
+use crate::secret::parts::secret_parts;
+use crate::tree::{Node, Value};
+
+/// Keys of texts that are sent.
+const SENT: [&str; 4] = ["path", "url", "ready", "body"];
+
+/// Marks that a file has from a record: what they stand for was not kept.
+pub(crate) fn lost(tree: &Node) -> Vec<Problem> {
+    let is_mark =
+        |text: &str| text.split(MARK).skip(1).any(|rest| rest.split(']').next().is_some_and(key::is_hash));
+    // The question of a comparison names its variants, and variants without a name are called by their words.
+    let question = tree.entry(&["question"]).map(|entry| &entry.node.span);
+    let lost = leaves(tree).into_iter().filter(|leaf| is_mark(&leaf.text) && Some(&leaf.span) != question);
+    let message = "a secret stood here, which the record does not have";
+    let hint = "write {env.NAME} or {file.PATH}, and set the variable or make the file";
+    let problem = |leaf: Leaf| Problem::new(leaf.span, message, "its value was not kept").with_hint(hint);
+    lost.map(problem).collect()
+}
+
+/// Whether the text of an experiment file has secrets that were typed.
+pub fn has_secrets(text: &str) -> bool {
+    leaves_of(text).iter().any(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty())
+}
+
+/// The text of an experiment file, or of a flag, as it is shown with its problems: a star for each byte of what looks like a secret.
+pub fn veiled(text: &str) -> String {
+    let mut veiled = text.as_bytes().to_vec();
+    let leaves = leaves_of(text);
+    let of_file = leaves.iter().filter(|leaf| !secret_parts(leaf.field(), &leaf.text).is_empty());
+    let of_file = of_file.map(|leaf| leaf.span.clone());
+    // Comments, flags, and what is no TOML because of the problem that is shown.
+    for span in of_file.chain(secret_parts(Field::Text, text)) {
+        veiled[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
+    }
+    String::from_utf8(veiled).unwrap_or_default()
+}
+
+impl Secrets {
+    /// The text of an experiment file without any of them, comments included.
+    pub fn hide_in_file(&self, text: &str) -> String {
+        let mut hidden = String::with_capacity(text.len());
+        let mut from = 0;
+        let mut leaves = leaves_of(text);
+        leaves.sort_by_key(|leaf| leaf.span.start);
+        let between =
+            |text: &str| comments_masked(&self.sought.without_whole(text).unwrap_or_else(|| text.to_owned()));
+        for leaf in leaves {
+            let masked = self.mask_field(leaf.field(), &leaf.text);
+            if masked != leaf.text && leaf.span.start >= from {
+                hidden += &between(&text[from..leaf.span.start]);
+                hidden += &toml::Value::String(masked).to_string();
+                from = leaf.span.end;
+            }
+        }
+        hidden + &between(&text[from..])
+    }
+}
+
+/// A piece of a file whose comments are masked: a command line may stand in one.
+fn comments_masked(text: &str) -> String {
+    let line = |line: &str| match line.find('#') {
+        Some(at) => format!("{}{}", &line[..at], masked(None, &line[at..])),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// A string of a file, or a number that is the value of a variable or a header field.
+struct Leaf {
+    span: Span,
+    text: String,
+    place: Place,
+}
+
+/// Where it stands.
+#[derive(Clone)]
+enum Place {
+    /// A variable, a field, or behind a flag of this name.
+    Named(String),
+    Listed,
+    Sent,
+    Elsewhere,
+}
+
+impl Leaf {
+    fn field(&self) -> Field<'_> {
+        match &self.place {
+            Place::Named(name) => Field::Of(name),
+            Place::Listed => Field::Word,
+            Place::Sent => Field::Sent,
+            Place::Elsewhere => Field::Text,
+        }
+    }
+}
+
+/// The leaves of a text; none where it is not TOML.
+fn leaves_of(text: &str) -> Vec<Leaf> {
+    Node::parse(text).map(|tree| leaves(&tree)).unwrap_or_default()
+}
+
+fn leaves(tree: &Node) -> Vec<Leaf> {
+    let mut found = Vec::new();
+    walk(tree, &Place::Elsewhere, "", &mut found);
+    found
+}
+
+fn walk(node: &Node, place: &Place, within: &str, found: &mut Vec<Leaf>) {
+    let leaf = |text: &String| Leaf { span: node.span.clone(), text: text.clone(), place: place.clone() };
+    match &node.value {
+        Value::String(text) => found.push(leaf(text)),
+        Value::Integer(_, text) | Value::Float(_, text) if matches!(place, Place::Named(_)) => {
+            found.push(leaf(text));
+        }
+        Value::Integer(..) | Value::Float(..) | Value::Boolean(_) | Value::Unusable(_) => {}
+        Value::Array(items) => {
+            let mut flag: Option<&str> = None;
+            for item in items {
+                let behind = flag.filter(|name| is_secret_name(name));
+                let listed = behind.map_or(Place::Listed, |name| Place::Named(name.to_owned()));
+                let is_named = matches!(place, Place::Named(_));
+                walk(item, if is_named { place } else { &listed }, within, found);
+                flag = if let Value::String(word) = &item.value { flag_name(word) } else { None };
+            }
+        }
+        Value::Table(table) => {
+            for entry in &table.entries {
+                let place = match within {
+                    "env" | "headers" => Place::Named(entry.key.clone()),
+                    _ if SENT.contains(&entry.key.as_str()) => Place::Sent,
+                    _ => Place::Elsewhere,
+                };
+                walk(&entry.node, &place, &entry.key, found);
+            }
+        }
+    }
+}

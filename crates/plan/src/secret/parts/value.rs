@@ -1,0 +1,307 @@
+//! The values behind a name: what separates them, and where each ends.
+
+use std::ops::Range;
+
+use super::super::Field;
+use super::lines::{directive, line_value, yaml_block};
+use super::quote::{Quote, quoted, quoted_lines};
+use super::{ENDS, MARK, is_list, marks, scheme, xml};
+
+/// What closes the index of a field.
+const CLOSING: [&str; 3] = ["]", "%5D", "%5d"];
+
+/// What stands between a name and its value.
+#[derive(Clone, Copy, PartialEq)]
+enum Separator {
+    Equals,
+    Colon,
+    /// White space, of a flag or of a directive.
+    Space,
+}
+
+/// The values of a name.
+pub(super) fn values(text: &str, name: &Range<usize>, field: Field<'_>) -> Vec<Range<usize>> {
+    if let Some(values) = xml::values(text, name) {
+        return values;
+    }
+    let closed = Quote::of(&text[name.end..]);
+    if let Some(value) = closed.and_then(|_| form_part(text, name)) {
+        return vec![value];
+    }
+    let Some((separator, at)) = separator(text, name, field, closed) else { return Vec::new() };
+    if separator == Separator::Colon
+        && let Some(values) = yaml_block(text, name.clone(), at - 1)
+    {
+        return values;
+    }
+    let begin = value_start(text, at, closed, separator);
+    let found = Behind { text, name, field, closed, separator, begin };
+    let value = found.value();
+    if value.is_empty() || found.is_reference(&value) { Vec::new() } else { vec![value] }
+}
+
+/// What separates a name from its value, and where that begins; `None` if nothing is assigned.
+fn separator(
+    text: &str,
+    name: &Range<usize>,
+    field: Field<'_>,
+    closed: Option<Quote>,
+) -> Option<(Separator, usize)> {
+    let rest = &text[name.end + closed.map_or(0, Quote::length)..];
+    let indexed = without_index(rest);
+    let behind = without_space(indexed, closed);
+    let at = |length: usize| text.len() - behind.len() + length;
+    let signs = behind.len() - behind.trim_start_matches('=').len();
+    if behind.starts_with("::") {
+        return None;
+    }
+    if let Some(arrow) = ["=>", ":=", "?=", "+="].iter().find(|sign| behind.starts_with(**sign)) {
+        return Some((Separator::Equals, at(arrow.len())));
+    }
+    match behind.chars().next() {
+        Some('=') => return Some((Separator::Equals, at(signs))),
+        Some(':') => return Some((Separator::Colon, at(1))),
+        _ => {}
+    }
+    if let Some(value) = paired(text, name, behind) {
+        let is_line = closed.is_none() && text[..value].ends_with(':');
+        return Some((if is_line { Separator::Colon } else { Separator::Equals }, value));
+    }
+    let is_flag = text[name.clone()].starts_with('-');
+    // A list of words, as JSON has it.
+    if let Some(word) = behind.strip_prefix(',').filter(|_| is_flag && closed.is_some()) {
+        let word = word.trim_start();
+        return Quote::of(word).map(|_| (Separator::Equals, text.len() - word.len()));
+    }
+    let spaced = without_space(rest.trim_start_matches("\\\n"), None);
+    let is_spaced = closed.is_none() && spaced.len() < rest.len() && !spaced.is_empty();
+    if is_spaced && (Quote::of(spaced).is_some() || is_flag && !spaced.starts_with('-')) {
+        return Some((Separator::Space, text.len() - spaced.len()));
+    }
+    directive(text, name, field).filter(|_| closed.is_none()).map(|at| (Separator::Space, at))
+}
+
+/// A text without the index of a field before its sign: `user[password]=`, `tokens[]=`, also as a URL writes it.
+fn without_index(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let closed = CLOSING.iter().find_map(|sign| rest.strip_prefix(sign));
+        let opened = ["[", "%5B", "%5b"].iter().find_map(|sign| {
+            let inside = rest.strip_prefix(sign)?;
+            let after = inside.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_-".contains(c));
+            CLOSING.iter().find_map(|sign| after.strip_prefix(sign))
+        });
+        match closed.or(opened) {
+            Some(after) => rest = after,
+            None => return rest,
+        }
+    }
+}
+
+/// A text without the white space at its begin; of a name in quotes that of several lines, also as a string of JSON has it.
+fn without_space(text: &str, closed: Option<Quote>) -> &str {
+    let Some(quote) = closed else { return text.trim_start_matches([' ', '\t']) };
+    let mut rest = text;
+    loop {
+        let trimmed = rest.trim_start();
+        let escaped = ["\\n", "\\r", "\\t"].iter().find_map(|sign| trimmed.strip_prefix(sign));
+        match escaped.filter(|_| quote.escapes > 0) {
+            Some(after) => rest = after,
+            None => return trimmed,
+        }
+    }
+}
+
+/// Where the value begins: on the next line only if it stands in quotes or brackets there.
+fn value_start(text: &str, at: usize, closed: Option<Quote>, separator: Separator) -> usize {
+    let value = without_space(&text[at..], closed);
+    let below = value.trim_start_matches([' ', '\t', '\r', '\n', '\\']);
+    let is_below = value.starts_with(['\r', '\n']) || value.starts_with("\\\n");
+    let is_opened = below.starts_with(['"', '\'', '[', '{']);
+    let is_taken = is_below && (is_opened || value.starts_with('\\') && separator == Separator::Space);
+    text.len() - if is_taken { below.len() } else { value.len() }
+}
+
+/// The value of a field of a form in parts (RFC 7578): what follows the empty line behind its name.
+fn form_part(text: &str, name: &Range<usize>) -> Option<Range<usize>> {
+    let before = &text[..name.start];
+    let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
+    if !line.to_ascii_lowercase().contains("form-data") {
+        return None;
+    }
+    let rest = &text[name.end..];
+    let ends = ["\r\n\r\n", "\n\n"].into_iter().filter_map(|end| Some(rest.find(end)? + end.len()));
+    let begin = name.end + ends.min()?;
+    let length = ["\r\n--", "\n--"].into_iter().filter_map(|end| text[begin..].find(end)).min();
+    Some(begin..length.map_or(text.len(), |length| begin + length))
+}
+
+/// The value beside a name that is a value itself: `"name": "token", "value": "abc"`.
+fn paired(text: &str, name: &Range<usize>, behind: &str) -> Option<usize> {
+    let before = text[..name.start].trim_end_matches(['"', '\'', '\\']).trim_end();
+    if !before.ends_with([':', '=']) {
+        return None;
+    }
+    let is_between = |c: char| c.is_whitespace() || ",\"'\\".contains(c);
+    let key = behind.trim_start_matches(is_between);
+    let value = key.get(..5).filter(|key| key.eq_ignore_ascii_case("value")).map(|_| &key[5..])?;
+    let sign = value.trim_start_matches(|c: char| "\"'\\ \t".contains(c));
+    sign.starts_with([':', '=']).then(|| text.len() - sign.len() + 1)
+}
+
+/// A value that begins behind a name.
+struct Behind<'t> {
+    text: &'t str,
+    name: &'t Range<usize>,
+    field: Field<'t>,
+    closed: Option<Quote>,
+    separator: Separator,
+    begin: usize,
+}
+
+impl Behind<'_> {
+    fn before(&self) -> &str {
+        &self.text[..self.name.start]
+    }
+
+    /// Whether the name begins a line, or a word in quotes.
+    fn opens_line(&self) -> bool {
+        let before = self.before();
+        let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
+        // The other of a pair stands before its value.
+        before.ends_with(['"', '\'', '='])
+            || line.trim_end().ends_with(':')
+            || line.trim_start_matches([' ', '\t', '-', '#']).is_empty()
+    }
+
+    /// Whether it is all of a word of a command, which no shell reads.
+    fn is_whole_word(&self) -> bool {
+        let is_flag = self.name.start == 0 && self.text.starts_with('-');
+        is_flag && self.separator == Separator::Equals && matches!(self.field, Field::Word)
+    }
+
+    fn value(&self) -> Range<usize> {
+        let (text, begin) = (self.text, self.begin);
+        let value = &text[begin..];
+        let is_template = matches!(self.field, Field::Template);
+        let is_line = self.opens_line() || is_list(&text[self.name.clone()]);
+        if self.separator == Separator::Colon && self.closed.is_none() && is_line {
+            let line = value.find(['\r', '\n']).unwrap_or(value.len()).max(quoted_lines(value));
+            let around = Quote::before(self.before());
+            return begin..begin + around.map_or(line, |quote| line.min(quote.content(value)));
+        }
+        if let Some(quote) = Quote::of(value) {
+            return quoted(text, begin, quote);
+        }
+        if let Some(length) = structure(value) {
+            return begin..begin + length;
+        }
+        if self.is_whole_word() {
+            // However many blanks are in it.
+            return begin..text.len();
+        }
+        if is_template && self.closed.is_none() && (self.separator == Separator::Space || self.opens_line()) {
+            return line_value(text, begin);
+        }
+        let is_directive = self.separator == Separator::Space && !text[self.name.clone()].starts_with('-');
+        if is_directive { line_value(text, begin) } else { self.bare() }
+    }
+
+    fn bare(&self) -> Range<usize> {
+        let (text, before) = (self.text, self.before());
+        let begin = self.begin + scheme(&text[self.begin..]);
+        let in_query = before.ends_with(['?', '&']);
+        let is_assigned = self.separator != Separator::Colon;
+        let in_word = is_assigned && (self.opens_line() || before.ends_with(char::is_whitespace));
+        let ends: &[char] = if in_query { &['&', '#', '<', '>', '`'] } else { &['&', '`'] };
+        let is_end = |c: char| if in_query || in_word { ends.contains(&c) } else { ENDS.contains(c) };
+        let length = bare(text, begin, is_end);
+        let trimmed = text[begin..begin + length].trim_end_matches([';', ',']);
+        self.begin..begin + if in_word { trimmed.len() } else { length }
+    }
+
+    /// Whether a shell has the value elsewhere: the name of its variable is not a secret.
+    fn is_reference(&self, value: &Range<usize>) -> bool {
+        let in_form = self.before().ends_with(['?', '&']) || {
+            let behind = &self.text[value.end..];
+            behind.starts_with('&') && !behind.starts_with("&&")
+        };
+        let is_for_shell = match self.field {
+            Field::Of(_) | Field::Word | Field::Text => !self.is_whole_word() && !in_form,
+            Field::Sent | Field::Template => false,
+        };
+        let Some(name) = self.text[value.clone()].strip_prefix('$').filter(|_| is_for_shell) else {
+            return false;
+        };
+        let is_variable = |name: &str| {
+            let is_part = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+            !name.is_empty() && name.bytes().all(is_part)
+        };
+        let braced = name.strip_prefix('{').map(|name| name.strip_suffix('}').unwrap_or(name));
+        let is_command = name.starts_with('(') && self.text[value.start..].contains(')');
+        self.separator != Separator::Colon
+            && (is_command || is_variable(name) || braced.is_some_and(is_variable))
+    }
+}
+
+/// The length of a value without quotes around it, from `begin` on; quotes inside of it may have more of it.
+pub(super) fn bare(text: &str, begin: usize, is_end: impl Fn(char) -> bool) -> usize {
+    let value = &text[begin..];
+    let (mut at, mut open) = (0, 0);
+    while let Some(c) = value[at..].chars().next() {
+        let next = at + c.len_utf8();
+        at = match c {
+            '[' => next + marks(&value[at..]).find(|mark| mark.start == 0).map_or(0, |mark| mark.end - 1),
+            '\\' => next + value[next..].chars().next().map_or(0, char::len_utf8),
+            // A placeholder has its own braces.
+            '{' => {
+                open += 1;
+                next
+            }
+            '}' if open > 0 => {
+                open -= 1;
+                next
+            }
+            '"' | '\'' if text[..begin].matches(c).count() % 2 == 1 => return at,
+            '"' | '\'' => {
+                let quote = Quote { mark: c, escapes: 0 };
+                (next + quote.content(&value[next..]) + 1).min(value.len())
+            }
+            c if c.is_whitespace() || is_end(c) => return at,
+            _ => next,
+        };
+    }
+    value.len()
+}
+
+/// The length of a list or table that stands as a value, up to the bracket that closes it, with what is glued to it.
+fn structure(value: &str) -> Option<usize> {
+    let is_table = value.strip_prefix('{').is_some_and(|rest| {
+        // Unlike a placeholder.
+        let is_assigned = rest.find('}').is_some_and(|end| rest[..end].contains(['=', ':']));
+        is_assigned || rest.trim_start().starts_with(['"', '\'', '{', '\\'])
+    });
+    if !is_table && (!value.starts_with('[') || value.starts_with(MARK)) {
+        return None;
+    }
+    let (mut at, mut open) = (0, 0_i32);
+    while let Some(c) = value[at..].chars().next() {
+        // Brackets in strings are text.
+        if let Some(quote) = Quote::of(&value[at..]) {
+            let inside = at + quote.length();
+            at = (inside + quote.content(&value[inside..]) + quote.length()).min(value.len());
+            continue;
+        }
+        // A brace that is written twice is one; only the last of them counts.
+        let is_double = value[at..].starts_with("{{");
+        open += i32::from("[{".contains(c) && !is_double) - i32::from("]}".contains(c));
+        at += c.len_utf8();
+        if open == 0 && "]}".contains(c) {
+            let is_end = |c: char| c.is_whitespace() || ENDS.contains(c) || "\"'\\<".contains(c);
+            return Some(at + value[at..].find(is_end).unwrap_or(value.len() - at));
+        }
+    }
+    // A list that is cut off; else a value that only begins so.
+    let is_list = is_table || value[1..].trim_start().starts_with(['"', '\'', '{', '[', '\\']);
+    is_list.then_some(value.len())
+}

@@ -1,0 +1,165 @@
+//! Each text of a plan in which a secret may stand, with what it is. It judges nothing.
+
+use super::{Field, is_secret_name};
+use crate::Url;
+use crate::model::{
+    Against, Building, CommandTexts, Contract, Load, Plan, Preparation, Ready, Request, Service, Source,
+    Tune, Variant,
+};
+
+/// What is done with each text of a plan in which secrets may stand.
+pub(crate) type Visit<'v> = &'v mut dyn FnMut(Field<'_>, &mut String);
+
+// Every field is named in the following, so that a new one does not compile before somebody has decided whether a secret may stand in it.
+
+pub(super) fn visit_plan(plan: &mut Plan, visit: Visit<'_>) {
+    let Plan {
+        variants,
+        prepare,
+        building: Building { command, timeout: _, copy: _ },
+        against,
+        tune: Tune { tries, only: _, without: _, keep: _ },
+        // Names, by which things are found, and what people ask.
+        name: _,
+        question: _,
+        factors: _,
+        comparisons: _,
+        aa: _,
+        // Numbers, names of metrics and of machines.
+        generators: _,
+        design: _,
+        measure: _,
+        gate: _,
+        secrets: _,
+    } = plan;
+    for Variant { services, load, expect, name: _, levels: _, entry: _ } in variants {
+        services.iter_mut().for_each(|service| visit_service(service, visit));
+        visit_load(load, visit);
+        visit_contract(expect, visit);
+    }
+    prepare.iter_mut().for_each(|step| visit_step(step, visit));
+    visit_words(command, visit);
+    tries.iter_mut().for_each(|text| visit(Field::Text, text));
+    against.iter_mut().for_each(|against| visit_against(against, visit));
+}
+
+fn visit_service(service: &mut Service, visit: Visit<'_>) {
+    let Service { ready, source, name: _, ready_timeout: _, needs: _ } = service;
+    match ready {
+        Ready::Http(path) => visit(Field::Sent, path),
+        Ready::Tcp | Ready::Response => {}
+    }
+    match source {
+        Source::Deployed { kubernetes: _ } => {}
+        Source::Url { url: Url { path, secure: _, place: _ } } => visit(Field::Sent, path),
+        Source::Command(command) => {
+            let CommandTexts { words, env, templates } = command.texts_mut();
+            visit_words(words, visit);
+            env.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
+            templates.values_mut().for_each(|text| visit(Field::Template, text));
+        }
+    }
+}
+
+fn visit_load(load: &mut Load, visit: Visit<'_>) {
+    let Load {
+        requests,
+        connections: _,
+        connections_typed: _,
+        threads: _,
+        rate_per_s: _,
+        timeout: _,
+        protocol: _,
+        // Names of files, which are read when they are needed.
+        tls: _,
+        keep_alive: _,
+        sources: _,
+        sample_every: _,
+        network: _,
+        cookies: _,
+        think: _,
+    } = load;
+    requests.iter_mut().for_each(|request| visit_request(request, visit));
+}
+
+pub(crate) fn visit_request(request: &mut Request, visit: Visit<'_>) {
+    let Request {
+        path,
+        headers,
+        body,
+        expect,
+        // By it requests are found: where it is made of the path, of the masked one.
+        name: _,
+        weight: _,
+        method: _,
+        // Names of files, which are read when they are needed.
+        body_file: _,
+        values: _,
+        once: _,
+        // Says where in a response a value stands, which is never kept.
+        capture: _,
+    } = request;
+    visit(Field::Sent, path);
+    headers.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
+    visit(Field::Sent, body);
+    expect.iter_mut().for_each(|expect| visit_contract(expect, visit));
+}
+
+fn visit_contract(contract: &mut Contract, visit: Visit<'_>) {
+    let Contract { headers, status: _, body_bytes: _, content: _ } = contract;
+    for (name, accepted) in headers {
+        accepted.iter_mut().for_each(|text| visit(Field::Of(name), text));
+    }
+}
+
+pub(super) fn visit_step(step: &mut Preparation, visit: Visit<'_>) {
+    let Preparation {
+        command,
+        env,
+        name: _,
+        // Paths.
+        directory: _,
+        inputs: _,
+        mark: _,
+        space_bytes: _,
+        timeout: _,
+    } = step;
+    visit_words(command, visit);
+    env.iter_mut().for_each(|(name, text)| visit(Field::Of(name), text));
+}
+
+fn visit_against(against: &mut Against, visit: Visit<'_>) {
+    let Against {
+        build,
+        reference: _,
+        commit: _,
+        // Paths.
+        repository: _,
+        worktree: _,
+        copy: _,
+        copied: _,
+        only_here: _,
+        stat: _,
+        untracked: _,
+        uncommitted: _,
+        // Sentences of ours, with paths.
+        notes: _,
+    } = against;
+    build.iter_mut().for_each(|text| visit(Field::Text, text));
+}
+
+/// A word behind a flag that ends with its name is the flag's value.
+pub(super) fn visit_words(words: &mut [String], visit: Visit<'_>) {
+    let mut before: Option<String> = None;
+    for word in words {
+        let next = flag_name(word).map(str::to_owned);
+        let secret = before.filter(|name| next.is_none() && is_secret_name(name));
+        visit(secret.as_deref().map_or(Field::Word, Field::Of), word);
+        before = next;
+    }
+}
+
+/// The name of a flag that has its value behind it, in a word of its own.
+pub(super) fn flag_name(word: &str) -> Option<&str> {
+    word.starts_with('-').then(|| word.trim_start_matches('-')).filter(|name| !name.contains(['=', ' ', ':']))
+}
