@@ -175,7 +175,7 @@ fn shown(record: &Record, args: &LoadArgs, form: &Form, differences: &[Differenc
 /// The plan. Whether anybody listens where it leads is not asked yet.
 fn plan(args: &LoadArgs) -> anyhow::Result<Plan> {
     let text = args.url()?;
-    let refused = |problem| Failed::usage(format!("{}: {problem}", plan::masked(None, text)));
+    let refused = |problem| Failed::usage(format!("{}: {problem}", plan::quotable(text)));
     let url: Url = text.parse().map_err(refused)?;
     let (asked, expect) = (args.asking.load(&url)?, args.expect.contract()?);
     let (tls, sources) = (args.connection.tls(&url)?, args.connection.sources()?);

@@ -27,7 +27,7 @@ fn what_cannot_be_borne_or_loaded_is_told_before_anything_starts() {
     }
     let file = "name = \"x\"\n[services.api]\ncommand = [\"true\"]\n\
                 [load]\nrequests = [{ path = \"/a\" }, { path = \"/b\" }]\n\
-                [design]\nmetric = \"p99\"\nendpoint = \"GET /a\"\n[measure]\nduration = \"1s\"\n[gate]\nthroughput = \"> 5/s\"\n";
+                [measure]\nduration = \"1s\"\n[gate]\nthroughput = \"> 5/s\"\n";
     place.write("x.toml", file);
     let words = ["capacity", "x.toml", "--slo", "p99 < 50ms", "--limit", "capacity > 5/s"];
     let said = place.said(&[&words[..], &["--dry-run", "--json"]].concat());

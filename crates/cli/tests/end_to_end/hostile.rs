@@ -92,7 +92,7 @@ impl Hostile {
                 "\"service.js",
                 &format!("\"{}service.js", if directory == "." { "" } else { "../" }),
             );
-            let design = "warmup = \"100ms\"\nslice = \"100ms\"\nblocks = 2\nbudget = \"20s\"";
+            let design = "warmup = \"100ms\"\nslice = \"100ms\"\nblocks = 4\nbudget = \"20s\"";
             hostile.write(
                 &format!("{name}.toml"),
                 Draft { service: &service, design, ..Draft::default() }.text(),
@@ -173,7 +173,11 @@ impl Hostile {
         }
         set("extensions.worktreeConfig", "true");
         self.git(&["config", "--worktree", "filter.of-worktree.clean", &self.program("config.worktree")]);
-        let remote = format!("ext::sh -c {}", self.script_at("remote.origin.url").display());
+        // It ends at once: git would wait for an answer for ever.
+        let url = self.script_at("remote.origin.url");
+        let mark = self.place.path("marks").join("remote.origin.url");
+        fs::write(&url, format!("#!/bin/sh\ntouch '{}'\n", mark.display())).expect("it is written");
+        let remote = format!("ext::sh -c {}", url.display());
         for (name, value) in [
             ("extensions.partialClone", "origin"),
             ("remote.origin.promisor", "true"),
@@ -222,8 +226,9 @@ impl Hostile {
     /// The commands that Proofload runs, as anybody types them.
     fn by_hand(&self) {
         let run = |directory: &str, words: &[&str]| {
-            let mut git = Command::new("git");
-            git.arg("-C")
+            // What waits for an answer is ended.
+            let mut git = Command::new("timeout");
+            git.args(["20", "git", "-C"])
                 .arg(self.path(directory))
                 .args(words)
                 .stdin(Stdio::null())
@@ -339,6 +344,7 @@ fn every_setting_that_is_kept_out_is_documented() {
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md")).expect("the page");
     let generic = |name: &str| match name.split('.').collect::<Vec<_>>()[..] {
         [first, _, last] => format!("{first}.NAME.{last}"),
+        [first, second, _, last] => format!("{first}.{second}.NAME.{last}"),
         _ => name.to_owned(),
     };
     let settings = SETTINGS.iter().map(|(name, _)| generic(name));

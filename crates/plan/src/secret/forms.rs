@@ -24,6 +24,9 @@ pub(super) fn values(typed: &str) -> BTreeSet<String> {
             values.extend(String::from_utf8(percent_decoded(password.trim())));
             values.insert(password.trim().to_owned());
         }
+        // What joins it to a placeholder is not said with it.
+        let inside = text.trim_matches(|c: char| "-._:/|,;".contains(c));
+        values.extend(Some(inside).filter(|inside| is_likely(inside)).map(str::to_owned));
         // Of a line that goes on behind the value, such as that of a script.
         let word = text.split([' ', '\t', ';']).next().unwrap_or_default();
         values.extend(Some(word).filter(|word| is_likely(word)).map(str::to_owned));
@@ -115,8 +118,12 @@ fn strings(text: &str, values: &mut BTreeSet<String>) {
             Value::Null | Value::Bool(_) => {}
         }
     }
-    let parsed = Some(text).filter(|text| text.starts_with(['[', '{'])).map(serde_json::from_str::<Value>);
-    if let Some(Ok(value)) = parsed {
+    if !text.starts_with(['[', '{']) {
+        return;
+    }
+    // TOML's lists and tables are none of JSON: they have `=`, and a comma at the end.
+    let of_toml = || toml::from_str::<Value>(&format!("value = {text}")).ok();
+    if let Some(value) = serde_json::from_str(text).ok().or_else(of_toml) {
         walk(value, values);
     }
 }

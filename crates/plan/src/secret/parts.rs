@@ -138,6 +138,9 @@ fn private_keys(text: &str) -> impl Iterator<Item = Range<usize>> {
 pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut at, mut is_behind) = (Vec::new(), 0, false);
     for word in text.split(char::is_whitespace) {
+        if let Some(range) = password_as_port(word).filter(|_| !is_behind) {
+            found.push(at + range.start..at + range.end);
+        }
         let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
         let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
         let is_mark = marks(word).next().is_some();
@@ -152,6 +155,16 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
         at += word.len() + text[at + word.len()..].chars().next().map_or(0, char::len_utf8);
     }
     found
+}
+
+/// What stands where a URL has its port and is no number: a password, of a URL without its host.
+fn password_as_port(word: &str) -> Option<Range<usize>> {
+    let begin = word.find("://")? + "://".len();
+    let end = word[begin..].find(['/', '?', '#']).map_or(word.len(), |length| begin + length);
+    let colon = begin + word[begin..end].rfind(':')?;
+    let port = &word[colon + 1..end];
+    let is_other = port.contains(['@', ']', '{', '$']) || port.bytes().all(|byte| byte.is_ascii_digit());
+    (!is_other).then_some(colon + 1..end)
 }
 
 /// Whether a word is none of a language: it has a digit, or is long.
