@@ -194,7 +194,11 @@ fn split(name: &[u8]) -> (&[u8], &[u8]) {
 /// What every setting that names a program and is the repository's own is in its place: the user's or the system's value, or none.
 fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
     let entries = entries(listed);
-    let names_program = |name: &[u8]| PROGRAMS.iter().any(|word| word.as_bytes() == split(name).1);
+    // A file that is included is none, and git refuses a flag that includes one from nowhere.
+    let includes =
+        |name: &[u8]| [&b"include."[..], b"includeif."].iter().any(|begin| name.starts_with(begin));
+    let is_word = |name: &[u8]| PROGRAMS.iter().any(|word| word.as_bytes() == split(name).1);
+    let names_program = |name: &[u8]| is_word(name) && !includes(name);
     let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut drivers: BTreeSet<&[u8]> = BTreeSet::new();
     for Listed { name, .. } in entries.iter().filter(|entry| entry.is_own && names_program(entry.name)) {
@@ -204,7 +208,7 @@ fn overrides(listed: &[u8], filters: Filters) -> Vec<(Vec<u8>, Vec<u8>)> {
         }
     }
     let of_filter = |driver: &[u8], word: &str| [driver, b".", word.as_bytes()].concat();
-    names.extend(drivers.iter().flat_map(|driver| FILTER.map(|word| of_filter(driver, word))));
+    // No more than it names: a filter with a process of no name runs neither of its other programs.
     let users = |name: &[u8]| {
         let last = entries.iter().rfind(|entry| !entry.is_own && entry.name == name);
         last.map_or_else(Vec::new, |entry| entry.value.to_vec())
@@ -243,13 +247,7 @@ mod tests {
         let expected = [
             "core.sshcommand=",
             "filter.a=b.clean=",
-            "filter.a=b.process=",
-            "filter.a=b.smudge=",
-            "filter.lfs.clean=",
             "filter.lfs.process=git-lfs",
-            "filter.lfs.smudge=",
-            "filter.novalue.clean=",
-            "filter.novalue.process=",
             "filter.novalue.smudge=",
             "hook.x.command=true",
         ];

