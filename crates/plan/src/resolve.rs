@@ -61,7 +61,6 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
     let pacing = measure.is_none().then(|| design.pacing());
     let gate = gate::entries(&mut site, pacing, (&variants, &comparisons));
     service::elsewhere::judge_design(&mut site, &design, &gate, &variants);
-    report_started_and_running(&mut site, &variants);
     problems.extend(site.problems);
     let compared = comparisons.first().map(|comparison| comparison.baseline);
     let plan = Plan {
@@ -85,18 +84,6 @@ pub(crate) fn plan(tree: &Node, source: Source<'_>, problems: &mut Vec<Problem>)
         Some(baseline) => plan.with_copy(baseline),
         None => plan,
     })
-}
-
-/// Reports variants of which some are started and others run already: the ones are fresh in each block and kept off the load generator's
-/// processors, the others neither, so that the same program would come out as two.
-fn report_started_and_running(site: &mut Site<'_>, variants: &[Variant]) {
-    let named = |runs: bool| variants.iter().find(|variant| variant.runs_already() == runs);
-    if let (Some(started), Some(running)) = (named(false), named(true)) {
-        let message =
-            format!("`{}` is started for each block, and `{}` runs already", started.name, running.name);
-        site.at_key(&["factors"], message, "these do not compare")
-            .hint("let Proofload start both (`command`), or load both where they run (`url`)");
-    }
 }
 
 fn variants(

@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 use std::{env, fs, io};
 
@@ -123,7 +123,7 @@ fn show_in(browser: &str, page: &Path) -> io::Result<()> {
     let placed = browser.split_whitespace().any(|word| word == "%s");
     let line = format!("{browser}{}", if placed { "" } else { " %s" });
     let mut words = line.split_whitespace();
-    let mut command = Command::new(words.next().unwrap_or_default());
+    let mut command = machine::command(words.next().unwrap_or_default());
     command.args(words.map(|word| if word == "%s" { page.as_os_str() } else { word.as_ref() }));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }

@@ -144,7 +144,8 @@ pub(super) fn loose_parts(text: &str) -> Vec<Range<usize>> {
         let plain = word.trim_matches(|c: char| "\"'`:=,;-".contains(c));
         let is_scheme = SCHEMES.iter().any(|scheme| scheme.trim_end().eq_ignore_ascii_case(plain));
         let is_mark = marks(word).next().is_some();
-        if is_behind && !is_scheme && !is_mark && is_likely(plain) {
+        let is_flag = word.trim_start_matches(['"', '\'', '`']).starts_with('-');
+        if is_behind && !is_scheme && !is_mark && !is_flag && is_likely(plain) {
             let begin = at + word.find(plain).unwrap_or(0);
             found.push(begin..begin + plain.len());
         }
@@ -173,6 +174,10 @@ pub(super) fn is_likely(word: &str) -> bool {
     word.len() >= LIKELY_BYTES_MIN && has_digit || word.len() >= LONG_BYTES_MIN
 }
 
+/// Directives of nginx that say where requests are passed on to.
+const PASSES_ON: [&str; 6] =
+    ["proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass", "memcached_pass"];
+
 /// Values behind the names of secrets, and whether each is a list of pairs.
 fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -181,7 +186,7 @@ fn assigned(text: &str, field: Field<'_>) -> Vec<(Range<usize>, bool)> {
         let end = text[start..].find(|c| !is_name(c)).map_or(text.len(), |length| start + length);
         from = end;
         let name = &text[start..end];
-        if is_secret_name(name) {
+        if is_secret_name(name) && !PASSES_ON.contains(&name) {
             let values = value::values(text, &(start..end), field);
             from = values.last().map_or(end, |value| value.end.max(end));
             found.extend(values.into_iter().map(|value| (value, is_list(name))));

@@ -285,8 +285,21 @@ pub(super) fn resolved(site: &mut Site<'_>, name: &str, service: &file::Service)
     Some(Service { name, source, ready, ready_timeout, needs: Vec::new() })
 }
 
+/// Reports variants of which some are started and others run already: the ones are fresh in each block and kept off the load generator's
+/// processors, the others neither, so that the same program would come out as two.
+fn report_started_and_running(site: &mut Site<'_>, variants: &[Variant]) {
+    let named = |runs: bool| variants.iter().find(|variant| variant.runs_already() == runs);
+    if let (Some(started), Some(running)) = (named(false), named(true)) {
+        let message =
+            format!("`{}` is started for each block, and `{}` runs already", started.name, running.name);
+        site.at_key(&["factors"], message, "these do not compare")
+            .hint("let Proofload start both (`command`), or load both where they run (`url`)");
+    }
+}
+
 /// Reports what the design and the gate ask of a service that runs already and nobody can know.
 pub(crate) fn judge_design(site: &mut Site<'_>, design: &Design, gate: &[GateEntry], variants: &[Variant]) {
+    report_started_and_running(site, variants);
     if let Some(variant) = variants.iter().find(|variant| variant.runs_already()).filter(|_| design.explain) {
         let entry = &variant.entry;
         let message =
