@@ -173,7 +173,7 @@ fn started(folder: &Path, service: &Service) -> anyhow::Result<Result<Seen, serv
     // From here on Ctrl-C would leave the folder of logs.
     let stop = Stop::default();
     signals::stop_on_first(stop.clone(), "stopping; once more to leave at once")?;
-    let logs = tempfile::tempdir()?;
+    let logs = machine::temporary_folder()?;
     let (local, own) = (IpAddr::V4(Ipv4Addr::LOCALHOST), std::process::id());
     let start = || {
         services::check_command(app)?;

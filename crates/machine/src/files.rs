@@ -10,6 +10,8 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tempfile::TempDir;
+
 /// What is written is written in seconds: what is older was left by somebody who was killed in the middle.
 const LEFT: Duration = Duration::from_secs(3600);
 const END: &str = ".new";
@@ -32,6 +34,17 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     if found.mode() & 0o077 == 0 { Ok(()) } else { folder.set_permissions(Permissions::from_mode(0o700)) }
+}
+
+/// Makes a folder with the mode 0700 in the system's folder for temporary files, and in `/dev/shm` where a container can write nowhere
+/// else. Dropping it removes it.
+///
+/// # Errors
+/// If neither place takes it.
+pub fn temporary_folder() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    let private = builder.permissions(Permissions::from_mode(0o700));
+    private.tempdir().or_else(|_| private.tempdir_in("/dev/shm"))
 }
 
 /// Writes a file that only this user may read, whole or not at all. What was there by its name is replaced, also a link. Of several who

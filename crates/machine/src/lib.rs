@@ -27,7 +27,7 @@ pub use facts::{
     Asked, Conntrack, Facts, Frequency, Granted, Group, Host, Limits, Memory, Processors, Quota, Rights,
     Storage,
 };
-pub use files::{private_folder, write_whole};
+pub use files::{private_folder, temporary_folder, write_whole};
 pub use git::{ELSEWHERE, Filters, GIT_DIFF, commit_of, git};
 pub use hazards::{Hazard, all as hazards};
 pub use programs::{

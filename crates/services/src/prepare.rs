@@ -14,8 +14,8 @@ mod key;
 pub(crate) use key::Parts;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{self, File, Permissions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
@@ -132,6 +132,7 @@ impl Making<'_> {
         // Its mode is 0700, like that of the cache.
         let partial = tempfile::Builder::new()
             .prefix(&format!("{key}{PARTIAL}"))
+            .permissions(Permissions::from_mode(0o700))
             .tempdir_in(&cache.folder)
             .map_err(|error| unusable(&cache.folder, &error))?;
         self.run(partial.path())?;

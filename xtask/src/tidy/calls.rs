@@ -49,6 +49,13 @@ const PROGRAM: Ban = Ban {
     remedy: "start it with machine::command, so that it gets no token of a CI job",
 };
 
+const TEMPORARY: Ban = Ban {
+    call: "tempfile::tempdir",
+    allowed: |file| !file.path.starts_with("crates/"),
+    in_tests: true,
+    remedy: "make it with machine::temporary_folder: that of tempfile can be read by all users",
+};
+
 pub fn find(tree: &Tree) -> Vec<Finding> {
     tree.files().iter().filter_map(|file| Some(banned_calls(file, file.parsed()?))).flatten().collect()
 }
@@ -117,6 +124,11 @@ fn ban_at(tokens: &[TokenTree]) -> Option<Ban> {
             if module == "Command" && first.as_char() == ':' && second.as_char() == ':' =>
         {
             matches!(last, Ident(name) if name == "new").then_some(PROGRAM)
+        }
+        [Ident(module), Punct(first), Punct(second), last, ..]
+            if module == "tempfile" && first.as_char() == ':' && second.as_char() == ':' =>
+        {
+            matches!(last, Ident(name) if name == "tempdir").then_some(TEMPORARY)
         }
         [Ident(module), Punct(first), Punct(second), last, ..]
             if module == "process" && first.as_char() == ':' && second.as_char() == ':' =>

@@ -231,8 +231,8 @@ fn the_list_of_codings_is_read_as_rfc_9110_writes_it() {
 #[test]
 fn content_with_an_unknown_coding_is_taken_as_it_came() {
     let long = "x".repeat(9999);
-    let rows =
-        [("UTF-8", "UTF-8"), ("gzip, compress", "compress"), ("gzip;q=1", "gzip;q=1"), (&long, &long[..40])];
+    let cut = format!("{}…", &long[..40]);
+    let rows = [("UTF-8", "UTF-8"), ("gzip, compress", "compress"), ("gzip;q=1", "gzip;q=1"), (&long, &cut)];
     for (coding, unknown) in rows {
         let content = read(coding, b"x").unwrap();
         assert_eq!((content.digest, content.unknown_coding.as_deref()), (Digest::of(b"x"), Some(unknown)));

@@ -70,11 +70,12 @@ pub fn interval(ratio: f64, low: f64, high: f64) -> (String, String) {
     let excludes_none = low > 1.0 || high < 1.0;
     if is_factor(ratio) {
         // ×16.5 ± 1.4, ×0.0607 ± 0.0023. However wide it is, a factor is not nothing.
-        // The interval is one of logarithms: its lower end may be far smaller than its width.
-        let decimals =
-            decimals(half_width, DECIMALS_MAX).max(digits_of_small(ratio)).max(digits_of_small(low));
-        let factor =
-            |value: f64| times(value, if excludes_none { unlike_one(value, decimals) } else { decimals });
+        // The interval is one of logarithms: its lower end may be far smaller than its width, and has digits of its own.
+        let wide = decimals(half_width, DECIMALS_MAX);
+        let factor = |value: f64| {
+            let decimals = wide.max(digits_of_small(value));
+            times(value, if excludes_none { unlike_one(value, decimals) } else { decimals })
+        };
         return (factor(ratio), format!("{} to {}", factor(low), factor(high)));
     }
     let decimals = decimals(half_width * 100.0, 4);

@@ -156,11 +156,17 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
         value.replace('\'', "'\\''"),
         value.replace('\'', "'\"'\"'"),
         double,
-        toml.trim_matches(['"', '\'']).to_owned(),
+        unquoted(&toml).to_owned(),
         json,
     ]);
-    forms.extend(shlex::try_quote(value).map(|quoted| quoted.trim_matches(['"', '\'']).to_owned()));
+    forms.extend(shlex::try_quote(value).map(|quoted| unquoted(&quoted).to_owned()));
     forms
+}
+
+/// The text inside one pair of quotes; the value itself may end with one, too.
+fn unquoted(text: &str) -> &str {
+    let inside = |quote: &&str| text.strip_prefix(*quote)?.strip_suffix(*quote);
+    ["\"\"\"", "'''", "\"", "'"].iter().find_map(inside).unwrap_or(text)
 }
 
 /// A text inside of the quotes of a JSON string.

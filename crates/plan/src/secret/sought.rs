@@ -123,33 +123,44 @@ impl Sought {
     /// The end of a secret that a piece begins with.
     fn last_part(&self, text: &str, piece: &Piece) -> Option<(Range<usize>, &Hidden)> {
         let whole = &text[piece.range.clone()];
-        [whole, whole.trim_start_matches(AROUND)].into_iter().find_map(|inside| {
+        for inside in [whole, whole.trim_start_matches(AROUND)] {
             let begin = piece.range.end - inside.len();
             let part = |hidden: &Hidden| {
                 let (value, most) = (hidden.value.as_bytes(), hidden.value.len().min(inside.len()));
                 let is_part = |length: &usize| inside.as_bytes().starts_with(&value[value.len() - length..]);
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
-            let (length, hidden) = longest(self.sought(), part)?;
-            piece
-                .is_told(text, begin..begin + length, piece.is_cut_before)
-                .then_some((begin..begin + length, hidden))
-        })
+            match longest(self.sought(), part) {
+                Some((length, hidden)) if length == hidden.value.len() => return None,
+                Some((length, hidden)) if piece.is_told(text, begin..begin + length, piece.is_cut_before) => {
+                    return Some((begin..begin + length, hidden));
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The beginning of a secret that a piece ends with.
     fn first_part(&self, text: &str, piece: &Piece) -> Option<(Range<usize>, &Hidden)> {
         let whole = &text[piece.range.clone()];
-        [whole, whole.trim_end_matches(AROUND)].into_iter().find_map(|inside| {
+        for inside in [whole, whole.trim_end_matches(AROUND)] {
             let end = piece.range.start + inside.len();
             let part = |hidden: &Hidden| {
                 let (value, most) = (hidden.value.as_bytes(), hidden.value.len().min(inside.len()));
                 let is_part = |length: &usize| inside.as_bytes().ends_with(&value[..*length]);
                 (PART_BYTES_MIN..=most).rev().find(is_part)
             };
-            let (length, hidden) = longest(self.sought(), part)?;
-            piece.is_told(text, end - length..end, piece.is_cut_behind).then_some((end - length..end, hidden))
-        })
+            match longest(self.sought(), part) {
+                // All of it is no part: without its last quote, it would seem to be one.
+                Some((length, hidden)) if length == hidden.value.len() => return None,
+                Some((length, hidden)) if piece.is_told(text, end - length..end, piece.is_cut_behind) => {
+                    return Some((end - length..end, hidden));
+                }
+                _ => {}
+            }
+        }
+        None
     }
 }
 

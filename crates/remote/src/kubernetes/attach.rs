@@ -339,9 +339,8 @@ impl Proxy {
     }
 
     fn start(context: Option<&str>) -> Result<Proxy, Error> {
-        // Gone with this function. A container may have no other place to write to.
-        let folder =
-            tempfile::tempdir().or_else(|_| tempfile::tempdir_in("/dev/shm")).map_err(not_started)?;
+        // Gone with this function.
+        let folder = machine::temporary_folder().map_err(not_started)?;
         let path = folder.path().join("api");
         let (stop, thread, (stdout, stderr)) = spawn(command(context, &path)).map_err(not_started)?;
         let errors = LastLines::of(stderr).map_err(not_started)?;

@@ -229,7 +229,7 @@ pub(super) fn cores_short(record: &Record) -> Option<String> {
     }
 }
 
-/// For how long processes were under load, which no warm-up that takes longer is seen in: `each process in its first 7.1 s of load`. `None` for
+/// For how long processes were under load, which no warm-up that takes longer is seen in: `each process in its first 7.1s of load`. `None` for
 /// processes that ran before, and where a search decides how long each is loaded.
 pub(super) fn seen_for(record: &Record) -> Option<String> {
     let plan = &record.header.plan;
@@ -241,7 +241,9 @@ pub(super) fn seen_for(record: &Record) -> Option<String> {
         windows.sum::<f64>()
     };
     let seconds = stats::median(record.complete_trials().map(loaded_s))?;
-    (seconds > 0.0).then(|| format!("each process in its first {} of load", tenths(seconds)))
+    // Without a space, at which a line may be broken.
+    let length = if seconds < 10.0 { format!("{}s", decimal(seconds, 1)) } else { span(seconds) };
+    (seconds > 0.0).then(|| format!("each process in its first {length} of load"))
 }
 
 /// The loop and the connections: `closed loop, 16 connections`.

@@ -62,7 +62,8 @@ impl Ignored {
                 let of_folders = folders.iter().filter(|folder| matches(FOLDERS, folder));
                 let inside = of_folders.flat_map(|folder| files_below(&against.repository, folder));
                 let is_copied = |file: &&PathBuf| is_configuration(&against.repository, file);
-                files.iter().filter(is_copied).cloned().chain(inside).collect()
+                // Git may list a folder and a file in it, too.
+                model::distinct(files.iter().filter(is_copied).cloned().chain(inside))
             }
         };
         // A file that is in git at the commit is part of what is compared.
