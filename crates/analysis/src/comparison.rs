@@ -385,7 +385,7 @@ const AA_SHARES: usize = 5;
 pub struct AaCheck {
     /// Reads as "X vs itself".
     pub label: String,
-    /// The metric, that of the verdict.
+    /// The first metric that differs, else that of the first verdict.
     pub metric: Metric,
     /// Copy over baseline, with an interval that holds 1 in 99 of 100 experiments whenever it is looked at. `None` below four blocks.
     pub estimate: Option<Estimate>,
@@ -397,11 +397,20 @@ pub struct AaCheck {
 pub(crate) fn aa(record: &Record, blocks: &[BlockFigures]) -> Option<AaCheck> {
     let plan = &record.header.plan;
     let asked = plan.aa.as_ref()?;
-    let metric = plan.design.metric;
-    let d = ratios(blocks, asked, metric);
-    let estimate = d.and_then(|d| rule::estimate(record, rule::family(record, AA_SHARES), &d));
-    let differs = estimate.as_ref().is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
-    Some(AaCheck { label: asked.label.clone(), metric, estimate, differs })
+    let metrics = plan.judged_metrics();
+    let family = rule::family(record, AA_SHARES * metrics.len());
+    let check = |metric: Metric| {
+        let d = ratios(blocks, asked, metric);
+        let estimate = d.and_then(|d| rule::estimate(record, family.clone(), &d));
+        let differs = estimate.as_ref().is_some_and(|estimate| estimate.low > 1.0 || estimate.high < 1.0);
+        AaCheck { label: asked.label.clone(), metric, estimate, differs }
+    };
+    // The first that differs, in whichever metric.
+    metrics
+        .iter()
+        .map(|metric| check(*metric))
+        .find(|check| check.differs)
+        .or_else(|| Some(check(plan.design.metric)))
 }
 
 pub(crate) fn aa_finding(aa: &AaCheck) -> Option<Finding> {

@@ -97,11 +97,11 @@ impl Flags {
 }
 
 pub fn run(args: &GateArgs) -> anyhow::Result<u8> {
-    let record = records::opened(&args.record)?;
-    let mut plan = record.header.plan.clone();
-    prepare(&mut plan, &args.flags)?;
+    let mut record = records::opened(&args.record)?;
+    // Limits decide what is judged, and so what makes a record invalid.
+    prepare(&mut record.header.plan, &args.flags)?;
     let conclusion = analysis::conclude(&record);
-    let gate = analysis::gated(&record, &conclusion, &plan.gate);
+    let gate = analysis::gated(&record, &conclusion, &record.header.plan.gate);
     let gated = Gated { record: &record, gate: &gate, allow_open: args.flags.allow_open };
     let form = args.form.form();
     print::report(&gated, form, None)?;

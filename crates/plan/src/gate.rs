@@ -292,6 +292,18 @@ pub fn max_regression(design: &Design, share: f64) -> Vec<GateEntry> {
 }
 
 impl Plan {
+    /// Metrics that a conclusion is drawn from: those with a verdict, and those that limits of the gate or of the capacity bound.
+    pub fn judged_metrics(&self) -> Vec<Metric> {
+        let bounded = self.gate.iter().map(|entry| entry.limit.figure);
+        let bounded = bounded.chain(self.design.slo.iter().map(|limit| limit.figure));
+        ::model::distinct(self.design.metrics().chain(bounded.filter_map(Figure::metric)))
+    }
+
+    /// Whether throughput is among these metrics.
+    pub fn judges_throughput(&self) -> bool {
+        self.judged_metrics().contains(&Metric::Throughput)
+    }
+
     /// Whether a run of this plan has the figure at all: where variants are compared response times there are in open loop, throughput in
     /// closed loop alone; and figures of processes where those are started.
     pub fn measures(&self, figure: Figure) -> bool {

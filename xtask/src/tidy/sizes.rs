@@ -6,8 +6,8 @@ use super::code::{Code, Function};
 use super::tree::File;
 use super::{Finding, Tree};
 
-const FILE_TOKENS_MAX: usize = 6000;
-const FUNCTION_TOKENS_MAX: usize = 600;
+const FILE_TOKENS_MAX: usize = 7000;
+const FUNCTION_TOKENS_MAX: usize = 920;
 const FILE_LINES_MAX: usize = 600;
 const GENERATED_WITHIN_LINES: usize = 5;
 const SOURCE_EXTENSIONS: [&str; 8] = ["js", "cjs", "mjs", "ts", "css", "pug", "py", "sh"];

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::quantity::{decimal, many};
-use model::{Metric, Quantity, evidence};
+use model::{Quantity, evidence};
 use plan::Comparison;
 use record::{EndReason, GeneratorLost, GeneratorPart, OpenLoop, Record, Slice, Trial};
 use stats::Latencies;
@@ -41,7 +41,7 @@ pub(super) fn generator_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Optio
     let busy = variant.sum(Slice::services_cpu_ns) as f64 / wall_ns(&variant.slices);
     // In open loop services are not meant to be at their limit, and `client_late` sees what a busy client spoils. What a request costs is
     // not the client's either.
-    let judged = record.header.plan.design.metrics().any(|metric| metric == Metric::Throughput);
+    let judged = run.plan.judges_throughput();
     // How busy a service was that runs already nobody knows: a client at its limit is then taken for the limit.
     let unknown = variant.is_unseen();
     let limited = |trial: &&Trial| services_limited(record, trial, &trial.measured().collect::<Vec<_>>());
@@ -79,9 +79,9 @@ fn opens<'a>(variant: &Variant<'a>) -> Vec<&'a OpenLoop> {
     variant.slices.iter().filter_map(|slice| slice.counts.open.as_deref()).collect()
 }
 
-/// What is wrong with a latency only qualifies CPU per request.
+/// Whether a conclusion rests on response times: a wrong one only qualifies CPU per request.
 fn judges_latency(run: &Run<'_>) -> bool {
-    run.plan.design.most_wanting().0.quantile().is_some()
+    run.plan.judged_metrics().iter().any(|metric| metric.quantile().is_some())
 }
 
 /// Requests were due and not sent, or waited for a connection: what was measured is the queue.
@@ -107,7 +107,10 @@ pub(super) fn rate_not_kept(run: &Run<'_>, variant: &Variant<'_>) -> Option<Seen
     } else {
         "connections were free and the client did not send; give it a core of its own, or more threads (load.threads)"
     };
-    Some(either(judges_latency(run), evidence, remedy))
+    // A capacity is a rate that was asked for: it needs all of its requests, and counts windows with too few connections as bounds.
+    let is_capacity = !run.plan.design.slo.is_empty();
+    let is_void = if is_capacity { queued <= QUEUED_SHARE_MAX } else { judges_latency(run) };
+    Some(either(is_void, evidence, remedy))
 }
 
 /// The client had a connection free and sent late, which is part of the response time.

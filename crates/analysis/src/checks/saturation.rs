@@ -91,8 +91,7 @@ pub(super) fn service_not_saturated(run: &Run<'_>, variant: &Variant<'_>) -> Opt
 
 /// A variant that waits, of an experiment that judges throughput.
 fn judged<'a>(run: &'a Run<'_>, variant: usize) -> Option<&'a Waiting> {
-    run.plan.design.metrics().find(|metric| *metric == Metric::Throughput)?;
-    run.waiting(variant)
+    run.waiting(variant).filter(|_| run.plan.judges_throughput())
 }
 
 pub(super) fn same_stall(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
@@ -230,7 +229,7 @@ const LACKED_APART_MAX: f64 = 0.5;
 /// The plan confines services to fewer cores than they want. With `auto` they would have got all of them.
 fn cores_lacked(run: &Run<'_>, asked: &Comparison) -> Option<Seen> {
     let design = &run.plan.design;
-    let judged = design.metrics().any(|metric| metric == Metric::Throughput);
+    let judged = run.plan.judges_throughput();
     only_if(judged && design.cpus == Cpus::Separate && !run.record.is_open_loop())?;
     let pair = run.pair(asked)?;
     let cores = pair.iter().filter_map(|of| confined_cores(run.record, of.trials.first()?)).min()?;

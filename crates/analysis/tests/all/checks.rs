@@ -75,6 +75,73 @@ fn each_planted_fault_is_found_and_nothing_else() {
     each_is_found(sound, faults);
 }
 
+/// Adds a limit, as `--limit` does.
+fn limit(record: &mut Record, text: &str) {
+    let limit = plan::limit(text).expect("a limit");
+    record.header.plan.gate.push(plan::GateEntry { limit, of: None, line: None });
+}
+
+/// Limits judge metrics without a verdict, too: the same fault must not pass there.
+#[test]
+fn a_limit_makes_its_metric_a_judged_one() {
+    let idle_services = |limits: &[&str]| {
+        let mut record = sound();
+        record.header.plan.design.metric = Metric::CpuPerRequest;
+        each(&mut record, 1, |slice| {
+            saturate(slice);
+            slice.services[0].cpu_ns /= 2;
+        });
+        limits.iter().for_each(|text| limit(&mut record, text));
+        found(&record).into_iter().filter(|(check, _)| *check == "generator_saturated").collect::<Vec<_>>()
+    };
+    assert_eq!(idle_services(&["failed < 1%"]), [("generator_saturated", Warning)]);
+    assert_eq!(idle_services(&["throughput > -3%"]), [("generator_saturated", Invalid)]);
+    let mut record = open(Metric::CpuPerRequest);
+    late(&mut record, 5_000_000);
+    assert!(found(&record).contains(&("client_late", Warning)));
+    limit(&mut record, "p99 < +5%");
+    assert!(found(&record).contains(&("client_late", Invalid)));
+}
+
+/// A capacity is a rate that was asked for: requests that the client did not send, or sent late, are no capacity.
+#[test]
+fn a_client_that_is_late_voids_a_capacity() {
+    let capacity = |plant: Plant| {
+        let mut record = open(Metric::P99);
+        record.header.plan.design.slo = vec![plan::limit("p99 < 50ms").expect("a limit")];
+        plant(&mut record);
+        found(&record)
+    };
+    assert!(capacity(|record| late(record, 5_000_000)).contains(&("client_late", Invalid)));
+    let unsent: Plant = |record| opens(record, 1).for_each(|open| open.sent_in_window = 1800);
+    assert!(capacity(unsent).contains(&("rate_not_kept", Invalid)));
+    // Too few connections make it a bound.
+    let queued: Plant = |record| opens(record, 1).for_each(|open| open.queued = 30);
+    assert!(!capacity(queued).contains(&("rate_not_kept", Invalid)));
+}
+
+/// Whatever the order of the metrics, each of them is compared with the copy.
+#[test]
+fn a_copy_is_compared_in_each_judged_metric() {
+    let differs = |metric: Metric, other: Option<Metric>| {
+        let mut record = sound();
+        record.header.plan.design.metric = metric;
+        record.header.plan.design.co_primary = other.into_iter().collect();
+        record.header.plan.aa = Some(record.header.plan.comparisons[0].clone());
+        // Variants differ in both; here in throughput alone.
+        for variant in [0, 1] {
+            each(&mut record, variant, |slice| {
+                let each_ns = 100_000 + 100 * u64::from(slice.block);
+                slice.services[0].cpu_ns = slice.counts.successful_in_window * each_ns;
+            });
+        }
+        conclude(&record).aa.expect("it was asked for").differs
+    };
+    let (cpu, throughput) = (Metric::CpuPerRequest, Metric::Throughput);
+    assert!(!differs(cpu, None));
+    assert!(differs(throughput, Some(cpu)) && differs(cpu, Some(throughput)));
+}
+
 /// Others' successes say nothing of a request that is judged alone.
 #[test]
 fn failures_of_the_judged_endpoint_void_it() {

@@ -133,7 +133,9 @@ fn a_service_that_never_starts_is_told_in_every_form() {
     ] {
         let words =
             ["run", "never.toml", "--gate", "--max-regression", "3%", "--format", form, "--out", form];
-        let said = quiet(place.proofload(&words).current_dir(place.path(""))).said().ends(3);
+        let mut command = place.proofload(&words);
+        let said = quiet(command.current_dir(place.path(""))).said();
+        said.ends(3);
         assert!(said.out.contains(expected), "{form}: {said}");
     }
 }
