@@ -1,7 +1,7 @@
 //! Captures that explain a difference. They are taken in separate trials, never in measured ones.
 //!
-//! Profiles are files in the record's folder `profiles/`. The types here store their paths and what they
-//! profile.
+//! Profiles are files in the record's folder `profiles/`. The types here store their paths and the
+//! profiled processes.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub struct Capture {
 pub struct CapturedService {
     /// Name of the service.
     pub service: String,
-    /// Its directory. Paths of its own source files are relative to it.
+    /// Its directory. Paths of its source files are relative to it.
     pub directory: String,
     /// CPU time of all its processes in the window, in nanoseconds.
     pub cpu_ns: u64,

@@ -95,7 +95,7 @@ const WARNING_OR_NOTE: &[Grade] = &[Warning, Note];
 /// Defines the checks from their numbers, names and rows, and the list of all checks.
 macro_rules! checks {
     ($($check:ident = $number:literal, $name:literal: $row:expr;)+) => {
-        /// A validity check. Its row describes what it finds.
+        /// A validity check. Its row describes its findings.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "their rows say what they find")]
         pub enum Check {

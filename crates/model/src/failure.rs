@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Maximum share of requests without an expected response. Above it a measurement is invalid, ours as well as
-/// those of other tools.
+/// Maximum share of requests without an expected response. Above it a measurement is invalid, whether made by
+/// Proofload or by another tool.
 pub const FAILED_SHARE_MAX: f64 = 0.001;
 
 /// Phase in which a connection failed.

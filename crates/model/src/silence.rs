@@ -1,5 +1,4 @@
-//! Silences: stretches of a window without a response. Merges those of threads, generators and turns into one
-//! list.
+//! Silences: stretches of a window without a response. Merges the lists of threads, generators and turns.
 //!
 //! This module does not judge whether a silence is long for a service.
 

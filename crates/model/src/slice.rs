@@ -240,7 +240,7 @@ pub struct GeneratorPart {
     /// Whether it runs on the machine of the run.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub here: bool,
-    /// Delay of its window's start against the agreed time, in nanoseconds of its own clock.
+    /// Delay of its window's start against the agreed time, in nanoseconds of the generator's clock.
     pub late_ns: u64,
     /// Maximum error of that delay in either direction, from the clock comparison.
     pub clock_error_ns: u64,
