@@ -15,8 +15,8 @@ use crate::{Resampling, plain_t};
 /// by [`Resampling`].
 pub const EXACT_BLOCKS_MAX: u32 = 12;
 
-/// Minimum number of blocks for joint intervals. Fewer have too few ways to flip: with 7, those of simulated
-/// runs held in only 94.1 %.
+/// Minimum number of blocks for joint intervals. Fewer have too few ways to flip: with 7, the intervals of
+/// simulated runs held in only 94.1 %.
 pub const JOINT_BLOCKS_MIN: u32 = 8;
 
 const PURPOSE: [u8; 8] = *b"flipping";

@@ -1,8 +1,8 @@
 //! Tests for a series in order of measurement: a trend, a step, autocorrelation.
 //!
 //! All are for few values (6 to 120 blocks) and small significance levels, for which large-sample
-//! approximations are worst. So the p-value of the trend is exact, and those of step and autocorrelation err
-//! on the safe side.
+//! approximations are worst. So the p-value of the trend is exact, and the p-values of step and
+//! autocorrelation err on the safe side.
 //!
 //! This module does not decide which size matters, and does not omit values.
 

@@ -1,5 +1,5 @@
-//! The rule: a file fits a reader's head and a function a screen. Tests, generated files (`@generated` in the first
-//! lines) and vendored ones may be longer; it must not count what nobody reads as code, such as data.
+//! Rule: limits the lines of files and functions. Tests, generated files (`@generated` in the first lines)
+//! and vendored files may be longer. Files that are not source code are not counted.
 
 use super::code::Function;
 use super::tree::File;
