@@ -446,7 +446,7 @@ mod tests {
         assert!(slow.differences(&of("rate = \"100\"\nduration = \"3s\"")).is_empty());
     }
 
-    /// Not one field is left to a default, so that a new one does not compile without a change here.
+    /// No field uses a default, so that a new field does not compile without a change here.
     fn full() -> Conditions {
         Conditions {
             rate_per_s: Some(100.0),
@@ -476,11 +476,11 @@ mod tests {
             };
             full.differences(&serde_json::from_value(other).expect("conditions")).is_empty()
         });
-        // Ratios alone are per core, and figures of variants never.
+        // Only ratios are per core, figures of variants never are.
         assert_eq!(unnoticed, ["per_core"]);
     }
 
-    /// Pointers to all texts, numbers and truths.
+    /// Returns JSON pointers to all strings, numbers and booleans.
     fn leaves(value: &serde_json::Value, at: &str) -> Vec<String> {
         use serde_json::Value;
         match value {
@@ -520,7 +520,7 @@ mod tests {
                 serde_json::Value::String(text) => format!("{text}1").into(),
                 number => number.as_u64().map_or(7, |number| number + 1).into(),
             };
-            // What can only be one of some words is none with another letter.
+            // A value of an enumeration is invalid with a changed letter.
             read(&other).is_ok_and(|plan| plan_mark(&plan) == mark)
         });
         assert_eq!(
