@@ -295,8 +295,8 @@ fn cores_at_limit(record: &Record, variant: usize) -> Option<f64> {
     cores(&trials(record, variant).filter_map(last_closed).collect::<Vec<_>>())
 }
 
-/// The limiting resource near the capacity, from the windows there. Without such windows, from those of the
-/// search.
+/// The limiting resource near the capacity, from the windows there. Without such windows, from the
+/// windows of the search.
 fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     let mut near: Vec<&Slice> = slices(record, variant).filter(|of| of.kind == SliceKind::Measured).collect();
     if near.is_empty() {
@@ -320,8 +320,8 @@ fn limited_by(record: &Record, variant: usize) -> LimitedBy {
     }
 }
 
-/// Whether more connections could not help. A request that finds none free is behind so many others that its
-/// limit is already missed.
+/// Whether more connections could not help. A request that finds none free is behind too many others to
+/// keep its limit.
 pub(crate) fn has_connections(record: &Record, variant: usize) -> bool {
     let of_time = record.header.plan.design.slo.iter().any(|limit| limit.figure != Figure::Failed);
     let wanted = || at_limit(record, variant).and_then(|per_s| connections_wanted(record, variant, per_s));

@@ -239,7 +239,7 @@ struct Variant<'a> {
     plan: &'a plan::Variant,
     trials: Vec<&'a Trial>,
     slices: Vec<&'a Slice>,
-    /// All trials, including those of unfinished blocks, for properties that do not depend on measurements.
+    /// All trials, including trials of unfinished blocks, for properties that do not depend on measurements.
     all_trials: Vec<&'a Trial>,
 }
 

@@ -1,7 +1,7 @@
 //! Results of a plan that compares nothing: each slice on its own, whether its rate was kept, and its
 //! findings.
 //!
-//! The checks are those of experiments, applied to each slice as a separate record. Conclusions about
+//! The checks of experiments are applied to each slice as a separate record. Conclusions about
 //! comparisons do not apply to a single figure, so some grades differ: see `regraded`. Pure.
 
 use model::quantity::counted;

@@ -390,7 +390,7 @@ pub struct GeneratorShare {
     pub share: f64,
     /// CPU share of its busiest thread, 0 to 1, as the mean over slices.
     pub busiest_share: Option<f64>,
-    /// Maximum delay of its start, in microseconds of its own clock.
+    /// Maximum delay of its start, in microseconds of the generator's clock.
     pub late_us_max: f64,
     /// Maximum error of that delay in either direction, from the clock comparison.
     pub clock_error_us_max: f64,

@@ -91,7 +91,7 @@ pub(super) fn ports_exhausted(run: &Run<'_>, variant: &Variant<'_>) -> Option<Se
     let refused = errors.filter(|error| error.cause == Cause::AddressExhausted);
     let refused: u64 = refused.map(|error| error.count).sum();
     let share = |slice: &&Slice| {
-        // Sockets left by others only decrease. Every window adds a few of its own.
+        // Sockets left by others only decrease. Every window adds a few.
         let grown = |tcp: &record::TcpUse| tcp.time_wait.saturating_sub(tcp.time_wait_before);
         let own = |tcp: &record::TcpUse| grown(tcp) as f64 > TIME_WAIT_GROWN_MIN * tcp.local_ports as f64;
         let tcp = slice.machine.tcp.filter(|tcp| tcp.local_ports > 0 && own(tcp))?;

@@ -19,8 +19,8 @@ use crate::variant::{mean, merged};
 /// Share of the available CPU time below which services did not limit the throughput. Services at their limit
 /// used 0.88 and more in our measurements, whatever the host took. Values between are not reported.
 const SATURATED_MIN: f64 = 0.7;
-/// Share from which services are near their limit. Values between this and [`SATURATED_MIN`] are treated like
-/// those of the other variants.
+/// Share from which services are near their limit. Values between this and [`SATURATED_MIN`] count as waiting
+/// if another variant waits.
 const NEAR_MIN: f64 = 0.8;
 /// Share from which services limit a trial.
 const LIMITING_MIN: f64 = 0.85;

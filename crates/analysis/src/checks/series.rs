@@ -216,7 +216,7 @@ const THIRD_BUCKETS_MIN: usize = 4;
 /// missing there.
 const THIRD_RESPONSE_MAX: f64 = 0.2;
 
-/// Minimum number of trials of a variant: those of six blocks, without the one whose warm-up was observed.
+/// Minimum number of trials of a variant: six blocks, without the one whose warm-up was observed.
 const THIRD_TRIALS_MIN: usize = 5;
 
 /// Reports variants that were not steady in the observed warm-up, except those whose measured slices show the
@@ -312,7 +312,7 @@ const LEAK_SHARE_MIN: f64 = 0.05;
 const LEAK_BYTES_MIN: f64 = 32.0 * 1024.0 * 1024.0;
 /// Minimum share of a variant's trials in which memory must rise.
 const LEAK_TRIALS_MIN: f64 = 0.9;
-/// Minimum number of trials: those of the shortest run with a verdict.
+/// Minimum number of trials, as in the shortest run with a verdict.
 const LEAK_SLOPES_MIN: usize = 4;
 
 /// Rise of a service's memory in one trial, after its first third.

@@ -281,8 +281,8 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether responses before the load explain the bytes sent during it: contents are known and repeatable,
-    /// and only their codings differ, as declared. If there is one request, the bytes must match those of the
-    /// load.
+    /// and only their codings differ, as declared. If there is one request, the bytes must match the bytes
+    /// of the load.
     fn explains(&self, as_in_load: impl Fn(usize, f64) -> bool) -> bool {
         let known = |witness: &&Witness| witness.repeats && witness.decoded_bytes.is_some();
         let loads = self.loads();

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   baseline ─► each setting alone ─► pairs of a screening design ─► levels of what helps ─► the choice against the baseline
-//!               (does it start?)      (what does each do?)          (which is best?)        (what is it worth, on fresh runs?)
+//!               (does it start?)      (what does each do?)          (which is best?)        (how much better, on fresh runs?)
 //!
 //!   with limits on response times:        … ─► pairs of what helps, at a rate ─► the choice ─► the choice at that rate
 //! ```
@@ -247,7 +247,7 @@ impl Tuning {
     /// The smallest effect that the screening finds in 8 of 10 runs, as a fraction. `None` if nothing was
     /// screened.
     pub fn findable(&self) -> Option<f64> {
-        // A setting decided early has only the precision of its own last look.
+        // A setting decided early has only the precision of its last look.
         let last = self.screen.pairs_of.values().max()?;
         let lasting = self.screen.pairs_of.iter().filter(|(_, pairs)| *pairs == last);
         let effects = lasting.filter_map(|(of, _)| self.screen.effect(*of, self.spec.metric));
