@@ -128,7 +128,8 @@ impl Record {
         }
     }
 
-    /// # Errors Names the event that does not fit.
+    /// # Errors
+    /// Names the event that does not fit.
     fn taken(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::GeneratorsConnected(generators) => self.generators = generators,

@@ -32,7 +32,8 @@ const A_RECORD_IS: &str = "a record is the folder that `proofload run` names at 
 /// A line that is unreadable, changed or missing is reported in [`Record::damage`]. Its block is then
 /// discarded, because the lost line may have reported that it was dropped.
 ///
-/// # Errors If there is no header, or a newer version wrote it.
+/// # Errors
+/// If there is no header, or a newer version wrote it.
 pub fn open(path: &Path) -> Result<Record, Refused> {
     let directory = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let (header, seal) = read_header(&directory.join("record.json"))?;

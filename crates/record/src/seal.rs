@@ -44,7 +44,8 @@ impl Seal {
     /// Parses the next line. Returns its event, and a description if earlier lines are missing or the line
     /// was changed.
     ///
-    /// # Errors If it contains no event, with the reason.
+    /// # Errors
+    /// If it contains no event, with the reason.
     pub(crate) fn open(&mut self, line: &[u8]) -> Result<(Event, Option<String>), String> {
         let (number, written, rest) = marks(line).ok_or("it has no number and checksum")?;
         // The event as written: the part after the number and the checksum.

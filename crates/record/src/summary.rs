@@ -59,7 +59,8 @@ impl Folder {
 
     /// Lists all records below a folder, in no particular order. Records that vanish meanwhile are left out.
     ///
-    /// # Errors If the folder itself cannot be listed.
+    /// # Errors
+    /// If the folder itself cannot be listed.
     pub fn all(root: &Path) -> io::Result<Vec<Folder>> {
         let paths = fs::read_dir(root)?.map(|entry| entry.map(|entry| entry.path()));
         Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter_map(Folder::at).collect())
@@ -80,7 +81,8 @@ impl Folder {
     /// Stores a summary made after this folder was read. If the record has changed since then, the summary
     /// will be ignored.
     ///
-    /// # Errors If it cannot be written.
+    /// # Errors
+    /// If it cannot be written.
     pub fn keep_summary<S: Serialize>(&self, made_by: &str, summary: &S) -> io::Result<()> {
         let kept = Kept { made_by: made_by.to_owned(), made_of: self.made_of, summary };
         crate::write_whole(&self.directory.join(SUMMARY), &serde_json::to_vec(&kept)?)

@@ -66,7 +66,8 @@ impl Writer {
     /// Creates the record's folder, accessible only by this user, with all data known before the run. Secrets
     /// are masked. `experiment` is the text of the experiment file.
     ///
-    /// # Errors If the folder is not empty, or cannot be written.
+    /// # Errors
+    /// If the folder is not empty, or cannot be written.
     pub fn create(directory: &Path, header: Header, experiment: &str) -> Result<Writer, WriteError> {
         let logs = directory.join("logs");
         let occupied = || WriteError::Occupied { path: directory.to_path_buf() };
@@ -115,7 +116,8 @@ impl Writer {
     /// Appends one event: first on disk, in one write, then in memory. The end of a block or of the run is
     /// synced, so that it survives a power cut.
     ///
-    /// # Errors If writing fails. The event is then neither in memory nor, as a whole line, on disk.
+    /// # Errors
+    /// If writing fails. The event is then neither in memory nor, as a whole line, on disk.
     pub fn append(&mut self, event: Event) -> Result<(), WriteError> {
         if let Some(events) = &mut self.events {
             events.append(&event)?;

@@ -51,8 +51,9 @@ impl Estimate {
     ///
     /// Source: the t interval of paired differences (Student 1908), on the log scale.
     ///
-    /// # Errors [`Error::TooFewBlocks`] below 2, [`Error::NotFinite`] for the first value that is not a
-    /// finite number, [`Error::TooWide`] when an end overflows or `critical_t` is not a positive number, and
+    /// # Errors
+    /// [`Error::TooFewBlocks`] below 2, [`Error::NotFinite`] for the first value that is not a finite number,
+    /// [`Error::TooWide`] when an end overflows or `critical_t` is not a positive number, and
     /// [`Error::NoSpread`] when all blocks gave the same ratio. The last is not an interval of zero width: n
     /// equal numbers mean that the metric is deterministic (bytes per response) or coarser than its noise. In
     /// neither case does s = 0 measure the error. The ratio is in the error, for [`crate::judge_constant`].
@@ -75,7 +76,8 @@ impl Estimate {
     /// independently, and the result is [`Estimate::of`] of the averages. The same applies to a single
     /// stratum.
     ///
-    /// # Errors As for [`Estimate::of`]. All strata must have the same number of blocks as the first.
+    /// # Errors
+    /// As for [`Estimate::of`]. All strata must have the same number of blocks as the first.
     pub fn of_strata(strata: &[Vec<f64>], critical_t: f64) -> Result<Self, Error> {
         let mut variances = Vec::new();
         for d in strata {
@@ -240,8 +242,9 @@ pub struct Welch {
 /// `first` and `second` are the natural logarithms of the values of each run. The sides may differ in spread
 /// and in number.
 ///
-/// # Errors [`Error::TooFewBlocks`] unless each side has two runs, [`Error::NotFinite`] for a value that is
-/// not finite, [`Error::NoSpread`] when the runs of each side are equal, [`Error::TooWide`] when an end
+/// # Errors
+/// [`Error::TooFewBlocks`] unless each side has two runs, [`Error::NotFinite`] for a value that is not
+/// finite, [`Error::NoSpread`] when the runs of each side are equal, [`Error::TooWide`] when an end
 /// overflows.
 pub fn welch(first: &[f64], second: &[f64], level: f64) -> Result<Welch, Error> {
     blocks(first, 2)?;

@@ -207,8 +207,8 @@ impl Latencies {
 
     /// Decodes the output of [`Latencies::encode`]. An empty string means no samples. The result is packed.
     ///
-    /// # Errors Describes a string that is not base64, not a V2 histogram, damaged, or has a different
-    /// layout.
+    /// # Errors
+    /// Describes a string that is not base64, not a V2 histogram, damaged, or has a different layout.
     pub fn decode(hdr: &str, censored: &str) -> Result<Self, String> {
         let (exact, censored) = (encoding::from_text(hdr)?, encoding::from_text(censored)?);
         Ok(Self { exact: Table::Packed(exact), censored: Table::Packed(censored) })

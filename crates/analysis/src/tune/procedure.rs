@@ -119,8 +119,8 @@ impl Tuning {
 
     /// Returns the next step. `None` if the tuning is complete.
     ///
-    /// # Errors If the budget is too small, which is known once the first steps have shown how long a trial
-    /// takes.
+    /// # Errors
+    /// If the budget is too small, which is known once the first steps have shown how long a trial takes.
     pub fn next_step(&mut self) -> Result<Option<Step>, TooShort> {
         let count = self.spec.settings.len();
         loop {

@@ -133,7 +133,8 @@ impl Setting {
 
 /// Parses a setting from the user: `GOGC=200`, `NAME=a|b|c`, `flag: --workers 4`, `before: nice -n 5`.
 ///
-/// # Errors Describes the problem and the expected forms.
+/// # Errors
+/// Describes the problem and the expected forms.
 pub fn tried(text: &str) -> Result<Setting, String> {
     const FORMS: &str = "write NAME=value, NAME=a|b|c for several values, `flag: --workers 4` for words behind the command, or \
                          `before: nice -n 5` for words before it";
@@ -195,7 +196,8 @@ impl Keep {
 
     /// Parses a limit.
     ///
-    /// # Errors Describes the problem and the expected form.
+    /// # Errors
+    /// Describes the problem and the expected form.
     pub fn read(text: &str) -> Result<Keep, String> {
         // Converts the user's name of the figure to that of the file.
         let named = text.trim().strip_prefix("memory").map(|rest| format!("peak_memory{rest}"));

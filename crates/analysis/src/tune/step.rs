@@ -209,7 +209,8 @@ pub fn confirmed(conclusion: &Conclusion) -> Option<Confirmation> {
 
 /// Whether a service with a setting responds as without it.
 ///
-/// # Errors Describes the difference.
+/// # Errors
+/// Describes the difference.
 pub fn same_work(before: &Record, after: &Record) -> Result<(), String> {
     for now in witnesses(after) {
         let Some(was) = witnesses(before).find(|was| was.request == now.request) else { continue };

@@ -115,7 +115,8 @@ impl Tuning {
 
     /// Decides the number of pairs and the looks.
     ///
-    /// # Errors If there is no room for two pairs.
+    /// # Errors
+    /// If there is no room for two pairs.
     pub(super) fn plan_pairs(&mut self) -> Result<(), TooShort> {
         let open = self.open().len();
         let pair_s = self.pair_s(open);
