@@ -1,6 +1,9 @@
-//! Measures by simulation: how often a gate fails, passes and is inconclusive for changes of known size; how
-//! often checks of figures over time and order fire in clean runs; and the size from which they find planted
-//! problems. `bench/truth/results/2026-11-23/rates.md` has its output.
+//! Measures three things by simulation:
+//! - how often a gate fails, passes and is inconclusive for changes of known size
+//! - how often checks of figures over time and order fire in clean runs
+//! - from which size they find planted problems
+//!
+//! `bench/truth/results/2026-11-23/rates.md` has its output.
 //!
 //! ```text
 //! cargo run --release -p proofload-analysis --example rates

@@ -138,8 +138,8 @@ impl Noise {
     }
 
     /// Number of blocks of the smallest run that finds a true difference (0.03 is 3 %) with a probability of
-    /// 80 %, by the stop rule of a design in which `estimates` estimates share the error rate. `None` if even
-    /// the largest run does not find it.
+    /// 80 %. Uses the stop rule of a design in which `estimates` estimates share the error rate. `None` if
+    /// even the largest run does not find it.
     pub fn blocks_to_find(&self, difference: f64, design: &Design, estimates: usize) -> Option<u32> {
         let rule = rule_of(design.looks, estimates)?;
         rule::blocks_to_find(difference, self.sd_log, &rule).filter(|blocks| *blocks <= BLOCKS_MAX)

@@ -79,9 +79,9 @@ pub struct Capacity {
     pub limited_by: LimitedBy,
     /// Response times over the rate, lowest rate first.
     pub curve: Vec<RatePoint>,
-    /// A rate far below the capacity, in requests per second, at which a limit already breaks in at least two
-    /// processes and in half of those with such a low load. Response times then do not follow the rate, and
-    /// the capacity is invalid.
+    /// A rate far below the capacity, in requests per second, at which a limit already breaks. It must break
+    /// in at least two processes, and in half of those with such a low load. Response times then do not
+    /// follow the rate, and the capacity is invalid.
     pub breaks_at_per_s: Option<f64>,
     /// Approximate seconds of a run for an interval of ±5 %, if this one is wider.
     pub seconds_for_five_percent: Option<f64>,

@@ -484,7 +484,7 @@ pub struct Measured {
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end. `None` if it is open because of requests without a response; value and lower end are then
+    /// Upper end. `None` if it is open because of requests without a response. Value and lower end are then
     /// lower bounds.
     pub high: Option<f64>,
     /// Number of blocks.

@@ -210,8 +210,8 @@ pub struct EndpointCounts {
 /// Requests of one endpoint with the same outcome.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndpointOutcome {
-    /// Status of the response. `None` if no complete response arrived; all samples are then censored. An
-    /// endpoint has at most 16 distinct statuses; 0 stands for all further ones.
+    /// Status of the response. `None` if no complete response arrived, in which case all samples are
+    /// censored. An endpoint has at most 16 distinct statuses, and 0 stands for all further ones.
     pub status: Option<u16>,
     /// Times from due to done. Empty in closed loop.
     pub response: Latencies,

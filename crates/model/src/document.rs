@@ -214,7 +214,7 @@ pub struct Column {
     pub heading: String,
     /// How cells are shortened if space is short.
     pub fit: Fit,
-    /// Priority for removal if not all columns fit. Columns with 0 are never removed; the greatest number
+    /// Priority for removal if not all columns fit. Columns with 0 are never removed. The greatest number
     /// goes first.
     pub spare: u8,
 }

@@ -24,9 +24,9 @@ const PURPOSE: [u8; 8] = *b"resample";
 /// Source: Efron 1979; Hall, *The Bootstrap and Edgeworth Expansion*, 1992, section 3.6. A resample of equal
 /// blocks has s* = 0 and t* = ±∞. It is kept, because omitting it would make the interval too narrow.
 ///
-/// `None` unless 0 < `level` < 1, for too few or too many resamples, below six blocks, with a value that is
-/// not finite, if all blocks gave the same ratio, and if an end is infinite (many equal blocks, or a level
-/// too high for the number of resamples).
+/// `None` unless 0 < `level` < 1, for too few or too many resamples, and below six blocks. `None` also with a
+/// value that is not finite, if all blocks gave the same ratio, and if an end is infinite. The last happens
+/// with many equal blocks, or a level too high for the number of resamples.
 pub fn bootstrap_t(d: &[f64], level: f64, resampling: Resampling) -> Option<Interval> {
     let mut draws = resampling.draws(PURPOSE)?;
     blocks(d, BLOCKS_MIN).ok()?;

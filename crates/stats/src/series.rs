@@ -89,8 +89,8 @@ fn inversions_at_most(n: usize, most: usize) -> f64 {
 /// The most likely step: of all splits the one with the largest |t| between the means of its sides (Hawkins
 /// 1977).
 ///
-/// Its p-value is that of t with n − 2 degrees of freedom times the number of splits (Bonferroni; Worsley
-/// 1982 shows that this is close if the p-value is small), at most 1. `None` unless both sides can have
+/// Its p-value is that of t with n − 2 degrees of freedom times the number of splits, at most 1 (Bonferroni).
+/// Worsley 1982 shows that this is close if the p-value is small. `None` unless both sides can have
 /// [`STEP_SIDE_MIN`] values, above [`SERIES_MAX`], without spread, or with a value that is not finite.
 pub fn step(values: &[f64]) -> Option<Step> {
     let n = values.len();

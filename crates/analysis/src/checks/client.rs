@@ -1,5 +1,5 @@
-//! Checks of the load generator: at its limit, late, or with a rate that was not kept; processors shared with
-//! services; and generators that were lost or did not begin together.
+//! Checks of the load generator: at its limit, late, or with a rate that was not kept. Also processors shared
+//! with services, and generators that were lost or did not begin together.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //! a wrapper that drops its argument, or a script that does not pass it on.
 //!
 //! The check applies only if a difference should be visible: services that differ only in command, variables,
-//! launcher or workers. Differences that leave no trace (another code folder, a template, a limit set by the
-//! shell) are not reported, and neither are services that the plan starts in the same way.
+//! launcher or workers. It does not report differences that leave no trace (another code folder, a template,
+//! a limit set by the shell), or services that the plan starts in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

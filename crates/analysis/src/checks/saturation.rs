@@ -1,8 +1,10 @@
 //! Detects throughput that is not the limit of the services: neither side was busy all the time, so the load
 //! waited for responses.
 //!
-//! These checks do not apply in open loop, where services are not meant to be at their limit; over a link,
-//! which is the intended limit; and to services that were not started, whose processes are unknown.
+//! These checks do not apply in three cases:
+//! - in open loop, where services are not meant to be at their limit
+//! - over a link, which is the intended limit
+//! - to services that were not started, whose processes are unknown
 
 use std::collections::BTreeSet;
 
@@ -45,8 +47,8 @@ const STALL_LITTLE_MAX: f64 = 0.1;
 /// Share of connections opened per request above which connections are not kept.
 const OPENED_SHARE_MAX: f64 = 0.1;
 
-/// Minimum spread of the responses of one connection in a window, in responses (p10 to p90 of one, times the
-/// root of their number), so that windows cut them at random.
+/// Minimum spread of the responses of one connection in a window, so that windows cut them at random. In
+/// responses: p10 to p90 of one, times the root of their number.
 const STEPS_SPREAD_MIN: f64 = 1.0;
 
 /// A variant in closed loop with neither its services nor the generator at the limit.

@@ -1,6 +1,8 @@
-//! Figures over time and order. Checks whether blocks depend on a trial's position or on the previous block,
-//! whether the machine changed between the first and last blocks, whether figures change within a trial, and
-//! whether memory only grows.
+//! Figures over time and order. These checks detect:
+//! - blocks that depend on a trial's position or on the previous block
+//! - a machine that changed between the first and last blocks
+//! - figures that change within a trial
+//! - memory that only grows
 //!
 //! The tests do not depend on which variant is ahead. Their level is one clean run in a thousand, because
 //! users do not expect a finding by chance. `tests/series.rs` measures how often they fire without a cause.

@@ -1,9 +1,9 @@
-//! Whether a variant has the configuration that its name claims: its declared headers are present
-//! (compression that was never negotiated is the usual case), its processes have the variables that the
-//! experiment sets, and no other process listens on its port.
+//! Whether a variant has the configuration that its name claims. Its declared headers must be present, where
+//! compression that was never negotiated is the usual fault. Its processes must have the variables that the
+//! experiment sets. No other process may listen on its port.
 //!
-//! These checks use all trials, including those of unfinished blocks, because a variant's configuration does
-//! not depend on measurements.
+//! These checks use all trials, also of unfinished blocks, because a variant's configuration does not depend
+//! on measurements.
 
 use model::quantity::{counted, many};
 use model::{FailureKind, Quantity, evidence, header};

@@ -212,8 +212,8 @@ impl<'a> Pair<'a> {
         pairs.filter(|(_, other)| !other.is_empty())
     }
 
-    /// Sampled contents of both variants for each request without a response recorded before the load,
-    /// because its method may have effects, or it uses TLS or HTTP/2, or users log in.
+    /// Sampled contents of both variants for each request without a response recorded before the load. These
+    /// are requests whose method may have effects, or that use TLS or HTTP/2, or loads in which users log in.
     fn sampled(&self) -> impl Iterator<Item = (&'a str, Steady<'a>, Steady<'a>)> {
         let [samples, other_samples] = &self.samples;
         let single = self.is_single();

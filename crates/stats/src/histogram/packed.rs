@@ -126,8 +126,8 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Removes and returns the first number. `None` if the input is empty or truncated; its bytes are then
-/// consumed.
+/// Removes and returns the first number. `None` if the input is empty or truncated. The bytes of a truncated
+/// number are consumed.
 #[inline]
 pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
